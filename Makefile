@@ -1,0 +1,64 @@
+# Every target starts from nothing: it makes the virtual environment it needs and installs the
+# versions of constraints.txt. A second run installs nothing.
+
+PYTHON3 ?= python3
+VENV ?= .venv
+OUT ?= runs/quickstart
+export HEEDFUL_DATA ?= ../shared/data
+
+PYTHON := $(VENV)/bin/python
+INSTALL := $(PYTHON) -m pip install --quiet --constraint constraints.txt --editable
+PACKAGING := pyproject.toml constraints.txt
+SOAK := $(wildcard tests/soak)
+
+.DEFAULT_GOAL := help
+.PHONY: help quickstart test check pytest format bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
+	    { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+quickstart: $(VENV)/.for-use ## train, score and draw a small translator; no download of data
+	$(VENV)/bin/heedful quickstart --out $(OUT)
+
+test: check pytest ## run every check and every test
+
+check: $(VENV)/.for-work ## style, docstrings, types, import contracts
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m numpydoc lint $$(find src -name '*.py')
+	$(PYTHON) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
+
+# Two workers, one thread each; the tests of one file stay together, so that they share fixtures.
+pytest: $(VENV)/.for-work ## run the tests alone
+	OMP_NUM_THREADS=1 $(PYTHON) -m pytest --numprocesses 2 --dist loadfile --ignore tests/soak
+
+# Long-running tests; the target is there once the folder is.
+ifneq ($(SOAK),)
+.PHONY: soak
+soak: $(VENV)/.for-work ## run the long tests
+	$(PYTHON) -m pytest tests/soak
+endif
+
+bench: $(VENV)/.for-use ## train the multi30k recipe on real text and score it (an hour)
+	$(PYTHON) -m benchmarks.multi30k
+
+format: $(VENV)/.for-work ## let ruff write what it can
+	$(PYTHON) -m ruff check --fix-only .
+	$(PYTHON) -m ruff format .
+
+clean: ## remove caches and build outputs; runs and the environment stay
+	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+$(PYTHON):
+	$(PYTHON3) -m venv $(VENV)
+
+$(VENV)/.for-use: $(PACKAGING) | $(PYTHON)
+	$(INSTALL) '.[plot]'
+	@touch $@
+
+$(VENV)/.for-work: $(PACKAGING) | $(PYTHON)
+	$(INSTALL) '.[plot,dev]'
+	@touch $(VENV)/.for-use $@

@@ -1,0 +1,63 @@
+"""
+The Transformer of “Attention Is All You Need” as living software.
+
+Two text files go in, a translator comes out:
+
+    import heedful
+
+    heedful.train("small", source="train.en", target="train.de", out="runs/en-de")
+    translator = heedful.Translator.load("runs/en-de")
+
+The names below are loaded on first use, so ``import heedful`` costs nothing and needs no torch.
+"""
+
+import pkgutil
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heedful.config import recipes
+    from heedful.errors import HeedfulError
+    from heedful.model.attention import MultiHeadAttention, scaled_dot_product_attention
+    from heedful.model.feed_forward import FeedForward
+    from heedful.model.transformer import Transformer
+    from heedful.workflow.train import train
+    from heedful.workflow.translator import Translation, Translator
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FeedForward",
+    "HeedfulError",
+    "MultiHeadAttention",
+    "Transformer",
+    "Translation",
+    "Translator",
+    "recipes",
+    "scaled_dot_product_attention",
+    "train",
+]
+
+_HOME = {
+    "FeedForward": "heedful.model.feed_forward:FeedForward",
+    "HeedfulError": "heedful.errors:HeedfulError",
+    "MultiHeadAttention": "heedful.model.attention:MultiHeadAttention",
+    "Transformer": "heedful.model.transformer:Transformer",
+    "Translation": "heedful.workflow.translator:Translation",
+    "Translator": "heedful.workflow.translator:Translator",
+    "recipes": "heedful.config.recipes:",
+    "scaled_dot_product_attention": "heedful.model.attention:scaled_dot_product_attention",
+    "train": "heedful.workflow.train:train",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from the module it lives in, once."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value = pkgutil.resolve_name(_HOME[name])
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, whether loaded yet or not."""
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,73 @@
+"""The mean of several checkpoints (section 6.1)."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from heedful.checkpoint.rundir import RunFolder
+from heedful.checkpoint.store import load_checkpoint, regular_steps, save_checkpoint
+from heedful.errors import RunFolderError
+
+
+def average_checkpoints(folder: RunFolder, last: int) -> list[int]:
+    """
+    Average the last checkpoints and store the result in the run folder.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Whose checkpoints.
+    last : int
+        How many.
+
+    Returns
+    -------
+    list of int
+        The steps that went in.
+
+    Notes
+    -----
+    Section 6.1 averages the last 5 checkpoints of the base model and the last 20 of the big one,
+    written at 10-minute intervals. Fewer are averaged if there are fewer.
+    """
+    steps = regular_steps(folder)[-last:]
+    if not steps:
+        raise RunFolderError(
+            f"averaging needs a checkpoint, but {folder.path} holds none yet; train first."
+        )
+    mean = mean_weights(folder, steps)
+    save_checkpoint(folder.average, mean, None, {"reason": "average", "steps": steps})
+    return steps
+
+
+def mean_weights(folder: RunFolder, steps: Sequence[int]) -> dict[str, Tensor]:
+    """
+    Compute the mean of some checkpoints.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Whose checkpoints.
+    steps : sequence of int
+        Which ones.
+
+    Returns
+    -------
+    dict of str to Tensor
+        fp32 weights by name.
+
+    Notes
+    -----
+    Added up in fp64, one checkpoint in memory at a time. Tied weights are one tensor in a
+    checkpoint and so are counted once.
+    """
+    total: dict[str, Tensor] = {}
+    for step in steps:
+        model = load_checkpoint(folder.checkpoint(step)).model
+        for name, tensor in model.items():
+            if name in total:
+                total[name] += tensor
+            else:
+                total[name] = tensor.to(torch.float64)
+    return {name: (tensor / len(steps)).float() for name, tensor in total.items()}

@@ -1,0 +1,361 @@
+"""
+What a run folder holds and where.
+
+    RUN/config.json                            settings, and every choice that was measured
+    RUN/tokenizer.json, tokenizer*.model       subwords
+    RUN/data/                                  ids of the training pairs; only training needs it
+    RUN/log.jsonl                              one line of JSON after another
+    RUN/checkpoints/step-00001000/             model.safetensors, training.safetensors, state.json
+    RUN/average/                               model.safetensors, state.json
+    RUN/best.json                              the best validations, best first
+
+Everything is written beside its place, synced, then renamed: a reader never sees half a file.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import RunFolderError, StorageError
+
+_STEP = re.compile(r"step-(\d+)$")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """
+    Name the places of a run folder.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+
+    Notes
+    -----
+    Knows names only; reading and writing weights is `heedful.checkpoint.store`.
+    """
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        """
+        Where the settings are.
+
+        Returns
+        -------
+        Path
+            `config.json`.
+
+        Notes
+        -----
+        A folder without it is no run folder.
+        """
+        return self.path / "config.json"
+
+    @property
+    def log(self) -> Path:
+        """
+        Where the log is.
+
+        Returns
+        -------
+        Path
+            `log.jsonl`.
+
+        Notes
+        -----
+        One JSON object a line.
+        """
+        return self.path / "log.jsonl"
+
+    @property
+    def data(self) -> Path:
+        """
+        Where the training ids are.
+
+        Returns
+        -------
+        Path
+            The folder `data`.
+
+        Notes
+        -----
+        Not needed to use the model.
+        """
+        return self.path / "data"
+
+    @property
+    def average(self) -> Path:
+        """
+        Where averaged weights are.
+
+        Returns
+        -------
+        Path
+            The folder `average`.
+
+        Notes
+        -----
+        Exists after `heedful average`.
+        """
+        return self.path / "average"
+
+    @property
+    def best(self) -> Path:
+        """
+        Where the best validations are listed.
+
+        Returns
+        -------
+        Path
+            `best.json`.
+
+        Notes
+        -----
+        Best first.
+        """
+        return self.path / "best.json"
+
+    def checkpoint(self, step: int) -> Path:
+        """
+        Name the folder of a step.
+
+        Parameters
+        ----------
+        step : int
+            Steps taken.
+
+        Returns
+        -------
+        Path
+            `checkpoints/step-00001000` for step 1000.
+
+        Notes
+        -----
+        Eight digits, so that names sort like numbers.
+        """
+        return self.path / "checkpoints" / f"step-{step:08d}"
+
+    def steps(self) -> list[int]:
+        """
+        List the steps that have a checkpoint.
+
+        Returns
+        -------
+        list of int
+            In rising order.
+
+        Notes
+        -----
+        Folders that are still being written have other names.
+        """
+        folder = self.path / "checkpoints"
+        if not folder.is_dir():
+            return []
+        found = (_STEP.fullmatch(entry.name) for entry in folder.iterdir())
+        return sorted(int(match[1]) for match in found if match)
+
+    def require(self) -> None:
+        """
+        Check that this is a run folder.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Raises `RunFolderError` if it is not.
+        """
+        if not self.config.is_file():
+            what = "is not there" if not self.path.exists() else "holds no config.json"
+            raise RunFolderError(
+                f"a run folder made by `heedful train` is needed, but {self.path} {what}; "
+                "check the path."
+            )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """
+    Read a JSON object of a run folder.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    dict
+        Its content.
+
+    Notes
+    -----
+    Raises `RunFolderError` if it cannot be read or is something else.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise RunFolderError(f"{path} is missing; the run folder is not complete.") from error
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(
+            f"{path} must hold JSON, but does not ({error}); it is damaged or another file."
+        ) from error
+    if not isinstance(content, dict):
+        raise RunFolderError(f"{path} must hold a JSON object, but holds something else.")
+    return content
+
+
+def write_json(path: Path, content: Any) -> None:
+    """
+    Write a JSON file so that nobody ever sees half of it.
+
+    Parameters
+    ----------
+    path : Path
+        The file; replaced if it is there.
+    content : object
+        What json can write.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `StorageError` if it cannot be written; the old file then stays.
+    """
+    with writing(path.parent):
+        beside = path.with_name(f".{path.name}.partial")
+        write_synced(beside, json.dumps(content, indent=2, ensure_ascii=False).encode())
+        beside.replace(path)
+        sync_folder(path.parent)
+
+
+def write_synced(path: Path, content: bytes | memoryview) -> None:
+    """
+    Write bytes and wait until they are on the disk.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    content : bytes
+        What to write.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Not atomic by itself: write beside and rename.
+    """
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """
+    Wait until the names in a folder are on the disk.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    A rename is safe only then.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """
+    Turn failures to write into one sentence.
+
+    Parameters
+    ----------
+    folder : Path
+        Where is being written, for the message.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `StorageError`.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"cannot write to {folder}: {error.strerror or error}. Free some space or mend the "
+            "permissions and run the command again with --resume; what was written before is "
+            "intact."
+        ) from error
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """
+    Fill a folder beside its place and move it there when it is complete.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it will be; replaced if it is there.
+
+    Yields
+    ------
+    Path
+        An empty folder to fill.
+
+    Notes
+    -----
+    Nothing is left behind if filling fails.
+    """
+    beside = folder.with_name(f".{folder.name}.partial")
+    with writing(folder):
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir(parents=True)
+        try:
+            yield beside
+            sync_folder(beside)
+            old = folder.with_name(f".{folder.name}.old")
+            shutil.rmtree(old, ignore_errors=True)
+            if folder.exists():
+                folder.rename(old)
+            beside.rename(folder)
+            sync_folder(folder.parent)
+            shutil.rmtree(old, ignore_errors=True)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)

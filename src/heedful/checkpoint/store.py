@@ -1,0 +1,281 @@
+"""
+Checkpoints: safetensors and JSON, checked by SHA-256, never pickle.
+
+`state.json` carries the checksums of the two weight files and of itself, so half a file, a flipped
+bit or a file from elsewhere is noticed before any of it is used.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from heedful.checkpoint.rundir import (
+    RunFolder,
+    read_json,
+    replacing,
+    write_synced,
+)
+from heedful.errors import RunFolderError
+
+MODEL, TRAINING, STATE = "model.safetensors", "training.safetensors", "state.json"
+Tensors = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """
+    Hold what a checkpoint folder holds.
+
+    Parameters
+    ----------
+    model : dict of str to Tensor
+        fp32 weights by name.
+    training : dict of str to Tensor
+        Adam's moments by name; empty where only the weights were asked for.
+    state : dict
+        Counters, best validations, why it was written.
+
+    Notes
+    -----
+    All on the processor.
+    """
+
+    model: Tensors
+    training: Tensors
+    state: dict[str, Any]
+
+
+def save_checkpoint(
+    folder: Path, model: Tensors, training: Tensors | None, state: Mapping[str, Any]
+) -> None:
+    """
+    Write a checkpoint folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where; it appears complete or not at all.
+    model : dict of str to Tensor
+        Weights by name.
+    training : dict of str to Tensor or None
+        Adam's moments by name; None for weights that are only used, such as an average.
+    state : dict
+        What else resuming needs, as JSON.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Equal states give equal bytes. Raises `StorageError` if the disk is full.
+    """
+    with replacing(folder) as beside:
+        checksums = {MODEL: _write_tensors(beside / MODEL, model)}
+        if training is not None:
+            checksums[TRAINING] = _write_tensors(beside / TRAINING, training)
+        content = {**state, "sha256": checksums}
+        content["sha256"] = {**checksums, STATE: _state_checksum(content)}
+        write_synced(beside / STATE, json.dumps(content, indent=2).encode())
+
+
+def load_checkpoint(folder: Path, with_training: bool = False) -> Checkpoint:
+    """
+    Read a checkpoint folder and check every byte of it.
+
+    Parameters
+    ----------
+    folder : Path
+        As `save_checkpoint` wrote it.
+    with_training : bool, default False
+        Whether to read Adam's moments too.
+
+    Returns
+    -------
+    Checkpoint
+        What it holds.
+
+    Notes
+    -----
+    Raises `RunFolderError` that says what is damaged. Nothing in a file is ever executed.
+    """
+    state = read_json(folder / STATE)
+    checksums = state.get("sha256")
+    if not isinstance(checksums, dict) or checksums.get(STATE) != _state_checksum(state):
+        raise RunFolderError(_damaged(folder / STATE, "it does not match its own checksum"))
+    model = _read_tensors(folder / MODEL, checksums.get(MODEL))
+    training = _read_tensors(folder / TRAINING, checksums.get(TRAINING)) if with_training else {}
+    return Checkpoint(model, training, state)
+
+
+def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
+    """
+    Put weights into a model, every name and shape checked first.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Changed in place, only if all fits.
+    tensors : dict of str to Tensor
+        Weights by name.
+    origin : Path
+        Where they come from, for the message.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `RunFolderError` naming all missing, extra and misshapen tensors together.
+    """
+    check_weights(model, tensors, origin)
+    for name, parameter in model.named_parameters():
+        parameter.data.copy_(tensors[name])
+
+
+def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
+    """
+    Compare names and shapes of weights with those of a model.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Says what is needed.
+    tensors : dict of str to Tensor
+        Says what is there.
+    origin : Path
+        Where they come from, for the message.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `RunFolderError` naming all missing, extra and misshapen tensors together.
+    """
+    needed = {name: tuple(p.shape) for name, p in model.named_parameters()}
+    problems = [
+        f"{label} {', '.join(sorted(names)[:5])}{', …' if len(names) > 5 else ''}"
+        for label, names in (
+            ("missing:", needed.keys() - tensors.keys()),
+            ("not expected:", tensors.keys() - needed.keys()),
+        )
+        if names
+    ]
+    wrong = [
+        f"{name} is {tuple(tensors[name].shape)} instead of {shape}"
+        for name, shape in needed.items()
+        if name in tensors and tuple(tensors[name].shape) != shape
+    ]
+    problems += wrong[:5] + ["…"] * (len(wrong) > 5)
+    if problems:
+        raise RunFolderError(
+            f"the weights in {origin} must fit the settings of this run, but do not: "
+            f"{'; '.join(problems)}. They belong to another recipe or vocabulary."
+        )
+
+
+def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:
+    """
+    Delete checkpoints that are neither recent nor good.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Whose checkpoints.
+    keep_last : int
+        How many regular ones stay.
+    best : iterable of int
+        Steps that stay in any case.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Checkpoints that were written only because a validation was good do not count as recent: an
+    average is meant over checkpoints that lie equally far apart. The newest always stays.
+    """
+    steps = folder.steps()
+    spare = set(best) | set(steps[-1:]) | set(regular_steps(folder)[-keep_last:])
+    for step in steps:
+        if step not in spare:
+            shutil.rmtree(folder.checkpoint(step), ignore_errors=True)
+
+
+def regular_steps(folder: RunFolder) -> list[int]:
+    """
+    List the steps whose checkpoints were due by steps or minutes, and the last one.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Whose checkpoints.
+
+    Returns
+    -------
+    list of int
+        In rising order.
+
+    Notes
+    -----
+    What is averaged (section 6.1).
+    """
+    steps = folder.steps()
+    reasons = {step: read_json(folder.checkpoint(step) / STATE).get("reason") for step in steps}
+    return [step for step in steps if reasons[step] != "best"]
+
+
+def _write_tensors(path: Path, tensors: Tensors) -> str:
+    """Write one safetensors file in a fixed order and return its SHA-256."""
+    ordered = {name: tensors[name].detach().cpu().contiguous() for name in sorted(tensors)}
+    content = safetensors.torch.save(ordered)
+    write_synced(path, content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read_tensors(path: Path, checksum: str | None) -> dict[str, Tensor]:
+    """Read one safetensors file after its checksum was found right."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise RunFolderError(_damaged(path, "the file is missing")) from error
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read: {error.strerror}.") from error
+    if hashlib.sha256(content).hexdigest() != checksum:
+        raise RunFolderError(_damaged(path, "its SHA-256 is not the one in state.json"))
+    try:
+        return safetensors.torch.load(content)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise RunFolderError(_damaged(path, f"it is not a safetensors file ({error})")) from error
+
+
+def _state_checksum(state: Mapping[str, Any]) -> str:
+    """Hash the state without its own checksum."""
+    checksums = {k: v for k, v in state["sha256"].items() if k != STATE}
+    content = json.dumps({**state, "sha256": checksums}, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _damaged(path: Path, why: str) -> str:
+    """Say that a file is damaged and what to do."""
+    return (
+        f"{path} must be a whole, unchanged checkpoint file, but {why}. Delete the folder "
+        f"{path.parent} to continue from the checkpoint before it, or name another one with "
+        "--weights."
+    )

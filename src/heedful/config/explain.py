@@ -1,0 +1,139 @@
+"""What is wrong with the settings, in one paragraph that names each of them."""
+
+from collections.abc import Collection, Iterator, Sequence
+from difflib import SequenceMatcher
+from reprlib import repr as shorten
+from typing import Any
+
+from pydantic import ValidationError
+
+from heedful.errors import SettingError
+
+_KINDS = {
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "model_type": "a table of settings",
+}
+_LIST_THEM = "`heedful train RECIPE --print-config` lists every setting"
+
+
+def setting_error(error: ValidationError, table: str, known: Collection[str]) -> SettingError:
+    """
+    Turn what pydantic found into one paragraph that names every wrong setting.
+
+    Parameters
+    ----------
+    error : ValidationError
+        What pydantic found.
+    table : str
+        Name of the table that was checked, empty for the whole configuration.
+    known : collection of str
+        Dotted names of every setting, for suggestions.
+
+    Returns
+    -------
+    SettingError
+        The error to raise: for each setting its dotted name, what must hold and what came.
+
+    Notes
+    -----
+    A message of ours that a check over several settings raised names them itself and is kept
+    word for word; everything else gets the name of its setting in front.
+    """
+    complaints = []
+    for found in error.errors(include_url=False):
+        name = ".".join(str(part) for part in (table, *found["loc"]) if part != "")
+        if found["type"] == "extra_forbidden":
+            complaints += [unknown_setting(key, known) for key in _leaves(name, found["input"])]
+        elif found["type"] == "value_error":
+            rule = str(found["ctx"]["error"])
+            complaints.append(rule if rule.startswith("`") else _complaint(name, rule, found))
+        else:
+            complaints.append(_complaint(name, _rule(found), found))
+    message = "; ".join(complaints)
+    return SettingError(message if message.endswith("?") else f"{message}.")
+
+
+def unknown_setting(name: str, known: Collection[str]) -> str:
+    """
+    Say that there is no such setting, and which one was probably meant.
+
+    Parameters
+    ----------
+    name : str
+        The name that came, with or without its table.
+    known : collection of str
+        Dotted names of every setting.
+
+    Returns
+    -------
+    str
+        A sentence without its full stop.
+
+    Notes
+    -----
+    A name in the wrong table, or in none, is found by its last part; ``max_length`` alone
+    therefore suggests both settings of that name.
+    """
+    near = _nearest(name, known)
+    return f"unknown setting `{name}`; " + (did_you_mean(near) if near else _LIST_THEM)
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """
+    Word a suggestion.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What may have been meant, at least one.
+
+    Returns
+    -------
+    str
+        The question, with its question mark.
+
+    Notes
+    -----
+    One wording for settings and recipes.
+    """
+    return "did you mean " + " or ".join(f"`{name}`" for name in names) + "?"
+
+
+def _nearest(name: str, known: Collection[str]) -> list[str]:
+    """List the known names most like `name`: by their last part first, then by their table."""
+    table, _, field = name.rpartition(".")
+    scores = {}
+    for candidate in known:
+        its_table, _, its_field = candidate.rpartition(".")
+        likeness = SequenceMatcher(None, field, its_field).ratio()
+        if likeness >= 0.6:
+            scores[candidate] = likeness + SequenceMatcher(None, table, its_table).ratio() / 10
+    return [candidate for candidate, score in scores.items() if score == max(scores.values())]
+
+
+def _leaves(name: str, value: object) -> Iterator[str]:
+    """Yield the dotted names of all settings inside a table that is not known."""
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _leaves(f"{name}.{key}", inner)
+    else:
+        yield name
+
+
+def _rule(found: Any) -> str:
+    """Word what must hold."""
+    kind = _KINDS.get(found["type"])
+    return f"must be {kind}" if kind else found["msg"].replace("Input should", "must", 1)
+
+
+def _complaint(name: str, rule: str, found: Any) -> str:
+    """Say which setting must be what, and what it was."""
+    value = found["input"]
+    plain = value is None or isinstance(value, bool)
+    return f"`{name}` {rule}, but {str(value).lower() if plain else shorten(value)} came"

@@ -1,0 +1,406 @@
+"""
+Every setting: its type, its range, its default, and one sentence of help.
+
+The defaults of `ModelConfig`, `TrainConfig` and `SearchConfig` are the paper's base model. The
+sentence below a setting is its help text on the command line and its comment in a TOML file.
+A setting that is wrong is a `SettingError` wherever it comes from, never pydantic's own error.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+
+from heedful.config.explain import setting_error
+from heedful.errors import SettingError
+
+
+def _written(pattern: str, rule: str) -> AfterValidator:
+    """Check that text has the form of `pattern`, or say the rule."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(rule)
+        return text
+
+    return AfterValidator(check)
+
+
+def _number_as_text(value: object) -> object:
+    """Let TOML say ``max_length = 100`` without quotes."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Count = Annotated[int, Field(ge=1)]
+CountOrZero = Annotated[int, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Name = Annotated[str, _written(r"[\w.+-]+", "must be letters, digits and . + - _")]
+Language = Annotated[str, _written(r"[\w-]*", "must be a code of letters, digits and - _")]
+Device = Annotated[str, _written(r"auto|cpu|cuda(:[0-9]+)?", "must be auto, cpu, cuda or cuda:N")]
+LengthPenalty = Annotated[
+    str,
+    _written(
+        r"none|(gnmt|power):[0-9]+(\.[0-9]+)?",
+        "must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a number such as 0.6",
+    ),
+]
+OutputLength = Annotated[
+    str,
+    BeforeValidator(_number_as_text),
+    _written(r"input\+[0-9]+|[1-9][0-9]*", "must be input+N or N, where N is a whole number"),
+]
+
+
+class _Settings(BaseModel):
+    """Frozen, strictly typed settings whose errors are `SettingError`."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+    )
+    table: ClassVar[str] = ""
+
+    def __init__(self, /, **values: Any) -> None:
+        """Check the values."""
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise setting_error(error, self.table, setting_fields()) from None
+
+    # Tables inside a RunConfig are then checked without the method above, so that one error
+    # names what is wrong in all of them. Pydantic marks the methods of its own classes so.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+
+class ModelConfig(_Settings):
+    """What is built: the shape of the model and every choice inside it."""
+
+    table: ClassVar[str] = "model"
+
+    architecture: Literal["transformer"] = "transformer"
+    """Kind of model."""
+    d_model: Count = 512
+    """Width of every state that passes between layers."""
+    d_ff: Count = 2048
+    """Inner width of the position-wise feed-forward networks."""
+    heads: Count = 8
+    """Attention heads of every layer."""
+    d_k: Count | None = None
+    """Width of one head's queries and keys. None means d_model / heads."""
+    d_v: Count | None = None
+    """Width of one head's values. None means d_model / heads."""
+    encoder_layers: Count = 6
+    """Layers of the encoder."""
+    decoder_layers: Count = 6
+    """Layers of the decoder."""
+    encoder_heads: Count | None = None
+    """Attention heads of the encoder. None means heads."""
+    decoder_heads: Count | None = None
+    """Attention heads of the decoder. None means heads."""
+    encoder_d_ff: Count | None = None
+    """Inner width of the encoder's feed-forward networks. None means d_ff."""
+    decoder_d_ff: Count | None = None
+    """Inner width of the decoder's feed-forward networks. None means d_ff."""
+    activation: Literal["relu", "gelu", "silu"] = "relu"
+    """Non-linearity of the feed-forward networks."""
+    dropout: Share = 0.1
+    """Share dropped from each sub-layer's output and from embedding + position."""
+    norm: Literal["post", "pre"] = "post"
+    """Layer norm after each residual sum (the paper) or before each sub-layer."""
+    norm_epsilon: Positive = 1e-6
+    """Added to the variance inside every layer norm."""
+    positions: Literal["interleaved", "halves", "learned"] = "interleaved"
+    """Sines and cosines in turn (the paper), sines then cosines, or learned positions."""
+    first_position: CountOrZero = 0
+    """Number of the first position."""
+    tie: Literal["all", "output", "none"] = "all"
+    """Which tables are one: both embeddings and the output, target and output, or none."""
+    projection_bias: bool = True
+    """Whether the query, key, value and output projections have a bias."""
+    output_bias: bool = False
+    """Whether the logits have a bias."""
+    scale_embeddings: bool = True
+    """Whether embeddings are multiplied by the square root of d_model."""
+    start: Literal["symbol", "zero", "pad", "end"] = "symbol"
+    """What the decoder reads first: a start symbol, a zero vector, padding or the end symbol."""
+    source_end: bool = True
+    """Whether the source ends in the end symbol."""
+
+    @model_validator(mode="after")
+    def _widths_fit(self) -> "ModelConfig":
+        """Check that heads divide the width and that sinusoids find pairs."""
+        wrong = [self._near_divisors(name) for name in self._heads_that_do_not_divide()]
+        if self.positions != "learned" and self.d_model % 2:
+            wrong.append(
+                f"`model.d_model` must be even for sines and cosines, but {self.d_model} came "
+                "(or set `model.positions` to learned)"
+            )
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return self
+
+    def _heads_that_do_not_divide(self) -> list[str]:
+        """List the settings that give a side a number of heads its width cannot be split into."""
+        if self.d_k is not None and self.d_v is not None:
+            return []
+        deciding = [
+            "heads" if getattr(self, f"{side}_heads") is None else f"{side}_heads"
+            for side in ("encoder", "decoder")
+        ]
+        return [name for name in dict.fromkeys(deciding) if self.d_model % getattr(self, name)]
+
+    def _near_divisors(self, name: str) -> str:
+        """Say that the heads must divide the width, and which numbers near them do."""
+        heads = getattr(self, name)
+        divisors = [n for n in range(1, self.d_model + 1) if self.d_model % n == 0]
+        near = [max(n for n in divisors if n < heads), *[n for n in divisors if n > heads][:1]]
+        return (
+            f"`model.{name}` must divide `model.d_model` ({self.d_model}) as long as "
+            f"`model.d_k` and `model.d_v` are not both set, but {heads} came; "
+            f"near it, {' and '.join(map(str, near))} would do"
+        )
+
+
+class DataConfig(_Settings):
+    """What is read: languages, subwords, and which pairs are kept."""
+
+    table: ClassVar[str] = "data"
+
+    source_language: Language = ""
+    """Code of the source language. Empty means the ending of the source files."""
+    target_language: Language = ""
+    """Code of the target language. Empty means the ending of the target files."""
+    vocabulary_size: Count = 37_000
+    """Subwords in the vocabulary, of each language if it is not shared."""
+    vocabulary_multiple: Count = 8
+    """The embedding gets unused rows up to a multiple of this."""
+    subwords: Literal["bpe", "unigram", "character", "word"] = "bpe"
+    """How text is cut into subwords."""
+    shared_vocabulary: bool = True
+    """Whether both languages share one vocabulary."""
+    max_length: Count = 256
+    """Most subwords on either side; longer pairs are dropped."""
+    max_ratio: Annotated[float, Field(ge=1)] | None = None
+    """Most subwords of the longer side for one of the shorter; other pairs are dropped."""
+
+
+class TrainConfig(_Settings):
+    """How it learns: batches, schedule, loss, checkpoints."""
+
+    table: ClassVar[str] = "train"
+
+    steps: Count = 100_000
+    """Updates until training ends."""
+    minutes: Positive | None = None
+    """Minutes until training ends, over all sittings of a run. None means no limit."""
+    batch_tokens: Count = 25_000
+    """Most source tokens and most target tokens behind one update."""
+    batch_counting: Literal["real", "padded"] = "real"
+    """Count tokens without padding, or rows times the longest side as the authors' code did."""
+    micro_batch_tokens: Count | None = None
+    """Most padded tokens a side computed at once. None means chosen for the device."""
+    warmup: Count = 4000
+    """Updates during which the learning rate rises."""
+    learning_rate_factor: Positive = 1.0
+    """Multiplies the paper's learning rate."""
+    beta1: Share = 0.9
+    """Adam's decay of the mean of gradients."""
+    beta2: Share = 0.98
+    """Adam's decay of the mean of squared gradients."""
+    epsilon: Positive = 1e-9
+    """Added to the denominator of Adam's update."""
+    label_smoothing: Share = 0.1
+    """Probability taken from the right subword and spread over others."""
+    smoothing_form: Literal["uniform", "others"] = "uniform"
+    """Spread it over every subword (Szegedy et al.) or over all but the right one."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    """Start of every random sequence."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """Number format of the matrix products. Auto means the faster one, measured once."""
+    device: Device = "auto"
+    """Where to compute: auto, cpu, cuda or cuda:N."""
+    threads: CountOrZero = 0
+    """Processor threads. 0 means one for each core."""
+    checkpoint_steps: Count | None = None
+    """Updates between checkpoints. None means that only minutes count."""
+    checkpoint_minutes: Positive | None = 10.0
+    """Minutes between checkpoints. None means that only steps count."""
+    keep_last: Count = 5
+    """Newest checkpoints that are kept."""
+    keep_best: CountOrZero = 1
+    """Best validated checkpoints that are kept besides."""
+    validate_steps: Count | None = 1000
+    """Updates between validations. None means no validation."""
+    patience: Count | None = None
+    """Validations without a better result before training stops. None means no such stop."""
+    clip: Positive | None = None
+    """Largest norm of the gradient; a longer one is shortened. None means no limit."""
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    """Share of each weight, times the learning rate, taken off at every update."""
+
+    @model_validator(mode="after")
+    def _patience_has_validations(self) -> "TrainConfig":
+        """Check that there is something to be patient with."""
+        if self.patience is not None and self.validate_steps is None:
+            raise ValueError(
+                "`train.patience` counts validations and needs `train.validate_steps`, but none "
+                "came; set it, or set `train.patience` to none"
+            )
+        return self
+
+
+class SearchConfig(_Settings):
+    """How translations are found."""
+
+    table: ClassVar[str] = "search"
+
+    beam: Count = 4
+    """Hypotheses kept at every step of the search."""
+    length_penalty: LengthPenalty = "gnmt:0.6"
+    """How scores are divided by length: gnmt:ALPHA (the paper), power:ALPHA or none."""
+    max_length: OutputLength = "input+50"
+    """Most subwords of a translation: input+N or N, the end symbol not counted."""
+    max_source: Count = 1024
+    """Most subwords of a source line; a longer one is cut with a warning."""
+
+
+class RunConfig(_Settings):
+    """All settings of one run."""
+
+    recipe: Name = "custom"
+    """The recipe these settings started from."""
+    reading: Literal["paper", "t2t", "own"] = "own"
+    """Whose details are followed: the paper's text, the authors' code, or neither."""
+    model: ModelConfig = ModelConfig()
+    """What is built."""
+    data: DataConfig = DataConfig()
+    """What is read."""
+    train: TrainConfig = TrainConfig()
+    """How it learns."""
+    search: SearchConfig = SearchConfig()
+    """How translations are found."""
+
+    @model_validator(mode="after")
+    def _one_table_needs_one_vocabulary(self) -> "RunConfig":
+        """Check that a table for both languages has one vocabulary to hold."""
+        if self.model.tie == "all" and not self.data.shared_vocabulary:
+            raise ValueError(
+                "`model.tie` = all is one table for both languages and needs "
+                "`data.shared_vocabulary` = true, but false came; share the vocabulary, or set "
+                "`model.tie` to output or none"
+            )
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Give all settings as plain values.
+
+        Returns
+        -------
+        dict of str to Any
+            One entry per table and for `recipe` and `reading`, ready for JSON.
+
+        Notes
+        -----
+        This is what ``config.json`` of a run folder holds.
+        """
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def from_dict(cls, values: Any) -> "RunConfig":
+        """
+        Check plain values and make settings of them.
+
+        Parameters
+        ----------
+        values : mapping of str to Any
+            As `to_dict` gives them; what is missing takes its default.
+
+        Returns
+        -------
+        RunConfig
+            The settings.
+
+        Raises
+        ------
+        SettingError
+            If a setting is unknown or out of range; the message names each by its dotted name.
+
+        Notes
+        -----
+        Types are strict: text that looks like a number is not one.
+        """
+        if not isinstance(values, Mapping):
+            raise SettingError(f"settings must be tables of names and values, but {values!r} came")
+        return cls(**values)
+
+    def with_settings(self, settings: Mapping[str, Any]) -> "RunConfig":
+        """
+        Give a changed copy, checked again as a whole.
+
+        Parameters
+        ----------
+        settings : mapping of str to Any
+            Dotted names, such as ``train.steps``, and their new values.
+
+        Returns
+        -------
+        RunConfig
+            The changed copy.
+
+        Raises
+        ------
+        SettingError
+            If a setting is unknown or out of range; the message names each by its dotted name.
+
+        Notes
+        -----
+        All changes are made before the check, so settings that only fit together may change
+        together.
+        """
+        values = self.to_dict()
+        for name, value in settings.items():
+            table, _, field = name.partition(".")
+            if field and isinstance(values.get(table), dict):
+                values[table][field] = value
+            else:
+                values[name] = value
+        return self.from_dict(values)
+
+
+def setting_fields() -> dict[str, FieldInfo]:
+    """
+    List all settings by their dotted names.
+
+    Returns
+    -------
+    dict of str to FieldInfo
+        ``recipe``, ``reading``, ``model.architecture`` and so on, in the order of this file;
+        ``description`` of each is its help text, ``annotation`` its type.
+
+    Notes
+    -----
+    Suggestions, help texts and the writer of TOML files all go through this list.
+    """
+    fields = {}
+    for name, field in RunConfig.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, _Settings):
+            for key, inner in field.annotation.model_fields.items():
+                fields[f"{name}.{key}"] = inner
+        else:
+            fields[name] = field
+    return fields

@@ -1,0 +1,242 @@
+"""
+The words of the embedded corpus, English and French.
+
+One line of a table is one entry. Forms that depend on the next word are written
+``form|form before a vowel``: ``beau|bel``, ``le|l'``. A noun is of one kind; adjectives and
+verbs name the kinds that they go with, so that no king is eaten and no garden is carried.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+
+@dataclass(frozen=True)
+class Noun:
+    """
+    A noun for one and for many.
+
+    Parameters
+    ----------
+    one, many : str
+        The English forms.
+    un, des : str
+        The French forms.
+    gender : str
+        French gender, “m” or “f”.
+    kind : str
+        What it is: person, child, animal, food, thing or place.
+    """
+
+    one: str
+    many: str
+    un: str
+    des: str
+    gender: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Adjective:
+    """
+    An adjective with its place in both languages.
+
+    Parameters
+    ----------
+    english : str
+        The English form.
+    group : str
+        Opinion, measure or colour: its place among English adjectives.
+    side : str
+        Whether it stands “before” or “after” the French noun.
+    un, une, des_m, des_f : str
+        The French forms: masculine, feminine, and the two plurals.
+    kinds : str
+        Kinds of nouns that it suits.
+    """
+
+    english: str
+    group: str
+    side: str
+    un: str
+    une: str
+    des_m: str
+    des_f: str
+    kinds: str
+
+
+@dataclass(frozen=True)
+class Verb:
+    """
+    A verb in the present and in the past.
+
+    Parameters
+    ----------
+    base, third, past : str
+        The English forms: I see, she sees, we saw.
+    je, il, nous, ils : str
+        The French present.
+    participle : str
+        The French participle, masculine singular; the others add e and s.
+    auxiliary : str
+        What the French past is made with, “avoir” or “être”.
+    kinds : str
+        Kinds of nouns that it takes as its object.
+    """
+
+    base: str
+    third: str
+    past: str
+    je: str
+    il: str
+    nous: str
+    ils: str
+    participle: str
+    auxiliary: str
+    kinds: str
+
+
+_KINDS = {
+    "all": "person,child,animal,food,thing,place",
+    "living": "person,child,animal",
+    "coloured": "animal,food,thing,place",
+    "none": "",
+}
+
+
+def suits(entry: Adjective | Verb, noun: Noun) -> bool:
+    """
+    Tell whether an adjective or a verb goes with a noun.
+
+    Parameters
+    ----------
+    entry : Adjective or Verb
+        What is said of the noun.
+    noun : Noun
+        The noun itself.
+
+    Returns
+    -------
+    bool
+        True when the entry names the kind of the noun.
+
+    Notes
+    -----
+    Sense is not needed for agreement, but sentences that make some are nicer to read.
+    """
+    return noun.kind in _KINDS.get(entry.kinds, entry.kinds).split(",")
+
+
+_Entry = TypeVar("_Entry")
+
+
+def _read(entry: Callable[..., _Entry], table: str) -> tuple[_Entry, ...]:
+    """Make one entry of every line."""
+    return tuple(entry(*line.split()) for line in table.strip().splitlines())
+
+
+NOUNS = _read(
+    Noun,
+    """
+    man      men      homme    hommes    m  person
+    woman    women    femme    femmes    f  person
+    boy      boys     garçon   garçons   m  child
+    girl     girls    fille    filles    f  child
+    king     kings    roi      rois      m  person
+    queen    queens   reine    reines    f  person
+    dog      dogs     chien    chiens    m  animal
+    cat      cats     chat     chats     m  animal
+    horse    horses   cheval   chevaux   m  animal
+    bird     birds    oiseau   oiseaux   m  animal
+    owl      owls     hibou    hiboux    m  animal
+    cow      cows     vache    vaches    f  animal
+    mouse    mice     souris   souris    f  animal
+    bee      bees     abeille  abeilles  f  animal
+    apple    apples   pomme    pommes    f  food
+    orange   oranges  orange   oranges   f  food
+    egg      eggs     œuf      œufs      m  food
+    cake     cakes    gâteau   gâteaux   m  food
+    book     books    livre    livres    m  thing
+    hat      hats     chapeau  chapeaux  m  thing
+    key      keys     clé      clés      f  thing
+    flower   flowers  fleur    fleurs    f  thing
+    house    houses   maison   maisons   f  place
+    garden   gardens  jardin   jardins   m  place
+    school   schools  école    écoles    f  place
+    tree     trees    arbre    arbres    m  place
+    """,
+)
+# In English the groups follow each other as they do here; a noun takes one of each at most.
+ADJECTIVES = _read(
+    Adjective,
+    """
+    beautiful opinion before beau|bel    belle    beaux    belles    all
+    happy     opinion after  heureux     heureuse heureux  heureuses living
+    sad       opinion after  triste      triste   tristes  tristes   living
+    tired     opinion after  fatigué     fatiguée fatigués fatiguées living
+    big       measure before gros        grosse   gros     grosses   animal,food,thing
+    small     measure before petit       petite   petits   petites   all
+    large     measure before grand       grande   grands   grandes   place
+    young     measure before jeune       jeune    jeunes   jeunes    living
+    old       measure before vieux|vieil vieille  vieux    vieilles  person,animal,thing,place
+    red       colour  after  rouge       rouge    rouges   rouges    coloured
+    green     colour  after  vert        verte    verts    vertes    coloured
+    blue      colour  after  bleu        bleue    bleus    bleues    coloured
+    white     colour  after  blanc       blanche  blancs   blanches  coloured
+    black     colour  after  noir        noire    noirs    noires    coloured
+    """,
+)
+GROUPS = ("opinion", "measure", "colour")
+
+VERBS = _read(
+    Verb,
+    """
+    see     sees     saw       vois     voit    voyons     voient     vu       avoir  all
+    find    finds    found     trouve   trouve  trouvons   trouvent   trouvé   avoir  all
+    love    loves    loved     aime     aime    aimons     aiment     aimé     avoir  all
+    hear    hears    heard     entends  entend  entendons  entendent  entendu  avoir  living
+    follow  follows  followed  suis     suit    suivons    suivent    suivi    avoir  living
+    eat     eats     ate       mange    mange   mangeons   mangent    mangé    avoir  food
+    buy     buys     bought    achète   achète  achetons   achètent   acheté   avoir  food,thing
+    carry   carries  carried   porte    porte   portons    portent    porté    avoir  food,thing
+    sleep   sleeps   slept     dors     dort    dormons    dorment    dormi    avoir  none
+    sing    sings    sang      chante   chante  chantons   chantent   chanté   avoir  none
+    dance   dances   danced    danse    danse   dansons    dansent    dansé    avoir  none
+    run     runs     ran       cours    court   courons    courent    couru    avoir  none
+    laugh   laughs   laughed   ris      rit     rions      rient      ri       avoir  none
+    arrive  arrives  arrived   arrive   arrive  arrivons   arrivent   arrivé   être   none
+    fall    falls    fell      tombe    tombe   tombons    tombent    tombé    être   none
+    stay    stays    stayed    reste    reste   restons    restent    resté    être   none
+    """,
+)
+HUMANS = tuple(noun for noun in NOUNS if noun.kind in ("person", "child"))
+LIVING = tuple(noun for noun in NOUNS if noun.kind in _KINDS["living"].split(","))
+LANDMARKS = tuple(noun for noun in NOUNS if noun.kind == "place")
+MOODS = tuple(a for a in ADJECTIVES if a.group == "opinion" and a.side == "after")
+TRANSITIVE = tuple(verb for verb in VERBS if verb.kinds != "none")
+INTRANSITIVE = tuple(verb for verb in VERBS if verb.kinds == "none")
+
+# English for one and for many; French for a masculine, a feminine and many.
+DETERMINERS = {
+    "the": ("the", "the", "le|l'", "la|l'", "les"),
+    "a": ("a|an", "", "un", "une", "des"),
+    "my": ("my", "my", "mon", "ma|mon", "mes"),
+    "this": ("this", "these", "ce|cet", "cette", "ces"),
+}
+PREPOSITIONS = {
+    "in": "dans",
+    "behind": "derrière",
+    "in front of": "devant",
+    "near": "près de|d'",
+}
+LINKS = {"and": "et", "but": "mais", "because": "parce que|qu'"}
+
+# Forms for I, a third person, we, they.
+DO = ("do", "does", "do", "do")
+BE = ("am", "is", "are", "are")
+WAS = ("was", "was", "were", "were")
+AUXILIARIES = {
+    "avoir": ("ai", "a", "avons", "ont"),
+    "être": ("suis", "est", "sommes", "sont"),
+}
+ETAIT = ("étais", "était", "étions", "étaient")

@@ -1,0 +1,179 @@
+"""
+Learn a subword model from text.
+
+Sentencepiece does the work. What is added here: text of any size and any line length is read as a
+stream, learning is reproducible, and a vocabulary size that the text does not allow is answered
+with the size that it does allow.
+"""
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+import sentencepiece
+
+from heedful.data.corpus import read_lines
+from heedful.errors import HeedfulError, TextError, TokenizerError
+
+Kind = Literal["bpe", "unigram", "character", "word"]
+"""How text can be cut into subwords."""
+
+_SENTENCEPIECE_KIND = {"bpe": "bpe", "unigram": "unigram", "character": "char", "word": "word"}
+_MOST_LINES = 2_000_000
+_BYTE_FALLBACK_FROM = 4_000
+_BYTES = 256
+# Sentencepiece counts positions inside a word in 16 bits and drops sentences that are too long.
+_LONGEST_SLICE = 10_000
+# Sentencepiece skips a whole training line that holds this character, which it uses itself.
+_RESERVED = "\u2585"
+
+
+def learn_subwords(
+    files: Sequence[Path],
+    text: str,
+    *,
+    kind: Kind,
+    vocabulary_size: int,
+    special_ids: Mapping[str, int],
+    seed: int,
+    threads: int,
+) -> bytes:
+    """
+    Learn one subword model.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        The text.
+    text : str
+        What to call it in messages.
+    kind : {“bpe”, “unigram”, “character”, “word”}
+        How text is cut.
+    vocabulary_size : int
+        Subwords, the special ones included; an upper limit for “character”.
+    special_ids : mapping of str to int
+        The ids of “pad”, “unknown”, “start” and “end”, which no text can produce.
+    seed : int
+        Which lines are taken from a text of more than two million lines.
+    threads : int
+        Threads that learn; part of the result for “unigram”.
+
+    Returns
+    -------
+    bytes
+        A serialised sentencepiece model, the same for the same text and arguments.
+
+    Raises
+    ------
+    TokenizerError
+        If the text does not allow that vocabulary size.
+    TextError
+        If the text is empty or cannot be read.
+
+    Notes
+    -----
+    The dummy prefix (a space put before each line and taken away again) makes “dog” the same
+    subword at the start of a line and inside it. Together with kept spaces and no normalisation it
+    is lossless.
+    """
+    byte_fallback = kind in ("bpe", "unigram") and vocabulary_size >= _BYTE_FALLBACK_FROM
+    sentences = _Sentences(files, seed)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences),
+            model_writer=model,
+            model_type=_SENTENCEPIECE_KIND[kind],
+            vocab_size=vocabulary_size,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            add_dummy_prefix=True,
+            character_coverage=1.0,
+            byte_fallback=byte_fallback,
+            pad_id=special_ids["pad"],
+            unk_id=special_ids["unknown"],
+            bos_id=special_ids["start"],
+            eos_id=special_ids["end"],
+            max_sentence_length=8 * _LONGEST_SLICE,
+            num_threads=threads,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        if sentences.error is not None:
+            raise sentences.error from None
+        if not sentences.count:
+            raise TextError(
+                f"Subwords are learned from text, but the {text} is empty; give files with "
+                "sentences."
+            ) from error
+        raise _size_error(str(error), text, vocabulary_size, byte_fallback) from error
+    needed = len(sentences.characters) + len(special_ids)
+    if kind == "character" and vocabulary_size < needed:
+        raise _too_small(text, vocabulary_size, needed)
+    return model.getvalue()
+
+
+class _Sentences:
+    """The training text, and what was seen of it: an iterable that remembers its own failure."""
+
+    def __init__(self, files: Sequence[Path], seed: int) -> None:
+        self.files = files
+        self.seed = seed
+        self.count = 0
+        self.characters = {" "}
+        self.error: HeedfulError | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            for line in self._sampled():
+                self.count += 1
+                self.characters.update(line)
+                for start in range(0, len(line), _LONGEST_SLICE):
+                    yield line[start : start + _LONGEST_SLICE]
+        except HeedfulError as error:
+            # Sentencepiece would turn it into a RuntimeError with a traceback in its text.
+            self.error = error
+            raise
+
+    def _sampled(self) -> Iterator[str]:
+        """Read every line, or `_MOST_LINES` of them evenly spread."""
+        total = sum(1 for _ in self._lines())
+        for number, line in enumerate(self._lines()):
+            if total <= _MOST_LINES or (number * _MOST_LINES + self.seed) % total < _MOST_LINES:
+                yield line
+
+    def _lines(self) -> Iterator[str]:
+        """Read every line that is not empty."""
+        for line in chain.from_iterable(map(read_lines, self.files)):
+            if line:
+                yield line.replace(_RESERVED, " ")
+
+
+def _size_error(reason: str, text: str, size: int, byte_fallback: bool) -> TokenizerError:
+    """Say which vocabulary sizes the text allows, read off sentencepiece's own message."""
+    if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", reason):
+        return _too_small(text, size, int(too_small[1]))
+    if too_large := re.search(r"set it to a value <= (\d+)", reason):
+        largest = int(too_large[1])
+        if byte_fallback and largest < _BYTE_FALLBACK_FROM:
+            largest -= _BYTES  # a vocabulary as small as that is made without byte fallback
+        return TokenizerError(
+            f"data.vocabulary_size must be at most {largest} for this text, but {size} came: the "
+            f"{text} has no more subwords; set data.vocabulary_size={largest} or give more text."
+        )
+    return TokenizerError(
+        f"Subwords could not be learned from the {text} with data.vocabulary_size={size}; "
+        f"sentencepiece says: {' '.join(reason.split())}"
+    )
+
+
+def _too_small(text: str, size: int, smallest: int) -> TokenizerError:
+    """Say which vocabulary size has room for every character."""
+    return TokenizerError(
+        f"data.vocabulary_size must be at least {smallest} for this text, but {size} came: every "
+        f"character of the {text} and the special symbols need a place; set "
+        f"data.vocabulary_size={smallest} or more."
+    )

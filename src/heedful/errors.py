@@ -1,0 +1,66 @@
+"""
+What can go wrong, and what the user is told.
+
+    HeedfulError              exit 1   the run failed
+    ├── TrainingFailed        exit 1   a loss that is no number, a rank that died
+    ├── RunStopped            exit 1   a signal ended the run; it can be resumed
+    ├── StorageError          exit 1   a file could not be written
+    └── UserError             exit 2   the command or its input is wrong
+        ├── SettingError               an unknown setting, a value out of range
+        ├── TextError                  a text file that cannot be used
+        ├── TokenizerError             subwords that cannot be trained or read
+        ├── RunFolderError             a run folder that is missing, taken or damaged
+        ├── DeviceError                a device that is not there or is too small
+        └── MissingExtra               an optional package that is not installed
+
+A message is one paragraph: what must hold, what came, what to do. The command line prints it
+and ends with the exit code of the class; it never shows a traceback for anything in this tree.
+"""
+
+
+class HeedfulError(Exception):
+    """A failure that is reported in one paragraph."""
+
+    exit_code = 1
+
+
+class TrainingFailed(HeedfulError):
+    """The training run cannot go on."""
+
+
+class RunStopped(HeedfulError):
+    """A signal ended the run after a checkpoint; it can be resumed."""
+
+
+class StorageError(HeedfulError):
+    """A file could not be written; what was there before is intact."""
+
+
+class UserError(HeedfulError):
+    """The command or its input is wrong."""
+
+    exit_code = 2
+
+
+class SettingError(UserError):
+    """A setting is unknown or its value is out of range."""
+
+
+class TextError(UserError):
+    """A text file cannot be used."""
+
+
+class TokenizerError(UserError):
+    """Subwords cannot be trained or read."""
+
+
+class RunFolderError(UserError):
+    """A run folder is missing, taken or damaged."""
+
+
+class DeviceError(UserError):
+    """A device is not there or is too small."""
+
+
+class MissingExtra(UserError):
+    """An optional package is not installed."""

@@ -1,0 +1,188 @@
+"""
+Scores of translated text, as sacreBLEU computes them.
+
+Every score carries its signature, the line that says how it was made; two figures may be compared
+when their signatures agree (Post 2018, “A Call for Clarity in Reporting BLEU Scores”).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.base import Metric
+
+from heedful.errors import MissingExtra, TextError
+
+
+@dataclass(frozen=True)
+class MetricScore:
+    """
+    One figure and how it was made.
+
+    Parameters
+    ----------
+    score : float
+        The score in percent.
+    signature : str
+        The settings and the version that made it, in sacreBLEU's notation.
+    """
+
+    score: float
+    signature: str
+
+
+@dataclass(frozen=True)
+class Scores:
+    """
+    What sacreBLEU says about a set of translations.
+
+    Parameters
+    ----------
+    bleu : MetricScore
+        Corpus BLEU (Papineni et al. 2002); higher is better.
+    chrf : MetricScore
+        Corpus chrF2, the F-score of character n-grams (Popović 2015); higher is better.
+    ter : MetricScore
+        Translation edit rate (Snover et al. 2006); lower is better.
+    """
+
+    bleu: MetricScore
+    chrf: MetricScore
+    ter: MetricScore
+
+    def to_dict(self) -> dict[str, dict[str, float | str]]:
+        """
+        Give the scores as plain values.
+
+        Returns
+        -------
+        dict of str to dict
+            Under “bleu”, “chrf” and “ter” each the “score” and its “signature”.
+
+        Notes
+        -----
+        The shape is part of the command line's contract: ``evaluate --json`` prints it.
+        """
+        metrics = {"bleu": self.bleu, "chrf": self.chrf, "ter": self.ter}
+        return {
+            name: {"score": metric.score, "signature": metric.signature}
+            for name, metric in metrics.items()
+        }
+
+
+def evaluate_texts(
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    language: str = "",
+    lowercase: bool = False,
+) -> Scores:
+    """
+    Score translations by BLEU, chrF and TER.
+
+    Parameters
+    ----------
+    hypotheses : sequence of str
+        The translations, detokenised, one line each.
+    references : sequence of sequences of str
+        One or more sets of references, each with one line for every hypothesis.
+    language : str, default ""
+        Code of the target language; Chinese, Japanese and Korean have tokenisers of their own,
+        every other one is tokenised by rule 13a. A region or script (``zh-TW``) is ignored.
+    lowercase : bool, default False
+        Whether BLEU and chrF ignore case. TER always does.
+
+    Returns
+    -------
+    Scores
+        The three scores with their signatures.
+
+    Raises
+    ------
+    TextError
+        If there are no lines, or not one reference for every hypothesis.
+    MissingExtra
+        If the tokeniser of the language is not installed.
+
+    Notes
+    -----
+    Everything not named here is sacreBLEU's default: exponential smoothing for BLEU, character
+    order 6 and beta 2 for chrF, Tercom's normalisation for TER.
+    """
+    _check_counts(hypotheses, references)
+    metrics = (_bleu(language, lowercase), CHRF(lowercase=lowercase), TER())
+    bleu, chrf, ter = (_score(metric, hypotheses, references) for metric in metrics)
+    return Scores(bleu=bleu, chrf=chrf, ter=ter)
+
+
+def corpus_bleu(
+    hypotheses: Sequence[str], references: Sequence[str], lowercase: bool = False
+) -> float:
+    """
+    Score translations by BLEU alone.
+
+    Parameters
+    ----------
+    hypotheses : sequence of str
+        The translations, detokenised, one line each.
+    references : sequence of str
+        One reference for every hypothesis.
+    lowercase : bool, default False
+        Whether case is ignored.
+
+    Returns
+    -------
+    float
+        The score in percent, with tokenisation 13a.
+
+    Raises
+    ------
+    TextError
+        If there are no lines, or not one reference for every hypothesis.
+
+    Notes
+    -----
+    For validation in the middle of a run: one metric, no signature, no advice on the console.
+    """
+    _check_counts(hypotheses, [references])
+    metric = BLEU(lowercase=lowercase, force=True)
+    return float(metric.corpus_score(hypotheses, [references]).score)
+
+
+def _check_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+    """Refuse what has no lines or no line-by-line partner."""
+    if any(isinstance(reference, str) for reference in references):
+        raise TypeError("references must be a list of reference sets, each a list of lines")
+    if not hypotheses or not references:
+        missing = "hypotheses" if not hypotheses else "references"
+        raise TextError(
+            f"A score needs at least one line of translation and one of reference, but there are "
+            f"no {missing}; check that the files named are the right ones and not empty."
+        )
+    for number, reference in enumerate(references, start=1):
+        if len(reference) != len(hypotheses):
+            raise TextError(
+                f"Every translated line needs its reference, but there are {len(hypotheses)} "
+                f"hypotheses and {len(reference)} lines in reference set {number} of "
+                f"{len(references)}; give files that are aligned line by line."
+            )
+
+
+def _bleu(language: str, lowercase: bool) -> BLEU:
+    """Return BLEU with the tokeniser of a language."""
+    code = language.replace("_", "-").split("-")[0].lower()
+    try:
+        return BLEU(lowercase=lowercase, trg_lang=code)
+    except RuntimeError as error:
+        raise MissingExtra(
+            f"BLEU for language “{language}” needs a word segmenter that is not installed; "
+            f"install it with: pip install 'sacrebleu[{code}]'"
+        ) from error
+
+
+def _score(
+    metric: Metric, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
+) -> MetricScore:
+    """Return a metric's score with its signature."""
+    result = metric.corpus_score(hypotheses, references)
+    return MetricScore(score=float(result.score), signature=str(metric.get_signature()))

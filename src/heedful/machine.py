@@ -1,0 +1,238 @@
+"""
+What this machine does well: devices, threads, and which precision is fast.
+
+The name of a device does not tell. On some processors bf16 products run five times as fast as
+fp32, on others they are emulated and far slower. So a short probe measures both, once for each
+processor and torch version, and the result is kept in the user's cache folder. A faster way is
+taken only when it wins clearly.
+"""
+
+import json
+import os
+import platform
+import time
+from pathlib import Path
+
+import torch
+
+from heedful.errors import DeviceError
+
+CLEARLY_FASTER = 1.3
+_ROWS, _IN, _OUT = 2048, 512, 2048
+
+
+def resolve_device(name: str) -> torch.device:
+    """
+    Turn a device setting into a device that is there.
+
+    Parameters
+    ----------
+    name : str
+        ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+
+    Returns
+    -------
+    torch.device
+        `auto` takes the GPU of this rank if there is one.
+
+    Notes
+    -----
+    Raises `DeviceError` if it is not there.
+    """
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    local = int(os.environ.get("LOCAL_RANK", "0"))
+    if name == "cpu" or (name == "auto" and count == 0):
+        return torch.device("cpu")
+    if name in ("auto", "cuda"):
+        index = local
+    else:
+        index = int(name.removeprefix("cuda:"))
+    if index >= count:
+        there = f"only {count} of them" if count else "no CUDA device"
+        raise DeviceError(
+            f"the device {name} must be there, but torch sees {there} on this machine; choose "
+            "--device cpu or auto, or see `heedful info`."
+        )
+    return torch.device("cuda", index)
+
+
+def resolve_threads(threads: int) -> int:
+    """
+    Turn a thread setting into a number and set it.
+
+    Parameters
+    ----------
+    threads : int
+        0 for all processors that this process may use.
+
+    Returns
+    -------
+    int
+        What torch uses from now on.
+
+    Notes
+    -----
+    Shared among the ranks that `torchrun` started on this machine.
+    """
+    ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    if threads == 0:
+        asked = int(os.environ.get("OMP_NUM_THREADS", "0")) if ranks == 1 else 0
+        threads = asked or max(1, usable_cores() // ranks)
+    torch.set_num_threads(threads)
+    return threads
+
+
+def usable_cores() -> int:
+    """
+    Count the processors that this process may use.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Notes
+    -----
+    Respects CPU affinity, which containers and job schedulers set.
+    """
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def resolve_precision(precision: str, device: torch.device) -> str:
+    """
+    Turn a precision setting into 'fp32' or 'bf16'.
+
+    Parameters
+    ----------
+    precision : {'auto', 'fp32', 'bf16'}
+        The setting.
+    device : torch.device
+        Where products will run.
+
+    Returns
+    -------
+    str
+        `auto` gives bf16 where it is clearly faster.
+
+    Notes
+    -----
+    The probe takes some 50 ms the first time and nothing after that.
+    """
+    if precision != "auto":
+        return precision
+    rates = product_rates(device)
+    return "bf16" if rates["bf16"] >= CLEARLY_FASTER * rates["fp32"] else "fp32"
+
+
+def product_rates(device: torch.device) -> dict[str, float]:
+    """
+    Measure matrix products in both precisions, or remember an earlier measurement.
+
+    Parameters
+    ----------
+    device : torch.device
+        Where to measure.
+
+    Returns
+    -------
+    dict of str to float
+        GFLOP/s for 'fp32' and 'bf16'.
+
+    Notes
+    -----
+    Cached by processor, threads and torch version; a cache that cannot be written is no error.
+    """
+    key = " | ".join((_processor(device), f"{torch.get_num_threads()} threads", torch.__version__))
+    path = _cache_file()
+    cache = _read_cache(path)
+    if key not in cache:
+        cache[key] = {
+            "fp32": _rate(torch.float32, device),
+            "bf16": _rate(torch.bfloat16, device),
+        }
+        _write_cache(path, cache)
+    return cache[key]
+
+
+def describe_machine() -> dict[str, object]:
+    """
+    Describe processor, memory and devices.
+
+    Returns
+    -------
+    dict
+        For `heedful info`, `config.json` and benchmark results.
+
+    Notes
+    -----
+    Measures nothing.
+    """
+    gpus = []
+    if torch.cuda.is_available():
+        gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    return {
+        "processor": _processor(torch.device("cpu")),
+        "cores": usable_cores(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "gpus": gpus,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+
+
+def _rate(dtype: torch.dtype, device: torch.device) -> float:
+    """Time one product of a typical shape: the best of several runs, in GFLOP/s."""
+    left = torch.ones(_ROWS, _IN, dtype=dtype, device=device)
+    right = torch.ones(_OUT, _IN, dtype=dtype, device=device)
+    best = float("inf")
+    for _ in range(6):
+        started = time.perf_counter()
+        torch.nn.functional.linear(left, right)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        best = min(best, time.perf_counter() - started)
+    return 2e-9 * _ROWS * _IN * _OUT / best
+
+
+def _processor(device: torch.device) -> str:
+    """Name the processor or the GPU, and what its instruction set offers."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    name = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                name = line.partition(":")[2].strip()
+                break
+    return f"{name} ({torch.backends.cpu.get_cpu_capability()})"
+
+
+def _cache_file() -> Path:
+    """Return where measurements are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "heedful" / "machine.json"
+
+
+def _read_cache(path: Path) -> dict[str, dict[str, float]]:
+    """Read earlier measurements; anything odd counts as none."""
+    try:
+        cache = json.loads(path.read_text(encoding="utf-8"))
+        good = {k: v for k, v in cache.items() if min(float(v["fp32"]), float(v["bf16"])) > 0}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+    return good
+
+
+def _write_cache(path: Path, cache: dict[str, dict[str, float]]) -> None:
+    """Keep measurements if the folder can be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_suffix(f".{os.getpid()}.partial")
+        beside.write_text(json.dumps(cache, indent=2), encoding="utf-8")
+        beside.replace(path)
+    except OSError:
+        return

@@ -1,0 +1,1 @@
+"""The Transformer and the blocks it is made of."""

@@ -1,0 +1,343 @@
+"""
+Attention: section 3.2 of the paper.
+
+`scaled_dot_product_attention` is equation 1 as it is printed. `fused_attention` computes the same
+with torch's fused kernels, which never write the weights to memory; the tests hold the two equal.
+`MultiHeadAttention` runs several of them side by side (section 3.2.2). A mask is always called
+`may_attend` and is true where a query may look at a key.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+
+def scaled_dot_product_attention(
+    query: Float[Tensor, "batch heads queries d_k"],
+    key: Float[Tensor, "batch heads keys d_k"],
+    value: Float[Tensor, "batch heads keys d_v"],
+    may_attend: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
+) -> tuple[Float[Tensor, "batch heads queries d_v"], Float[Tensor, "batch heads queries keys"]]:
+    """
+    Weigh the values by how well each query matches each key.
+
+    Equation 1 of the paper, ``softmax(Q K^T / sqrt(d_k)) V``.
+
+    Parameters
+    ----------
+    query : Tensor of float, shape (batch, heads, queries, d_k)
+        One row per position that asks.
+    key : Tensor of float, shape (batch, heads, keys, d_k)
+        One row per position that may answer.
+    value : Tensor of float, shape (batch, heads, keys, d_v)
+        What each key hands over, in the order of `key`.
+    may_attend : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
+        True where the query may look at the key; everywhere when absent.
+
+    Returns
+    -------
+    context : Tensor of float, shape (batch, heads, queries, d_v)
+        Weighted sum of the values.
+    weights : Tensor of float, shape (batch, heads, queries, keys)
+        The weights; every row sums to one.
+
+    Notes
+    -----
+    Dividing by sqrt(d_k) keeps the softmax out of its flat regions (section 3.2.1). A query that
+    may look at nothing has no weights: its row is not a number.
+
+    Examples
+    --------
+    >>> x = torch.zeros(1, 1, 2, 4)
+    >>> all_open = torch.ones(1, 1, 1, 2, dtype=torch.bool)
+    >>> _, weights = scaled_dot_product_attention(x, x, x, all_open)
+    >>> weights[0, 0].tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+    scores = (query * (1.0 / math.sqrt(query.size(-1)))) @ key.transpose(-2, -1)
+    if may_attend is not None:
+        scores = scores.masked_fill(~may_attend, float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ value, weights
+
+
+def fused_attention(
+    query: Float[Tensor, "batch heads queries d_k"],
+    key: Float[Tensor, "batch heads keys d_k"],
+    value: Float[Tensor, "batch heads keys d_v"],
+    may_attend: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
+) -> Float[Tensor, "batch heads queries d_v"]:
+    """
+    Compute the context of `scaled_dot_product_attention` without storing the weights.
+
+    Parameters
+    ----------
+    query : Tensor of float, shape (batch, heads, queries, d_k)
+        One row per position that asks.
+    key : Tensor of float, shape (batch, heads, keys, d_k)
+        One row per position that may answer.
+    value : Tensor of float, shape (batch, heads, keys, d_v)
+        What each key hands over, in the order of `key`.
+    may_attend : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
+        True where the query may look at the key; everywhere when absent.
+
+    Returns
+    -------
+    Tensor of float, shape (batch, heads, queries, d_v)
+        Weighted sum of the values.
+
+    Notes
+    -----
+    Memory grows with the number of keys, not with queries x keys.
+    """
+    return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=may_attend)
+
+
+# Below this many keys the batched products of the plain form beat torch's fused kernel on a
+# processor (2.8 times over a whole training step at 30 tokens); above it memory decides.
+_PLAIN_KEYS = 256
+
+
+class KeysAndValues(NamedTuple):
+    """
+    Keep what a sequence offers to be looked at.
+
+    Parameters
+    ----------
+    keys : Tensor of float, shape (batch, heads, keys, d_k)
+        Projected keys.
+    values : Tensor of float, shape (batch, heads, keys, d_v)
+        Projected values.
+
+    Notes
+    -----
+    The cache of section “search”: computed once a token, read at every later step.
+    """
+
+    keys: Float[Tensor, "batch heads keys d_k"]
+    values: Float[Tensor, "batch heads keys d_v"]
+
+    def append(self, newer: "KeysAndValues") -> "KeysAndValues":
+        """
+        Put later positions behind the ones that are kept.
+
+        Parameters
+        ----------
+        newer : KeysAndValues
+            Keys and values of the positions that follow, same batch and heads.
+
+        Returns
+        -------
+        KeysAndValues
+            Both, in order.
+
+        Notes
+        -----
+        Returns a copy; neither part is changed.
+        """
+        return KeysAndValues(
+            torch.cat((self.keys, newer.keys), dim=2), torch.cat((self.values, newer.values), dim=2)
+        )
+
+    def select(self, rows: Tensor) -> "KeysAndValues":
+        """
+        Take rows of the batch, in any order and number.
+
+        Parameters
+        ----------
+        rows : Tensor of int, shape (rows,)
+            Which row of the batch each new row continues.
+
+        Returns
+        -------
+        KeysAndValues
+            The chosen rows.
+
+        Notes
+        -----
+        Beam search reorders its hypotheses with this.
+        """
+        return KeysAndValues(self.keys.index_select(0, rows), self.values.index_select(0, rows))
+
+
+class MultiHeadAttention(nn.Module):
+    """
+    Attend with several heads at once and mix what they find (section 3.2.2).
+
+    Parameters
+    ----------
+    d_model : int
+        Width of what goes in and comes out.
+    heads : int
+        Number of attention functions in parallel.
+    d_k : int, optional
+        Width of a head's queries and keys; d_model / heads when absent.
+    d_v : int, optional
+        Width of a head's values; d_model / heads when absent.
+    bias : bool, default True
+        Whether the projections add a bias.
+
+    Notes
+    -----
+    The projections W^Q, W^K, W^V of all heads are one matrix, so that self-attention is one
+    product; `project_out` is the paper's W^O. Weights are returned on request and never kept on
+    the module.
+
+    Examples
+    --------
+    >>> attention = MultiHeadAttention(d_model=512, heads=8)
+    >>> x = torch.randn(2, 5, 512)
+    >>> context, _ = attention(x, x)
+    >>> context.shape
+    torch.Size([2, 5, 512])
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        d_k: int | None = None,
+        d_v: int | None = None,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        if (d_k is None or d_v is None) and d_model % heads:
+            raise ValueError(f"heads must divide d_model={d_model}, but heads={heads} does not")
+        self.d_model, self.heads = d_model, heads
+        self.d_k = d_k if d_k is not None else d_model // heads
+        self.d_v = d_v if d_v is not None else d_model // heads
+        self.widths = (heads * self.d_k, heads * self.d_k, heads * self.d_v)
+        self.project_in = nn.Linear(d_model, sum(self.widths), bias=bias)
+        self.project_out = nn.Linear(heads * self.d_v, d_model, bias=bias)
+
+    def forward(
+        self,
+        queries_from: Float[Tensor, "batch queries d_model"],
+        keys_from: Float[Tensor, "batch keys d_model"],
+        may_attend: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
+        need_weights: bool = False,
+    ) -> tuple[
+        Float[Tensor, "batch queries d_model"], Float[Tensor, "batch heads queries keys"] | None
+    ]:
+        """
+        Let each position of one sequence look at the positions of another or of itself.
+
+        Parameters
+        ----------
+        queries_from : Tensor of float, shape (batch, queries, d_model)
+            The sequence that asks.
+        keys_from : Tensor of float, shape (batch, keys, d_model)
+            The sequence that answers; the same tensor for self-attention.
+        may_attend : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
+            True where the query may look at the key; everywhere when absent.
+        need_weights : bool, default False
+            Whether to return the weights, which needs the plain computation.
+
+        Returns
+        -------
+        context : Tensor of float, shape (batch, queries, d_model)
+            What was found, mixed by W^O.
+        weights : Tensor of float, shape (batch, heads, queries, keys), or None
+            The weights of every head if they were asked for.
+
+        Notes
+        -----
+        Section 3.2.2: ``Concat(head_1, ..., head_h) W^O``.
+        """
+        if queries_from is keys_from:
+            query, key, value = self.project_in(queries_from).split(self.widths, dim=-1)
+            offered = KeysAndValues(self._split(key), self._split(value))
+        else:
+            query, offered = self._query(queries_from), self.offer(keys_from)
+        return self._attend(self._split(query), offered, may_attend, need_weights)
+
+    def offer(self, keys_from: Float[Tensor, "batch keys d_model"]) -> KeysAndValues:
+        """
+        Project a sequence to the keys and values that it offers.
+
+        Parameters
+        ----------
+        keys_from : Tensor of float, shape (batch, keys, d_model)
+            The sequence that answers.
+
+        Returns
+        -------
+        KeysAndValues
+            Its keys and values, split into heads.
+
+        Notes
+        -----
+        Search calls this once a source sentence, not once a step.
+        """
+        width = self.widths[0]
+        bias = self.project_in.bias
+        both = nn.functional.linear(
+            keys_from, self.project_in.weight[width:], None if bias is None else bias[width:]
+        )
+        key, value = both.split(self.widths[1:], dim=-1)
+        return KeysAndValues(self._split(key), self._split(value))
+
+    def look(
+        self,
+        queries_from: Float[Tensor, "batch queries d_model"],
+        offered: KeysAndValues,
+        may_attend: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
+        need_weights: bool = False,
+    ) -> tuple[
+        Float[Tensor, "batch queries d_model"], Float[Tensor, "batch heads queries keys"] | None
+    ]:
+        """
+        Attend to keys and values that were projected before.
+
+        Parameters
+        ----------
+        queries_from : Tensor of float, shape (batch, queries, d_model)
+            The sequence that asks.
+        offered : KeysAndValues
+            What `offer` returned, perhaps appended to since.
+        may_attend : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
+            True where the query may look at the key; everywhere when absent.
+        need_weights : bool, default False
+            Whether to return the weights.
+
+        Returns
+        -------
+        context : Tensor of float, shape (batch, queries, d_model)
+            What was found, mixed by W^O.
+        weights : Tensor of float, shape (batch, heads, queries, keys), or None
+            The weights of every head if they were asked for.
+
+        Notes
+        -----
+        Equal to `forward` when `offered` is ``offer(keys_from)``.
+        """
+        query = self._split(self._query(queries_from))
+        return self._attend(query, offered, may_attend, need_weights)
+
+    def _query(self, queries_from: Tensor) -> Tensor:
+        """Project to the queries of all heads, side by side."""
+        width = self.widths[0]
+        bias = self.project_in.bias
+        return nn.functional.linear(
+            queries_from, self.project_in.weight[:width], None if bias is None else bias[:width]
+        )
+
+    def _split(self, x: Tensor) -> Tensor:
+        """Cut the last axis into heads: (batch, time, heads * d) -> (batch, heads, time, d)."""
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def _attend(
+        self, query: Tensor, offered: KeysAndValues, may_attend: Tensor | None, need_weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Run the heads and mix them: (batch, heads, time, d_v) -> (batch, time, d_model)."""
+        weights = None
+        short_on_cpu = query.device.type == "cpu" and offered.keys.size(2) <= _PLAIN_KEYS
+        if need_weights or short_on_cpu:
+            context, weights = scaled_dot_product_attention(query, *offered, may_attend)
+        else:
+            context = fused_attention(query, *offered, may_attend)
+        mixed = self.project_out(context.transpose(1, 2).flatten(2))
+        return mixed, weights if need_weights else None

@@ -1,0 +1,212 @@
+"""
+From settings to a model: the only file of this package that sees the configuration.
+
+Initial weights follow the authors' first public code (tensor2tensor 3d9c62f2) where the paper is
+silent: Glorot's uniform bound on every product, taken over the shape of the product as it was
+fused there, and N(0, d_model^-0.5) for the embeddings.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from heedful.config.schema import ModelConfig
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.embedding import TokenEmbedding
+from heedful.model.feed_forward import FeedForward
+from heedful.model.position import LearnedPositions, SinusoidalPositions
+from heedful.model.transformer import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    LayerShape,
+    Positions,
+    Transformer,
+)
+
+
+def build_model(
+    config: ModelConfig,
+    source_vocabulary: int,
+    target_vocabulary: int,
+    *,
+    max_length: int,
+    padding: int = 0,
+    start_token: int = 2,
+    end_token: int = 3,
+) -> Transformer:
+    """
+    Put a model together as the settings say.
+
+    Parameters
+    ----------
+    config : ModelConfig
+        The `model` table of a recipe.
+    source_vocabulary, target_vocabulary : int
+        Rows of the two tables, filling included; equal when the tables are tied.
+    max_length : int
+        Positions that have a learned vector, if positions are learned.
+    padding, start_token, end_token : int
+        Special ids of the tokenizer.
+
+    Returns
+    -------
+    Transformer
+        In training mode, weights not yet initialised.
+
+    Notes
+    -----
+    `start` decides what stands before the first target token: the start symbol, the end symbol,
+    the padding symbol, or a zero vector (the authors' code: padding whose vector is zero).
+    """
+    zero_token = padding if config.start == "zero" else None
+    first = {"symbol": start_token, "end": end_token, "pad": padding, "zero": padding}
+
+    def embedding(vocabulary: int) -> TokenEmbedding:
+        return TokenEmbedding(vocabulary, config.d_model, config.scale_embeddings, zero_token)
+
+    embed_target = embedding(target_vocabulary)
+    table = nn.Parameter(torch.zeros(target_vocabulary, config.d_model))
+    return Transformer(
+        embed_target if config.tie == "all" else embedding(source_vocabulary),
+        embed_target,
+        _positions(config, max_length),
+        _positions(config, max_length),
+        Encoder(_shape(config, "encoder"), config.encoder_layers),
+        Decoder(_shape(config, "decoder"), config.decoder_layers),
+        output_table=table if config.tie == "none" else None,
+        output_bias=nn.Parameter(torch.zeros(target_vocabulary)) if config.output_bias else None,
+        dropout=config.dropout,
+        padding=padding,
+        start_token=first[config.start],
+        end_token=end_token,
+    )
+
+
+def initialise(model: Transformer, seed: int) -> None:
+    """
+    Draw the initial weights.
+
+    Parameters
+    ----------
+    model : Transformer
+        Changed in place.
+    seed : int
+        The same seed gives the same weights on every machine.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    The day-one code fuses Q, K and V of self-attention into one product and K and V of attention
+    to the memory into another, which makes their Glorot bounds smaller than those of single
+    projections: sqrt(6 / (512 + 1536)) and sqrt(6 / (512 + 1024)) in the base model.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    cross = {
+        layer.cross_attention for layer in model.decoder.layers if isinstance(layer, DecoderLayer)
+    }
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            first = module.widths[0]
+            parts = [slice(0, first), slice(first, None)] if module in cross else [slice(None)]
+            for part in parts:
+                _glorot(module.project_in.weight[part], generator)
+            _glorot(module.project_out.weight, generator)
+            for linear in (module.project_in, module.project_out):
+                if linear.bias is not None:
+                    nn.init.zeros_(linear.bias)
+        elif isinstance(module, FeedForward):
+            for linear in (module.widen, module.narrow):
+                _glorot(linear.weight, generator)
+                nn.init.zeros_(linear.bias)
+        elif isinstance(module, TokenEmbedding | LearnedPositions):
+            _embedding(module.weight, generator)
+    if model.output_table is not None:
+        _embedding(model.output_table, generator)
+
+
+def parameter_count(model: nn.Module) -> int:
+    """
+    Count the weights, shared ones once.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Any module.
+
+    Returns
+    -------
+    int
+        Number of trainable numbers.
+
+    Notes
+    -----
+    The last column of the paper's Table 3.
+    """
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def padded_vocabulary(size: int, multiple: int) -> int:
+    """
+    Round a vocabulary up.
+
+    Parameters
+    ----------
+    size : int
+        Symbols that the tokenizer knows.
+    multiple : int
+        What the number of rows must be divisible by.
+
+    Returns
+    -------
+    int
+        Rows of the table.
+
+    Notes
+    -----
+    Rows beyond `size` are classes that never occur; search forbids them.
+    """
+    return -(-size // multiple) * multiple
+
+
+def _shape(config: ModelConfig, side: str) -> LayerShape:
+    """Gather what the layers of one stack look like."""
+    heads = getattr(config, f"{side}_heads") or config.heads
+    d_ff = getattr(config, f"{side}_d_ff") or config.d_ff
+    return LayerShape(
+        d_model=config.d_model,
+        d_ff=d_ff,
+        heads=heads,
+        d_k=config.d_k,
+        d_v=config.d_v,
+        activation=config.activation,
+        dropout=config.dropout,
+        norm=config.norm,
+        norm_epsilon=config.norm_epsilon,
+        projection_bias=config.projection_bias,
+    )
+
+
+def _positions(config: ModelConfig, rows: int) -> Positions:
+    """Make the positions of one side."""
+    if config.positions == "learned":
+        return LearnedPositions(config.d_model, rows)
+    return SinusoidalPositions(config.d_model, config.positions, config.first_position)
+
+
+@torch.no_grad()
+def _glorot(weight: Tensor, generator: torch.Generator) -> None:
+    """Draw uniformly within sqrt(6 / (fan in + fan out)) (Glorot and Bengio 2010)."""
+    bound = math.sqrt(6.0 / sum(weight.shape))
+    weight.uniform_(-bound, bound, generator=generator)
+
+
+@torch.no_grad()
+def _embedding(weight: Tensor, generator: torch.Generator) -> None:
+    """Draw from N(0, 1/d_model), which the factor sqrt(d_model) brings to variance one."""
+    weight.normal_(0.0, weight.size(1) ** -0.5, generator=generator)

@@ -1,0 +1,58 @@
+"""The position-wise feed-forward network: section 3.3 of the paper."""
+
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": nn.functional.relu,
+    "gelu": nn.functional.gelu,
+    "silu": nn.functional.silu,
+}
+
+
+class FeedForward(nn.Module):
+    """
+    Transform every position on its own: ``max(0, x W_1 + b_1) W_2 + b_2`` (equation 2).
+
+    Parameters
+    ----------
+    d_model : int
+        Width of what goes in and comes out.
+    d_ff : int
+        Width of the inner layer.
+    activation : {'relu', 'gelu', 'silu'}, default 'relu'
+        What stands between the two products; the paper has relu.
+
+    Notes
+    -----
+    Both products have a bias, as in equation 2.
+    """
+
+    def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
+        super().__init__()
+        self.widen = nn.Linear(d_model, d_ff)
+        self.narrow = nn.Linear(d_ff, d_model)
+        self.activation = ACTIVATIONS[activation]
+
+    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+        """
+        Apply the network to each position.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (..., d_model)
+            States of any number of positions.
+
+        Returns
+        -------
+        Tensor of float, shape (..., d_model)
+            New states.
+
+        Notes
+        -----
+        Section 3.3; the same weights at every position.
+        """
+        out: Tensor = self.narrow(self.activation(self.widen(x)))
+        return out

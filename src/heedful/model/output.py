@@ -1,0 +1,107 @@
+"""
+From decoder states to the vocabulary: the last product and the softmax of figure 1.
+
+The logits of a whole batch are by far the largest tensor of a model (tokens x vocabulary), so
+nothing here keeps more than a chunk of them unless they are what was asked for.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+# About so many logits are computed at once: 4 million floats fit into a large cache.
+_CHUNK_LOGITS = 1 << 22
+
+
+def logits(
+    states: Float[Tensor, "*batch d_model"],
+    table: Float[Tensor, "vocabulary d_model"],
+    bias: Float[Tensor, " vocabulary"] | None = None,
+) -> Float[Tensor, "*batch vocabulary"]:
+    """
+    Multiply states by the output table.
+
+    Parameters
+    ----------
+    states : Tensor of float, shape (..., d_model)
+        Decoder states.
+    table : Tensor of float, shape (vocabulary, d_model)
+        The output table, in most models the embedding itself.
+    bias : Tensor of float, shape (vocabulary,), optional
+        Added to every row; the paper has none.
+
+    Returns
+    -------
+    Tensor of float, shape (..., vocabulary)
+        Unnormalised log-probabilities.
+
+    Notes
+    -----
+    Section 3.4; here the table is not scaled.
+    """
+    return nn.functional.linear(states, table, bias)
+
+
+def chunk_rows(rows: int, vocabulary: int) -> Iterator[slice]:
+    """
+    Cut rows so that the logits of a part stay small.
+
+    Parameters
+    ----------
+    rows : int
+        Number of positions.
+    vocabulary : int
+        Number of classes.
+
+    Yields
+    ------
+    slice
+        Consecutive parts that cover all rows.
+
+    Notes
+    -----
+    At most about four million logits a part, at least 64 rows: products of fewer rows are slow.
+    """
+    size = max(64, _CHUNK_LOGITS // vocabulary)
+    for start in range(0, rows, size):
+        yield slice(start, min(start + size, rows))
+
+
+@torch.no_grad()
+def token_log_probabilities(
+    states: Float[Tensor, "rows d_model"],
+    targets: Int[Tensor, " rows"],
+    table: Float[Tensor, "vocabulary d_model"],
+    bias: Float[Tensor, " vocabulary"] | None = None,
+) -> Float[Tensor, " rows"]:
+    """
+    Compute the log-probability of one given token for each state.
+
+    Parameters
+    ----------
+    states : Tensor of float, shape (rows, d_model)
+        Decoder states.
+    targets : Tensor of int, shape (rows,)
+        The token whose probability is asked for.
+    table : Tensor of float, shape (vocabulary, d_model)
+        The output table.
+    bias : Tensor of float, shape (vocabulary,), optional
+        Added to every row of logits.
+
+    Returns
+    -------
+    Tensor of float32, shape (rows,)
+        Natural logarithms.
+
+    Notes
+    -----
+    Without gradients; the softmax is taken in fp32.
+    """
+    result = torch.empty(len(targets), dtype=torch.float32, device=states.device)
+    for part in chunk_rows(len(targets), table.size(0)):
+        scores = logits(states[part], table, bias).float()
+        chosen = scores.gather(1, targets[part].unsqueeze(1)).squeeze(1)
+        result[part] = chosen - scores.logsumexp(dim=1)
+    return result

@@ -1,0 +1,176 @@
+"""
+Positions: section 3.5 of the paper.
+
+Two layouts of the same idea are in use. The paper's text interleaves sine and cosine; the authors'
+code puts all sines before all cosines and spaces the wavelengths a little differently. Neither has
+a longest position: tables grow with the text.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+def interleaved_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "length d_model"]:
+    """
+    Compute the sinusoids as the paper prints them.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first position.
+    length : int
+        How many positions.
+    d_model : int
+        Width, even.
+
+    Returns
+    -------
+    Tensor of float, shape (length, d_model)
+        ``sin(pos / 10000^(2i/d))`` in column 2i, the cosine in column 2i + 1.
+
+    Notes
+    -----
+    Section 3.5. Computed in double precision, so that position 100,000 is as exact as position 1.
+    """
+    positions = torch.arange(first, first + length, dtype=torch.float64)
+    rates = 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    angles = torch.outer(positions, rates)
+    return torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1).float()
+
+
+def halves_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "length d_model"]:
+    """
+    Compute the sinusoids as the authors' code does.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first position.
+    length : int
+        How many positions.
+    d_model : int
+        Width, even, at least 4.
+
+    Returns
+    -------
+    Tensor of float, shape (length, d_model)
+        Sines in the first half of the columns, cosines in the second.
+
+    Notes
+    -----
+    tensor2tensor 3d9c62f2, ``get_timing_signal_1d``: wavelengths from 2 pi to exactly
+    10000 * 2 pi, so the step of the exponent is log(10000) / (d/2 - 1), not the paper's 2 / d.
+    """
+    half = d_model // 2
+    positions = torch.arange(first, first + length, dtype=torch.float64)
+    step = math.log(10000.0) / max(half - 1, 1)
+    rates = torch.exp(-step * torch.arange(half, dtype=torch.float64))
+    angles = torch.outer(positions, rates)
+    return torch.cat((angles.sin(), angles.cos()), dim=1).float()
+
+
+SINUSOIDS = {"interleaved": interleaved_sinusoid, "halves": halves_sinusoid}
+
+
+class SinusoidalPositions(nn.Module):
+    """
+    Give each position its sinusoids, however far the text goes.
+
+    Parameters
+    ----------
+    d_model : int
+        Width, even.
+    layout : {'interleaved', 'halves'}, default 'interleaved'
+        The paper's text or the authors' code.
+    first_position : int, default 0
+        Number of the first position; some toolkits count from 1.
+
+    Notes
+    -----
+    The table is computed on demand, doubles when it is too short, and is not part of a checkpoint.
+    """
+
+    table: Tensor
+
+    def __init__(
+        self, d_model: int, layout: str = "interleaved", first_position: int = 0
+    ) -> None:
+        super().__init__()
+        if d_model % 2:
+            raise ValueError(f"sinusoids need an even d_model, but it is {d_model}")
+        self.d_model, self.layout, self.first_position = d_model, layout, first_position
+        self.register_buffer("table", torch.empty(0, d_model), persistent=False)
+
+    def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
+        """
+        Return the rows of some positions.
+
+        Parameters
+        ----------
+        start : int
+            Index of the first position that is asked for, counted from 0.
+        length : int
+            How many.
+
+        Returns
+        -------
+        Tensor of float, shape (length, d_model)
+            Their sinusoids.
+
+        Notes
+        -----
+        Section 3.5; the hypothesis there is that a fixed offset is a linear map of these rows.
+        """
+        if start + length > self.table.size(0):
+            rows = max(256, 2 * (start + length))
+            table = SINUSOIDS[self.layout](self.first_position, rows, self.d_model)
+            self.table = table.to(self.table)
+        return self.table[start : start + length]
+
+
+class LearnedPositions(nn.Module):
+    """
+    Learn one vector for each position (row E of the paper's Table 3).
+
+    Parameters
+    ----------
+    d_model : int
+        Width.
+    rows : int
+        Number of positions that have a vector of their own.
+
+    Notes
+    -----
+    Positions beyond the table share its last row, so that a long text is translated as well as it
+    can be instead of being refused.
+    """
+
+    def __init__(self, d_model: int, rows: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(rows, d_model))
+
+    def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
+        """
+        Return the rows of some positions.
+
+        Parameters
+        ----------
+        start : int
+            Index of the first position that is asked for, counted from 0.
+        length : int
+            How many.
+
+        Returns
+        -------
+        Tensor of float, shape (length, d_model)
+            Their vectors.
+
+        Notes
+        -----
+        Table 3 (E): “nearly identical results to the base model”.
+        """
+        rows = torch.arange(start, start + length, device=self.weight.device)
+        return self.weight[rows.clamp_(max=self.weight.size(0) - 1)]

@@ -1,0 +1,116 @@
+"""
+Residual wiring around a sub-layer.
+
+The paper normalises after the sum, ``LayerNorm(x + Dropout(Sublayer(x)))`` (sections 3.1 and 5.4).
+Its authors' code later normalised before the sub-layer; that needs one more norm at the end of the
+stack and trains deep stacks more easily.
+"""
+
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from heedful.model.dropout import Dropout
+
+Sublayer = Callable[[Tensor], Tensor]
+
+
+class PostNorm(nn.Module):
+    """
+    Normalise after the sum, as the paper does.
+
+    Parameters
+    ----------
+    d_model : int
+        Width of the states.
+    dropout : float
+        Share of the sub-layer's output that is dropped.
+    epsilon : float, default 1e-6
+        Added to the variance; the paper gives none, 1e-6 is the authors' code's.
+
+    Notes
+    -----
+    Sections 3.1 and 5.4: ``LayerNorm(x + Dropout(Sublayer(x)))``.
+    """
+
+    def __init__(self, d_model: int, dropout: float, epsilon: float = 1e-6) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(d_model, eps=epsilon)
+        self.dropout = Dropout(dropout)
+
+    def forward(
+        self, x: Float[Tensor, "batch time d_model"], sublayer: Sublayer
+    ) -> Float[Tensor, "batch time d_model"]:
+        """
+        Run the sub-layer and add it to what went in.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            States.
+        sublayer : callable
+            From states to states of the same shape.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, time, d_model)
+            Normalised sum.
+
+        Notes
+        -----
+        The output is normalised, so no norm is needed at the end of a stack.
+        """
+        out: Tensor = self.norm(x + self.dropout(sublayer(x)))
+        return out
+
+
+class PreNorm(nn.Module):
+    """
+    Normalise before the sub-layer and leave the sum as it is.
+
+    Parameters
+    ----------
+    d_model : int
+        Width of the states.
+    dropout : float
+        Share of the sub-layer's output that is dropped.
+    epsilon : float, default 1e-6
+        Added to the variance.
+
+    Notes
+    -----
+    ``x + Dropout(Sublayer(LayerNorm(x)))``, tensor2tensor since October 2017 (d5bdfcc8).
+    """
+
+    def __init__(self, d_model: int, dropout: float, epsilon: float = 1e-6) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(d_model, eps=epsilon)
+        self.dropout = Dropout(dropout)
+
+    def forward(
+        self, x: Float[Tensor, "batch time d_model"], sublayer: Sublayer
+    ) -> Float[Tensor, "batch time d_model"]:
+        """
+        Run the sub-layer on normalised states and add it to what went in.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            States.
+        sublayer : callable
+            From states to states of the same shape.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, time, d_model)
+            The sum, not normalised.
+
+        Notes
+        -----
+        The stack that uses it must normalise its last output.
+        """
+        return x + self.dropout(sublayer(self.norm(x)))
+
+
+RESIDUALS: dict[str, type[PostNorm] | type[PreNorm]] = {"post": PostNorm, "pre": PreNorm}

@@ -1,0 +1,160 @@
+"""
+Length penalties and length limits, named by their formula.
+
+A bare number has meant three different things in this field; here the formula is part of the name:
+
+    gnmt:A    log P / ((5 + length) / 6)^A    Wu et al. 2016; the paper has A = 0.6 (section 6.1)
+    power:A   log P / length^A                fairseq's lenpen, Marian, CTranslate2, Hugging Face
+    none      log P
+
+The length counts the end symbol.
+"""
+
+from dataclasses import dataclass
+
+from heedful.errors import SettingError
+
+
+@dataclass(frozen=True)
+class LengthPenalty:
+    """
+    Divide a log-probability by a function of the length.
+
+    Parameters
+    ----------
+    kind : {'gnmt', 'power', 'none'}
+        The formula.
+    alpha : float, default 0.0
+        Its exponent; 0 leaves log-probabilities as they are.
+
+    Notes
+    -----
+    Without it a search prefers short translations, since each token lowers the probability.
+    """
+
+    kind: str
+    alpha: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str) -> "LengthPenalty":
+        """
+        Read a penalty as users write it.
+
+        Parameters
+        ----------
+        text : str
+            ``gnmt:0.6``, ``power:1.0`` or ``none``.
+
+        Returns
+        -------
+        LengthPenalty
+            The penalty.
+
+        Notes
+        -----
+        Raises `SettingError` for anything else.
+        """
+        kind, _, alpha = text.partition(":")
+        try:
+            if kind == "none" and not alpha:
+                return cls("none")
+            if kind in ("gnmt", "power") and 0.0 <= float(alpha) < float("inf"):
+                return cls(kind, float(alpha))
+        except ValueError:
+            pass
+        raise SettingError(
+            f"a length penalty must be gnmt:ALPHA, power:ALPHA or none with ALPHA at least 0, but "
+            f"is {text!r}; the paper's is gnmt:0.6."
+        )
+
+    def divisor(self, length: int) -> float:
+        """
+        Compute what a log-probability is divided by.
+
+        Parameters
+        ----------
+        length : int
+            Tokens, the end symbol included, at least 1.
+
+        Returns
+        -------
+        float
+            At least 1, never falling with the length.
+
+        Notes
+        -----
+        That it never falls is what lets a search know when it is over.
+        """
+        if self.kind == "gnmt":
+            return float(((5.0 + length) / 6.0) ** self.alpha)
+        return float(length**self.alpha) if self.kind == "power" else 1.0
+
+
+@dataclass(frozen=True)
+class LengthLimit:
+    """
+    Bound the number of generated tokens.
+
+    Parameters
+    ----------
+    extra : int
+        Tokens allowed, or allowed beyond the source's length.
+    relative : bool
+        Whether the source's length is added.
+
+    Notes
+    -----
+    Section 6.1: “maximum output length during inference to input length + 50”. The end symbol is
+    counted on neither side. A hypothesis that reaches the limit is cut there; an end is not forced.
+    """
+
+    extra: int
+    relative: bool
+
+    @classmethod
+    def parse(cls, text: str) -> "LengthLimit":
+        """
+        Read a limit as users write it.
+
+        Parameters
+        ----------
+        text : str
+            ``input+50`` or ``200``.
+
+        Returns
+        -------
+        LengthLimit
+            The limit.
+
+        Notes
+        -----
+        Raises `SettingError` for anything else.
+        """
+        relative = text.startswith("input+")
+        number = text.removeprefix("input+")
+        if number.isascii() and number.isdigit() and (relative or int(number) > 0):
+            return cls(int(number), relative)
+        raise SettingError(
+            f"a length limit must be input+N or N with N a positive number, but is {text!r}; the "
+            "paper's is input+50."
+        )
+
+    def tokens(self, source_length: int) -> int:
+        """
+        Compute the limit for a source.
+
+        Parameters
+        ----------
+        source_length : int
+            Source tokens, without special symbols.
+
+        Returns
+        -------
+        int
+            Most target tokens, without the end symbol.
+
+        Notes
+        -----
+        Section 6.1.
+        """
+        return self.extra + (source_length if self.relative else 0)

@@ -1,0 +1,191 @@
+"""
+Several processes, one training run: `torchrun` starts them, this file lets them add up.
+
+Each rank computes its share of the micro-batches of a step; gradients and counts are summed over
+all ranks and every rank takes the same step. Summing once a step, instead of wrapping the model,
+lets a rank have no micro-batch at all and keeps the arithmetic that of a single process.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from heedful.errors import TrainingFailed
+
+# A rank that dies closes its connections, which the others notice at once; the limit is for a
+# rank that hangs. It must be longer than a validation on rank zero.
+_PATIENCE = timedelta(minutes=30)
+_BUCKET_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """
+    Know how many processes train together and which one this is.
+
+    Parameters
+    ----------
+    rank : int, default 0
+        Number of this process.
+    world : int, default 1
+        Number of processes.
+
+    Notes
+    -----
+    With one process every method is cheap and needs no process group.
+    """
+
+    rank: int = 0
+    world: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """
+        Whether this process writes files and talks to the user.
+
+        Returns
+        -------
+        bool
+            True on rank zero.
+
+        Notes
+        -----
+        Exactly one process of a run is first.
+        """
+        return self.rank == 0
+
+    def add(self, values: Tensor) -> Tensor:
+        """
+        Add up a tensor over all ranks.
+
+        Parameters
+        ----------
+        values : Tensor
+            Changed in place.
+
+        Returns
+        -------
+        Tensor
+            The sum, the same on every rank.
+
+        Notes
+        -----
+        Raises `TrainingFailed` if another rank is gone.
+        """
+        if self.world > 1:
+            with _peer_failures():
+                dist.all_reduce(values)
+        return values
+
+    def add_all(self, tensors: Sequence[Tensor]) -> None:
+        """
+        Add up many tensors over all ranks, in place.
+
+        Parameters
+        ----------
+        tensors : sequence of Tensor
+            Of one type, in the same order on every rank.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        They travel in buckets of 64 MiB: few messages, little extra memory.
+        """
+        if self.world == 1:
+            return
+        for bucket in _buckets(tensors):
+            flat = self.add(torch.cat([tensor.reshape(-1) for tensor in bucket]))
+            parts = flat.split([tensor.numel() for tensor in bucket])
+            torch._foreach_copy_(
+                list(bucket), [p.view_as(t) for p, t in zip(parts, bucket, strict=True)]
+            )
+
+    def tell(self, value: float) -> float:
+        """
+        Send a number from rank zero to all others.
+
+        Parameters
+        ----------
+        value : float
+            Looked at on rank zero only.
+
+        Returns
+        -------
+        float
+            Rank zero's value.
+
+        Notes
+        -----
+        Also a meeting point: nobody goes on before rank zero has spoken.
+        """
+        return float(self.add(torch.tensor(value if self.is_first else 0.0, dtype=torch.float64)))
+
+
+@contextmanager
+def joined_ranks(device: torch.device) -> Iterator[Ranks]:
+    """
+    Join the other processes that `torchrun` started.
+
+    Parameters
+    ----------
+    device : torch.device
+        Chooses the way to talk: NCCL between GPUs, gloo between processors.
+
+    Yields
+    ------
+    Ranks
+        One process alone when not started by `torchrun`.
+
+    Notes
+    -----
+    `torchrun` ends all processes when one dies; the ones that were waiting for it say so first.
+    """
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world == 1:
+        yield Ranks()
+        return
+    # Small tensors on the processor go through gloo even where gradients go through NCCL.
+    backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
+    dist.init_process_group(backend, timeout=_PATIENCE)
+    try:
+        yield Ranks(dist.get_rank(), dist.get_world_size())
+    finally:
+        dist.destroy_process_group()
+
+
+@contextmanager
+def _peer_failures() -> Iterator[None]:
+    """Say in one sentence that another process is gone."""
+    try:
+        yield
+    except RuntimeError as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise TrainingFailed(
+            "every rank must take part in each step, but another process of this run is gone or "
+            f"does not answer ({first_line}). Its own output says why; start all ranks again with "
+            "--resume to continue from the last checkpoint."
+        ) from error
+
+
+def _buckets(tensors: Sequence[Tensor]) -> Iterator[Sequence[Tensor]]:
+    """Group consecutive tensors to about 64 MiB."""
+    bucket: list[Tensor] = []
+    size = 0
+    for tensor in tensors:
+        bucket.append(tensor)
+        size += tensor.numel() * tensor.element_size()
+        if size >= _BUCKET_BYTES:
+            yield bucket
+            bucket, size = [], 0
+    if bucket:
+        yield bucket

@@ -1,0 +1,486 @@
+"""
+The training loop: one for one device and for many.
+
+    for each step:
+        forward and backward over this rank's micro-batches   loss as sums over tokens
+        add up losses, counts and gradients over all ranks
+        refuse to step on anything that is not a finite number
+        divide by the target tokens of the whole batch, clip if asked to, step
+        now and then: log, validate, write a checkpoint
+
+Randomness is a function of (seed, step, micro-batch), the order of batches one of (seed, epoch), so
+a run that is resumed, or spread over other ranks, draws the same numbers.
+"""
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from heedful.data.batch import Batch
+from heedful.data.batching import BatchOrder, MicroBatches, Rows
+from heedful.errors import DeviceError, TrainingFailed
+from heedful.model.seq2seq import Seq2Seq
+from heedful.training.distributed import Ranks
+from heedful.training.loss import chunked_loss
+from heedful.training.optimiser import MasterWeights
+from heedful.training.progress import Clock, Counters, RunLog, peak_memory, perplexity
+from heedful.training.schedule import learning_rate
+
+Validation = dict[str, float]
+
+
+class Checkpointer(Protocol):
+    """
+    What the loop asks of whoever keeps checkpoints.
+
+    Notes
+    -----
+    The loop says when; where and how is not its business.
+    """
+
+    def save(self, reason: str) -> None:
+        """
+        Write a checkpoint of the present state.
+
+        Parameters
+        ----------
+        reason : {'regular', 'best', 'last'}
+            Why it is written.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Returns when it is safely on disk.
+        """
+
+
+@dataclass(frozen=True)
+class Plan:
+    """
+    Say how long to train and how.
+
+    Parameters
+    ----------
+    steps : int
+        Where the run ends.
+    d_model, warmup, learning_rate_factor : int, int, float
+        Of the schedule.
+    seed : int
+        Of dropout; the order has its own.
+    minutes : float, optional
+        Ends the run earlier, counted over all sittings.
+    label_smoothing, smoothing_form : float, str
+        Of the loss.
+    clip : float, optional
+        Largest norm of the mean gradient.
+    checkpoint_steps, checkpoint_minutes : int and float, optional
+        How often to write a checkpoint; the last step always is one.
+    validate_steps : int, optional
+        How often to validate; never when absent.
+    patience : int, optional
+        Validations without a better result before the run ends early.
+
+    Notes
+    -----
+    Plain values: the loop does not know the configuration they come from.
+    """
+
+    steps: int
+    d_model: int
+    warmup: int
+    learning_rate_factor: float
+    seed: int
+    minutes: float | None = None
+    label_smoothing: float = 0.1
+    smoothing_form: str = "uniform"
+    clip: float | None = None
+    checkpoint_steps: int | None = None
+    checkpoint_minutes: float | None = None
+    validate_steps: int | None = None
+    patience: int | None = None
+
+
+@dataclass
+class Progress:
+    """
+    Hold everything about a run that changes while it trains, weights aside.
+
+    Parameters
+    ----------
+    counters : Counters
+        Steps, tokens, position in the data.
+    best : list of dict
+        The best validations so far, best first.
+    without_better : int
+        Validations since the best one.
+
+    Notes
+    -----
+    Saved with every checkpoint.
+    """
+
+    counters: Counters = field(default_factory=Counters)
+    best: list[Validation] = field(default_factory=list)
+    without_better: int = 0
+
+
+@dataclass
+class Stop:
+    """
+    Let a signal ask for the end.
+
+    Parameters
+    ----------
+    reason : str
+        Why; empty while nobody has asked.
+
+    Notes
+    -----
+    Looked at once a step; the step that is under way is finished.
+    """
+
+    reason: str = ""
+
+
+class Trainer:
+    """
+    Train a model as planned.
+
+    Parameters
+    ----------
+    model : Seq2Seq
+        Already on its device.
+    weights : MasterWeights
+        Its fp32 weights and Adam.
+    order : BatchOrder
+        Which pairs stand in which batch.
+    collate : callable
+        From indices of pairs to a `Batch`.
+    plan : Plan
+        How long and how.
+    progress : Progress
+        Fresh, or from a checkpoint.
+    ranks : Ranks
+        Who else trains.
+    log : RunLog
+        Where lines go.
+    checkpoints : Checkpointer
+        Writes checkpoints; asked on rank zero only.
+    validate : callable, optional
+        Returns `valid_loss`, `valid_perplexity` and perhaps `bleu`; called on rank zero only.
+    keep_best : int, default 1
+        How many of the best validations to remember.
+
+    Notes
+    -----
+    Section 5. `run` is the loop; the other methods are its parts, in order.
+    """
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        weights: MasterWeights,
+        order: BatchOrder,
+        collate: Callable[[Rows], Batch],
+        plan: Plan,
+        progress: Progress,
+        ranks: Ranks,
+        log: RunLog,
+        checkpoints: Checkpointer,
+        validate: Callable[[], Validation] | None = None,
+        keep_best: int = 1,
+    ) -> None:
+        self.model, self.weights, self.order, self.collate = model, weights, order, collate
+        self.plan, self.progress, self.ranks, self.log = plan, progress, ranks, log
+        self.checkpoints, self.validate, self.keep_best = checkpoints, validate, keep_best
+        self.stop = Stop()
+        self.clock = Clock(progress.counters.seconds)
+        self._since_log = torch.zeros(4, dtype=torch.float64)
+        self._padded_since_log = 0
+        self._logged_at = self._saved_at = self.clock.seconds
+
+    def try_largest_batch(self) -> None:
+        """
+        Compute the largest batch once, so that a lack of memory shows before the first step.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Neither weights nor random state are touched. Raises `DeviceError` with the setting to
+        change.
+        """
+        rows = self.order.largest()
+        try:
+            with torch.random.fork_rng(self._cuda_devices()):
+                self._forward_backward(self.collate(rows))
+            self.weights.collect()
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if not _is_lack_of_memory(error):
+                raise
+            raise DeviceError(
+                f"the largest batch must fit into the memory of {self.model.device}, but "
+                f"{len(rows)} pairs ({self.order.micro_batch_tokens:,} padded tokens a side) do "
+                f"not; lower train.micro_batch_tokens (it is {self.order.micro_batch_tokens:,}; "
+                "batches stay the same, they are computed in more parts) or data.max_length."
+            ) from error
+        finally:
+            self.weights.discard()
+            for parameter in self.weights.working:
+                if self.weights.masters is not self.weights.working:
+                    parameter.grad = None
+
+    def run(self) -> str:
+        """
+        Train until the plan or somebody says stop.
+
+        Returns
+        -------
+        str
+            Why it ended: 'steps', 'minutes', 'patience', or a signal's name.
+
+        Notes
+        -----
+        The last step is always a checkpoint.
+        """
+        self.model.train()
+        counters = self.progress.counters
+        reason = self._end_before_step()
+        while not reason:
+            batches = self.order.epoch(counters.epoch)
+            while counters.position < len(batches) and not reason:
+                reason = self._one_step(batches[counters.position], len(batches))
+            if counters.position >= len(batches):
+                counters.epoch, counters.position = counters.epoch + 1, 0
+        if self.ranks.is_first:
+            self._save("last")
+        return reason
+
+    def _one_step(self, micro_batches: MicroBatches, batches_in_epoch: int) -> str:
+        """Take one step with everything that may follow it; return why to stop, or nothing."""
+        started = time.monotonic()
+        counters = self.progress.counters
+        step = counters.step + 1
+        totals = self._accumulate(step, micro_batches)
+        loss, nll, source_tokens, target_tokens, padded, stop = totals.tolist()
+        self._update(step, micro_batches, loss, target_tokens)
+
+        counters.step = step
+        counters.position += 1
+        counters.source_tokens += int(source_tokens)
+        counters.target_tokens += int(target_tokens)
+        counters.padded_tokens += int(padded)
+        counters.seconds = self.clock.seconds
+        self.clock.stepped(time.monotonic() - started)
+        self._since_log += torch.tensor([loss, nll, target_tokens, source_tokens])
+        self._padded_since_log += int(padded)
+
+        last = step >= self.plan.steps
+        self._log_if_due(step, last or stop > 0)
+        reason = self._validate_if_due(step, last)
+        if stop > 0:
+            reason = self.stop.reason or "stopped by another rank"
+        elif last:
+            reason = "steps"
+        if not reason:
+            self._save_if_due(step)
+        return reason
+
+    def _accumulate(self, step: int, micro_batches: MicroBatches) -> Tensor:
+        """Run this rank's micro-batches and add everything up over all ranks."""
+        totals = torch.zeros(6, dtype=torch.float64)
+        for index in range(self.ranks.rank, len(micro_batches), self.ranks.world):
+            batch = self.collate(micro_batches[index])
+            _seed_dropout(self.plan.seed, step, index)
+            loss, nll = self._forward_backward(batch)
+            self.weights.collect()
+            counts = (batch.source_tokens, batch.target_tokens, batch.padded_tokens)
+            totals[:5] += torch.tensor([loss, nll, *counts], dtype=torch.float64)
+        totals[5] = float(self._wants_to_stop())
+        self.ranks.add(totals)
+        self.ranks.add_all(self.weights.gradients)
+        return totals
+
+    def _forward_backward(self, batch: Batch) -> tuple[float, float]:
+        """Add the gradients of one micro-batch; return its summed loss and log-probability."""
+        batch = batch.to(self.model.device)
+        states = self.model(batch.source, batch.target_in)
+        real = batch.target_out != self.model.padding
+        table, bias = self.model.output()
+        loss, nll = chunked_loss(
+            states[real],
+            batch.target_out[real],
+            table,
+            bias,
+            self.plan.label_smoothing,
+            self.plan.smoothing_form,
+        )
+        loss.backward()  # type: ignore[no-untyped-call]
+        return float(loss.detach()), float(nll)
+
+    def _update(
+        self, step: int, micro_batches: MicroBatches, loss: float, target_tokens: float
+    ) -> None:
+        """Check, scale, clip and step."""
+        norm = self.weights.gradient_norm() / target_tokens
+        if not (math.isfinite(loss) and math.isfinite(norm)):
+            self._refuse(step, micro_batches, loss, norm)
+        scale = 1.0 / target_tokens
+        if self.plan.clip is not None and norm > self.plan.clip:
+            scale *= self.plan.clip / norm
+        rate = learning_rate(
+            step, self.plan.d_model, self.plan.warmup, self.plan.learning_rate_factor
+        )
+        self.weights.step(rate, scale)
+
+    def _refuse(self, step: int, micro_batches: MicroBatches, loss: float, norm: float) -> None:
+        """Report a batch whose loss or gradient is no finite number; take no step on it."""
+        self.weights.discard()
+        rows = [int(row) for part in micro_batches for row in part]
+        if self.ranks.is_first:
+            self.log.say(json.dumps({"step": step, "loss": str(loss), "pairs": rows[:1000]}))
+            if self.progress.counters.step > 0:
+                self._save("last")
+        raise TrainingFailed(
+            f"the loss and its gradient must be finite numbers, but at step {step:,} the loss sum "
+            f"is {loss} and the gradient norm {norm}; no step was taken and the weights before it "
+            f"are in the last checkpoint. The batch holds {len(rows)} pairs, numbered from 0 in "
+            f"the encoded data: {', '.join(map(str, rows[:8]))}, … Lower "
+            "train.learning_rate_factor, raise train.warmup, set train.clip=1.0 or look at these "
+            "pairs."
+        )
+
+    def _wants_to_stop(self) -> bool:
+        """Whether this rank has been asked to stop or its time is over."""
+        if not self.stop.reason and self._time_is_over():
+            self.stop.reason = "minutes"
+        return bool(self.stop.reason)
+
+    def _time_is_over(self) -> bool:
+        """Whether the planned minutes have passed; rank zero's clock decides."""
+        minutes = self.plan.minutes
+        return minutes is not None and self.ranks.is_first and self.clock.seconds >= minutes * 60
+
+    def _end_before_step(self) -> str:
+        """Say why there is nothing to do at all, if so."""
+        if self.progress.counters.step >= self.plan.steps:
+            return "steps"
+        return "minutes" if self.ranks.tell(float(self._time_is_over())) else ""
+
+    def _log_if_due(self, step: int, forced: bool) -> None:
+        """Write a training line every fifty steps, every ten seconds, and at the end."""
+        counters = self.progress.counters
+        if not (forced or step % 50 == 0 or self.clock.seconds - self._logged_at >= 10):
+            return
+        self._logged_at = self.clock.seconds
+        loss, nll, target, source = self._since_log.tolist()
+        seconds = self.clock.take_stepping()
+        rate = learning_rate(
+            step, self.plan.d_model, self.plan.warmup, self.plan.learning_rate_factor
+        )
+        line = {
+            "step": step,
+            "loss": loss / target,
+            "nll": nll / target,
+            "perplexity": perplexity(nll / target),
+            "learning_rate": rate,
+            "source_tokens": counters.source_tokens,
+            "target_tokens": counters.target_tokens,
+            "padding": 1.0 - (source + target) / self._padded_since_log,
+            "target_tokens_per_second": target / seconds,
+            "seconds": round(counters.seconds, 3),
+            "memory": self._memory(),
+        }
+        share = step / self.plan.steps
+        if self.plan.minutes is not None:
+            share = max(share, counters.seconds / (self.plan.minutes * 60))
+        self.log.training(line, share, counters.seconds * (1 - share) / max(share, 1e-9))
+        self._since_log.zero_()
+        self._padded_since_log = 0
+
+    def _validate_if_due(self, step: int, last: bool) -> str:
+        """Validate, remember the best, and say whether patience has run out."""
+        every = self.plan.validate_steps
+        if self.validate is None or every is None or (step % every and not last):
+            return ""
+        out_of_patience = 0.0
+        if self.ranks.is_first:
+            self.model.eval()
+            result = {"step": step, **self.validate()}
+            self.model.train()
+            self.log.validation(result)
+            if self._remember(result):
+                self._save("best")
+            patience = self.plan.patience
+            out_of_patience = float(
+                patience is not None and self.progress.without_better >= patience
+            )
+        return "patience" if self.ranks.tell(out_of_patience) else ""
+
+    def _remember(self, result: Validation) -> bool:
+        """Keep the result if it is among the best; BLEU decides, the loss where there is none."""
+        best = self.progress.best
+        first = not best or _goodness(result) > _goodness(best[0])
+        self.progress.without_better = 0 if first else self.progress.without_better + 1
+        best.append(result)
+        best.sort(key=_goodness, reverse=True)
+        del best[max(self.keep_best, 1) :]
+        return result in best
+
+    def _save_if_due(self, step: int) -> None:
+        """Write a regular checkpoint by steps or by minutes."""
+        if not self.ranks.is_first:
+            return
+        steps, minutes = self.plan.checkpoint_steps, self.plan.checkpoint_minutes
+        due_by_steps = steps is not None and step % steps == 0
+        waited = self.clock.seconds - self._saved_at
+        if due_by_steps or (minutes is not None and waited >= minutes * 60):
+            self._save("regular")
+
+    def _save(self, reason: str) -> None:
+        """Write a checkpoint and note the time."""
+        self.progress.counters.seconds = self.clock.seconds
+        self.checkpoints.save(reason)
+        if reason == "regular":
+            self._saved_at = self.clock.seconds
+
+    def _memory(self) -> int:
+        """Return the peak memory in bytes: the GPU's where there is one."""
+        if self.model.device.type == "cuda":
+            return int(torch.cuda.max_memory_allocated(self.model.device))
+        return peak_memory()
+
+    def _cuda_devices(self) -> list[torch.device]:
+        """List the GPUs whose random state must be left alone."""
+        return [self.model.device] if self.model.device.type == "cuda" else []
+
+
+def _seed_dropout(seed: int, step: int, micro_batch: int) -> None:
+    """Make all randomness of a micro-batch a function of these three numbers."""
+    word = np.random.SeedSequence([seed, step, micro_batch]).generate_state(1, np.uint64)[0]
+    torch.manual_seed(int(word))
+
+
+def _goodness(result: Validation) -> tuple[float, float]:
+    """Order validations: higher BLEU first, then lower loss."""
+    return result.get("bleu", 0.0), -result["valid_loss"]
+
+
+def _is_lack_of_memory(error: BaseException) -> bool:
+    """Tell a full memory from other failures; torch has no class for it on a processor."""
+    full = (torch.OutOfMemoryError, MemoryError)
+    return isinstance(error, full) or "not enough memory" in str(error)

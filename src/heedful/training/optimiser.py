@@ -1,0 +1,230 @@
+"""
+Adam over fp32 master weights (section 5.3).
+
+In fp32 the model's parameters are the masters. In bf16 the model computes with a bf16 copy of
+them: gradients of every micro-batch are added up in fp32, Adam changes the masters, and the copy
+is made anew after each step. Checkpoints hold the masters only.
+"""
+
+import torch
+from torch import Tensor, nn
+
+
+class MasterWeights:
+    """
+    Hold a model's fp32 weights, their gradients and Adam's moments.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Its parameters must be fp32; in bf16 they are replaced by rounded copies.
+    precision : {'fp32', 'bf16'}
+        What the model computes with.
+    beta1, beta2, epsilon : float
+        Of Adam; the paper has 0.9, 0.98 and 1e-9.
+    weight_decay : float, default 0.0
+        Decoupled decay (AdamW); the paper has none.
+
+    Notes
+    -----
+    Tied weights are one parameter and are counted, updated and saved once.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        precision: str,
+        beta1: float = 0.9,
+        beta2: float = 0.98,
+        epsilon: float = 1e-9,
+        weight_decay: float = 0.0,
+    ) -> None:
+        self.names = [name for name, _ in model.named_parameters()]
+        self.working = [parameter for _, parameter in model.named_parameters()]
+        self.masters = self.working
+        if precision == "bf16":
+            self.masters = [parameter.detach().clone() for parameter in self.working]
+            for parameter in self.working:
+                parameter.data = parameter.data.to(torch.bfloat16)
+            for buffer in model.buffers():
+                buffer.data = buffer.data.to(torch.bfloat16)
+        for master in self.masters:
+            master.grad = torch.zeros_like(master)
+        self.adam = torch.optim.AdamW(
+            self.masters,
+            lr=0.0,
+            betas=(beta1, beta2),
+            eps=epsilon,
+            weight_decay=weight_decay,
+            fused=True,
+        )
+
+    @property
+    def gradients(self) -> list[Tensor]:
+        """
+        Return the fp32 gradients in the order of `names`.
+
+        Returns
+        -------
+        list of Tensor
+            Sums since the last step; ranks add them up in place.
+
+        Notes
+        -----
+        Never None: a rank without a micro-batch contributes zeros.
+        """
+        gradients = [master.grad for master in self.masters]
+        return [gradient for gradient in gradients if gradient is not None]
+
+    def collect(self) -> None:
+        """
+        Add the gradients of a micro-batch to the fp32 sums.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Call after each backward pass. In fp32 torch has added them already.
+        """
+        if self.masters is self.working:
+            return
+        for master, parameter in zip(self.masters, self.working, strict=True):
+            if parameter.grad is not None and master.grad is not None:
+                master.grad.add_(parameter.grad)
+                parameter.grad = None
+
+    def gradient_norm(self) -> float:
+        """
+        Measure the summed gradients.
+
+        Returns
+        -------
+        float
+            Euclidean norm over all weights; not finite if any gradient is not.
+
+        Notes
+        -----
+        Looked at before every step.
+        """
+        norms = torch._foreach_norm(self.gradients)
+        return float(torch.linalg.vector_norm(torch.stack(norms)))
+
+    def step(self, learning_rate: float, scale: float) -> None:
+        """
+        Change the weights once.
+
+        Parameters
+        ----------
+        learning_rate : float
+            Of this step.
+        scale : float
+            Multiplies the summed gradients: one over the tokens of the batch, and less to clip.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        The sums are zero afterwards.
+        """
+        torch._foreach_mul_(self.gradients, scale)
+        for group in self.adam.param_groups:
+            group["lr"] = learning_rate
+        self.adam.step()
+        self.discard()
+        self._copy()
+
+    def discard(self) -> None:
+        """
+        Forget the summed gradients.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Used after a step and after the trial of the largest batch.
+        """
+        torch._foreach_zero_(self.gradients)
+
+    def weights(self) -> dict[str, Tensor]:
+        """
+        Return the fp32 weights by name.
+
+        Returns
+        -------
+        dict of str to Tensor
+            Detached, not copied.
+
+        Notes
+        -----
+        What a checkpoint calls `model.safetensors`.
+        """
+        return {n: m.detach() for n, m in zip(self.names, self.masters, strict=True)}
+
+    def moments(self) -> dict[str, Tensor]:
+        """
+        Return Adam's moments by name.
+
+        Returns
+        -------
+        dict of str to Tensor
+            ``first.NAME`` and ``second.NAME``; empty before the first step.
+
+        Notes
+        -----
+        What a checkpoint calls `training.safetensors`. Adam's own counter is the step number.
+        """
+        moments = {}
+        for name, master in zip(self.names, self.masters, strict=True):
+            state = self.adam.state.get(master)
+            if state:
+                moments[f"first.{name}"] = state["exp_avg"]
+                moments[f"second.{name}"] = state["exp_avg_sq"]
+        return moments
+
+    def load(self, weights: dict[str, Tensor], moments: dict[str, Tensor], step: int) -> None:
+        """
+        Continue from a checkpoint.
+
+        Parameters
+        ----------
+        weights : dict of str to Tensor
+            As `weights` returned them.
+        moments : dict of str to Tensor
+            As `moments` returned them; empty to start Adam anew.
+        step : int
+            Steps taken so far.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Bit for bit: the working copy is rounded from the masters as after any step.
+        """
+        with torch.no_grad():
+            for name, master in zip(self.names, self.masters, strict=True):
+                master.copy_(weights[name])
+                if moments:
+                    self.adam.state[master] = {
+                        "step": torch.tensor(float(step), device=master.device),
+                        "exp_avg": moments[f"first.{name}"].to(master.device).clone(),
+                        "exp_avg_sq": moments[f"second.{name}"].to(master.device).clone(),
+                    }
+        self._copy()
+
+    @torch.no_grad()
+    def _copy(self) -> None:
+        """Round the masters into the weights that the model computes with."""
+        if self.masters is not self.working:
+            torch._foreach_copy_(self.working, self.masters)

@@ -1,0 +1,335 @@
+"""Counters of a run, its log lines, and what the person at the terminal sees meanwhile."""
+
+import json
+import math
+import resource
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+@dataclass
+class Counters:
+    """
+    Count what a run has done, over all its sittings.
+
+    Parameters
+    ----------
+    step : int
+        Steps taken.
+    epoch : int
+        Passes over the data that are finished.
+    position : int
+        Batches of the current epoch that are done.
+    source_tokens, target_tokens : int
+        Real tokens trained on.
+    padded_tokens : int
+        Places computed, padding included, both sides.
+    seconds : float
+        Time since the start, sittings added up.
+
+    Notes
+    -----
+    With the weights and Adam's moments this is all that resuming needs: order and randomness are
+    functions of the seed and these numbers.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    position: int = 0
+    source_tokens: int = 0
+    target_tokens: int = 0
+    padded_tokens: int = 0
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Write the counters as plain values.
+
+        Returns
+        -------
+        dict
+            By field name.
+
+        Notes
+        -----
+        Part of a checkpoint's `state.json`.
+        """
+        return asdict(self)
+
+
+@dataclass
+class Clock:
+    """
+    Measure one sitting and leave pauses out of the rate.
+
+    Parameters
+    ----------
+    earlier : float
+        Seconds of earlier sittings.
+
+    Notes
+    -----
+    `seconds` runs through everything; the rate counts only the time spent in steps.
+    """
+
+    earlier: float = 0.0
+    _start: float = field(default_factory=time.monotonic)
+    _stepping: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """
+        Tell the time since the start of the run, over all sittings.
+
+        Returns
+        -------
+        float
+            Seconds.
+
+        Notes
+        -----
+        Validation and checkpoints count here.
+        """
+        return self.earlier + time.monotonic() - self._start
+
+    def stepped(self, seconds: float) -> None:
+        """
+        Add the time of one step.
+
+        Parameters
+        ----------
+        seconds : float
+            How long it took.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        The divisor of tokens per second.
+        """
+        self._stepping += seconds
+
+    def take_stepping(self) -> float:
+        """
+        Return the time spent in steps since the last call.
+
+        Returns
+        -------
+        float
+            Seconds, never zero.
+
+        Notes
+        -----
+        Starts counting anew.
+        """
+        seconds, self._stepping = self._stepping, 0.0
+        return max(seconds, 1e-9)
+
+
+class RunLog:
+    """
+    Append JSON lines to a run's log and show progress.
+
+    Parameters
+    ----------
+    path : Path or None
+        `log.jsonl`; None on all ranks but the first, which then stay silent.
+    step : int
+        Step to continue from; later lines of an interrupted sitting are dropped.
+    total_steps : int
+        Where the bar ends.
+    quiet : bool, default False
+        Write the file only.
+
+    Notes
+    -----
+    A bar on a terminal, plain lines elsewhere, both on standard error.
+    """
+
+    def __init__(
+        self, path: Path | None, step: int, total_steps: int, quiet: bool = False
+    ) -> None:
+        self._path = path
+        self._console = Console(stderr=True, quiet=quiet or path is None, highlight=False)
+        self._total = total_steps
+        self._bar: Progress | None = None
+        self._file = None
+        if path is not None:
+            _drop_later_lines(path, step)
+            self._file = path.open("a", encoding="utf-8")
+        if self._console.is_terminal and not self._console.quiet:
+            columns = ("[progress.percentage]{task.percentage:>3.0f}%", "{task.description}")
+            self._bar = Progress(
+                TextColumn(columns[0]),
+                BarColumn(bar_width=20),
+                TextColumn(columns[1]),
+                TimeRemainingColumn(),
+                console=self._console,
+            )
+            self._task = self._bar.add_task("starting", total=total_steps, completed=step)
+
+    def __enter__(self) -> Self:
+        """Start showing progress."""
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop showing progress and close the file."""
+        if self._bar is not None:
+            self._bar.stop()
+        if self._file is not None:
+            self._file.close()
+
+    def training(self, line: dict[str, Any], share: float, remaining: float) -> None:
+        """
+        Log what a stretch of training steps gave.
+
+        Parameters
+        ----------
+        line : dict
+            The fields of a training line.
+        share : float
+            How much of the run is done, 0 to 1, by steps or by time, whichever ends first.
+        remaining : float
+            Seconds left at the present pace.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Flushed at once: a killed process loses no line.
+        """
+        self._write(line)
+        text = (
+            f"step {line['step']:,}  loss {line['loss']:.3f}  perplexity {line['perplexity']:.2f}  "
+            f"rate {line['learning_rate']:.2e}  {line['target_tokens_per_second']:,.0f} tokens/s"
+        )
+        if self._bar is not None:
+            self._bar.update(self._task, completed=share * self._total, description=text)
+        else:
+            self._console.print(f"{text}  {_duration(remaining)} left", soft_wrap=True)
+
+    def validation(self, line: dict[str, Any]) -> None:
+        """
+        Log a validation.
+
+        Parameters
+        ----------
+        line : dict
+            The fields of a validation line.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        BLEU may be absent: a run can be validated by loss alone.
+        """
+        self._write(line)
+        text = (
+            f"validation at step {line['step']:,}: perplexity {line['valid_perplexity']:.2f}"
+            + (f", BLEU {line['bleu']:.1f}" if "bleu" in line else "")
+        )
+        self.say(text)
+
+    def say(self, text: str) -> None:
+        """
+        Print a sentence for the person at the terminal.
+
+        Parameters
+        ----------
+        text : str
+            One line.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Not part of the log file.
+        """
+        self._console.print(text, markup=False, soft_wrap=True)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        """Append one line."""
+        if self._file is not None:
+            self._file.write(json.dumps(line) + "\n")
+            self._file.flush()
+
+
+def peak_memory() -> int:
+    """
+    Ask how much memory the process has needed at most.
+
+    Returns
+    -------
+    int
+        Bytes of resident memory.
+
+    Notes
+    -----
+    Linux counts in KiB, macOS in bytes.
+    """
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def perplexity(nll: float) -> float:
+    """
+    Turn a mean negative log-probability into a perplexity.
+
+    Parameters
+    ----------
+    nll : float
+        Per token, natural logarithm, without smoothing.
+
+    Returns
+    -------
+    float
+        Its exponential, infinite where that is too large for a float.
+
+    Notes
+    -----
+    Per subword; the paper's Table 3 says that it is not comparable with per-word perplexities.
+    """
+    return math.exp(nll) if nll < 700 else math.inf
+
+
+def _duration(seconds: float) -> str:
+    """Write seconds as h:mm:ss."""
+    whole = round(seconds) if math.isfinite(seconds) else 0
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def _drop_later_lines(path: Path, step: int) -> None:
+    """Remove what an interrupted sitting logged after its last checkpoint."""
+    if not path.exists():
+        return
+    kept = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:
+            continue  # cut in half by a kill
+        if line.endswith("\n") and entry.get("step", 0) <= step:
+            kept.append(line)
+    beside = path.with_suffix(".partial")
+    beside.write_text("".join(kept), encoding="utf-8")
+    beside.replace(path)

@@ -1,0 +1,1 @@
+"""Arrays and tokens in, figures and stand-alone pages out."""

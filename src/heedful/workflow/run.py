@@ -1,0 +1,398 @@
+"""
+A run folder as an object: its settings, its choices, its tokenizer, its model.
+
+Training creates it, everything else opens it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful import __version__
+from heedful.checkpoint.rundir import RunFolder, read_json, write_json
+from heedful.checkpoint.store import Checkpoint, load_checkpoint, load_weights
+from heedful.config.schema import RunConfig
+from heedful.data.batch import Collator
+from heedful.data.tokenizer import END, PAD, START, Tokenizer
+from heedful.errors import RunFolderError
+from heedful.model.build import build_model, padded_vocabulary
+from heedful.model.transformer import Transformer
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Choices:
+    """
+    Hold what was measured or chosen for the machine, once, before the first step.
+
+    Parameters
+    ----------
+    device : str
+        Where the run trains.
+    precision : str
+        'fp32' or 'bf16'.
+    threads : int
+        Of the processor.
+    micro_batch_tokens : int
+        Padded tokens computed at once.
+
+    Notes
+    -----
+    Read by `--resume`, never measured again: another choice would give other bits.
+    """
+
+    device: str
+    precision: str
+    threads: int
+    micro_batch_tokens: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """
+    Know everything about a run but its weights.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Where it is.
+    config : RunConfig
+        Its settings.
+    tokenizer : Tokenizer
+        Its subwords.
+
+    Notes
+    -----
+    `open` reads it from disk.
+    """
+
+    folder: RunFolder
+    config: RunConfig
+    tokenizer: Tokenizer
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Run":
+        """
+        Read a run folder.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder.
+
+        Returns
+        -------
+        Run
+            Without weights.
+
+        Notes
+        -----
+        Raises `RunFolderError` if something is missing or damaged.
+        """
+        folder = RunFolder(Path(path))
+        folder.require()
+        return cls(folder, read_settings(folder), Tokenizer.load(folder.path))
+
+    @property
+    def vocabularies(self) -> tuple[int, int]:
+        """
+        Count the rows of the source's and the target's table.
+
+        Returns
+        -------
+        tuple of int
+            Filling included.
+
+        Notes
+        -----
+        Equal when the vocabulary is shared.
+        """
+        multiple = self.config.data.vocabulary_multiple
+        sizes = (self.tokenizer.source_size, self.tokenizer.target_size)
+        return padded_vocabulary(sizes[0], multiple), padded_vocabulary(sizes[1], multiple)
+
+    def build(self) -> Transformer:
+        """
+        Make the model, weights not yet set.
+
+        Returns
+        -------
+        Transformer
+            On the processor, in fp32.
+
+        Notes
+        -----
+        Learned positions have as many rows as the longest sequence in training, which is one
+        special symbol more than `data.max_length`.
+        """
+        source, target = self.vocabularies
+        return build_model(
+            self.config.model,
+            source,
+            target,
+            max_length=self.config.data.max_length + 1,
+            padding=PAD,
+            start_token=START,
+            end_token=END,
+        )
+
+    def collator(self, model: Transformer) -> Collator:
+        """
+        Make what turns ids into batches for a model of this run.
+
+        Parameters
+        ----------
+        model : Transformer
+            Knows its special ids.
+
+        Returns
+        -------
+        Collator
+            With this run's conventions.
+
+        Notes
+        -----
+        `start` and `source_end` differ between toolkits.
+        """
+        return Collator(
+            model.padding, model.start_token, model.end_token, self.config.model.source_end
+        )
+
+    def checkpoint_folder(self, weights: str = "default") -> Path:
+        """
+        Find the folder of some weights.
+
+        Parameters
+        ----------
+        weights : str, default 'default'
+            ``average``, ``best``, ``last``, ``step-N``, or ``default``: the average if there is
+            one, else the best, else the last.
+
+        Returns
+        -------
+        Path
+            It exists.
+
+        Notes
+        -----
+        Raises `RunFolderError` that lists what there is.
+        """
+        folder, steps = self.folder, self.folder.steps()
+        best = best_steps(folder)
+        places = {f"step-{step}": folder.checkpoint(step) for step in steps}
+        if steps:
+            places["last"] = folder.checkpoint(steps[-1])
+        if best and best[0] in steps:
+            places["best"] = folder.checkpoint(best[0])
+        if folder.average.is_dir():
+            places["average"] = folder.average
+        wanted = ("average", "best", "last") if weights == "default" else (weights,)
+        for name in wanted:
+            if name in places:
+                return places[name]
+        there = ", ".join(sorted(places)) or "none yet: train first"
+        raise RunFolderError(
+            f"--weights must name weights that {folder.path} holds, but {weights} is not among "
+            f"them: {there}."
+        )
+
+    def load_model(self, weights: str, device: torch.device, precision: str) -> Transformer:
+        """
+        Load the model to use it.
+
+        Parameters
+        ----------
+        weights : str
+            As in `checkpoint_folder`.
+        device : torch.device
+            Where it goes.
+        precision : {'fp32', 'bf16'}
+            What it computes with.
+
+        Returns
+        -------
+        Transformer
+            In evaluation mode.
+
+        Notes
+        -----
+        Checksums, names and shapes are checked first.
+        """
+        place = self.checkpoint_folder(weights)
+        model = self.build()
+        load_weights(model, load_checkpoint(place).model, place)
+        dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+        return model.to(device=device, dtype=dtype).eval()
+
+    def last_checkpoint(self) -> Checkpoint | None:
+        """
+        Read the newest checkpoint with everything that resuming needs.
+
+        Returns
+        -------
+        Checkpoint or None
+            None if there is none yet.
+
+        Notes
+        -----
+        A damaged one is an error, not a reason to go further back silently.
+        """
+        steps = self.folder.steps()
+        if not steps:
+            return None
+        return load_checkpoint(self.folder.checkpoint(steps[-1]), with_training=True)
+
+
+def best_steps(folder: RunFolder) -> list[int]:
+    """
+    List the steps with the best validations, best first.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Whose validations.
+
+    Returns
+    -------
+    list of int
+        Empty before the first validation.
+
+    Notes
+    -----
+    From `best.json`.
+    """
+    if not folder.best.is_file():
+        return []
+    entries = read_json(folder.best).get("best")
+    if not isinstance(entries, list):
+        return []
+    return [int(e["step"]) for e in entries if isinstance(e, dict) and "step" in e]
+
+
+def read_settings(folder: RunFolder) -> RunConfig:
+    """
+    Read the settings of a run.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Which run.
+
+    Returns
+    -------
+    RunConfig
+        Checked like any other settings.
+
+    Notes
+    -----
+    Part of `config.json`.
+    """
+    return RunConfig.from_dict(_read_config(folder).get("settings"))
+
+
+def read_choices(folder: RunFolder) -> Choices:
+    """
+    Read what was chosen for the machine when the run began.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Which run.
+
+    Returns
+    -------
+    Choices
+        To be honoured by `--resume`.
+
+    Notes
+    -----
+    Part of `config.json`.
+    """
+    try:
+        return Choices(**_read_config(folder)["choices"])
+    except (KeyError, TypeError) as error:
+        raise RunFolderError(
+            f"{folder.config} must hold the choices made when the run began, but does not; it is "
+            "damaged."
+        ) from error
+
+
+def read_corpus(folder: RunFolder) -> dict[str, Any]:
+    """
+    Read which text files a run was started with.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Which run.
+
+    Returns
+    -------
+    dict
+        For each side a list of names and sizes in bytes.
+
+    Notes
+    -----
+    Part of `config.json`.
+    """
+    corpus = _read_config(folder).get("corpus", {})
+    return corpus if isinstance(corpus, dict) else {}
+
+
+def write_config(
+    folder: RunFolder,
+    config: RunConfig,
+    choices: Choices,
+    corpus: Mapping[str, Any],
+    machine: Mapping[str, Any],
+) -> None:
+    """
+    Write `config.json`.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Which run.
+    config : RunConfig
+        All settings.
+    choices : Choices
+        What was chosen for the machine.
+    corpus : dict
+        Names and sizes of the text files.
+    machine : dict
+        The machine, for the reader.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Written before the first step and again when a resumed run is given a new end.
+    """
+    content = {
+        "format": _FORMAT,
+        "heedful": __version__,
+        "settings": config.to_dict(),
+        "choices": asdict(choices),
+        "corpus": dict(corpus),
+        "machine": dict(machine),
+    }
+    write_json(folder.config, content)
+
+
+def _read_config(folder: RunFolder) -> dict[str, Any]:
+    """Read config.json and check that this version understands it."""
+    content = read_json(folder.config)
+    if content.get("format") != _FORMAT:
+        raise RunFolderError(
+            f"{folder.config} must have format {_FORMAT}, but has {content.get('format')!r}; it "
+            "was written by another version of heedful or is damaged. CHANGELOG.md says which "
+            "versions read which runs."
+        )
+    return content

@@ -1,0 +1,479 @@
+"""
+From two text files to a trained run folder.
+
+    settings ─ run folder ─ tokenizer ─ encoded pairs ─ model ─ Trainer ─ checkpoints
+"""
+
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from heedful.checkpoint.rundir import RunFolder, write_json, writing
+from heedful.checkpoint.store import Checkpoint, check_weights, retain, save_checkpoint
+from heedful.config.load import load_config
+from heedful.config.schema import RunConfig
+from heedful.data.batching import BatchOrder, Rows
+from heedful.data.batch import Batch
+from heedful.data.clean import PairFilter
+from heedful.data.corpus import Corpus, expand, language_of
+from heedful.data.encoded import EncodedPairs, encode_corpus
+from heedful.data.tokenizer import Tokenizer
+from heedful.errors import DeviceError, RunFolderError, RunStopped, TextError
+from heedful.machine import describe_machine, resolve_device, resolve_precision, resolve_threads
+from heedful.model.build import initialise, parameter_count
+from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.training.distributed import Ranks, joined_ranks
+from heedful.training.loop import Plan, Progress, Stop, Trainer
+from heedful.training.optimiser import MasterWeights
+from heedful.training.progress import Counters, RunLog
+from heedful.workflow.run import (
+    Choices,
+    Run,
+    read_choices,
+    read_corpus,
+    read_settings,
+    write_config,
+)
+from heedful.workflow.validate import validator
+
+Files = str | Path | Sequence[str | Path]
+
+# Settings that say how long, how often and where, but not what the weights become.
+_MAY_CHANGE = frozenset(
+    f"train.{name}"
+    for name in (
+        "steps",
+        "minutes",
+        "checkpoint_steps",
+        "checkpoint_minutes",
+        "keep_last",
+        "keep_best",
+        "validate_steps",
+        "patience",
+    )
+)
+_CPU_MICRO_BATCH_TOKENS = 4096
+
+
+def train(
+    recipe: str,
+    *,
+    source: Files,
+    target: Files,
+    out: str | Path,
+    valid_source: Files | None = None,
+    valid_target: Files | None = None,
+    settings: Sequence[str] = (),
+    resume: bool = False,
+    inexact: bool = False,
+    quiet: bool = False,
+) -> str:
+    """
+    Train a model.
+
+    Parameters
+    ----------
+    recipe : str
+        A built-in name or a TOML file.
+    source, target : path, glob, or sequence of them
+        Line-aligned text, plain, `.gz` or `.xz`.
+    out : path
+        The run folder to make or, with `resume`, to continue.
+    valid_source, valid_target : path, glob, or sequence of them, optional
+        Held-out pairs for validation.
+    settings : sequence of str, optional
+        ``key=value`` strings such as ``train.steps=200``.
+    resume : bool, default False
+        Continue from the last checkpoint, or begin if there is none yet.
+    inexact : bool, default False
+        Let `resume` go on where this machine cannot repeat the run bit for bit.
+    quiet : bool, default False
+        Show no progress.
+
+    Returns
+    -------
+    str
+        Why training ended: 'steps', 'minutes' or 'patience'.
+
+    Notes
+    -----
+    Raises `RunStopped` after a checkpoint if a signal ends it, other kinds of `HeedfulError` for
+    everything a user can cause. Under `torchrun` each process calls this.
+    """
+    corpus = _corpus(source, target)
+    valid = _validation_texts(valid_source, valid_target)
+    config = with_languages(load_config(recipe, settings), corpus)
+    folder = RunFolder(Path(out))
+    with joined_ranks(resolve_device(config.train.device)) as ranks:
+        if ranks.is_first:
+            _claim(folder, config, corpus, resume)
+        ranks.tell(0.0)
+        choices = _choices(folder, config, corpus, ranks, inexact)
+        run, pairs = _prepare(folder, config, corpus, ranks)
+        session = _Session(run, pairs, choices, ranks, valid, quiet)
+        return session.train()
+
+
+def with_languages(config: RunConfig, corpus: Corpus) -> RunConfig:
+    """
+    Fill the languages in from the files' endings where they are not set.
+
+    Parameters
+    ----------
+    config : RunConfig
+        Settings.
+    corpus : Corpus
+        The text files.
+
+    Returns
+    -------
+    RunConfig
+        With languages, if the endings tell any.
+
+    Notes
+    -----
+    `train.en.gz` is English.
+    """
+    return config.with_settings(
+        {
+            "data.source_language": config.data.source_language or language_of(corpus.source[0]),
+            "data.target_language": config.data.target_language or language_of(corpus.target[0]),
+        }
+    )
+
+
+@dataclass
+class _Session:
+    """One sitting of a run: put the parts together, train, say how it ended."""
+
+    run: Run
+    pairs: EncodedPairs
+    choices: Choices
+    ranks: Ranks
+    valid: tuple[list[str], list[str]] | None
+    quiet: bool
+
+    def train(self) -> str:
+        """Train from the last checkpoint or from the beginning."""
+        settings, device = self.run.config.train, resolve_device(self.choices.device)
+        resolve_threads(self.choices.threads)
+        checkpoint = self.run.last_checkpoint()
+        model = self.run.build()
+        initialise(model, settings.seed)
+        if checkpoint is not None:
+            check_weights(model, checkpoint.model, self.run.folder.path)
+        model.to(device)
+        weights = MasterWeights(
+            model,
+            self.choices.precision,
+            settings.beta1,
+            settings.beta2,
+            settings.epsilon,
+            settings.weight_decay,
+        )
+        progress = Progress()
+        if checkpoint is not None:
+            progress = _progress(checkpoint)
+            weights.load(
+                dict(checkpoint.model), dict(checkpoint.training), progress.counters.step
+            )
+        collator = self.run.collator(model)
+
+        def collate(rows: Rows) -> Batch:
+            sources, targets = zip(*(self.pairs.pair(int(row)) for row in rows), strict=True)
+            return collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
+
+        validate = None
+        if self.valid is not None:
+            search = self.run.config.search
+            validate = validator(
+                model,
+                self.run.tokenizer,
+                collator,
+                *self.valid,
+                max_length=self.run.config.data.max_length,
+                limit=LengthLimit.parse(search.max_length),
+                penalty=LengthPenalty.parse(search.length_penalty),
+            )
+        log_path = self.run.folder.log if self.ranks.is_first else None
+        with RunLog(log_path, progress.counters.step, settings.steps, self.quiet) as log:
+            trainer = Trainer(
+                model,
+                weights,
+                self._order(),
+                collate,
+                _plan(self.run.config),
+                progress,
+                self.ranks,
+                log,
+                _Keeper(self.run, weights, progress),
+                validate,
+                settings.keep_best,
+            )
+            self._introduce(log, parameter_count(model), progress)
+            trainer.try_largest_batch()
+            with _signals(trainer.stop):
+                reason = trainer.run()
+            step = progress.counters.step
+            log.say(f"ended by {reason} at step {step:,}; the run is in {self.run.folder.path}")
+        if reason not in ("steps", "minutes", "patience"):
+            raise RunStopped(
+                f"training was ended by {reason} at step {step:,}; a checkpoint was written. Run "
+                "the same command with --resume to continue."
+            )
+        return reason
+
+    def _order(self) -> BatchOrder:
+        """Decide which pairs stand in which batch."""
+        settings, source_end = self.run.config.train, self.run.config.model.source_end
+        return BatchOrder(
+            self.pairs.source_lengths + int(source_end),
+            self.pairs.target_lengths + 1,
+            settings.batch_tokens,
+            self.choices.micro_batch_tokens,
+            settings.batch_counting,
+            settings.seed,
+        )
+
+    def _introduce(self, log: RunLog, parameters: int, progress: Progress) -> None:
+        """Say what is about to be trained on what and how."""
+        config, choices = self.run.config, self.choices
+        source, target = self.run.vocabularies
+        log.say(f"{self.pairs.report.summary()}")
+        log.say(
+            f"{config.recipe}: {parameters:,} parameters, vocabulary {source:,}"
+            + ("" if config.data.shared_vocabulary else f" and {target:,}")
+            + f", {choices.precision} on {choices.device} with {choices.threads} threads"
+            + (f", {self.ranks.world} ranks" if self.ranks.world > 1 else "")
+        )
+        if progress.counters.step:
+            log.say(f"continuing from step {progress.counters.step:,}")
+
+
+class _Keeper:
+    """Write checkpoints, remember the best, delete the old."""
+
+    def __init__(self, run: Run, weights: MasterWeights, progress: Progress) -> None:
+        self.run, self.weights, self.progress = run, weights, progress
+
+    def save(self, reason: str) -> None:
+        """Write the present state; a checkpoint of the same step is replaced or kept."""
+        folder, settings = self.run.folder, self.run.config.train
+        step = self.progress.counters.step
+        state = {
+            "reason": reason,
+            "step": step,
+            "recipe": self.run.config.recipe,
+            "tokenizer": self.run.tokenizer.fingerprint,
+            "counters": self.progress.counters.to_dict(),
+            "best": self.progress.best,
+            "without_better": self.progress.without_better,
+        }
+        save_checkpoint(
+            folder.checkpoint(step), self.weights.weights(), self.weights.moments(), state
+        )
+        best = [int(entry["step"]) for entry in self.progress.best]
+        if best:
+            write_json(folder.best, {"best": self.progress.best})
+        retain(folder, settings.keep_last, best if settings.keep_best else [])
+
+
+def _progress(checkpoint: Checkpoint) -> Progress:
+    """Read counters and best validations from a checkpoint."""
+    state = checkpoint.state
+    return Progress(Counters(**state["counters"]), state["best"], state["without_better"])
+
+
+def _plan(config: RunConfig) -> Plan:
+    """Hand the loop the settings it needs, as plain values."""
+    settings = config.train
+    return Plan(
+        steps=settings.steps,
+        d_model=config.model.d_model,
+        warmup=settings.warmup,
+        learning_rate_factor=settings.learning_rate_factor,
+        seed=settings.seed,
+        minutes=settings.minutes,
+        label_smoothing=settings.label_smoothing,
+        smoothing_form=settings.smoothing_form,
+        clip=settings.clip,
+        checkpoint_steps=settings.checkpoint_steps,
+        checkpoint_minutes=settings.checkpoint_minutes,
+        validate_steps=settings.validate_steps,
+        patience=settings.patience,
+    )
+
+
+def _corpus(source: Files, target: Files) -> Corpus:
+    """Find the text files."""
+    return Corpus(tuple(expand(_several(source))), tuple(expand(_several(target))))
+
+
+def _several(files: Files) -> Sequence[str | Path]:
+    """Accept one file or several."""
+    return [files] if isinstance(files, str | Path) else files
+
+
+def _validation_texts(
+    source: Files | None, target: Files | None
+) -> tuple[list[str], list[str]] | None:
+    """Read the held-out pairs; empty lines on either side are left out."""
+    if source is None and target is None:
+        return None
+    if source is None or target is None:
+        raise TextError("validation needs both --valid-source and --valid-target, or neither.")
+    pairs = [(s, t) for s, t in _corpus(source, target).pairs() if s.strip() and t.strip()]
+    if not pairs:
+        raise TextError("the validation files must hold pairs, but all their lines are empty.")
+    return [s for s, _ in pairs], [t for _, t in pairs]
+
+
+def _claim(folder: RunFolder, config: RunConfig, corpus: Corpus, resume: bool) -> None:
+    """Make the run folder, or check that it may be continued with these settings."""
+    if not resume:
+        if folder.path.exists() and (not folder.path.is_dir() or any(folder.path.iterdir())):
+            raise RunFolderError(
+                f"--out must be a new or empty folder, but {folder.path} is not; add --resume to "
+                "continue the run in it, or name another folder."
+            )
+    elif folder.config.exists():
+        _check_same(folder, config, corpus)
+    with writing(folder.path):
+        folder.path.mkdir(parents=True, exist_ok=True)
+
+
+def _check_same(folder: RunFolder, config: RunConfig, corpus: Corpus) -> None:
+    """Refuse to resume what would become another run."""
+    old, new = _flat(read_settings(folder).to_dict()), _flat(config.to_dict())
+    other = [
+        f"{key} was {old.get(key)!r} and is now {new.get(key)!r}"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key) and key not in _MAY_CHANGE
+    ]
+    if other:
+        raise RunFolderError(
+            f"--resume must continue the run in {folder.path} with the settings it was begun with, "
+            f"but {'; '.join(other)}. Use the same settings, or start a new run with another --out."
+        )
+    sizes = {side: [file["bytes"] for file in files] for side, files in _sizes(corpus).items()}
+    began = read_corpus(folder)
+    if {side: [f["bytes"] for f in began.get(side, [])] for side in sizes} != sizes:
+        raise RunFolderError(
+            f"--resume must continue the run in {folder.path} with the text it was begun with, but "
+            "the files now have other sizes. Give the same files, or start a new run."
+        )
+
+
+def _flat(tables: dict[str, Any]) -> dict[str, Any]:
+    """Name settings by their dotted keys."""
+    flat = {}
+    for key, value in tables.items():
+        if isinstance(value, dict):
+            flat.update({f"{key}.{name}": inner for name, inner in value.items()})
+        else:
+            flat[key] = value
+    return flat
+
+
+def _sizes(corpus: Corpus) -> dict[str, list[dict[str, Any]]]:
+    """List names and sizes of the text files."""
+    sides = {"source": corpus.source, "target": corpus.target}
+    return {
+        side: [{"file": path.name, "bytes": path.stat().st_size} for path in paths]
+        for side, paths in sides.items()
+    }
+
+
+def _choices(
+    folder: RunFolder, config: RunConfig, corpus: Corpus, ranks: Ranks, inexact: bool
+) -> Choices:
+    """Choose for this machine on rank zero, or honour what an earlier sitting chose."""
+    if ranks.is_first:
+        choices = _honoured(folder, inexact) if folder.config.exists() else _chosen(config, ranks)
+        write_config(folder, config, choices, _sizes(corpus), describe_machine())
+    ranks.tell(0.0)
+    return read_choices(folder)
+
+
+def _chosen(config: RunConfig, ranks: Ranks) -> Choices:
+    """Choose device, threads, precision and the size of what is computed at once."""
+    settings = config.train
+    device = resolve_device(settings.device)
+    threads = resolve_threads(settings.threads)
+    precision = resolve_precision(settings.precision, device)
+    micro = settings.micro_batch_tokens
+    if micro is None and device.type == "cuda":
+        micro = -(-settings.batch_tokens // ranks.world)
+    elif micro is None:
+        micro = _CPU_MICRO_BATCH_TOKENS
+    return Choices(device.type, precision, threads, min(micro, settings.batch_tokens))
+
+
+def _honoured(folder: RunFolder, inexact: bool) -> Choices:
+    """Return an earlier sitting's choices if this machine can keep them."""
+    choices = read_choices(folder)
+    try:
+        resolve_device(choices.device)
+    except DeviceError as error:
+        if not inexact:
+            raise RunFolderError(
+                f"--resume must continue on {choices.device} in {choices.precision}, as the run in "
+                f"{folder.path} began, to repeat it bit for bit, but that device is not here; add "
+                "--inexact to go on with what this machine has."
+            ) from error
+        device = resolve_device("auto")
+        precision = resolve_precision("auto", device)
+        return Choices(device.type, precision, resolve_threads(0), choices.micro_batch_tokens)
+    return choices
+
+
+def _prepare(
+    folder: RunFolder, config: RunConfig, corpus: Corpus, ranks: Ranks
+) -> tuple[Run, EncodedPairs]:
+    """Train the subwords and encode the pairs, on rank zero and only once."""
+    if ranks.is_first:
+        if not (folder.path / "tokenizer.json").exists():
+            data = config.data
+            Tokenizer.train(
+                corpus.source,
+                corpus.target,
+                kind=data.subwords,
+                vocabulary_size=data.vocabulary_size,
+                shared=data.shared_vocabulary,
+                source_language=data.source_language,
+                target_language=data.target_language,
+                seed=config.train.seed,
+            ).save(folder.path)
+        if not folder.data.exists():
+            pair_filter = PairFilter(config.data.max_length, config.data.max_ratio)
+            encode_corpus(corpus, Tokenizer.load(folder.path), pair_filter, folder.data)
+    ranks.tell(0.0)
+    run = Run.open(folder.path)
+    return run, EncodedPairs.open(folder.data, run.tokenizer.fingerprint)
+
+
+@contextmanager
+def _signals(stop: Stop) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the run after the present step; a second Ctrl-C ends it at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(number: int, _: FrameType | None) -> None:
+        if stop.reason and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stop.reason = signal.Signals(number).name
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,52 @@
+"""The names that `heedful` exports are a promise."""
+
+import importlib
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import heedful
+
+PROMISED = {
+    "FeedForward": "heedful.model.feed_forward",
+    "HeedfulError": "heedful.errors",
+    "MultiHeadAttention": "heedful.model.attention",
+    "Transformer": "heedful.model.transformer",
+    "Translation": "heedful.workflow.translator",
+    "Translator": "heedful.workflow.translator",
+    "scaled_dot_product_attention": "heedful.model.attention",
+    "train": "heedful.workflow.train",
+}
+
+
+def test_the_exported_names_are_these_and_no_others():
+    assert sorted(heedful.__all__) == sorted([*PROMISED, "recipes"])
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_an_exported_name_is_the_one_its_module_defines(name):
+    assert getattr(heedful, name) is getattr(importlib.import_module(PROMISED[name]), name)
+
+
+def test_recipes_is_the_module_of_recipes():
+    assert heedful.recipes is importlib.import_module("heedful.config.recipes")
+
+
+def test_dir_lists_every_exported_name():
+    assert set(heedful.__all__) <= set(dir(heedful))
+
+
+def test_a_name_that_is_not_there_is_reported_like_on_any_module():
+    with pytest.raises(AttributeError, match=re.escape("module 'heedful' has no attribute 'nope'")):
+        _ = heedful.nope
+
+
+def test_the_version_is_written_in_one_place():
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    assert "version" not in project
+    assert project["dynamic"] == ["version"]
+    assert re.fullmatch(r"\d+\.\d+\.\d+", heedful.__version__)
+    assert f"## [{heedful.__version__}]" in (root / "CHANGELOG.md").read_text()

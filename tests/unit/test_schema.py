@@ -1,0 +1,248 @@
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.config.schema import (
+    DataConfig,
+    ModelConfig,
+    RunConfig,
+    SearchConfig,
+    TrainConfig,
+    setting_fields,
+)
+from heedful.errors import SettingError
+
+
+def complaint(settings: dict[str, object]) -> str:
+    with pytest.raises(SettingError) as caught:
+        RunConfig().with_settings(settings)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "pydantic" not in message
+    return message
+
+
+def test_every_setting_has_one_or_two_sentences_of_help():
+    fields = setting_fields()
+    assert {"recipe", "reading", "model.d_k", "data.max_ratio", "search.beam"} <= fields.keys()
+    for name, field in fields.items():
+        assert field.description is not None, name
+        assert re.fullmatch(r"[A-Z0-9].*\.", field.description), name
+        assert "\n" not in field.description, name
+
+
+def test_settings_survive_json():
+    config = RunConfig().with_settings({"train.minutes": 60, "model.d_k": 64})
+    assert RunConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_missing_settings_take_their_defaults():
+    config = RunConfig.from_dict({"train": {"steps": 7}})
+    assert config.train.steps == 7
+    assert config.train.warmup == 4000
+    assert config.model == ModelConfig()
+
+
+def test_with_settings_leaves_the_original_alone():
+    config = RunConfig()
+    changed = config.with_settings({"train.steps": 5, "recipe": "mine"})
+    assert (changed.train.steps, changed.recipe) == (5, "mine")
+    assert config == RunConfig()
+
+
+def test_settings_that_fit_only_together_may_change_together():
+    config = RunConfig().with_settings({"model.d_model": 96, "model.heads": 12})
+    assert (config.model.d_model, config.model.heads) == (96, 12)
+
+
+def test_a_setting_cannot_be_assigned():
+    with pytest.raises(ValueError, match="frozen"):
+        RunConfig().train.steps = 5
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("model.dropout", 1.0, "must be less than 1, but 1.0 came"),
+        ("model.dropout", -0.1, "must be greater than or equal to 0"),
+        ("model.d_model", 0, "must be greater than or equal to 1"),
+        ("model.norm", "middle", "must be 'post' or 'pre', but 'middle' came"),
+        ("model.projection_bias", "yes", "must be true or false"),
+        ("model.norm_epsilon", 0.0, "must be greater than 0"),
+        ("data.vocabulary_size", -3, "must be greater than or equal to 1"),
+        ("data.max_ratio", 0.5, "must be greater than or equal to 1"),
+        ("data.source_language", "e n", "must be a code of letters"),
+        ("train.steps", 0, "must be greater than or equal to 1"),
+        ("train.steps", 1.5, "must be a whole number, but 1.5 came"),
+        ("train.steps", "5", "must be a whole number, but '5' came"),
+        ("train.steps", True, "must be a whole number, but true came"),
+        ("train.steps", None, "must be a whole number, but none came"),
+        ("train.minutes", 0, "must be greater than 0"),
+        ("train.clip", float("nan"), "must be a finite number"),
+        ("train.learning_rate_factor", float("inf"), "must be a finite number"),
+        ("train.label_smoothing", 1.0, "must be less than 1"),
+        ("train.beta2", 1.0, "must be less than 1"),
+        ("train.keep_last", 0, "must be greater than or equal to 1"),
+        ("train.seed", -1, "must be greater than or equal to 0"),
+        ("train.threads", -1, "must be greater than or equal to 0"),
+        ("train.weight_decay", -0.1, "must be greater than or equal to 0"),
+        ("train.device", "gpu", "must be auto, cpu, cuda or cuda:N, but 'gpu' came"),
+        ("train.device", "cuda:", "must be auto, cpu, cuda or cuda:N"),
+        ("search.beam", 0, "must be greater than or equal to 1"),
+        ("search.length_penalty", "gnmt", "must be gnmt:ALPHA, power:ALPHA or none"),
+        ("search.length_penalty", "gnmt:-1", "must be gnmt:ALPHA, power:ALPHA or none"),
+        ("search.max_length", "output+5", "must be input+N or N"),
+        ("search.max_length", "0", "must be input+N or N"),
+        ("search.max_length", True, "must be text, but true came"),
+        ("recipe", "", "must be letters, digits"),
+        ("reading", "mine", "must be 'paper', 't2t' or 'own'"),
+        ("model", 5, "must be a table of settings, but 5 came"),
+    ],
+)
+def test_a_value_out_of_range_is_named_with_what_must_hold_and_what_came(name, value, rule):
+    message = complaint({name: value})
+    assert f"`{name}` {rule}" in message
+    assert "came" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("train.device", "cuda:1"),
+        ("search.length_penalty", "power:1"),
+        ("search.length_penalty", "none"),
+        ("search.max_length", "200"),
+        ("search.max_length", "input+0"),
+        ("train.minutes", 90),
+        ("train.keep_best", 0),
+        ("train.validate_steps", None),
+        ("data.target_language", "zh-Hans"),
+        ("model.dropout", 0.0),
+    ],
+)
+def test_a_value_in_range_is_kept(name, value):
+    table, key = name.split(".")
+    changed = RunConfig().with_settings({name: value})
+    assert getattr(getattr(changed, table), key) == value
+
+
+def test_a_maximum_length_may_be_a_bare_number():
+    assert RunConfig().with_settings({"search.max_length": 100}).search.max_length == "100"
+
+
+def test_one_message_names_every_wrong_setting():
+    message = complaint({"train.steps": -5, "model.dropout": 2.0, "serch.beam": 3})
+    for part in ("`train.steps`", "-5", "`model.dropout`", "2.0", "`serch.beam`", "`search.beam`"):
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("unknown", "suggestion"),
+    [
+        ("train.stepz", "`train.steps`?"),
+        ("steps", "`train.steps`?"),
+        ("trian.steps", "`train.steps`?"),
+        ("train.dropout", "`model.dropout`?"),
+        ("model.droput", "`model.dropout`?"),
+        ("max_length", "`data.max_length` or `search.max_length`?"),
+        ("serch.max_length", "did you mean `search.max_length`?"),
+        ("recipes", "`recipe`?"),
+    ],
+)
+def test_an_unknown_setting_gets_a_suggestion(unknown, suggestion):
+    message = complaint({unknown: 5})
+    assert message.startswith(f"unknown setting `{unknown}`; did you mean ")
+    assert message.endswith(suggestion)
+
+
+def test_a_setting_like_no_other_is_refused_with_the_way_to_list_them():
+    assert "--print-config" in complaint({"train.zzzzzz": 5})
+
+
+def test_unknown_tables_are_named_down_to_the_setting():
+    with pytest.raises(SettingError, match=r"`trian\.steps`; did you mean `train\.steps`\?"):
+        RunConfig.from_dict({"trian": {"steps": 5}})
+
+
+@pytest.mark.parametrize("values", [[], "text", None, 5])
+def test_settings_that_are_no_table_are_refused(values):
+    with pytest.raises(SettingError, match="must be tables"):
+        RunConfig.from_dict(values)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: ModelConfig(heads=0), "model.heads"),
+        (lambda: ModelConfig(heads=7), "model.heads"),
+        (lambda: DataConfig(max_length=0), "data.max_length"),
+        (lambda: TrainConfig(warmup=0), "train.warmup"),
+        (lambda: SearchConfig(length_penalty="x"), "search.length_penalty"),
+    ],
+)
+def test_a_table_made_alone_names_its_settings_in_full(make, name):
+    with pytest.raises(SettingError, match=f"`{name}`"):
+        make()
+
+
+def test_heads_that_do_not_divide_name_their_neighbours_that_do():
+    message = complaint({"model.heads": 7})
+    assert "`model.heads` must divide `model.d_model` (512)" in message
+    assert "7 came" in message
+    assert "4 and 8 would do" in message
+
+
+def test_heads_of_one_side_are_checked_too():
+    message = complaint({"model.decoder_heads": 24})
+    assert "`model.decoder_heads`" in message
+    assert "16 and 32 would do" in message
+
+
+def test_heads_that_no_side_uses_are_not_checked():
+    sides = {"model.encoder_heads": 8, "model.decoder_heads": 4}
+    assert RunConfig().with_settings({"model.heads": 7, **sides}).model.heads == 7
+
+
+def test_heads_need_not_divide_when_their_widths_are_given():
+    assert ModelConfig(heads=7, d_k=64, d_v=64).heads == 7
+    with pytest.raises(SettingError, match=r"model\.d_v"):
+        ModelConfig(heads=7, d_k=64)
+
+
+@given(half=st.integers(1, 600), heads=st.integers(1, 1300))
+def test_suggested_heads_always_divide(half, heads):
+    width = 2 * half
+    if width % heads == 0:
+        assert ModelConfig(d_model=width, heads=heads).heads == heads
+        return
+    with pytest.raises(SettingError) as caught:
+        ModelConfig(d_model=width, heads=heads)
+    suggested = re.search(r"near it, ([0-9]+)(?: and ([0-9]+))? would do", str(caught.value))
+    assert suggested is not None
+    numbers = [int(number) for number in suggested.groups() if number]
+    assert all(width % number == 0 for number in numbers)
+    assert numbers[0] < heads
+    assert len(numbers) == (1 if heads > width else 2)
+
+
+def test_sines_and_cosines_need_an_even_width():
+    with pytest.raises(SettingError, match=r"`model\.d_model` must be even"):
+        ModelConfig(d_model=63, heads=3)
+    assert ModelConfig(d_model=63, heads=3, positions="learned").d_model == 63
+
+
+def test_one_table_for_all_needs_a_shared_vocabulary():
+    message = complaint({"data.shared_vocabulary": False})
+    assert "`model.tie` = all" in message
+    assert "`data.shared_vocabulary`" in message
+    separate = {"data.shared_vocabulary": False, "model.tie": "output"}
+    assert not RunConfig().with_settings(separate).data.shared_vocabulary
+
+
+def test_patience_needs_validations():
+    message = complaint({"train.patience": 3, "train.validate_steps": None})
+    assert "`train.patience`" in message
+    assert "`train.validate_steps`" in message
