@@ -38,7 +38,8 @@ def corpora() -> Path:
     named = os.environ.get("HEEDFUL_DATA", "")
     if named and Path(named).is_dir():
         return Path(named).resolve()
-    reason = f"HEEDFUL_DATA must name the folder of the corpora; it is {named or 'not set'!r}"
+    came = f"no folder {named!r}" if named else "nothing"
+    reason = f"HEEDFUL_DATA must name the folder of the corpora; it names {came}"
     if CI:
         pytest.fail(reason)
     pytest.skip(reason)

@@ -12,9 +12,9 @@ import lzma
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import BufferedIOBase
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
 
 from heedful.errors import TextError
 
@@ -248,7 +248,7 @@ def _expand_one(pattern: str) -> list[Path]:
     return found
 
 
-def _open(path: Path) -> BinaryIO | gzip.GzipFile | lzma.LZMAFile:
+def _open(path: Path) -> BufferedIOBase:
     """Open a file for reading bytes, decompressed if its ending says so."""
     if path.suffix == ".gz":
         return gzip.open(path, "rb")

@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from io import BufferedWriter
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -274,7 +275,7 @@ def encode_corpus(
 class _Side:
     """Appends the sentences of one side to its two files."""
 
-    def __init__(self, ids: BinaryIO, offsets: BinaryIO, vocabulary_size: int) -> None:
+    def __init__(self, ids: BufferedWriter, offsets: BufferedWriter, vocabulary_size: int) -> None:
         self.dtype = np.dtype(_ID_TYPES[0] if vocabulary_size <= 1 << 16 else _ID_TYPES[1])
         self.total = 0
         self.unknown = 0
@@ -350,7 +351,7 @@ def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[list[str], list[
 
 
 @contextmanager
-def _new(path: Path) -> Iterator[BinaryIO]:
+def _new(path: Path) -> Iterator[BufferedWriter]:
     """Open a new file that is on the disk when the block ends."""
     with path.open("xb") as file:
         yield file

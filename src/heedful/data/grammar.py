@@ -330,13 +330,15 @@ class _Author:
 
     def deed(self) -> _Clause:
         """Draw “the dog does not see a cat” or “she sees him”."""
-        subject = self.subject()
         verb = self.random.choice(TRANSITIVE)
+        if self.maybe(0.15):  # a relative clause on the one side or on the other
+            subject, thing = self.subject(0.0), self.with_relative(self.object(verb), 1.0)
+            return _Clause(subject, self.verb_phrase(subject, verb, thing))
+        subject = self.subject()
         if suits(verb, HUMANS[0]) and self.maybe(0.25):
             others = (_HE, _SHE, _THEM) if subject.person == 1 else (_I, _WE, _HE, _SHE, _THEM)
             return _Clause(subject, self.verb_phrase(subject, verb, self.random.choice(others)))
-        thing = self.with_relative(self.object(verb), 0.1)
-        return _Clause(subject, self.verb_phrase(subject, verb, thing))
+        return _Clause(subject, self.verb_phrase(subject, verb, self.object(verb)))
 
     def state(self) -> _Clause:
         """Draw “the apple is not red”."""

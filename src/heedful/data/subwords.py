@@ -16,7 +16,7 @@ from typing import Literal
 import sentencepiece
 
 from heedful.data.corpus import read_lines
-from heedful.errors import HeedfulError, TextError, TokenizerError
+from heedful.errors import TextError, TokenizerError
 
 Kind = Literal["bpe", "unigram", "character", "word"]
 """How text can be cut into subwords."""
@@ -29,6 +29,8 @@ _BYTES = 256
 _LONGEST_SLICE = 10_000
 # Sentencepiece skips a whole training line that holds this character, which it uses itself.
 _RESERVED = "\u2585"
+# What sentencepiece writes for a space.
+_SPACE = "\u2581"
 
 
 def learn_subwords(
@@ -79,8 +81,14 @@ def learn_subwords(
     subword at the start of a line and inside it. Together with kept spaces and no normalisation it
     is lossless.
     """
-    byte_fallback = kind in ("bpe", "unigram") and vocabulary_size >= _BYTE_FALLBACK_FROM
     sentences = _Sentences(files, seed)
+    if not sentences.total:
+        raise TextError(
+            f"Subwords are learned from text, but the {text} is empty; give files with sentences."
+        )
+    needed = len(sentences.characters) + len(special_ids) + 1  # the space
+    if kind == "character" and vocabulary_size < needed:
+        raise _too_small(text, vocabulary_size, needed)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -88,11 +96,13 @@ def learn_subwords(
             model_writer=model,
             model_type=_SENTENCEPIECE_KIND[kind],
             vocab_size=vocabulary_size,
+            # Left alone it forgets tabs, and characters that it only met in text like “<unk>”.
+            required_chars="" if kind == "word" else "".join(sorted(sentences.characters)),
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,
             add_dummy_prefix=True,
             character_coverage=1.0,
-            byte_fallback=byte_fallback,
+            byte_fallback=_spells_bytes(kind, vocabulary_size),
             pad_id=special_ids["pad"],
             unk_id=special_ids["unknown"],
             bos_id=special_ids["start"],
@@ -104,62 +114,63 @@ def learn_subwords(
     except RuntimeError as error:
         if sentences.error is not None:
             raise sentences.error from None
-        if not sentences.count:
-            raise TextError(
-                f"Subwords are learned from text, but the {text} is empty; give files with "
-                "sentences."
-            ) from error
-        raise _size_error(str(error), text, vocabulary_size, byte_fallback) from error
-    needed = len(sentences.characters) + len(special_ids)
-    if kind == "character" and vocabulary_size < needed:
-        raise _too_small(text, vocabulary_size, needed)
+        raise _size_error(str(error), text, kind, vocabulary_size) from error
     return model.getvalue()
 
 
 class _Sentences:
-    """The training text, and what was seen of it: an iterable that remembers its own failure."""
+    """The training text: an iterable that knows its characters and remembers its own failure."""
 
     def __init__(self, files: Sequence[Path], seed: int) -> None:
         self.files = files
         self.seed = seed
-        self.count = 0
-        self.characters = {" "}
-        self.error: HeedfulError | None = None
+        self.total = 0
+        self.characters: set[str] = set()
+        self.error: BaseException | None = None
+        for line in self._lines():
+            self.total += 1
+            self.characters.update(line)
+        self.characters -= {" ", _SPACE, _RESERVED}
 
     def __iter__(self) -> Iterator[str]:
         try:
             for line in self._sampled():
-                self.count += 1
-                self.characters.update(line)
                 for start in range(0, len(line), _LONGEST_SLICE):
-                    yield line[start : start + _LONGEST_SLICE]
-        except HeedfulError as error:
+                    yield line[start : start + _LONGEST_SLICE].replace(_RESERVED, " ")
+        except (Exception, KeyboardInterrupt) as error:
             # Sentencepiece would turn it into a RuntimeError with a traceback in its text.
             self.error = error
             raise
 
     def _sampled(self) -> Iterator[str]:
         """Read every line, or `_MOST_LINES` of them evenly spread."""
-        total = sum(1 for _ in self._lines())
         for number, line in enumerate(self._lines()):
-            if total <= _MOST_LINES or (number * _MOST_LINES + self.seed) % total < _MOST_LINES:
+            place = number * _MOST_LINES + self.seed
+            if self.total <= _MOST_LINES or place % self.total < _MOST_LINES:
                 yield line
 
     def _lines(self) -> Iterator[str]:
         """Read every line that is not empty."""
-        for line in chain.from_iterable(map(read_lines, self.files)):
-            if line:
-                yield line.replace(_RESERVED, " ")
+        return filter(None, chain.from_iterable(map(read_lines, self.files)))
 
 
-def _size_error(reason: str, text: str, size: int, byte_fallback: bool) -> TokenizerError:
+def _spells_bytes(kind: str, vocabulary_size: int) -> bool:
+    """Decide whether unseen characters are spelled in bytes."""
+    return kind in ("bpe", "unigram") and vocabulary_size >= _BYTE_FALLBACK_FROM
+
+
+def _size_error(reason: str, text: str, kind: str, size: int) -> TokenizerError:
     """Say which vocabulary sizes the text allows, read off sentencepiece's own message."""
+    # What it says holds with, or without, the bytes that the size asked for brings along.
     if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", reason):
-        return _too_small(text, size, int(too_small[1]))
+        smallest = int(too_small[1])
+        if _spells_bytes(kind, smallest) and not _spells_bytes(kind, size):
+            smallest += _BYTES
+        return _too_small(text, size, smallest)
     if too_large := re.search(r"set it to a value <= (\d+)", reason):
         largest = int(too_large[1])
-        if byte_fallback and largest < _BYTE_FALLBACK_FROM:
-            largest -= _BYTES  # a vocabulary as small as that is made without byte fallback
+        if _spells_bytes(kind, size) and not _spells_bytes(kind, largest):
+            largest -= _BYTES
         return TokenizerError(
             f"data.vocabulary_size must be at most {largest} for this text, but {size} came: the "
             f"{text} has no more subwords; set data.vocabulary_size={largest} or give more text."

@@ -8,8 +8,10 @@ when their signatures agree (Post 2018, “A Call for Clarity in Reporting BLEU 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 from heedful.errors import MissingExtra, TextError
 

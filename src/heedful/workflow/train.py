@@ -107,9 +107,10 @@ def train(
     Raises `RunStopped` after a checkpoint if a signal ends it, other kinds of `HeedfulError` for
     everything a user can cause. Under `torchrun` each process calls this.
     """
+    config = load_config(recipe, settings)
     corpus = _corpus(source, target)
+    config = with_languages(config, corpus)
     valid = _validation_texts(valid_source, valid_target)
-    config = with_languages(load_config(recipe, settings), corpus)
     folder = RunFolder(Path(out))
     with joined_ranks(resolve_device(config.train.device)) as ranks:
         if ranks.is_first:

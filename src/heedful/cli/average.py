@@ -1,0 +1,27 @@
+"""`heedful average`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def average(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    last: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many checkpoints; by default the recipe's keep_last."),
+    ] = None,
+) -> None:
+    """Average the last checkpoints of a run; translate then uses the average."""
+    from heedful.checkpoint.average import average_checkpoints
+    from heedful.checkpoint.rundir import RunFolder
+    from heedful.workflow.run import read_settings
+
+    folder = RunFolder(run)
+    folder.require()
+    steps = average_checkpoints(folder, last or read_settings(folder).train.keep_last)
+    typer.echo(
+        f"averaged {len(steps)} checkpoints, steps {', '.join(f'{s:,}' for s in steps)}, into "
+        f"{folder.average}"
+    )

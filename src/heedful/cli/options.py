@@ -1,0 +1,66 @@
+"""Options that several commands share."""
+
+from typing import Annotated
+
+import typer
+
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16; auto measures the machine once.")]
+Threads = Annotated[int, typer.Option(min=0, help="Threads on the processor; 0 takes all.")]
+Weights = Annotated[
+    str,
+    typer.Option(
+        help="average, best, last or step-N; by default the average if made, else the best, else "
+        "the last."
+    ),
+]
+Format = Annotated[str, typer.Option(help="text or jsonl.")]
+
+
+def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
+    """
+    Refuse a value that is not among the choices.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option, for the message.
+    value : str
+        What was given.
+    choices : tuple of str
+        What may be given.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Ends the command with exit code 2.
+    """
+    if value not in choices:
+        raise typer.BadParameter(
+            f"must be {' or '.join(choices)}, but is {value!r}.", param_hint=option
+        )
+
+
+def warn(text: str) -> None:
+    """
+    Print a warning.
+
+    Parameters
+    ----------
+    text : str
+        One sentence.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    On standard error, so that output stays clean.
+    """
+    typer.echo(f"heedful: warning: {text}", err=True)

@@ -1,0 +1,88 @@
+"""`heedful train`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import Device, Precision, Threads
+
+_TEXT = "plain, .gz or .xz; may be repeated or a quoted glob."
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="A built-in recipe or a TOML file.")],
+    source: Annotated[
+        list[str] | None, typer.Option(help=f"Source text, one sentence a line: {_TEXT}")
+    ] = None,
+    target: Annotated[
+        list[str] | None, typer.Option(help="Its translations, line by line.")
+    ] = None,
+    valid_source: Annotated[list[str] | None, typer.Option(help="Held-out source text.")] = None,
+    valid_target: Annotated[list[str] | None, typer.Option(help="Its translations.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a setting: train.steps=200."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the run in --out, bit for bit.")
+    ] = False,
+    inexact: Annotated[
+        bool, typer.Option("--inexact", help="Resume even where bits cannot be the same.")
+    ] = False,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print every setting as TOML and end.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check settings and text, say what would be done.")
+    ] = False,
+    device: Device = "",
+    precision: Precision = "",
+    threads: Threads = 0,
+) -> None:
+    """
+    Train a model on two line-aligned text files.
+
+    Recipes: multi30k, paper-base, paper-base-en-fr, paper-big, paper-big-en-fr, small, t2t-base,
+    t2t-big, tiny, and the rows of the paper's Table 3: table3-a-1, table3-a-16, table3-a-32,
+    table3-a-4, table3-b-16, table3-b-32, table3-base, table3-big, table3-c-ff-1024,
+    table3-c-ff-4096, table3-c-layers-2, table3-c-layers-4, table3-c-layers-8,
+    table3-c-width-1024, table3-c-width-256, table3-d-dropout-0.0, table3-d-dropout-0.2,
+    table3-d-smoothing-0.0, table3-d-smoothing-0.2, table3-e-learned.
+
+    The same command under torchrun trains with several processes:
+    torchrun --nproc-per-node 2 -m heedful train ...
+    """
+    settings = list(set_ or [])
+    settings += [f"train.device={device}"] * bool(device)
+    settings += [f"train.precision={precision}"] * bool(precision)
+    settings += [f"train.threads={threads}"] * bool(threads)
+    if print_config:
+        from heedful.config.load import load_config, to_toml
+
+        typer.echo(to_toml(load_config(recipe, settings)), nl=False)
+        return
+    required = {"--source": source, "--target": target}
+    required |= {} if dry_run else {"--out": out}
+    for name, value in required.items():
+        if not value:
+            raise typer.BadParameter("is needed.", param_hint=name)
+    if dry_run:
+        from heedful.workflow.plan import describe_plan
+
+        typer.echo(describe_plan(recipe, source or [], target or [], settings))
+        return
+    from heedful.workflow.train import train as run
+
+    run(
+        recipe,
+        source=source or [],
+        target=target or [],
+        out=out or Path(),
+        valid_source=valid_source or None,
+        valid_target=valid_target or None,
+        settings=settings,
+        resume=resume,
+        inexact=inexact,
+    )

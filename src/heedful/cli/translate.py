@@ -1,0 +1,66 @@
+"""`heedful translate`."""
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import Device, Format, Precision, Threads, Weights, check_choice, warn
+
+
+def translate(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    input: Annotated[Path | None, typer.Option(help="Text to translate, else stdin.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Where to write, else stdout.")] = None,
+    weights: Weights = "default",
+    beam: Annotated[int | None, typer.Option(min=1, help="Open hypotheses a sentence.")] = None,
+    length_penalty: Annotated[
+        str | None, typer.Option(help="gnmt:ALPHA, power:ALPHA or none.")
+    ] = None,
+    max_length: Annotated[
+        str | None, typer.Option(help="input+N or N tokens, the end symbol not counted.")
+    ] = None,
+    n_best: Annotated[int, typer.Option(min=1, help="Translations of each line.")] = 1,
+    scores: Annotated[bool, typer.Option("--scores", help="Put the score before the text.")] = False,
+    format: Format = "text",
+    device: Device = "auto",
+    precision: Precision = "auto",
+    threads: Threads = 0,
+) -> None:
+    """
+    Translate lines from stdin or a file, in order.
+
+    An empty line stays empty. Output appears whenever input pauses, so it can be used in a pipe or
+    by hand. With --n-best, lines are written as: number ||| text ||| score.
+    """
+    check_choice("--format", format, ("text", "jsonl"))
+    check_choice("--precision", precision, ("auto", "fp32", "bf16"))
+
+    from heedful.data.corpus import decode_lines, expand, read_lines
+    from heedful.workflow.translate import Layout, translate_lines
+    from heedful.workflow.translator import Translator
+
+    lines = read_lines(expand([input])[0]) if input else decode_lines(sys.stdin.buffer, "stdin")
+    translator = Translator.load(
+        run, weights=weights, device=device, precision=precision, threads=threads
+    )
+    if output is None:
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    place = (
+        nullcontext(sys.stdout)
+        if output is None
+        else output.open("w", encoding="utf-8", newline="\n")
+    )
+    with place as stream:
+        translate_lines(
+            translator,
+            lines,
+            stream,
+            Layout(format, n_best, scores),
+            warn,
+            beam=beam,
+            length_penalty=length_penalty,
+            max_length=max_length,
+        )

@@ -1,0 +1,136 @@
+"""What is installed, what the machine is, or what a run is."""
+
+import importlib.metadata
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful import __version__
+from heedful.checkpoint.store import STATE
+from heedful.checkpoint.rundir import read_json
+from heedful.machine import describe_machine
+from heedful.model.build import parameter_count
+from heedful.workflow.run import Run, best_steps, read_choices
+
+_CORE = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu", "pydantic", "typer", "rich")
+_EXTRAS = {"plot": ("matplotlib",)}
+
+
+def describe_installation() -> dict[str, Any]:
+    """
+    List versions, devices and what is missing.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+
+    Notes
+    -----
+    A missing extra comes with the command that installs it.
+    """
+    extras = {}
+    for extra, packages in _EXTRAS.items():
+        missing = [name for name in packages if _version(name) is None]
+        found = {name: _version(name) for name in packages}
+        extras[extra] = f"missing: pip install 'heedful[{extra}]'" if missing else found
+    return {
+        "heedful": __version__,
+        "machine": describe_machine(),
+        "packages": {name: _version(name) for name in _CORE},
+        "extras": extras,
+    }
+
+
+def describe_run(path: str | Path) -> dict[str, Any]:
+    """
+    Say what a run is.
+
+    Parameters
+    ----------
+    path : str or Path
+        The run folder.
+
+    Returns
+    -------
+    dict
+        Recipe, parameters, step, vocabulary, weights that are there, checksums.
+
+    Notes
+    -----
+    Reads no weights, so it is quick for any model.
+    """
+    run = Run.open(path)
+    with torch.device("meta"):
+        model = run.build()
+    steps = run.folder.steps()
+    places = {f"step-{step}": run.folder.checkpoint(step) for step in steps}
+    if run.folder.average.is_dir():
+        places["average"] = run.folder.average
+    weights = {name: read_json(place / STATE) for name, place in places.items()}
+    source, target = run.vocabularies
+    return {
+        "run": str(run.folder.path),
+        "recipe": run.config.recipe,
+        "reading": run.config.reading,
+        "languages": [run.config.data.source_language, run.config.data.target_language],
+        "parameters": parameter_count(model),
+        "vocabulary": {"source": source, "target": target, "kind": run.tokenizer.kind},
+        "tokenizer_sha256": run.tokenizer.fingerprint,
+        "choices": vars(read_choices(run.folder)),
+        "step": steps[-1] if steps else 0,
+        "best_steps": best_steps(run.folder),
+        "weights": {name: _weights_line(state) for name, state in weights.items()},
+        "settings": run.config.to_dict(),
+    }
+
+
+def as_text(description: dict[str, Any], indent: str = "") -> str:
+    """
+    Write a description for people.
+
+    Parameters
+    ----------
+    description : dict
+        What the other functions return.
+    indent : str, optional
+        Put before each line.
+
+    Returns
+    -------
+    str
+        One line a value.
+
+    Notes
+    -----
+    `--json` prints the same for programs.
+    """
+    lines = []
+    for key, value in description.items():
+        if isinstance(value, dict) and value:
+            lines += [f"{indent}{key}", as_text(value, indent + "  ")]
+        else:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            lines.append(f"{indent}{key}: {text}")
+    return "\n".join(lines)
+
+
+def _weights_line(state: dict[str, Any]) -> dict[str, Any]:
+    """Say what one set of weights is."""
+    counters = state.get("counters") or {}
+    return {
+        "reason": state.get("reason"),
+        **({"of_steps": state["steps"]} if "steps" in state else {}),
+        **({"target_tokens": counters["target_tokens"]} if counters else {}),
+        "sha256": state["sha256"]["model.safetensors"],
+    }
+
+
+def _version(name: str) -> str | None:
+    """Return the installed version of a package, or None."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

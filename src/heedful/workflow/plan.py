@@ -1,0 +1,64 @@
+"""What a training run would do, without doing it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from heedful.config.load import load_config
+from heedful.data.corpus import Corpus, expand
+from heedful.machine import resolve_device, resolve_precision
+from heedful.model.build import build_model, padded_vocabulary, parameter_count
+from heedful.workflow.train import with_languages
+
+
+def describe_plan(
+    recipe: str,
+    source: Sequence[str | Path],
+    target: Sequence[str | Path],
+    settings: Sequence[str] = (),
+) -> str:
+    """
+    Check settings, text and device, and say what would be trained.
+
+    Parameters
+    ----------
+    recipe : str
+        A built-in name or a TOML file.
+    source, target : sequence of path
+        The text files.
+    settings : sequence of str, optional
+        ``key=value`` strings.
+
+    Returns
+    -------
+    str
+        A few lines.
+
+    Notes
+    -----
+    Reads all the text once, so that unequal line counts and broken characters show now. The number
+    of parameters is that of the vocabulary that is asked for.
+    """
+    corpus = Corpus(tuple(expand(source)), tuple(expand(target)))
+    config = with_languages(load_config(recipe, settings), corpus)
+    device = resolve_device(config.train.device)
+    precision = resolve_precision(config.train.precision, device)
+    rows = padded_vocabulary(config.data.vocabulary_size, config.data.vocabulary_multiple)
+    with torch.device("meta"):
+        model = build_model(config.model, rows, rows, max_length=config.data.max_length + 1)
+    pairs = sum(1 for _ in corpus.pairs())
+    settings_ = config.train
+    return "\n".join(
+        (
+            f"recipe      {config.recipe}",
+            f"languages   {config.data.source_language} to {config.data.target_language}",
+            f"text        {pairs:,} pairs",
+            f"model       {parameter_count(model):,} parameters, vocabulary {rows:,} "
+            f"({config.data.subwords})",
+            f"training    {settings_.steps:,} steps of {settings_.batch_tokens:,} tokens a side"
+            + (f", at most {settings_.minutes:g} minutes" if settings_.minutes else ""),
+            f"device      {device}, {precision}",
+            "nothing was written",
+        )
+    )

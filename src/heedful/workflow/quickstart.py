@@ -1,0 +1,129 @@
+"""
+Everything once, on a corpus that needs no download.
+
+    text ─ train ─ average ─ translate ─ score ─ attention
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from heedful.checkpoint.average import average_checkpoints
+from heedful.checkpoint.rundir import RunFolder, writing
+from heedful.data.grammar import split_pairs
+from heedful.errors import RunFolderError
+from heedful.evaluation.bleu import evaluate_texts
+from heedful.visualise.heatmap import attention_heatmap
+from heedful.workflow.run import read_settings
+from heedful.workflow.train import train
+from heedful.workflow.translator import Translator
+
+SENTENCE = "the big red dog"
+_TRAIN, _VALID, _TEST, _SEED = 20_000, 500, 1_000, 1
+
+
+def quickstart(
+    out: Path,
+    *,
+    device: str = "auto",
+    precision: str = "auto",
+    threads: int = 0,
+    say: Callable[[str], object],
+    settings: Sequence[str] = (),
+) -> float:
+    """
+    Make a small translator from nothing and show what it does.
+
+    Parameters
+    ----------
+    out : Path
+        The folder to make.
+    device : str, default 'auto'
+        Where to train.
+    precision : str, default 'auto'
+        What to compute with.
+    threads : int, default 0
+        Of the processor; 0 for all.
+    say : callable
+        Told what happens, in lines for a person.
+    settings : sequence of str, optional
+        Further ``key=value`` strings for the training.
+
+    Returns
+    -------
+    float
+        BLEU on sentences that were not in the training text.
+
+    Notes
+    -----
+    The sentence of the founding notes, “the big red dog”, is never in the training text.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RunFolderError(
+            f"--out must be a new or empty folder, but {out} is not; name another one or delete it."
+        )
+    _write_corpus(out / "text")
+    say(f"wrote {_TRAIN:,} sentence pairs of a small grammar to {out / 'text'}")
+    run = out / "run"
+    train(
+        "tiny",
+        source=out / "text" / "train.en",
+        target=out / "text" / "train.fr",
+        valid_source=out / "text" / "valid.en",
+        valid_target=out / "text" / "valid.fr",
+        out=run,
+        settings=[
+            f"train.device={device}",
+            f"train.precision={precision}",
+            f"train.threads={threads}",
+            *settings,
+        ],
+    )
+    folder = RunFolder(run)
+    steps = average_checkpoints(folder, read_settings(folder).train.keep_last)
+    say(f"averaged the last {len(steps)} checkpoints")
+
+    translator = Translator.load(run, device=device, precision=precision, threads=threads)
+    bleu = _score(translator, out / "text", say)
+    attention = translator.attend(SENTENCE)
+    say(f"{SENTENCE}  ->  {translator.translate([SENTENCE])[0].text}")
+    picture = out / "attention.png"
+    attention_heatmap(
+        attention.cross[-1],
+        attention.target_tokens,
+        attention.source_tokens,
+        picture,
+        title="Where the decoder looks: last layer, every head",
+    )
+    say(f"text         {out / 'text'}")
+    say(f"run folder   {run}")
+    say(f"attention    {picture}")
+    say(f'go on with   echo "{SENTENCE}" | heedful translate {run}')
+    return bleu
+
+
+def _write_corpus(folder: Path) -> None:
+    """Write training, validation and test text."""
+    pairs, held_out = split_pairs(_TRAIN, _VALID + _TEST, _SEED)
+    parts = {"train": pairs, "valid": held_out[:_VALID], "test": held_out[_VALID:]}
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, part in parts.items():
+            for side, language in enumerate(("en", "fr")):
+                lines = "".join(f"{pair[side]}\n" for pair in part)
+                (folder / f"{name}.{language}").write_text(lines, encoding="utf-8")
+
+
+def _score(translator: Translator, text: Path, say: Callable[[str], object]) -> float:
+    """Translate the test text and score it."""
+    sources = (text / "test.en").read_text(encoding="utf-8").splitlines()
+    references = (text / "test.fr").read_text(encoding="utf-8").splitlines()
+    found = [translation.text for translation in translator.translate(sources)]
+    bleu = evaluate_texts(found, [references]).bleu
+    right = sum(a == b for a, b in zip(found, references, strict=True))
+    say(
+        f"BLEU {bleu.score:.1f} on {len(sources):,} sentences never seen ({right:,} word for word); "
+        f"{bleu.signature}"
+    )
+    for source, translation in list(zip(sources, found, strict=True))[:5]:
+        say(f"  {source}  ->  {translation}")
+    return bleu.score

@@ -1,0 +1,198 @@
+"""
+Lines in, translations out: in constant memory, in order, as soon as the input pauses.
+"""
+
+import json
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from heedful.workflow.translator import Translation, Translator
+
+# So many lines are sorted by length together: enough for full batches of similar length.
+_WINDOW = 2048
+_PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Layout:
+    """
+    Say how translations are written.
+
+    Parameters
+    ----------
+    format : {'text', 'jsonl'}, default 'text'
+        Plain lines, or one JSON object a line.
+    n_best : int, default 1
+        Translations a line.
+    scores : bool, default False
+        Whether plain lines carry the score.
+
+    Notes
+    -----
+    Several translations a line are written as Moses does: ``number ||| text ||| score``.
+    """
+
+    format: str = "text"
+    n_best: int = 1
+    scores: bool = False
+
+    def lines(self, number: int, translation: Translation) -> Iterator[str]:
+        """
+        Write one translated line.
+
+        Parameters
+        ----------
+        number : int
+            Of the input line, counted from 0.
+        translation : Translation
+            With its alternatives.
+
+        Yields
+        ------
+        str
+            Output lines without line end.
+
+        Notes
+        -----
+        In plain text with one translation and no scores it is the text alone.
+        """
+        if self.format == "jsonl":
+            entry = {"line": number, **_entry(translation)}
+            if self.n_best > 1:
+                entry["alternatives"] = [_entry(other) for other in translation.alternatives]
+            yield json.dumps(entry, ensure_ascii=False)
+        elif self.n_best > 1:
+            for one in (translation, *translation.alternatives):
+                yield f"{number} ||| {one.text} ||| {one.score:.6f}"
+        elif self.scores:
+            yield f"{translation.score:.6f}\t{translation.text}"
+        else:
+            yield translation.text
+
+
+def translate_lines(
+    translator: Translator,
+    lines: Iterable[str],
+    output: TextIO,
+    layout: Layout,
+    warn: Callable[[str], None],
+    **search: Any,
+) -> int:
+    """
+    Translate a stream of lines.
+
+    Parameters
+    ----------
+    translator : Translator
+        Does the work.
+    lines : iterable of str
+        Without line ends; may be endless or slow.
+    output : text file
+        Where translations go; flushed whenever the input pauses.
+    layout : Layout
+        How they are written.
+    warn : callable
+        Told in a sentence about lines that had to be cut.
+    **search : object
+        Passed to `Translator.translate`.
+
+    Returns
+    -------
+    int
+        Number of lines.
+
+    Notes
+    -----
+    Reads ahead in a thread of its own, at most two windows, so memory does not grow with the text.
+    """
+    done = 0
+    for window in windows(lines):
+        first = done
+
+        def warn_here(text: str, first: int = first) -> None:
+            word, number, rest = text.split(" ", 2)
+            warn(f"{word} {int(number) + first} {rest}")
+
+        found = translator.translate(window, n_best=layout.n_best, warn=warn_here, **search)
+        for translation in found:
+            for line in layout.lines(done, translation):
+                output.write(line + "\n")
+            done += 1
+        output.flush()
+    return done
+
+
+def windows(lines: Iterable[str], size: int = _WINDOW) -> Iterator[list[str]]:
+    """
+    Group lines that are there, without waiting for ones that are not.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        May block for any time between two lines.
+    size : int, default 2048
+        Most lines of a group.
+
+    Yields
+    ------
+    list of str
+        A full group, or what came before the input paused.
+
+    Notes
+    -----
+    An error of the iterable is raised here, after the lines before it were handed out.
+    """
+    arrived: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=2 * size)
+    given_up = threading.Event()
+
+    def read() -> None:
+        try:
+            for line in lines:
+                while not given_up.is_set():
+                    try:
+                        arrived.put(line, timeout=1.0)
+                        break
+                    except queue.Full:
+                        continue
+                if given_up.is_set():
+                    return
+            arrived.put(None)
+        except BaseException as error:
+            arrived.put(error)
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        window: list[str] = []
+        while True:
+            try:
+                item = arrived.get(timeout=_PAUSE_SECONDS if window else None)
+            except queue.Empty:
+                yield window
+                window = []
+                continue
+            if isinstance(item, str):
+                window.append(item)
+                if len(window) < size:
+                    continue
+            if window:
+                yield window
+                window = []
+            if isinstance(item, BaseException):
+                raise item
+            if item is None:
+                return
+    finally:
+        given_up.set()
+
+
+def _entry(translation: Translation) -> dict[str, Any]:
+    """Name the parts of a translation."""
+    return {
+        "text": translation.text,
+        "score": translation.score,
+        "log_probability": translation.log_probability,
+        "tokens": list(translation.tokens),
+    }
