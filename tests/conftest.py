@@ -45,7 +45,7 @@ def corpora() -> Path:
     pytest.skip(reason)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def heedful_cli() -> Callable[..., subprocess.CompletedProcess[str]]:
     """
     Run ``python -m heedful`` with arguments, in a process and session of its own.

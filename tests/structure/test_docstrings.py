@@ -6,12 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 from numpydoc.docscrape import NumpyDocString
+
+from heedful.cli.main import app
 
 SOURCE = Path(__file__).parents[2] / "src" / "heedful"
 FILES = sorted(SOURCE.rglob("*.py"))
+# The docstring of a command is its help page, where every option explains itself.
+COMMANDS = [file for file in FILES if file.parent.name == "cli" and file.name != "main.py"]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _name(file: Path) -> str:
+    return str(file.relative_to(SOURCE))
 
 
 # Every public function and method says in its Notes why it is as it is.
@@ -49,9 +58,21 @@ def _is_an_overload(function: Function) -> bool:
     return "overload" in _decorators(function)
 
 
-@pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(SOURCE)) for file in FILES])
+@pytest.mark.parametrize("file", [file for file in FILES if file not in COMMANDS], ids=_name)
 def test_public_functions_have_notes(file):
     assert _without_notes(file.read_text(encoding="utf-8")) == []
+
+
+def test_every_option_of_every_command_is_explained():
+    commands = typer.main.get_command(app).commands
+    assert commands
+    silent = [
+        f"{name}: {parameter.name}"
+        for name, command in commands.items()
+        for parameter in command.params
+        if not (parameter.help or "").strip()
+    ]
+    assert silent == []
 
 
 def test_a_function_without_notes_is_found():
@@ -121,7 +142,7 @@ def _told(node: ast.ClassDef) -> list[str]:
     return [name for entry in names for name in entry.split(", ")]
 
 
-@pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(SOURCE)) for file in FILES])
+@pytest.mark.parametrize("file", FILES, ids=_name)
 def test_data_classes_document_their_fields_in_order(file):
     records = _fields_and_what_is_told(file.read_text(encoding="utf-8"))
     wrong = {name: both for name, both in records.items() if both[0] != both[1]}

@@ -272,6 +272,8 @@ class SearchConfig(_Settings):
     """Hypotheses kept at every step of the search."""
     length_penalty: LengthPenalty = "gnmt:0.6"
     """How scores are divided by length: gnmt:ALPHA (the paper), power:ALPHA or none."""
+    finish_among: Literal["beam", "twice"] = "beam"
+    """An end counts among the best `beam` candidates of a step, or among twice as many."""
     max_length: OutputLength = "input+50"
     """Most subwords of a translation: input+N or N, the end symbol not counted."""
     max_source: Count = 1024

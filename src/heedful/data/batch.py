@@ -101,9 +101,7 @@ class Collator:
     end_token: int
     source_end: bool = True
 
-    def batch(
-        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
-    ) -> Batch:
+    def batch(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Batch:
         """
         Put pairs together.
 

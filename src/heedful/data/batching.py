@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int
 
 Lengths = Int[np.ndarray, " pairs"]
-Rows = Int[np.ndarray, " rows"]
+Rows = Int[np.ndarray, "_"]
 MicroBatches = list[Rows]
 
 
@@ -75,10 +75,9 @@ class BatchOrder:
         micro = self._micro_batches(generator)
         generator.shuffle(micro)  # type: ignore[arg-type]
         sizes = np.array([self._size(rows) for rows in micro])
-        total = sizes.sum(axis=0).max()
-        side = sizes[:, sizes.sum(axis=0).argmax()]
-        count = max(1, -(-int(total) // self.batch_tokens))
-        ends = np.searchsorted(np.cumsum(side), np.arange(1, count) * total / count)
+        total = int(sizes.sum())
+        count = max(1, -(-total // self.batch_tokens))
+        ends = np.searchsorted(np.cumsum(sizes), np.arange(1, count) * total / count)
         edges = [0, *(int(end) for end in ends), len(micro)]
         parts = [micro[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
         return [part for part in parts if part]
@@ -120,10 +119,9 @@ class BatchOrder:
         parts.append(order[first:])
         return parts
 
-    def _size(self, rows: Rows) -> tuple[int, int]:
-        """Count the source and target tokens of a micro-batch the chosen way."""
+    def _size(self, rows: Rows) -> int:
+        """Count the tokens of a micro-batch's larger side the chosen way."""
         source, target = self.source_lengths[rows], self.target_lengths[rows]
         if self.counting == "padded":
-            padded = len(rows) * max(int(source.max()), int(target.max()))
-            return padded, padded
-        return int(source.sum()), int(target.sum())
+            return len(rows) * max(int(source.max()), int(target.max()))
+        return max(int(source.sum()), int(target.sum()))

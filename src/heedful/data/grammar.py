@@ -32,55 +32,28 @@ from heedful.data.lexicon import (
     MOODS,
     NOUNS,
     PREPOSITIONS,
+    PRONOUNS,
     TRANSITIVE,
     WAS,
     Adjective,
     Noun,
+    Pronoun,
     Verb,
+    Words,
     suits,
 )
 
 Pair = tuple[str, str]
-Words = list[str]
 
 # Never in the training split: the sentence that the quickstart asks a new model for.
 _SHOWPIECE: Pair = ("the big red dog", "le gros chien rouge")
 _SHORTEST, _LONGEST = 2, 14
+# Pronouns that need no noun before them, as subjects and as objects.
+_ACTING = tuple(PRONOUNS[name] for name in ("i", "we", "he", "she"))
+_SEEN = (*_ACTING, PRONOUNS["they-?"])
 
 
 # ------------------------------------------------------------------ the nodes of a tree
-
-
-@dataclass(frozen=True)
-class _Pronoun:
-    """A pronoun as subject and as object; its gender is ? where English does not tell."""
-
-    subject: str
-    object: str
-    sujet: str
-    objet: str
-    gender: str
-    plural: bool
-    person: int = 3
-
-    def english(self) -> Words:
-        """Return the subject form."""
-        return [self.subject]
-
-    def french(self) -> Words:
-        """Return the subject form."""
-        return [self.sujet]
-
-
-_I = _Pronoun("i", "me", "je|j'", "me|m'", "?", plural=False, person=1)
-_WE = _Pronoun("we", "us", "nous", "nous", "?", plural=True, person=1)
-_HE = _Pronoun("he", "him", "il", "le|l'", "m", plural=False)
-_SHE = _Pronoun("she", "her", "elle", "la|l'", "f", plural=False)
-_IT_M = _Pronoun("it", "it", "il", "le|l'", "m", plural=False)
-_IT_F = _Pronoun("it", "it", "elle", "la|l'", "f", plural=False)
-_THEY_M = _Pronoun("they", "them", "ils", "les", "m", plural=True)
-_THEY_F = _Pronoun("they", "them", "elles", "les", "f", plural=True)
-_THEM = _Pronoun("they", "them", "ils", "les", "?", plural=True)
 
 
 @dataclass(frozen=True)
@@ -119,16 +92,16 @@ class _NounPhrase:
         words = [article, *before, noun, *after]
         return words + (self.modifier.french(self) if self.modifier else [])
 
-    def pronoun(self) -> _Pronoun:
+    def pronoun(self) -> Pronoun:
         """Return the third person that stands for it."""
         if self.plural:
-            return _THEY_F if self.gender == "f" else _THEY_M
+            return PRONOUNS[f"they-{self.gender}"]
         if self.noun in HUMANS:
-            return _SHE if self.gender == "f" else _HE
-        return _IT_F if self.gender == "f" else _IT_M
+            return PRONOUNS["she" if self.gender == "f" else "he"]
+        return PRONOUNS[f"it-{self.gender}"]
 
 
-_Nominal = _NounPhrase | _Pronoun
+_Nominal = _NounPhrase | Pronoun
 
 
 def _agree(adjective: Adjective, who: _Nominal) -> str:
@@ -162,7 +135,7 @@ class _VerbPhrase:
             words = [verb.past]
         else:
             words = [_conjugate((verb.base, verb.third, verb.base, verb.base), subject)]
-        if isinstance(self.object, _Pronoun):
+        if isinstance(self.object, Pronoun):
             words += [self.object.object]
         elif self.object:
             words += self.object.english()
@@ -170,7 +143,7 @@ class _VerbPhrase:
 
     def french(self, subject: _Nominal, fronted: _Nominal | None = None) -> Words:
         """Return ne, object pronoun, verb, pas, participle, object, place."""
-        pronoun = self.object if isinstance(self.object, _Pronoun) else None
+        pronoun = self.object if isinstance(self.object, Pronoun) else None
         finite, participle = self._tense(subject, fronted or pronoun)
         words = [pronoun.objet, finite] if pronoun else [finite]
         if self.negated:
@@ -257,7 +230,7 @@ class _Clause:
     subject: _Nominal
     phrase: _VerbPhrase | _Being
     link: str = ""
-    pronoun: _Pronoun | None = None
+    pronoun: Pronoun | None = None
     sequel: _VerbPhrase | _Being | None = None
 
     def english(self) -> Words:
@@ -336,7 +309,7 @@ class _Author:
             return _Clause(subject, self.verb_phrase(subject, verb, thing))
         subject = self.subject()
         if suits(verb, HUMANS[0]) and self.maybe(0.25):
-            others = (_HE, _SHE, _THEM) if subject.person == 1 else (_I, _WE, _HE, _SHE, _THEM)
+            others = _SEEN[2:] if subject.person == 1 else _SEEN
             return _Clause(subject, self.verb_phrase(subject, verb, self.random.choice(others)))
         return _Clause(subject, self.verb_phrase(subject, verb, self.object(verb)))
 
@@ -350,7 +323,8 @@ class _Author:
     def pursuit(self) -> _Clause:
         """Draw “the girl finds an apple and eats it”."""
         subject = self.subject(relative=0.0)
-        verb = self.random.choice(TRANSITIVE)
+        # What has been eaten can be neither seen nor bought.
+        verb = self.random.choice([v for v in TRANSITIVE if v.base != "eat"])
         thing = self.object(verb)
         phrase = _VerbPhrase(verb, self.maybe(0.35), object=thing)
         second = self.random.choice([v for v in TRANSITIVE if v != verb and suits(v, thing.noun)])
@@ -368,7 +342,7 @@ class _Author:
     def subject(self, relative: float = 0.2) -> _Nominal:
         """Draw who acts: a pronoun, or a noun with a relative clause now and then."""
         if self.maybe(0.3):
-            return self.random.choice((_I, _WE, _HE, _SHE))
+            return self.random.choice(_ACTING)
         return self.with_relative(self.noun_phrase(LIVING), relative)
 
     def object(self, verb: Verb) -> _NounPhrase:
@@ -398,7 +372,7 @@ class _Author:
         place: _Place | None = None,
     ) -> _VerbPhrase:
         """Draw tense and negation; no participle may need a gender that English hides."""
-        leading = thing if isinstance(thing, _Pronoun) else fronted
+        leading = thing if isinstance(thing, Pronoun) else fronted
         model = subject if verb.auxiliary == "être" else leading
         past = self.maybe(0.35) and not (model and model.gender == "?")
         return _VerbPhrase(verb, past, self.maybe(0.25), thing, place)

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+Words = list[str]
+
 
 @dataclass(frozen=True)
-class Noun:
+class Noun:  # numpydoc ignore=PR02
     """
     A noun for one and for many.
 
@@ -37,7 +39,7 @@ class Noun:
 
 
 @dataclass(frozen=True)
-class Adjective:
+class Adjective:  # numpydoc ignore=PR02
     """
     An adjective with its place in both languages.
 
@@ -66,7 +68,7 @@ class Adjective:
 
 
 @dataclass(frozen=True)
-class Verb:
+class Verb:  # numpydoc ignore=PR02
     """
     A verb in the present and in the past.
 
@@ -94,6 +96,64 @@ class Verb:
     participle: str
     auxiliary: str
     kinds: str
+
+
+@dataclass(frozen=True)
+class Pronoun:  # numpydoc ignore=PR02
+    """
+    A pronoun as subject and as object.
+
+    Parameters
+    ----------
+    subject, object : str
+        The English forms.
+    sujet, objet : str
+        The French forms.
+    gender : str
+        Gender in French, “m”, “f”, or “?” where English does not tell.
+    plural : bool
+        Whether it stands for many.
+    person : int, default 3
+        Grammatical person, 1 or 3.
+    """
+
+    subject: str
+    object: str
+    sujet: str
+    objet: str
+    gender: str
+    plural: bool
+    person: int = 3
+
+    def english(self) -> Words:
+        """
+        Give the English words of the subject.
+
+        Returns
+        -------
+        list of str
+            One word.
+
+        Notes
+        -----
+        Pronouns and noun phrases are asked in the same way.
+        """
+        return [self.subject]
+
+    def french(self) -> Words:
+        """
+        Give the French words of the subject.
+
+        Returns
+        -------
+        list of str
+            One word.
+
+        Notes
+        -----
+        The twin of `english`.
+        """
+        return [self.sujet]
 
 
 _KINDS = {
@@ -230,6 +290,18 @@ PREPOSITIONS = {
     "near": "près de|d'",
 }
 LINKS = {"and": "et", "but": "mais", "because": "parce que|qu'"}
+
+PRONOUNS = {
+    "i": Pronoun("i", "me", "je|j'", "me|m'", "?", plural=False, person=1),
+    "we": Pronoun("we", "us", "nous", "nous", "?", plural=True, person=1),
+    "he": Pronoun("he", "him", "il", "le|l'", "m", plural=False),
+    "she": Pronoun("she", "her", "elle", "la|l'", "f", plural=False),
+    "it-m": Pronoun("it", "it", "il", "le|l'", "m", plural=False),
+    "it-f": Pronoun("it", "it", "elle", "la|l'", "f", plural=False),
+    "they-m": Pronoun("they", "them", "ils", "les", "m", plural=True),
+    "they-f": Pronoun("they", "them", "elles", "les", "f", plural=True),
+    "they-?": Pronoun("they", "them", "ils", "les", "?", plural=True),
+}
 
 # Forms for I, a third person, we, they.
 DO = ("do", "does", "do", "do")

@@ -17,7 +17,7 @@ from heedful.errors import MissingExtra, TextError
 
 
 @dataclass(frozen=True)
-class MetricScore:
+class MetricScore:  # numpydoc ignore=PR02
     """
     One figure and how it was made.
 
@@ -34,7 +34,7 @@ class MetricScore:
 
 
 @dataclass(frozen=True)
-class Scores:
+class Scores:  # numpydoc ignore=PR02
     """
     What sacreBLEU says about a set of translations.
 

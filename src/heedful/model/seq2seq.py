@@ -7,13 +7,14 @@ architecture it is.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 
+@runtime_checkable
 class State(Protocol):
     """
     What a decoder remembers between two steps.
@@ -24,7 +25,7 @@ class State(Protocol):
     the source is kept once a sentence, so it is neither copied nor reordered with the hypotheses.
     """
 
-    def select(self, rows: Tensor, sentences: Tensor | None = None) -> Self:
+    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "State":
         """
         Continue with other rows.
 

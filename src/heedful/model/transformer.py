@@ -10,7 +10,6 @@ blocks take plain arguments and are usable alone.
 """
 
 from dataclasses import dataclass
-from typing import Self
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -488,7 +487,7 @@ class DecoderState:
     may_attend: Tensor
     length: int
 
-    def select(self, rows: Tensor, sentences: Tensor | None = None) -> Self:
+    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "DecoderState":
         """
         Continue with other rows.
 
@@ -513,7 +512,7 @@ class DecoderState:
             memory = tuple(layer.select(sentences) for layer in memory)
             may_attend = may_attend.index_select(0, sentences)
         past = tuple(None if layer is None else layer.select(rows) for layer in self.past)
-        return type(self)(past, memory, may_attend, self.length)
+        return DecoderState(past, memory, may_attend, self.length)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,12 @@
 Beam search, in steps that can each be tested with five numbers.
 
     extend   every open hypothesis by every token; keep the 2 x beam best extensions
-    finish   those that end in the end symbol are complete
-    prune    the `beam` best of the others stay open
+    finish   those among the best that end in the end symbol are complete
+    prune    the `beam` best of those without it stay open
     stop     a sentence is done when no open hypothesis can win any more
+
+How many of the best count for `finish` is where searches differ: `beam` of them in most toolkits,
+2 x beam in the authors' code. The paper does not say.
 
 Many sentences are searched together. A sentence that is done leaves the batch, so the work shrinks
 with it. Nothing here knows the architecture: the model is asked through
@@ -82,17 +85,15 @@ def extend(
 
 
 def prune(
-    extensions: Extensions, ended: Bool[Tensor, "sentences candidates"], beam: int
+    ended: Bool[Tensor, "sentences candidates"], beam: int
 ) -> Int[Tensor, "sentences beam"]:
     """
     Choose the candidates that stay open.
 
     Parameters
     ----------
-    extensions : Extensions
-        Best first.
     ended : Tensor of bool, shape (sentences, candidates)
-        Which of them are complete.
+        Which candidates, best first, are complete.
     beam : int
         How many stay.
 
@@ -103,7 +104,8 @@ def prune(
 
     Notes
     -----
-    A stable sort by “complete or not” keeps the order of the scores.
+    A stable sort by “complete or not” keeps the order of the scores. Each open hypothesis has one
+    extension that ends, so 2 x beam candidates leave `beam` others unless the vocabulary is tiny.
     """
     return ended.int().sort(dim=1, stable=True).indices[:, :beam]
 
@@ -169,6 +171,7 @@ def beam_search(
     beam: int = 4,
     penalty: LengthPenalty,
     n_best: int = 1,
+    finish_among: int | None = None,
     vocabulary: int | None = None,
     forbidden: Sequence[int] = (),
 ) -> list[list[Hypothesis]]:
@@ -189,6 +192,8 @@ def beam_search(
         Orders complete hypotheses of different lengths.
     n_best : int, default 1
         Hypotheses to return a sentence, at most `beam`.
+    finish_among : int, optional
+        An end counts if it is among so many best candidates of a step; `beam` when absent.
     vocabulary : int, optional
         Ids from here on are filling and forbidden.
     forbidden : sequence of int, optional
@@ -225,6 +230,7 @@ def beam_search(
         beam=beam,
         penalty=penalty,
         n_best=n_best,
+        finish_among=finish_among,
     )
 
 
@@ -238,6 +244,7 @@ def search(
     beam: int,
     penalty: LengthPenalty,
     n_best: int = 1,
+    finish_among: int | None = None,
 ) -> list[list[Hypothesis]]:
     """
     Run the loop over the steps, whatever the probabilities come from.
@@ -261,6 +268,8 @@ def search(
         Orders complete hypotheses of different lengths.
     n_best : int, default 1
         Hypotheses to return a sentence.
+    finish_among : int, optional
+        An end counts if it is among so many best candidates of a step; `beam` when absent.
 
     Returns
     -------
@@ -278,12 +287,16 @@ def search(
     length = 0
     while running:
         scores, state = next_log_probabilities(tokens, state)
-        scores = scores.view(len(running), totals.size(1), -1)
+        width = totals.size(1)
+        scores = scores.view(len(running), width, -1)
         found = extend(totals, scores, 2 * beam)
         ended = found.tokens == end_token
-        columns = prune(found, ended, beam)
+        columns = prune(ended, beam)
+        # Where fewer than `beam` are left without an end, the rest of the rows is dead.
+        totals = found.totals.masked_fill(ended, float("-inf")).gather(1, columns)
+        ended[:, finish_among or beam :] = False
         length += 1
-        staying = _advance(running, found, ended, columns, length, penalty, n_best)
+        staying = _advance(running, found, ended, columns, totals, length, penalty, n_best)
         for row, sentence in enumerate(running):
             if row not in staying:
                 results[sentence.index] = sentence.complete[:n_best]
@@ -291,10 +304,10 @@ def search(
             break
         kept = torch.tensor(sorted(staying), device=device)
         parents = found.parents.gather(1, columns)
-        rows = (torch.arange(len(running), device=device)[:, None] * totals.size(1) + parents)[kept]
+        rows = (torch.arange(len(running), device=device)[:, None] * width + parents)[kept]
         all_stay = len(staying) == len(running)
         state = state.select(rows.flatten(), None if all_stay else kept)
-        totals = found.totals.gather(1, columns)[kept]
+        totals = totals[kept]
         tokens = found.tokens.gather(1, columns)[kept].flatten()
         running = [running[row] for row in sorted(staying)]
     return results
@@ -305,13 +318,14 @@ def _advance(
     found: Extensions,
     ended: Tensor,
     columns: Tensor,
+    open_totals: Tensor,
     length: int,
     penalty: LengthPenalty,
     n_best: int,
 ) -> set[int]:
     """Write the step into the sentences' lists; return the rows that go on."""
     totals, parents, tokens = found.totals.tolist(), found.parents.tolist(), found.tokens.tolist()
-    ends, kept = ended.tolist(), columns.tolist()
+    ends, kept, open_rows = ended.tolist(), columns.tolist(), open_totals.tolist()
     staying = set()
     for row, sentence in enumerate(running):
         before = sentence.open
@@ -327,15 +341,14 @@ def _advance(
                 )
                 sentence.finish(done, n_best)
         sentence.open = []
-        for column in kept[row]:
+        for column, total in zip(kept[row], open_rows[row], strict=True):
             past, log_probabilities = before[parents[row][column]]
-            last = totals[row][column] - sum(log_probabilities)
+            last = total - sum(log_probabilities)
             sentence.open.append(([*past, tokens[row][column]], [*log_probabilities, last]))
-        best_open = totals[row][kept[row][0]]
         if length > sentence.limit:
             _cut(sentence, before, penalty, n_best)
         elif can_still_win(
-            best_open, sentence.limit + 1, penalty, sentence.complete, n_best
+            max(open_rows[row]), sentence.limit + 1, penalty, sentence.complete, n_best
         ):
             staying.add(row)
     return staying

@@ -17,7 +17,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -33,9 +33,10 @@ from heedful.training.optimiser import MasterWeights
 from heedful.training.progress import Clock, Counters, RunLog, peak_memory, perplexity
 from heedful.training.schedule import learning_rate
 
-Validation = dict[str, float]
+Validation = dict[str, float | int]
 
 
+@runtime_checkable
 class Checkpointer(Protocol):
     """
     What the loop asks of whoever keeps checkpoints.
@@ -263,14 +264,14 @@ class Trainer:
         while not reason:
             batches = self.order.epoch(counters.epoch)
             while counters.position < len(batches) and not reason:
-                reason = self._one_step(batches[counters.position], len(batches))
+                reason = self._one_step(batches[counters.position])
             if counters.position >= len(batches):
                 counters.epoch, counters.position = counters.epoch + 1, 0
         if self.ranks.is_first:
             self._save("last")
         return reason
 
-    def _one_step(self, micro_batches: MicroBatches, batches_in_epoch: int) -> str:
+    def _one_step(self, micro_batches: MicroBatches) -> str:
         """Take one step with everything that may follow it; return why to stop, or nothing."""
         started = time.monotonic()
         counters = self.progress.counters
@@ -482,5 +483,6 @@ def _goodness(result: Validation) -> tuple[float, float]:
 
 def _is_lack_of_memory(error: BaseException) -> bool:
     """Tell a full memory from other failures; torch has no class for it on a processor."""
-    full = (torch.OutOfMemoryError, MemoryError)
-    return isinstance(error, full) or "not enough memory" in str(error)
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return any(words in str(error) for words in ("not enough memory", "can't allocate memory"))

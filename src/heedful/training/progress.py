@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -177,7 +177,7 @@ class RunLog:
             )
             self._task = self._bar.add_task("starting", total=total_steps, completed=step)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "RunLog":
         """Start showing progress."""
         if self._bar is not None:
             self._bar.start()

@@ -116,7 +116,8 @@ def attention_heatmap(
     )
     with settings, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
-        figure = _draw(panels, _labels(row_tokens), _labels(column_tokens), title)
+        rows, columns = [*map(_label, row_tokens)], [*map(_label, column_tokens)]
+        figure = _draw(panels, rows, columns, _printable(title))
         _save(figure, out)
 
 
@@ -135,18 +136,20 @@ def _panels(weights: np.ndarray, rows: int, columns: int) -> dict[str, np.ndarra
     if len(weights) == 1:
         return {"head 1": weights[0]}
     heads = {f"head {number}": head for number, head in enumerate(weights, start=1)}
-    return {f"mean of {len(weights)} heads": weights.mean(axis=0), **heads}
+    return {"mean": weights.mean(axis=0), **heads}
 
 
-def _labels(tokens: Sequence[str]) -> list[str]:
-    """Make tokens fit to print: short enough, and control characters spelt out."""
-    labels = []
-    for token in tokens:
-        seen = "".join(
-            c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in token
-        )
-        labels.append(seen if len(seen) <= _LONGEST_TOKEN else seen[: _LONGEST_TOKEN - 1] + "…")
-    return labels
+def _label(token: str) -> str:
+    """Make a token short enough to print."""
+    shown = _printable(token)
+    return shown if len(shown) <= _LONGEST_TOKEN else shown[: _LONGEST_TOKEN - 1] + "…"
+
+
+def _printable(text: str) -> str:
+    """Spell out control characters, which no figure may hold."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
 
 
 def _font_families() -> list[str]:
@@ -187,7 +190,7 @@ def _draw(
         _write_tokens(axes, rows if column == 0 else [], columns if row == 0 else [])
         if index == 0:
             axes.set_title(title, loc="left", color=_INK, pad=10, fontsize=12)
-    axes = place(across * (width + _GAP) - _GAP + 0.25, 0, 0.11, max(0.8, min(height, 2.4)))
+    axes = place(across * (width + _GAP) - _GAP + 0.25, 0.0, 0.11, max(0.8, min(height, 2.4)))
     scale = figure.colorbar(squares, cax=axes, ticks=[0, full / 2, full], format="{x:g}")
     scale.outline.set_visible(False)
     axes.tick_params(length=0, labelsize=8, labelcolor=_INK)

@@ -441,6 +441,8 @@ def _prepare(
     """Train the subwords and encode the pairs, on rank zero and only once."""
     if ranks.is_first:
         if not (folder.path / "tokenizer.json").exists():
+            for _ in corpus.pairs():
+                pass  # unequal line counts and broken characters show before any work is done
             data = config.data
             Tokenizer.train(
                 corpus.source,

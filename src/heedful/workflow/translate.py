@@ -66,11 +66,11 @@ class Layout:
             yield json.dumps(entry, ensure_ascii=False)
         elif self.n_best > 1:
             for one in (translation, *translation.alternatives):
-                yield f"{number} ||| {one.text} ||| {one.score:.6f}"
+                yield f"{number} ||| {_one_line(one.text)} ||| {one.score:.6f}"
         elif self.scores:
-            yield f"{translation.score:.6f}\t{translation.text}"
+            yield f"{translation.score:.6f}\t{_one_line(translation.text)}"
         else:
-            yield translation.text
+            yield _one_line(translation.text)
 
 
 def translate_lines(
@@ -196,3 +196,8 @@ def _entry(translation: Translation) -> dict[str, Any]:
         "log_probability": translation.log_probability,
         "tokens": list(translation.tokens),
     }
+
+
+def _one_line(text: str) -> str:
+    """Keep output aligned with input: byte pieces can spell a line feed."""
+    return text.replace("\n", " ").replace("\r", " ")

@@ -180,7 +180,7 @@ class Translator:
         max_length : str, optional
             ``input+50`` or a number of tokens; the recipe's when absent.
         n_best : int, default 1
-            How many translations of each line, at most `beam`.
+            How many translations of each line; the beam is at least as wide.
         attention : bool, default False
             Whether to return attention weights with the best translation.
         batch_tokens : int, default 2048
@@ -198,7 +198,7 @@ class Translator:
         Lines of similar length are searched together; the order of the result is that of `texts`.
         """
         search = self.run.config.search
-        beam = search.beam if beam is None else beam
+        beam = max(search.beam if beam is None else beam, n_best)
         penalty = LengthPenalty.parse(length_penalty or search.length_penalty)
         limit = LengthLimit.parse(max_length or search.max_length)
         ids = self._source_ids(texts, warn)
@@ -211,9 +211,10 @@ class Translator:
                 self.model,
                 source,
                 [limit.tokens(len(ids[row])) for row in rows],
-                beam=max(beam, n_best),
+                beam=beam,
                 penalty=penalty,
                 n_best=n_best,
+                finish_among=beam if search.finish_among == "beam" else 2 * beam,
                 vocabulary=self.tokenizer.target_size,
                 forbidden=(PAD, START),
             )

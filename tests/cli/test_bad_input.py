@@ -1,0 +1,311 @@
+"""Bad input at every door: one paragraph, the right exit code, nothing lost."""
+
+import json
+import os
+import pickle
+import resource
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.conftest import train_arguments
+
+
+def refused(done, *parts, code=2):
+    """Check that a command ended in one paragraph with these words and no traceback."""
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    message = done.stderr.strip().splitlines()[-1]
+    assert message.startswith("heedful: ")
+    for part in parts:
+        assert part in message
+    return message
+
+
+def pair_files(folder, source, target):
+    (folder / "s.en").write_bytes(source)
+    (folder / "t.fr").write_bytes(target)
+    return ["train", "tiny", "--source", folder / "s.en", "--target", folder / "t.fr"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "parts"),
+    [
+        (b"a\nb\nc\n", b"a\nb\n", ("s.en", "t.fr", "3", "2")),
+        (b"a\nb\xffc\n", b"a\nb\n", ("s.en", "line 2", "byte", "ff")),
+        (b"a\nb\x00c\n", b"a\nb\n", ("s.en", "line 2", "NUL")),
+        (b"", b"", ("empty",)),
+        (b"\n\n", b"\n\n", ("empty",)),
+        (b"a b c\n" * 30, b"d e f\n" * 30, ("data.vocabulary_size",)),
+    ],
+)
+def test_text_that_cannot_be_used(heedful_cli, tmp_path, source, target, parts):
+    out = tmp_path / "run"
+    refused(heedful_cli(*pair_files(tmp_path, source, target), "--out", out), *parts)
+
+
+def test_files_that_are_not_there(heedful_cli, text, tmp_path):
+    files = ("--source", tmp_path / "no.en", "--target", text / "train.fr")
+    refused(heedful_cli("train", "tiny", *files, "--out", tmp_path / "x"), "no.en", "must exist")
+    refused(heedful_cli("translate", tmp_path / "no"), "run folder", "is not there")
+    refused(heedful_cli("info", text), "holds no config.json")
+    refused(
+        heedful_cli("evaluate", "--hypothesis", tmp_path / "h", "--reference", tmp_path / "r"), "h"
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "parts"),
+    [
+        ("train.stepz=5", ("train.stepz", "did you mean", "train.steps")),
+        ("steps=5", ("train.steps",)),
+        ("model.dropout=1.5", ("model.dropout", "1.5")),
+        ("model.heads=7", ("heads", "7")),
+        ("train.steps=many", ("train.steps", "many")),
+        ("train.device=tpu", ("train.device",)),
+        ("train.device=cuda:77", ("cuda:77", "must be there")),
+        ("search.length_penalty=0.6", ("gnmt:ALPHA",)),
+        ("nonsense", ("nonsense",)),
+    ],
+)
+def test_settings_that_cannot_be(heedful_cli, text, tmp_path, setting, parts):
+    files = ("--source", text / "train.en", "--target", text / "train.fr")
+    out = tmp_path / "run"
+    refused(heedful_cli("train", "tiny", *files, "--out", out, "--set", setting), *parts)
+    assert not out.exists()
+
+
+def test_a_recipe_that_is_not_there(heedful_cli, text):
+    files = ("--source", text / "train.en", "--target", text / "train.fr")
+    refused(heedful_cli("train", "paper-bse", *files, "--out", "x"), "paper-base")
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_taken_off(heedful_cli, text, tmp_path):
+    results = []
+    for name, ending, mark in (("unix", b"\n", b""), ("windows", b"\r\n", b"\xef\xbb\xbf")):
+        folder = tmp_path / name
+        folder.mkdir()
+        sides = []
+        for language in ("en", "fr"):
+            lines = (text / f"train.{language}").read_bytes().splitlines()
+            sides.append(mark + b"".join(line + ending for line in lines))
+        command = pair_files(folder, *sides)
+        done = heedful_cli(*command, "--out", folder / "run", "--set", "train.steps=1")
+        assert done.returncode == 0, done.stderr
+        checkpoint = folder / "run" / "checkpoints" / "step-00000001"
+        results.append((checkpoint / "model.safetensors").read_bytes())
+    assert results[0] == results[1]
+
+
+def test_a_line_of_a_megabyte_is_dropped_and_counted(heedful_cli, text, tmp_path):
+    source = (text / "train.en").read_bytes() + b"dog " * 250_000 + b"\n"
+    target = (text / "train.fr").read_bytes() + b"chien\n"
+    command = pair_files(tmp_path, source, target)
+    done = heedful_cli(*command, "--out", tmp_path / "run", "--set", "train.steps=1")
+    assert done.returncode == 0, done.stderr
+    assert "1,500 pairs kept, 1 dropped (1 too long)" in done.stderr
+
+
+def test_a_line_of_a_megabyte_is_cut_with_a_warning_when_translating(heedful_cli, trained):
+    lines = "the dog\n" + "the dog " * 125_000 + "\na cat\n"
+    done = heedful_cli("translate", trained, "--max-length", "5", stdin=lines)
+    assert done.returncode == 0, done.stderr
+    assert "line 2 has" in done.stderr
+    assert "was cut to the first 1,024 (search.max_source)" in done.stderr
+    assert len(done.stdout.splitlines()) == 3
+
+
+def test_broken_lines_on_stdin_come_after_what_was_good(trained):
+    done = subprocess.run(
+        [sys.executable, "-m", "heedful", "translate", str(trained)],
+        input=b"the dog\na \xff cat\n",
+        capture_output=True,
+    )
+    assert done.returncode == 2
+    assert b"stdin" in done.stderr
+    assert b"line 2" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert done.stdout.count(b"\n") == 1
+
+
+def test_an_existing_run_is_not_overwritten(heedful_cli, text, trained):
+    before = (trained / "log.jsonl").read_bytes()
+    refused(heedful_cli(*train_arguments(text, trained)), "new or empty folder", "--resume")
+    assert (trained / "log.jsonl").read_bytes() == before
+
+
+def test_resuming_something_else_is_refused(heedful_cli, text, trained, tmp_path):
+    other = train_arguments(text, trained, "train.precision=fp32", "model.dropout=0.3")
+    refused(heedful_cli(*other, "--resume"), "model.dropout was 0.1 and is now 0.3")
+    shorter = tmp_path / "text"
+    shorter.mkdir()
+    for file in text.iterdir():
+        lines = file.read_text().splitlines(keepends=True)
+        (shorter / file.name).write_text("".join(lines[:-1]))
+    command = train_arguments(shorter, trained, "train.precision=fp32")
+    refused(heedful_cli(*command, "--resume"), "other sizes")
+
+
+@pytest.fixture
+def copy(trained, tmp_path):
+    run = tmp_path / "copy"
+    shutil.copytree(trained, run)
+    return run
+
+
+def last_model(run):
+    return run / "checkpoints" / "step-00000024" / "model.safetensors"
+
+
+def test_damaged_weights_are_refused_by_every_command(heedful_cli, text, copy):
+    content = bytearray(last_model(copy).read_bytes())
+    content[len(content) // 2] ^= 16
+    last_model(copy).write_bytes(content)
+    command = ("translate", copy, "--weights", "last")
+    refused(heedful_cli(*command, stdin="a\n"), "model.safetensors", "SHA-256")
+    resume = heedful_cli(*train_arguments(text, copy, "train.precision=fp32"), "--resume")
+    refused(resume, "model.safetensors", "continue from the checkpoint before it")
+    shutil.rmtree(last_model(copy).parent)
+    resume = heedful_cli(*train_arguments(text, copy, "train.precision=fp32"), "--resume")
+    assert resume.returncode == 0, resume.stderr
+    assert last_model(copy).is_file()
+
+
+def test_weights_of_another_recipe_are_refused(heedful_cli, copy):
+    config = json.loads((copy / "config.json").read_text())
+    config["settings"]["model"]["d_model"] = 32
+    config["settings"]["model"]["decoder_layers"] = 1
+    (copy / "config.json").write_text(json.dumps(config))
+    done = heedful_cli("translate", copy, "--weights", "last", stdin="a\n")
+    refused(done, "not expected: decoder.layers.1", "instead of")
+
+
+def test_a_pickle_is_never_opened(heedful_cli, copy):
+    class Hostile:
+        def __reduce__(self):
+            return (os.system, (f"touch {copy}/executed",))
+
+    for name in ("model.safetensors", "training.safetensors", "state.json"):
+        (last_model(copy).parent / name).write_bytes(pickle.dumps(Hostile()))
+    refused(heedful_cli("translate", copy, "--weights", "last", stdin="a\n"), "state.json")
+    for name in ("tokenizer.json", "config.json"):
+        (copy / name).write_bytes(pickle.dumps(Hostile()))
+        refused(heedful_cli("translate", copy, stdin="a\n"), name)
+    assert not (copy / "executed").exists()
+
+
+def test_weights_that_are_not_there_are_listed(heedful_cli, trained):
+    done = heedful_cli("translate", trained, "--weights", "step-7", stdin="a\n")
+    refused(done, "step-7 is not among", "last", "step-24")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--length-penalty", "0.6"), ("--max-length", "0"), ("--device", "cuda:9")],
+)
+def test_search_options_that_cannot_be(heedful_cli, trained, options):
+    refused(heedful_cli("translate", trained, *options, stdin="a\n"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("translate",),
+        ("nonsense",),
+        ("train", "tiny"),
+        ("translate", "x", "--beam", "0"),
+        ("translate", "x", "--format", "xml"),
+        ("translate", "x", "--precision", "fp8"),
+    ],
+)
+def test_commands_that_are_wrong_end_with_2(heedful_cli, arguments):
+    done = heedful_cli(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_loses_no_checkpoint(text, tmp_path):
+    """A limit on the size of files stops the second kind of file, as a full disk would."""
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "heedful"]
+    ok = [*map(str, train_arguments(text, out, "train.steps=8", validate=False))]
+    subprocess.run([*command, *ok], check=True, capture_output=True)
+    good = (out / "checkpoints" / "step-00000008" / "model.safetensors").read_bytes()
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(good) + 1000, len(good) + 1000))
+
+    more = [*map(str, train_arguments(text, out, "train.steps=16", validate=False)), "--resume"]
+    done = subprocess.run(
+        [*command, *more], preexec_fn=limit, capture_output=True, encoding="utf-8"
+    )
+    refused(done, "cannot write to", "what was written before is intact", code=1)
+    names = [entry.name for entry in (out / "checkpoints").iterdir()]
+    assert names == ["step-00000008"]
+    resumed = subprocess.run([*command, *more], capture_output=True, encoding="utf-8")
+    assert resumed.returncode == 0, resumed.stderr
+
+
+def test_no_permission_is_said(text, tmp_path):
+    """As an ordinary user: root ignores file modes."""
+    closed, locked = tmp_path / "closed", tmp_path / "locked.en"
+    closed.mkdir()
+    shutil.copy(text / "train.en", locked)
+    for folder in {tmp_path, *tmp_path.parents, text, *text.parents}:
+        if folder.name.startswith(("pytest", "test", "text", "popen")):
+            folder.chmod(0o755)
+    closed.chmod(0o555)
+    locked.chmod(0o000)
+    cases = (
+        (text / "train.en", closed / "run", "cannot write to"),
+        (locked, tmp_path / "other", "locked.en"),
+    )
+    for source, out, part in cases:
+        arguments = ["train", "tiny", "--source", source, "--target", text / "train.fr"]
+        done = run_as_ordinary_user([*arguments, "--out", out])
+        assert done.returncode in (1, 2), done.stderr
+        assert "Traceback" not in done.stderr
+        assert part in done.stderr.strip().splitlines()[-1]
+
+
+def run_as_ordinary_user(arguments):
+    """Give up root inside the process, once everything is imported."""
+    program = (
+        "import os, sys\n"
+        "import heedful.workflow.train\n"
+        "from heedful.cli.main import main\n"
+        "if os.getuid() == 0: os.setgid(65534), os.setuid(65534)\n"
+        "sys.argv = ['heedful', *sys.argv[1:]]\n"
+        "main()\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "HOME": "/nonexistent"},
+    )
+
+
+def test_too_little_memory_names_the_setting(text, tmp_path):
+    """The largest batch is tried first, so the run ends before its first step."""
+    out = tmp_path / "run"
+    command = train_arguments(
+        text, out, "train.micro_batch_tokens=60000", "train.batch_tokens=60000", validate=False
+    )
+    program = (
+        "import resource, sys\n"
+        "import heedful.workflow.train\n"
+        "from heedful.cli.main import main\n"
+        "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        "limit = used + (300 << 20)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+        "sys.argv = ['heedful', *sys.argv[1:]]\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, command)], capture_output=True, encoding="utf-8"
+    )
+    refused(done, "largest batch", "train.micro_batch_tokens")
+    assert not (out / "checkpoints").exists()

@@ -1,0 +1,236 @@
+"""Each command as a user meets it."""
+
+import json
+import math
+import subprocess
+import sys
+import time
+
+import pytest
+
+from heedful.config.recipes import recipe_names
+from heedful.search.beam import beam_search
+from heedful.search.length import LengthPenalty
+from heedful.workflow.translator import Translator
+from heedful.workflow.validate import pair_log_probabilities
+from tests.cli.conftest import train_arguments
+
+
+def test_a_run_folder_holds_what_was_promised(trained):
+    names = {path.name for path in trained.iterdir()}
+    assert names == {
+        "config.json",
+        "tokenizer.json",
+        "tokenizer.model",
+        "log.jsonl",
+        "checkpoints",
+        "best.json",
+        "data",
+    }
+    steps = sorted(path.name for path in (trained / "checkpoints").iterdir())
+    assert steps[-1] == "step-00000024"
+    files = {path.name for path in (trained / "checkpoints" / steps[-1]).iterdir()}
+    assert files == {"model.safetensors", "training.safetensors", "state.json"}
+    config = json.loads((trained / "config.json").read_text())
+    assert config["settings"]["data"]["source_language"] == "en"
+    assert config["choices"] == {
+        "device": "cpu",
+        "precision": "fp32",
+        "threads": 1,
+        "micro_batch_tokens": 2048,
+    }
+    lines = [json.loads(line) for line in (trained / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines if "bleu" in line] == [12, 24]
+
+
+def test_translate_keeps_order_and_empty_lines(heedful_cli, trained):
+    lines = ["the dog sleeps", "", "a cat", "   ", "the big cat"]
+    done = heedful_cli("translate", trained, stdin="\n".join(lines) + "\n")
+    assert done.returncode == 0, done.stderr
+    found = done.stdout.split("\n")
+    assert len(found) == 6
+    assert found[1] == found[3] == found[5] == ""
+    alone = heedful_cli("translate", trained, stdin="a cat")
+    assert alone.stdout == found[2] + "\n"
+
+
+def test_n_best_scores_and_json(heedful_cli, trained):
+    done = heedful_cli(
+        "translate", trained, "--n-best", 3, "--format", "jsonl", stdin="the dog\na cat\n"
+    )
+    entries = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [entry["line"] for entry in entries] == [0, 1]
+    for entry in entries:
+        scores = [entry["score"], *(other["score"] for other in entry["alternatives"])]
+        assert len(scores) == 3
+        assert scores == sorted(scores, reverse=True)
+    moses = heedful_cli("translate", trained, "--n-best", 2, stdin="the dog\n").stdout.splitlines()
+    assert [line.split(" ||| ")[0] for line in moses] == ["0", "0"]
+    scored = heedful_cli("translate", trained, "--scores", stdin="the dog\n").stdout
+    assert float(scored.split("\t")[0]) == pytest.approx(entries[0]["score"], abs=1e-5)
+
+
+def test_score_agrees_with_the_search(heedful_cli, trained, tmp_path):
+    translator = Translator.load(trained, precision="fp32")
+    sources = ["the dog sleeps", "the red cat", "a cat"]
+    ids = translator.tokenizer.encode_source(sources)
+    found = beam_search(
+        translator.model,
+        translator.collator.source(ids),
+        [9, 9, 9],
+        penalty=LengthPenalty("gnmt", 0.6),
+    )
+    targets = [best.tokens for (best,) in found]
+    forced = pair_log_probabilities(translator.model, translator.collator, ids, targets)
+    for (best,), each in zip(found, forced, strict=True):
+        assert list(best.log_probabilities) == pytest.approx(
+            each[: len(best.log_probabilities)], abs=1e-4
+        )
+        if best.ended:
+            penalty = ((5 + len(each)) / 6) ** 0.6
+            assert best.score == pytest.approx(sum(each) / penalty, abs=1e-4)
+
+    (tmp_path / "s.en").write_text("".join(line + "\n" for line in sources))
+    (tmp_path / "t.fr").write_text("le chien dort\nle chat rouge\nun chat\n")
+    files = ("--source", tmp_path / "s.en", "--target", tmp_path / "t.fr", "--precision", "fp32")
+    expected = translator.score(sources, ["le chien dort", "le chat rouge", "un chat"])
+    plain = heedful_cli("score", trained, *files).stdout.splitlines()
+    entries = heedful_cli("score", trained, *files, "--format", "jsonl").stdout.splitlines()
+    for each, number, line in zip(expected, plain, entries, strict=True):
+        assert float(number) == pytest.approx(sum(each), abs=1e-4)
+        assert json.loads(line)["tokens"] == pytest.approx(each, abs=1e-4)
+
+
+def test_output_is_flushed_when_input_pauses(trained, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "heedful", "translate", str(trained)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    try:
+        for sentence in ("the dog", "a cat"):
+            process.stdin.write(sentence + "\n")
+            process.stdin.flush()
+            started = time.monotonic()
+            assert process.stdout.readline().endswith("\n")
+            assert time.monotonic() - started < 60
+    finally:
+        process.stdin.close()
+        assert process.wait(30) == 0
+
+
+def test_files_in_and_out(heedful_cli, trained, tmp_path):
+    (tmp_path / "in.txt").write_text("the dog\n" * 3)
+    done = heedful_cli(
+        "translate", trained, "--input", tmp_path / "in.txt", "--output", tmp_path / "out.txt"
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert len((tmp_path / "out.txt").read_text().splitlines()) == 3
+
+
+def test_average_then_translate_uses_it(heedful_cli, trained, tmp_path):
+    import shutil
+
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    done = heedful_cli("average", run, "--last", 2)
+    assert done.returncode == 0
+    assert "averaged 2 checkpoints, steps 16, 24" in done.stdout
+    default = heedful_cli("translate", run, stdin="the dog\n", timeout=60)
+    named = heedful_cli("translate", run, "--weights", "average", stdin="the dog\n")
+    assert default.stdout == named.stdout
+    info = json.loads(heedful_cli("info", run, "--json").stdout)
+    assert info["weights"]["average"]["of_steps"] == [16, 24]
+    shutil.rmtree(run / "data")
+    shutil.rmtree(run / "checkpoints")
+    assert heedful_cli("translate", run, stdin="the dog\n").stdout == default.stdout
+
+
+def test_info_says_what_a_run_is(heedful_cli, trained):
+    info = json.loads(heedful_cli("info", trained, "--json").stdout)
+    assert info["recipe"] == "tiny"
+    assert info["step"] == 24
+    assert info["languages"] == ["en", "fr"]
+    assert info["parameters"] > 10_000
+    assert len(info["weights"]["step-24"]["sha256"]) == 64
+    text = heedful_cli("info", trained).stdout
+    assert "recipe: tiny" in text
+
+
+def test_info_says_what_the_machine_is(heedful_cli):
+    info = json.loads(heedful_cli("info", "--json").stdout)
+    assert info["machine"]["cores"] >= 1
+    assert info["packages"]["torch"]
+    assert "plot" in info["extras"]
+
+
+def test_evaluate_prints_scores_with_signatures(heedful_cli, tmp_path):
+    (tmp_path / "h").write_text("the cat sat on the mat\nhello there world now\n")
+    (tmp_path / "r").write_text("the cat sat on the mat\nHello there world now\n")
+    files = ("--hypothesis", tmp_path / "h", "--reference", tmp_path / "r")
+    scores = json.loads(heedful_cli("evaluate", *files, "--json").stdout)
+    assert set(scores) == {"bleu", "chrf", "ter"}
+    assert "case:mixed" in scores["bleu"]["signature"]
+    assert scores["bleu"]["score"] < 100
+    lower = json.loads(heedful_cli("evaluate", *files, "--json", "--lowercase").stdout)
+    assert math.isclose(lower["bleu"]["score"], 100.0)
+    lines = heedful_cli("evaluate", *files).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["BLEU", "chrF", "TER"]
+
+
+def test_every_recipe_is_named_in_the_help(heedful_cli):
+    shown = heedful_cli("train", "--help").stdout
+    for name in recipe_names():
+        assert name in shown
+
+
+def test_settings_can_be_printed_and_read_back(heedful_cli, text, tmp_path):
+    printed = heedful_cli("train", "small", "--print-config", "--set", "model.dropout=0.25")
+    assert printed.returncode == 0
+    (tmp_path / "mine.toml").write_text(printed.stdout)
+    again = heedful_cli("train", tmp_path / "mine.toml", "--print-config")
+    assert again.stdout == printed.stdout
+    assert "dropout = 0.25" in again.stdout
+
+
+def test_a_dry_run_writes_nothing(heedful_cli, text, tmp_path):
+    files = ("--source", text / "train.en", "--target", text / "train.fr")
+    done = heedful_cli("train", "tiny", *files, "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1,500 pairs" in done.stdout
+    assert "nothing was written" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_compressed_and_several_files_train_like_plain_ones(heedful_cli, text, tmp_path):
+    import gzip
+    import lzma
+
+    for language, opener, ending in (("en", gzip.open, "gz"), ("fr", lzma.open, "xz")):
+        lines = (text / f"train.{language}").read_bytes().splitlines(keepends=True)
+        for number, part in enumerate((lines[:700], lines[700:])):
+            with opener(tmp_path / f"part{number}.{language}.{ending}", "wb") as file:
+                file.write(b"".join(part))
+    weights = []
+    for out, source, target in (
+        ("plain", text / "train.en", text / "train.fr"),
+        ("packed", tmp_path / "part*.en.gz", tmp_path / "part*.fr.xz"),
+    ):
+        arguments = ("--source", source, "--target", target, "--set", "train.steps=2")
+        done = heedful_cli("train", "tiny", *arguments, "--out", tmp_path / out)
+        assert done.returncode == 0, done.stderr
+        checkpoint = tmp_path / out / "checkpoints" / "step-00000002"
+        weights.append((checkpoint / "model.safetensors").read_bytes())
+    assert weights[0] == weights[1]
+
+
+def test_a_run_that_has_ended_can_be_given_more_steps(heedful_cli, text, tmp_path):
+    out = tmp_path / "run"
+    first = heedful_cli(*train_arguments(text, out, "train.steps=4", validate=False))
+    assert first.returncode == 0, first.stderr
+    more = train_arguments(text, out, "train.steps=6", validate=False)
+    done = heedful_cli(*more, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "continuing from step 4" in done.stderr
+    assert (out / "checkpoints" / "step-00000006").is_dir()

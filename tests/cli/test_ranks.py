@@ -1,0 +1,87 @@
+"""Two processes under torchrun: the same result, and a clean end when one of them dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import safetensors.torch
+import torch
+
+from tests.cli.conftest import train_arguments
+
+
+def torchrun(arguments):
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    return subprocess.Popen(
+        [sys.executable, *launcher, "-m", "heedful", *map(str, arguments)],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        encoding="utf-8",
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def test_two_ranks_give_the_weights_of_one(text, tmp_path):
+    settings = (
+        "train.steps=30",
+        "train.precision=fp32",
+        "train.micro_batch_tokens=300",
+        "train.validate_steps=10",
+    )
+    one, two = tmp_path / "one", tmp_path / "two"
+    command = [sys.executable, "-m", "heedful", *map(str, train_arguments(text, one, *settings))]
+    subprocess.run(command, check=True, capture_output=True)
+    process = torchrun(train_arguments(text, two, *settings))
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert "2 ranks" in errors
+    file = Path("checkpoints", "step-00000030", "model.safetensors")
+    alone, shared = (safetensors.torch.load_file(out / file) for out in (one, two))
+    start = {name: tensor.std() for name, tensor in alone.items()}
+    for name, tensor in alone.items():
+        # Only the order of fp32 additions differs, dropout included: 1e-4 of a weight's scale.
+        bound = 1e-4 * max(float(start[name]) if tensor.numel() > 1 else 1.0, 1e-2)
+        torch.testing.assert_close(shared[name], tensor, atol=bound, rtol=1e-4, msg=name)
+
+
+def ranks_of(launcher):
+    """Find the processes that the launcher started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == launcher and b"heedful" in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except (OSError, ValueError, IndexError):
+            continue
+    return sorted(found)
+
+
+def test_a_rank_that_dies_ends_the_others_with_the_reason(text, tmp_path):
+    out = tmp_path / "run"
+    settings = ("train.steps=100000", "train.checkpoint_steps=5", "train.micro_batch_tokens=300")
+    process = torchrun(train_arguments(text, out, *settings, validate=False))
+    try:
+        end = time.monotonic() + 90
+        while not (out / "checkpoints" / "step-00000005").is_dir():
+            assert time.monotonic() < end
+            assert process.poll() is None
+            time.sleep(0.05)
+        first, second = ranks_of(process.pid)
+        os.kill(second, signal.SIGKILL)
+        killed = time.monotonic()
+        _, errors = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode != 0
+    assert time.monotonic() - killed < 60
+    assert not Path("/proc", str(first)).exists()
+    assert "another process of this run is gone" in errors or "SIGKILL" in errors
+    steps = sorted((out / "checkpoints").glob("step-*"))
+    assert steps

@@ -1,0 +1,124 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.model.attention import (
+    MultiHeadAttention,
+    fused_attention,
+    scaled_dot_product_attention,
+)
+from heedful.model.masks import causal_mask, padding_mask
+
+
+def by_hand(query, key, value, may_attend):
+    """Equation 1, one query at a time, in double precision."""
+    context, weights = torch.zeros_like(value[:, :, :1]), None
+    batch, heads, queries, d_k = query.shape
+    context = torch.zeros(batch, heads, queries, value.size(-1), dtype=torch.float64)
+    weights = torch.zeros(batch, heads, queries, key.size(2), dtype=torch.float64)
+    for b in range(batch):
+        for h in range(heads):
+            for q in range(queries):
+                allowed = may_attend.expand(batch, heads, queries, -1)[b, h, q]
+                scores = [
+                    math.exp(float(query[b, h, q].double() @ k.double()) / math.sqrt(d_k))
+                    if ok
+                    else 0.0
+                    for k, ok in zip(key[b, h], allowed, strict=True)
+                ]
+                for i, score in enumerate(scores):
+                    weights[b, h, q, i] = score / sum(scores)
+                    context[b, h, q] += weights[b, h, q, i] * value[b, h, i].double()
+    return context, weights
+
+
+@given(
+    st.integers(1, 3), st.integers(1, 3), st.integers(1, 5), st.integers(1, 5), st.integers(0, 99)
+)
+def test_plain_and_fused_attention_equal_the_equation(batch, heads, queries, keys, seed):
+    torch.manual_seed(seed)
+    query = torch.randn(batch, heads, queries, 4)
+    key, value = torch.randn(batch, heads, keys, 4), torch.randn(batch, heads, keys, 3)
+    may_attend = torch.rand(batch, 1, queries, keys) < 0.6
+    may_attend[..., 0] = True
+    context, weights = scaled_dot_product_attention(query, key, value, may_attend)
+    expected_context, expected_weights = by_hand(query, key, value, may_attend)
+    torch.testing.assert_close(weights.double(), expected_weights, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(context.double(), expected_context, atol=1e-5, rtol=1e-4)
+    fused = fused_attention(query, key, value, may_attend)
+    torch.testing.assert_close(fused, context, atol=1e-5, rtol=1e-4)
+
+
+def test_plain_and_fused_attention_have_equal_gradients():
+    torch.manual_seed(1)
+    inputs = [torch.randn(2, 3, 7, 8, requires_grad=True) for _ in range(3)]
+    may_attend = causal_mask(7)
+    upstream = torch.randn(2, 3, 7, 8)
+    plain = torch.autograd.grad(
+        scaled_dot_product_attention(*inputs, may_attend)[0], inputs, upstream
+    )
+    fused = torch.autograd.grad(fused_attention(*inputs, may_attend), inputs, upstream)
+    for one, other in zip(plain, fused, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_a_forbidden_key_changes_nothing():
+    torch.manual_seed(2)
+    attention = MultiHeadAttention(16, 4)
+    x = torch.randn(2, 5, 16)
+    ids = torch.tensor([[5, 6, 7, 0, 0], [5, 6, 7, 8, 9]])
+    before, _ = attention(x, x, padding_mask(ids, 0))
+    changed = x.clone()
+    changed[0, 3:] = 100.0
+    after, _ = attention(changed, changed, padding_mask(ids, 0))
+    torch.testing.assert_close(after[0, :3], before[0, :3])
+
+
+def test_weights_come_on_request_only_and_sum_to_one():
+    attention = MultiHeadAttention(16, 4)
+    x = torch.randn(2, 5, 16)
+    context, nothing = attention(x, x)
+    same, weights = attention(x, x, need_weights=True)
+    assert nothing is None
+    assert weights.shape == (2, 4, 5, 5)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, 5))
+    torch.testing.assert_close(context, same)
+    assert not any(isinstance(value, torch.Tensor) for value in vars(attention).values())
+
+
+@pytest.mark.parametrize(("d_k", "d_v"), [(None, None), (3, 5), (8, 2)])
+def test_projecting_the_keys_beforehand_gives_the_same(d_k, d_v):
+    torch.manual_seed(3)
+    attention = MultiHeadAttention(16, 4, d_k, d_v)
+    x, memory = torch.randn(2, 3, 16), torch.randn(2, 6, 16)
+    direct, _ = attention(x, memory)
+    torch.testing.assert_close(attention.look(x, attention.offer(memory))[0], direct)
+    whole, _ = attention(x, x)
+    torch.testing.assert_close(attention.look(x, attention.offer(x))[0], whole)
+
+
+def test_keys_can_be_offered_piece_by_piece_and_reordered():
+    attention = MultiHeadAttention(8, 2)
+    x = torch.randn(3, 5, 8)
+    first, rest = attention.offer(x[:, :2]), attention.offer(x[:, 2:])
+    torch.testing.assert_close(first.append(rest).keys, attention.offer(x).keys)
+    rows = torch.tensor([2, 0, 0])
+    torch.testing.assert_close(first.select(rows).values, attention.offer(x[rows, :2]).values)
+
+
+def test_heads_that_do_not_divide_are_refused():
+    with pytest.raises(ValueError, match=r"heads must divide d_model=16, but heads=3"):
+        MultiHeadAttention(16, 3)
+
+
+def test_long_rows_take_the_fused_kernel_and_agree():
+    torch.manual_seed(4)
+    attention = MultiHeadAttention(8, 2)
+    x = torch.randn(1, 300, 8)
+    fused, _ = attention(x, x, causal_mask(300))
+    plain, weights = attention(x, x, causal_mask(300), need_weights=True)
+    torch.testing.assert_close(fused, plain, atol=1e-5, rtol=1e-4)
+    assert weights.triu(1).abs().max() == 0

@@ -1,0 +1,212 @@
+"""The training loop on a toy task, with real parts and no files but the log."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from heedful.config.schema import ModelConfig
+from heedful.data.batch import Collator
+from heedful.data.batching import BatchOrder
+from heedful.errors import DeviceError, TrainingFailed
+from heedful.model.build import build_model, initialise
+from heedful.training import loop
+from heedful.training.distributed import Ranks
+from heedful.training.loop import Plan, Progress, Trainer
+from heedful.training.optimiser import MasterWeights
+from heedful.training.progress import RunLog
+
+GENERATOR = np.random.default_rng(0)
+PAIRS = [GENERATOR.integers(4, 20, GENERATOR.integers(2, 9)).tolist() for _ in range(60)]
+
+
+class Notes(list):
+    """Remember which checkpoints were asked for."""
+
+    trainer = None
+
+    def save(self, reason):
+        self.append((reason, self.trainer.progress.counters.step))
+
+
+def trainer(steps=6, micro=40, precision="fp32", validate=None, log=None, keep_best=1, **plan):
+    config = ModelConfig(d_model=16, d_ff=32, heads=2, encoder_layers=1, decoder_layers=1)
+    model = build_model(config, 20, 20, max_length=12)
+    initialise(model, 1)
+    lengths = np.array([len(pair) + 1 for pair in PAIRS], dtype=np.int32)
+    collator = Collator(0, 2, 3)
+    notes = Notes()
+    made = Trainer(
+        model,
+        MasterWeights(model, precision),
+        BatchOrder(lengths, lengths, 120, micro, "real", 1),
+        lambda rows: collator.batch([PAIRS[i] for i in rows], [PAIRS[i] for i in rows]),
+        Plan(steps, 16, 10, 1.0, seed=1, **plan),
+        Progress(),
+        Ranks(),
+        RunLog(log, 0, steps, quiet=True),
+        notes,
+        validate,
+        keep_best,
+    )
+    notes.trainer = made
+    return made
+
+
+def weights(made):
+    return {name: tensor.clone() for name, tensor in made.weights.weights().items()}
+
+
+def test_training_ends_with_a_checkpoint_at_the_last_step():
+    made = trainer(checkpoint_steps=2)
+    assert made.run() == "steps"
+    assert made.checkpoints == [("regular", 2), ("regular", 4), ("last", 6)]
+    assert made.progress.counters.target_tokens > 0
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_does_not():
+    first, second, other = trainer(), trainer(), trainer()
+    other.plan = Plan(6, 16, 10, 1.0, seed=2)
+    for made in (first, second, other):
+        made.run()
+    for name, tensor in weights(first).items():
+        assert torch.equal(tensor, weights(second)[name])
+    assert not torch.equal(
+        weights(first)["embed_source.weight"], weights(other)["embed_source.weight"]
+    )
+
+
+def test_trying_the_largest_batch_touches_neither_weights_nor_randomness():
+    for precision in ("fp32", "bf16"):
+        tried, plain = trainer(precision=precision), trainer(precision=precision)
+        torch.manual_seed(5)
+        before = torch.get_rng_state()
+        tried.try_largest_batch()
+        assert torch.equal(torch.get_rng_state(), before)
+        tried.run()
+        plain.run()
+        for name, tensor in weights(plain).items():
+            assert torch.equal(tensor, weights(tried)[name])
+
+
+def test_a_lack_of_memory_names_the_setting_to_change(monkeypatch):
+    made = trainer()
+
+    def too_much(batch):
+        return torch.empty(1 << 60)  # the allocator itself says that it cannot
+
+    monkeypatch.setattr(made, "_forward_backward", too_much)
+    with pytest.raises(DeviceError, match=r"lower train\.micro_batch_tokens \(it is 40"):
+        made.try_largest_batch()
+
+
+def test_no_step_is_taken_on_a_loss_that_is_no_number():
+    made = trainer(steps=5)
+    made.run()
+    before = weights(made)
+    made.plan = Plan(9, 16, 10, 1.0, seed=1)
+    with torch.no_grad():
+        made.model.embed_source.weight[7] = math.nan
+    poisoned = weights(made)
+    with pytest.raises(TrainingFailed, match=r"at step 6 .* no step was taken .* numbered from 0"):
+        made.run()
+    after = weights(made)
+    for name in before:
+        assert torch.equal(poisoned[name].nan_to_num(), after[name].nan_to_num())
+
+
+def test_clipping_bounds_the_mean_gradient():
+    seen = []
+    for clip in (None, 1e-3):
+        made = trainer(steps=1, clip=clip)
+        step = made.weights.step
+
+        def record(rate, scale, made=made, step=step):
+            seen.append(made.weights.gradient_norm() * scale)
+            step(rate, scale)
+
+        made.weights.step = record
+        made.run()
+    assert seen[0] > 1e-3
+    assert seen[1] == pytest.approx(1e-3, rel=1e-4)
+
+
+def test_early_stopping_waits_for_patience_and_remembers_the_best():
+    scores = iter([1.0, 3.0, 2.0, 1.0, 9.0])
+
+    def validate():
+        return {"valid_loss": 1.0, "valid_perplexity": 2.7, "bleu": next(scores)}
+
+    made = trainer(steps=50, validate=validate, validate_steps=2, patience=2, keep_best=2)
+    assert made.run() == "patience"
+    assert made.progress.counters.step == 8
+    assert [(entry["step"], entry["bleu"]) for entry in made.progress.best] == [(4, 3.0), (6, 2.0)]
+    assert made.checkpoints == [("best", 2), ("best", 4), ("best", 6), ("last", 8)]
+
+
+def test_minutes_end_a_run_and_earlier_sittings_count():
+    made = trainer(steps=1000, minutes=0.001)
+    made.clock.earlier = 1.0
+    assert made.run() == "minutes"
+    assert made.progress.counters.step == 0
+
+
+def test_a_signal_ends_the_run_after_the_step():
+    made = trainer(steps=1000)
+    collate = made.collate
+
+    def interrupted(rows):
+        made.stop.reason = "SIGTERM"
+        return collate(rows)
+
+    made.collate = interrupted
+    assert made.run() == "SIGTERM"
+    assert made.checkpoints == [("last", 1)]
+
+
+def test_log_lines_have_the_promised_fields(tmp_path):
+    import json
+
+    made = trainer(steps=60, log=tmp_path / "log.jsonl")
+    with made.log:
+        made.run()
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [50, 60]
+    assert set(lines[0]) == {
+        "step",
+        "loss",
+        "nll",
+        "perplexity",
+        "learning_rate",
+        "source_tokens",
+        "target_tokens",
+        "padding",
+        "target_tokens_per_second",
+        "seconds",
+        "memory",
+    }
+    assert lines[1]["target_tokens"] > lines[0]["target_tokens"]
+    assert 0 <= lines[0]["padding"] < 1
+    assert lines[0]["perplexity"] == pytest.approx(math.exp(lines[0]["nll"]))
+
+
+@pytest.mark.parametrize("share", [(0, 2), (1, 2)])
+def test_ranks_share_micro_batches_and_dropout(share, monkeypatch):
+    """The gradients of two ranks add up to those of one process, dropout included."""
+    rank, world = share
+    alone, part, rest = trainer(), trainer(), trainer()
+    micro = alone.order.epoch(0)[0]
+    assert len(micro) >= 2
+    monkeypatch.setattr(loop.Ranks, "add", lambda self, values: values)
+    monkeypatch.setattr(loop.Ranks, "add_all", lambda self, tensors: None)
+    part.ranks, rest.ranks = Ranks(rank, world), Ranks(1 - rank, world)
+    for made in (alone, part, rest):
+        made.model.train()
+    totals = alone._accumulate(1, micro)
+    shares = part._accumulate(1, micro) + rest._accumulate(1, micro)
+    torch.testing.assert_close(shares, totals)
+    for whole, one, other in zip(
+        alone.weights.gradients, part.weights.gradients, rest.weights.gradients, strict=True
+    ):
+        torch.testing.assert_close(one + other, whole, atol=1e-5, rtol=1e-5)

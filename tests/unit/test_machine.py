@@ -1,0 +1,66 @@
+import json
+
+import pytest
+import torch
+
+from heedful import machine
+from heedful.errors import DeviceError
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "heedful" / "machine.json"
+
+
+def test_the_precision_that_is_clearly_faster_is_taken():
+    rates = machine.product_rates(CPU)
+    expected = "bf16" if rates["bf16"] >= 1.3 * rates["fp32"] else "fp32"
+    assert machine.resolve_precision("auto", CPU) == expected
+    assert machine.resolve_precision("fp32", CPU) == "fp32"
+    assert machine.resolve_precision("bf16", CPU) == "bf16"
+
+
+def test_the_machine_is_measured_once(own_cache):
+    first = machine.product_rates(CPU)
+    (key,) = json.loads(own_cache.read_text())
+    assert torch.__version__ in key
+    own_cache.write_text(json.dumps({key: {"fp32": 1.0, "bf16": 1.2}}))
+    assert machine.product_rates(CPU) == {"fp32": 1.0, "bf16": 1.2} != first
+    assert machine.resolve_precision("auto", CPU) == "fp32"  # 1.2 times is not clearly faster
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"a": 1}', '{"a": {"fp32": "x", "bf16": 1}}'])
+def test_a_broken_cache_counts_as_none(own_cache, content):
+    own_cache.parent.mkdir()
+    own_cache.write_text(content)
+    assert machine.product_rates(CPU)["fp32"] > 0
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert machine.product_rates(CPU)["fp32"] > 0
+
+
+def test_a_device_that_is_not_there_is_refused():
+    missing = f"cuda:{torch.cuda.device_count() + 7}"
+    with pytest.raises(DeviceError, match=rf"{missing} must be there.*--device cpu or auto"):
+        machine.resolve_device(missing)
+    assert machine.resolve_device("cpu") == CPU
+
+
+def test_threads_are_set_and_shared_among_ranks(monkeypatch):
+    assert machine.resolve_threads(1) == torch.get_num_threads() == 1
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert machine.resolve_threads(0) == machine.usable_cores()
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(machine.usable_cores()))
+    assert machine.resolve_threads(0) == 1
+
+
+def test_the_description_is_json():
+    described = machine.describe_machine()
+    assert json.loads(json.dumps(described)) == described
+    assert described["torch"] == torch.__version__

@@ -1,0 +1,66 @@
+import json
+import math
+
+from heedful.training.progress import Clock, Counters, RunLog, peak_memory, perplexity
+
+LINE = {
+    "step": 5,
+    "loss": 2.0,
+    "perplexity": 7.4,
+    "learning_rate": 1e-3,
+    "target_tokens_per_second": 1234.5,
+}
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_lines_are_on_disk_at_once_and_shown_in_plain_text(tmp_path, capsys):
+    path = tmp_path / "log.jsonl"
+    with RunLog(path, 0, 10) as log:
+        log.training(LINE, 0.5, 3661.0)
+        assert lines(path) == [LINE]
+        log.validation({"step": 5, "valid_loss": 1.0, "valid_perplexity": 2.7, "bleu": 31.25})
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0].startswith("step 5  loss 2.000  perplexity 7.40")
+    assert shown[0].endswith("1:01:01 left")
+    assert shown[1] == "validation at step 5: perplexity 2.70, BLEU 31.2"
+
+
+def test_resuming_drops_lines_after_the_checkpoint_and_half_lines(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"step": 1}\n{"step": 2}\n{"step": 3}\n{"step": 2, "va')
+    with RunLog(path, 2, 10, quiet=True) as log:
+        log.training({**LINE, "step": 3}, 0.1, 1.0)
+    assert [line["step"] for line in lines(path)] == [1, 2, 3]
+
+
+def test_other_ranks_are_silent(capsys):
+    with RunLog(None, 0, 10) as log:
+        log.training(LINE, 0.5, 1.0)
+        log.say("hello")
+    assert capsys.readouterr().err == ""
+
+
+def test_counters_survive_json():
+    counters = Counters(step=3, epoch=1, position=2, source_tokens=9, seconds=1.5)
+    assert Counters(**json.loads(json.dumps(counters.to_dict()))) == counters
+
+
+def test_the_clock_adds_earlier_sittings_and_leaves_pauses_out_of_the_rate():
+    clock = Clock(earlier=100.0)
+    assert clock.seconds >= 100.0
+    clock.stepped(2.0)
+    clock.stepped(1.0)
+    assert clock.take_stepping() == 3.0
+    assert clock.take_stepping() > 0
+
+
+def test_perplexity_is_the_exponential():
+    assert perplexity(math.log(5)) == 5.0 or abs(perplexity(math.log(5)) - 5.0) < 1e-12
+    assert perplexity(1e6) == math.inf
+
+
+def test_memory_is_counted_in_bytes():
+    assert peak_memory() > 10 << 20

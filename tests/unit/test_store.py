@@ -1,0 +1,203 @@
+import json
+import pickle
+
+import pytest
+import torch
+from torch import nn
+
+from heedful.checkpoint.average import average_checkpoints, mean_weights
+from heedful.checkpoint.rundir import RunFolder, read_json, replacing, write_json
+from heedful.checkpoint.store import (
+    check_weights,
+    load_checkpoint,
+    load_weights,
+    regular_steps,
+    retain,
+    save_checkpoint,
+)
+from heedful.errors import RunFolderError, StorageError
+
+
+def tensors(seed=0, **shapes):
+    generator = torch.Generator().manual_seed(seed)
+    shapes = shapes or {"b.weight": (3, 4), "a.bias": (5,)}
+    return {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+
+
+def save(folder, step, reason="regular", seed=None):
+    model = tensors(step if seed is None else seed)
+    save_checkpoint(folder.checkpoint(step), model, tensors(99), {"reason": reason, "step": step})
+    return model
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    model, training = tensors(1), tensors(2)
+    save_checkpoint(tmp_path / "c", model, training, {"reason": "regular", "x": [1.5]})
+    loaded = load_checkpoint(tmp_path / "c", with_training=True)
+    assert loaded.state["x"] == [1.5]
+    for saved, found in ((model, loaded.model), (training, loaded.training)):
+        assert saved.keys() == found.keys()
+        assert all(torch.equal(saved[name], found[name]) for name in saved)
+    assert load_checkpoint(tmp_path / "c").training == {}
+
+
+def test_equal_states_give_equal_bytes(tmp_path):
+    for name in ("one", "two"):
+        model = dict(sorted(tensors(1).items(), reverse=name == "two"))
+        save_checkpoint(tmp_path / name, model, tensors(2), {"reason": "last"})
+    for file in ("model.safetensors", "training.safetensors", "state.json"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def flip(path, position):
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "training.safetensors", "state.json"])
+@pytest.mark.parametrize("damage", ["cut", "flip", "missing", "pickle", "empty"])
+def test_a_damaged_checkpoint_is_noticed_and_named(tmp_path, file, damage):
+    folder = tmp_path / "c"
+    save_checkpoint(folder, tensors(1), tensors(2), {"reason": "regular", "step": 10})
+    path = folder / file
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    elif damage == "flip":
+        flip(path, path.stat().st_size // 2)
+    elif damage == "missing":
+        path.unlink()
+    elif damage == "pickle":
+        path.write_bytes(pickle.dumps({"a.bias": print}))
+    else:
+        path.write_bytes(b"")
+    with pytest.raises(RunFolderError) as caught:
+        load_checkpoint(folder, with_training=True)
+    assert file in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pickle_with_a_right_checksum_is_still_not_loaded(tmp_path):
+    executed = tmp_path / "executed"
+
+    class Hostile:
+        def __reduce__(self):
+            return (open, (str(executed), "w"))
+
+    folder = tmp_path / "c"
+    save_checkpoint(folder, tensors(1), None, {"reason": "regular"})
+    content = pickle.dumps(Hostile())
+    (folder / "model.safetensors").write_bytes(content)
+    from heedful.checkpoint import store
+
+    state = json.loads((folder / "state.json").read_text())
+    state["sha256"]["model.safetensors"] = store.hashlib.sha256(content).hexdigest()
+    state["sha256"]["state.json"] = store._state_checksum(state)
+    (folder / "state.json").write_text(json.dumps(state))
+    with pytest.raises(RunFolderError, match="not a safetensors file"):
+        load_checkpoint(folder)
+    assert not executed.exists()
+
+
+@pytest.mark.parametrize("content", ["[]", "{", "null", '{"a": 1}', '{"sha256": []}', "\xff"])
+def test_hostile_json_is_refused_in_a_sentence(tmp_path, content):
+    folder = tmp_path / "c"
+    save_checkpoint(folder, tensors(1), None, {"reason": "regular"})
+    (folder / "state.json").write_bytes(content.encode("latin-1"))
+    with pytest.raises(RunFolderError, match=r"state\.json"):
+        load_checkpoint(folder)
+
+
+def test_deep_json_does_not_break_the_reader(tmp_path):
+    (tmp_path / "x.json").write_text("[" * 100_000)
+    with pytest.raises(RunFolderError, match="must hold JSON"):
+        read_json(tmp_path / "x.json")
+
+
+def test_weights_that_do_not_fit_are_all_named_together(tmp_path):
+    model = nn.ModuleDict({"a": nn.Linear(2, 3), "b": nn.Linear(3, 1)})
+    given = tensors(1, **{"a.weight": (3, 3), "a.bias": (3,), "c.weight": (1,)})
+    with pytest.raises(RunFolderError) as caught:
+        check_weights(model, given, tmp_path)
+    for part in ("missing: b.bias, b.weight", "not expected: c.weight", "(3, 3) instead of (3, 2)"):
+        assert part in str(caught.value)
+
+
+def test_weights_that_fit_are_put_in(tmp_path):
+    model = nn.Linear(2, 3)
+    given = tensors(1, weight=(3, 2), bias=(3,))
+    load_weights(model, given, tmp_path)
+    assert torch.equal(model.weight, given["weight"])
+
+
+def test_recent_and_best_checkpoints_stay(tmp_path):
+    folder = RunFolder(tmp_path)
+    reasons = {10: "regular", 15: "best", 20: "regular", 25: "best", 30: "regular", 40: "regular"}
+    for step, reason in reasons.items():
+        save(folder, step, reason)
+    assert folder.steps() == sorted(reasons)
+    assert regular_steps(folder) == [10, 20, 30, 40]
+    retain(folder, keep_last=2, best=[15])
+    assert folder.steps() == [15, 30, 40]
+    save(folder, 41, "best")
+    retain(folder, keep_last=1, best=[15])
+    assert folder.steps() == [15, 40, 41]  # the newest stays whatever it is
+
+
+def test_the_average_is_the_mean_of_the_last(tmp_path):
+    folder = RunFolder(tmp_path)
+    models = {step: save(folder, step) for step in (1, 2, 3)}
+    save(folder, 4, "best")
+    assert average_checkpoints(folder, 2) == [2, 3]
+    average = load_checkpoint(folder.average)
+    for name, tensor in average.model.items():
+        expected = (models[2][name].double() + models[3][name].double()) / 2
+        assert torch.equal(tensor, expected.float())
+        assert tensor.dtype == torch.float32
+    assert average.state["steps"] == [2, 3]
+
+
+def test_averaging_one_checkpoint_changes_nothing(tmp_path):
+    folder = RunFolder(tmp_path)
+    model = save(folder, 1)
+    mean = mean_weights(folder, [1])
+    assert all(torch.equal(mean[name], model[name]) for name in model)
+
+
+def test_averaging_nothing_is_refused(tmp_path):
+    with pytest.raises(RunFolderError, match="holds none yet"):
+        average_checkpoints(RunFolder(tmp_path), 5)
+
+
+def test_half_a_folder_is_never_seen(tmp_path):
+    folder = RunFolder(tmp_path)
+    save(folder, 1)
+    place = folder.checkpoint(2)
+    with pytest.raises(ZeroDivisionError), replacing(place) as beside:
+        (beside / "half").write_text("x")
+        raise ZeroDivisionError
+    assert folder.steps() == [1]
+    assert [entry.name for entry in place.parent.iterdir()] == ["step-00000001"]
+
+
+def test_a_replaced_folder_has_only_the_new_content(tmp_path):
+    folder = RunFolder(tmp_path)
+    save(folder, 1, seed=1)
+    new = save(folder, 1, seed=2)
+    assert torch.equal(load_checkpoint(folder.checkpoint(1)).model["a.bias"], new["a.bias"])
+    assert [entry.name for entry in (tmp_path / "checkpoints").iterdir()] == ["step-00000001"]
+
+
+def test_what_cannot_be_written_is_said_and_the_old_stays(tmp_path):
+    write_json(tmp_path / "x.json", {"a": 1})
+    (tmp_path / ".x.json.partial").mkdir()  # in the way of the new file
+    with pytest.raises(StorageError, match=r"cannot write to .*what was written before is intact"):
+        write_json(tmp_path / "x.json", {"a": 2})
+    assert read_json(tmp_path / "x.json") == {"a": 1}
+
+
+def test_a_folder_without_settings_is_no_run(tmp_path):
+    with pytest.raises(RunFolderError, match=r"holds no config\.json"):
+        RunFolder(tmp_path).require()
+    with pytest.raises(RunFolderError, match="is not there"):
+        RunFolder(tmp_path / "nowhere").require()
