@@ -43,10 +43,7 @@ def resolve_device(name: str) -> torch.device:
     local = int(os.environ.get("LOCAL_RANK", "0"))
     if name == "cpu" or (name == "auto" and count == 0):
         return torch.device("cpu")
-    if name in ("auto", "cuda"):
-        index = local
-    else:
-        index = int(name.removeprefix("cuda:"))
+    index = local if name in ("auto", "cuda") else int(name.removeprefix("cuda:"))
     if index >= count:
         there = f"only {count} of them" if count else "no CUDA device"
         raise DeviceError(

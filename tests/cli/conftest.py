@@ -6,7 +6,12 @@ import pytest
 
 from heedful.data.grammar import split_pairs
 
-QUICK = ("train.steps=24", "train.validate_steps=12", "train.checkpoint_steps=8")
+QUICK = (
+    "data.vocabulary_size=400",
+    "train.steps=24",
+    "train.validate_steps=12",
+    "train.checkpoint_steps=8",
+)
 
 
 def write_text(folder, pairs, name):

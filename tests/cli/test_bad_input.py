@@ -122,6 +122,7 @@ def test_broken_lines_on_stdin_come_after_what_was_good(trained):
         [sys.executable, "-m", "heedful", "translate", str(trained)],
         input=b"the dog\na \xff cat\n",
         capture_output=True,
+        check=False,
     )
     assert done.returncode == 2
     assert b"stdin" in done.stderr
@@ -239,28 +240,30 @@ def test_a_full_disk_loses_no_checkpoint(text, tmp_path):
 
     more = [*map(str, train_arguments(text, out, "train.steps=16", validate=False)), "--resume"]
     done = subprocess.run(
-        [*command, *more], preexec_fn=limit, capture_output=True, encoding="utf-8"
+        [*command, *more], preexec_fn=limit, check=False, capture_output=True, encoding="utf-8"
     )
     refused(done, "cannot write to", "what was written before is intact", code=1)
     names = [entry.name for entry in (out / "checkpoints").iterdir()]
     assert names == ["step-00000008"]
-    resumed = subprocess.run([*command, *more], capture_output=True, encoding="utf-8")
+    resumed = subprocess.run([*command, *more], check=False, capture_output=True, encoding="utf-8")
     assert resumed.returncode == 0, resumed.stderr
 
 
 def test_no_permission_is_said(text, tmp_path):
     """As an ordinary user: root ignores file modes."""
-    closed, locked = tmp_path / "closed", tmp_path / "locked.en"
+    closed, free, locked = tmp_path / "closed", tmp_path / "free", tmp_path / "locked.en"
     closed.mkdir()
+    free.mkdir()
     shutil.copy(text / "train.en", locked)
     for folder in {tmp_path, *tmp_path.parents, text, *text.parents}:
         if folder.name.startswith(("pytest", "test", "text", "popen")):
             folder.chmod(0o755)
     closed.chmod(0o555)
+    free.chmod(0o777)
     locked.chmod(0o000)
     cases = (
         (text / "train.en", closed / "run", "cannot write to"),
-        (locked, tmp_path / "other", "locked.en"),
+        (locked, free / "run", "locked.en"),
     )
     for source, out, part in cases:
         arguments = ["train", "tiny", "--source", source, "--target", text / "train.fr"]
@@ -282,6 +285,7 @@ def run_as_ordinary_user(arguments):
     )
     return subprocess.run(
         [sys.executable, "-c", program, *map(str, arguments)],
+        check=False,
         capture_output=True,
         encoding="utf-8",
         env={**os.environ, "HOME": "/nonexistent"},
@@ -305,7 +309,10 @@ def test_too_little_memory_names_the_setting(text, tmp_path):
         "main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, command)], capture_output=True, encoding="utf-8"
+        [sys.executable, "-c", program, *map(str, command)],
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
     )
     refused(done, "largest batch", "train.micro_batch_tokens")
     assert not (out / "checkpoints").exists()

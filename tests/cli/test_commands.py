@@ -118,6 +118,7 @@ def test_output_is_flushed_when_input_pauses(trained, tmp_path):
     finally:
         process.stdin.close()
         assert process.wait(30) == 0
+        process.stdout.close()
 
 
 def test_files_in_and_out(heedful_cli, trained, tmp_path):

@@ -7,9 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 import safetensors.torch
 import torch
 
+from heedful.workflow.translator import Translator
 from tests.cli.conftest import train_arguments
 
 
@@ -40,11 +42,28 @@ def test_two_ranks_give_the_weights_of_one(text, tmp_path):
     assert "2 ranks" in errors
     file = Path("checkpoints", "step-00000030", "model.safetensors")
     alone, shared = (safetensors.torch.load_file(out / file) for out in (one, two))
-    start = {name: tensor.std() for name, tensor in alone.items()}
     for name, tensor in alone.items():
-        # Only the order of fp32 additions differs, dropout included: 1e-4 of a weight's scale.
-        bound = 1e-4 * max(float(start[name]) if tensor.numel() > 1 else 1.0, 1e-2)
-        torch.testing.assert_close(shared[name], tensor, atol=bound, rtol=1e-4, msg=name)
+        # Only the order of fp32 additions differs; dropout and batches are the same.
+        one_tensor, other = (keys_bias_removed(name, t) for t in (tensor, shared[name]))
+        torch.testing.assert_close(other, one_tensor, atol=1e-5, rtol=1e-3, msg=name)
+    scores = [
+        Translator.load(out, precision="fp32").score(["the dog sleeps"], ["le chien dort"])[0]
+        for out in (one, two)
+    ]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-4)
+
+
+def keys_bias_removed(name, tensor):
+    """
+    Take the keys' bias out.
+
+    It adds the same to all scores of a query, so its true gradient is zero; Adam turns what
+    rounding leaves of that into steps of full size, differently in every order of additions.
+    """
+    tensor = tensor.clone()
+    if name.endswith("project_in.bias"):
+        tensor[64:128] = 0.0
+    return tensor
 
 
 def ranks_of(launcher):

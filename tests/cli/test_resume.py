@@ -84,9 +84,7 @@ def test_a_killed_run_ends_with_the_same_bytes(text, tmp_path, precision):
     kill_when((killed / "tokenizer.model").exists, command)
     assert kill_when(lambda: any(name.startswith(".step") for name in names()), command)
     assert kill_when(lambda: any(name >= "step-00000006" for name in names()), command, 0.05)
-    kill_when(
-        lambda: any(n.startswith(".step") and n > ".step-00000009" for n in names()), command
-    )
+    kill_when(lambda: any(n.startswith(".step") and n > ".step-00000009" for n in names()), command)
     errors = finish(command)
     assert "continuing from step" in errors
     assert last_bytes(killed) == last_bytes(whole)

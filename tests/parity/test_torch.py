@@ -68,7 +68,9 @@ def test_the_transformer_is_torchs(norm, activation):
     }
     encoder = [nn.TransformerEncoderLayer(24, 4, 40, **options) for _ in range(2)]
     decoder = [nn.TransformerDecoderLayer(24, 4, 40, **options) for _ in range(3)]
-    for mine, yours in zip([*ours.encoder.layers, *ours.decoder.layers], encoder + decoder):
+    for mine, yours in zip(
+        [*ours.encoder.layers, *ours.decoder.layers], encoder + decoder, strict=True
+    ):
         copy_layer(mine, yours)
 
     source = torch.randint(4, 30, (3, 8))
@@ -83,9 +85,7 @@ def test_the_transformer_is_torchs(norm, activation):
         memory = ours.encoder.norm(x)
         y = ours.embed_target(target) + ours.target_positions(0, 6)
         for layer in decoder:
-            y = layer(
-                y, memory, tgt_mask=~causal_mask(6)[0, 0], memory_key_padding_mask=padded
-            )
+            y = layer(y, memory, tgt_mask=~causal_mask(6)[0, 0], memory_key_padding_mask=padded)
         return ours.decoder.norm(y)
 
     found, expected = ours(source, target), theirs()
@@ -97,7 +97,9 @@ def test_the_transformer_is_torchs(norm, activation):
         expected, ours.embed_source.weight, upstream, retain_graph=True
     )
     torch.testing.assert_close(embedding, theirs_embedding, atol=1e-4, rtol=1e-4)
-    for mine, yours in zip([*ours.encoder.layers, *ours.decoder.layers], encoder + decoder):
+    for mine, yours in zip(
+        [*ours.encoder.layers, *ours.decoder.layers], encoder + decoder, strict=True
+    ):
         (one,) = torch.autograd.grad(
             found, mine.self_attention.project_in.weight, upstream, retain_graph=True
         )

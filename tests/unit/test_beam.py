@@ -49,9 +49,9 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(seed, penalty):
     model = tiny(seed)
     source = torch.tensor([[4, 5, END]])
     expected = every_sequence(model, source, 3, penalty)[:4]
-    found = beam_search(
-        model, source, [3], beam=200, penalty=penalty, n_best=4, forbidden=(0, 2)
-    )[0]
+    found = beam_search(model, source, [3], beam=200, penalty=penalty, n_best=4, forbidden=(0, 2))[
+        0
+    ]
     assert [h.tokens for h in found] == [tokens for _, tokens, _ in expected]
     for hypothesis, (score, _, each) in zip(found, expected, strict=True):
         assert hypothesis.score == pytest.approx(score, abs=1e-4)
@@ -153,7 +153,7 @@ def test_a_sentence_is_done_when_nothing_open_can_win():
 def never_ending(model):
     """Make the end symbol improbable everywhere."""
     with torch.no_grad():
-        table, bias = model.output()
+        _, bias = model.output()
         bias[END] = -50.0
     return model
 

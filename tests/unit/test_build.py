@@ -92,9 +92,7 @@ def test_no_weight_is_left_as_torch_made_it():
     assert all(not (parameter == 7.0).any() for parameter in model.parameters())
 
 
-@pytest.mark.parametrize(
-    ("start", "token"), [("symbol", 2), ("end", 3), ("pad", 0), ("zero", 0)]
-)
+@pytest.mark.parametrize(("start", "token"), [("symbol", 2), ("end", 3), ("pad", 0), ("zero", 0)])
 def test_decoding_starts_as_the_settings_say(start, token):
     config = recipe("tiny").model.model_copy(update={"start": start})
     model = build_model(config, 50, 50, max_length=8)

@@ -118,7 +118,7 @@ def test_parameters_are_those_of_the_two_readings(name, count):
 
 
 @pytest.mark.parametrize("size", ["base", "big"])
-def test_the_authors_code_differs_from_the_text_in_seven_settings(size):
+def test_the_authors_code_differs_from_the_text_in_these_settings(size):
     assert differences(recipe(f"paper-{size}"), recipe(f"t2t-{size}")) == {
         "recipe",
         "reading",
@@ -128,6 +128,7 @@ def test_the_authors_code_differs_from_the_text_in_seven_settings(size):
         "train.batch_tokens",
         "train.batch_counting",
         "train.smoothing_form",
+        "search.finish_among",
     }
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from heedful.config.schema import ModelConfig
 from heedful.model.build import build_model, initialise
-from heedful.model.transformer import Encoder, LayerShape
+from heedful.model.stacks import Encoder, LayerShape
 
 SETTINGS = [
     {},

@@ -55,7 +55,7 @@ def mean_weights(folder: RunFolder, steps: Sequence[int]) -> dict[str, Tensor]:
     Returns
     -------
     dict of str to Tensor
-        fp32 weights by name.
+        Weights by name, in fp32.
 
     Notes
     -----

@@ -32,7 +32,7 @@ class RunFolder:
     """
     Name the places of a run folder.
 
-    Parameters
+    Attributes
     ----------
     path : Path
         The folder.

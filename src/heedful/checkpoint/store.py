@@ -34,7 +34,7 @@ class Checkpoint:
     """
     Hold what a checkpoint folder holds.
 
-    Parameters
+    Attributes
     ----------
     model : dict of str to Tensor
         fp32 weights by name.

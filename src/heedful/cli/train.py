@@ -63,7 +63,7 @@ def train(
 
         typer.echo(to_toml(load_config(recipe, settings)), nl=False)
         return
-    required = {"--source": source, "--target": target}
+    required: dict[str, object] = {"--source": source, "--target": target}
     required |= {} if dry_run else {"--out": out}
     for name, value in required.items():
         if not value:

@@ -23,7 +23,9 @@ def translate(
         str | None, typer.Option(help="input+N or N tokens, the end symbol not counted.")
     ] = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations of each line.")] = 1,
-    scores: Annotated[bool, typer.Option("--scores", help="Put the score before the text.")] = False,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Put the score before the text.")
+    ] = False,
     format: Format = "text",
     device: Device = "auto",
     precision: Precision = "auto",

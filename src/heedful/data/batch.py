@@ -14,7 +14,7 @@ class Batch:
     """
     Hold some pairs as padded ids.
 
-    Parameters
+    Attributes
     ----------
     source : Tensor of int, shape (rows, source)
         Source ids, the end symbol included if the model wants one.
@@ -72,11 +72,17 @@ class Batch:
         """
         if device.type == "cpu":
             return self
-        moved = (
-            tensor.pin_memory().to(device, non_blocking=True)
-            for tensor in (self.source, self.target_in, self.target_out)
+
+        def move(tensor: Tensor) -> Tensor:
+            return tensor.pin_memory().to(device, non_blocking=True)
+
+        return Batch(
+            move(self.source),
+            move(self.target_in),
+            move(self.target_out),
+            self.source_tokens,
+            self.target_tokens,
         )
-        return Batch(*moved, self.source_tokens, self.target_tokens)
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ class Collator:
     """
     Add special symbols and padding.
 
-    Parameters
+    Attributes
     ----------
     padding, start_token, end_token : int
         Special ids.

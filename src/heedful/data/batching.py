@@ -10,6 +10,7 @@ share without asking the others.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Int
@@ -24,7 +25,7 @@ class BatchOrder:
     """
     Decide which pairs stand in which batch of which epoch.
 
-    Parameters
+    Attributes
     ----------
     source_lengths, target_lengths : ndarray of int, shape (pairs,)
         Tokens of each pair, special symbols included.
@@ -73,13 +74,13 @@ class BatchOrder:
         """
         generator = np.random.Generator(np.random.PCG64([self.seed, number]))
         micro = self._micro_batches(generator)
-        generator.shuffle(micro)  # type: ignore[arg-type]
+        generator.shuffle(micro)
         sizes = np.array([self._size(rows) for rows in micro])
         total = int(sizes.sum())
         count = max(1, -(-total // self.batch_tokens))
         ends = np.searchsorted(np.cumsum(sizes), np.arange(1, count) * total / count)
         edges = [0, *(int(end) for end in ends), len(micro)]
-        parts = [micro[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        parts = [micro[first:last] for first, last in pairwise(edges)]
         return [part for part in parts if part]
 
     def largest(self) -> Rows:

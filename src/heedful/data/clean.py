@@ -16,7 +16,7 @@ class PairFilter:  # numpydoc ignore=PR02
     """
     Decide which pairs are kept.
 
-    Parameters
+    Attributes
     ----------
     max_length : int
         The most subwords either side may have, without special symbols.
@@ -62,7 +62,7 @@ class CleaningReport:  # numpydoc ignore=PR02
     """
     Count the pairs that were kept and dropped.
 
-    Parameters
+    Attributes
     ----------
     kept : int, default 0
         Pairs kept.

@@ -171,7 +171,7 @@ class Corpus:  # numpydoc ignore=PR02
     """
     Source and target text whose lines belong together.
 
-    Parameters
+    Attributes
     ----------
     source : tuple of Path
         The files of the source side.

@@ -43,7 +43,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
     """
     Encoded sentence pairs, mapped into memory.
 
-    Parameters
+    Attributes
     ----------
     folder : Path
         Where they lie.

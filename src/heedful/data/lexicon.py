@@ -18,7 +18,7 @@ class Noun:  # numpydoc ignore=PR02
     """
     A noun for one and for many.
 
-    Parameters
+    Attributes
     ----------
     one, many : str
         The English forms.
@@ -43,7 +43,7 @@ class Adjective:  # numpydoc ignore=PR02
     """
     An adjective with its place in both languages.
 
-    Parameters
+    Attributes
     ----------
     english : str
         The English form.
@@ -72,7 +72,7 @@ class Verb:  # numpydoc ignore=PR02
     """
     A verb in the present and in the past.
 
-    Parameters
+    Attributes
     ----------
     base, third, past : str
         The English forms: I see, she sees, we saw.
@@ -103,7 +103,7 @@ class Pronoun:  # numpydoc ignore=PR02
     """
     A pronoun as subject and as object.
 
-    Parameters
+    Attributes
     ----------
     subject, object : str
         The English forms.

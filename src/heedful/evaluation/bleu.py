@@ -21,7 +21,7 @@ class MetricScore:  # numpydoc ignore=PR02
     """
     One figure and how it was made.
 
-    Parameters
+    Attributes
     ----------
     score : float
         The score in percent.
@@ -38,7 +38,7 @@ class Scores:  # numpydoc ignore=PR02
     """
     What sacreBLEU says about a set of translations.
 
-    Parameters
+    Attributes
     ----------
     bleu : MetricScore
         Corpus BLEU (Papineni et al. 2002); higher is better.

@@ -105,7 +105,7 @@ class KeysAndValues(NamedTuple):
     """
     Keep what a sequence offers to be looked at.
 
-    Parameters
+    Attributes
     ----------
     keys : Tensor of float, shape (batch, heads, keys, d_k)
         Projected keys.

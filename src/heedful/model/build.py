@@ -16,14 +16,8 @@ from heedful.model.attention import MultiHeadAttention
 from heedful.model.embedding import TokenEmbedding
 from heedful.model.feed_forward import FeedForward
 from heedful.model.position import LearnedPositions, SinusoidalPositions
-from heedful.model.transformer import (
-    Decoder,
-    DecoderLayer,
-    Encoder,
-    LayerShape,
-    Positions,
-    Transformer,
-)
+from heedful.model.stacks import Decoder, DecoderLayer, Encoder, LayerShape
+from heedful.model.transformer import Positions, Transformer
 
 
 def build_model(

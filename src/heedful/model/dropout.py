@@ -49,13 +49,13 @@ class _MaskedScale(torch.autograd.Function):
     """Multiply by a constant where the mask is true, keep one byte an element for the way back."""
 
     @staticmethod
-    def forward(ctx, x: Tensor, keep: Tensor, scale: float) -> Tensor:  # type: ignore[no-untyped-def,override]
+    def forward(ctx, x: Tensor, keep: Tensor, scale: float) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.save_for_backward(keep)
         ctx.scale = scale
         return (x * keep).mul_(scale)
 
     @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[no-untyped-def,override]
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[no-untyped-def]
         (keep,) = ctx.saved_tensors
         return (gradient * keep).mul_(ctx.scale), None, None
 

@@ -11,17 +11,15 @@ class _Lookup(torch.autograd.Function):
     """Take rows of a table; add their gradients up in fp32 whatever the table's type is."""
 
     @staticmethod
-    def forward(ctx, table: Tensor, ids: Tensor) -> Tensor:  # type: ignore[no-untyped-def,override]
+    def forward(ctx, table: Tensor, ids: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.save_for_backward(ids)
         ctx.rows = table.size(0)
         return nn.functional.embedding(ids, table)
 
     @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def,override]
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
         (ids,) = ctx.saved_tensors
-        total = torch.ops.aten.embedding_dense_backward(
-            gradient.float(), ids, ctx.rows, -1, False
-        )
+        total = torch.ops.aten.embedding_dense_backward(gradient.float(), ids, ctx.rows, -1, False)
         return total.to(gradient.dtype), None
 
 

@@ -5,9 +5,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 
-def padding_mask(
-    ids: Int[Tensor, "batch time"], padding: int
-) -> Bool[Tensor, "batch 1 1 time"]:
+def padding_mask(ids: Int[Tensor, "batch time"], padding: int) -> Bool[Tensor, "batch 1 1 time"]:
     """
     Let everyone look at the real tokens and nobody at the padding.
 

@@ -95,9 +95,7 @@ class SinusoidalPositions(nn.Module):
 
     table: Tensor
 
-    def __init__(
-        self, d_model: int, layout: str = "interleaved", first_position: int = 0
-    ) -> None:
+    def __init__(self, d_model: int, layout: str = "interleaved", first_position: int = 0) -> None:
         super().__init__()
         if d_model % 2:
             raise ValueError(f"sinusoids need an even d_model, but it is {d_model}")

@@ -178,7 +178,9 @@ class Seq2Seq(nn.Module, ABC):
         The loss takes these instead of logits.
         """
 
-    def project(self, states: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocabulary"]:
+    def project(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
         """
         Turn states into logits over the target vocabulary.
 

@@ -1,443 +1,28 @@
 """
-The Transformer: figure 1 of the paper in one file.
+The Transformer: figure 1 of the paper.
 
     source ids ── embedding + positions ── N x EncoderLayer ──────────── memory
                                                                             │
     target ids ── embedding + positions ── N x DecoderLayer (looks at the memory) ── states
 
-Each layer is a few sub-layers, each wrapped in residual wiring (`heedful.model.residual`). The
-blocks take plain arguments and are usable alone.
+The layers are in `heedful.model.stacks`; here they meet embeddings, positions and the output, and
+remember what they need between two steps of a search.
 """
 
 from dataclasses import dataclass
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.model.attention import KeysAndValues, MultiHeadAttention
+from heedful.model.attention import KeysAndValues
 from heedful.model.dropout import Dropout
 from heedful.model.embedding import TokenEmbedding
-from heedful.model.feed_forward import FeedForward
-from heedful.model.masks import causal_mask, padding_mask
+from heedful.model.masks import padding_mask
 from heedful.model.position import LearnedPositions, SinusoidalPositions
-from heedful.model.residual import RESIDUALS
 from heedful.model.seq2seq import Seq2Seq
+from heedful.model.stacks import Decoder, Encoder
 
 Positions = SinusoidalPositions | LearnedPositions
-
-
-@dataclass(frozen=True)
-class LayerShape:
-    """
-    Say what the layers of a stack look like.
-
-    Parameters
-    ----------
-    d_model : int
-        Width of the states between layers.
-    d_ff : int
-        Inner width of the feed-forward network.
-    heads : int
-        Attention heads.
-    d_k, d_v : int, optional
-        Width of a head's keys and values; d_model / heads when absent.
-    activation : str, default 'relu'
-        Of the feed-forward network.
-    dropout : float, default 0.1
-        On the output of each sub-layer.
-    norm : {'post', 'pre'}, default 'post'
-        Where the residual wiring normalises.
-    norm_epsilon : float, default 1e-6
-        Added to the variance.
-    projection_bias : bool, default True
-        Whether the attention projections have a bias.
-
-    Notes
-    -----
-    The defaults are those of the paper's base model.
-    """
-
-    d_model: int
-    d_ff: int
-    heads: int
-    d_k: int | None = None
-    d_v: int | None = None
-    activation: str = "relu"
-    dropout: float = 0.1
-    norm: str = "post"
-    norm_epsilon: float = 1e-6
-    projection_bias: bool = True
-
-    def attention(self) -> MultiHeadAttention:
-        """
-        Make an attention sub-layer.
-
-        Returns
-        -------
-        MultiHeadAttention
-            With fresh weights.
-
-        Notes
-        -----
-        Section 3.2.
-        """
-        return MultiHeadAttention(
-            self.d_model, self.heads, self.d_k, self.d_v, bias=self.projection_bias
-        )
-
-    def feed_forward(self) -> FeedForward:
-        """
-        Make a feed-forward sub-layer.
-
-        Returns
-        -------
-        FeedForward
-            With fresh weights.
-
-        Notes
-        -----
-        Section 3.3.
-        """
-        return FeedForward(self.d_model, self.d_ff, self.activation)
-
-    def residual(self) -> nn.Module:
-        """
-        Make the wiring around one sub-layer.
-
-        Returns
-        -------
-        PostNorm or PreNorm
-            With fresh weights.
-
-        Notes
-        -----
-        Sections 3.1 and 5.4.
-        """
-        return RESIDUALS[self.norm](self.d_model, self.dropout, self.norm_epsilon)
-
-    def final_norm(self) -> nn.Module:
-        """
-        Make what stands at the end of a stack.
-
-        Returns
-        -------
-        LayerNorm or Identity
-            A norm where the layers leave their sums as they are.
-
-        Notes
-        -----
-        The paper's stacks end in a normalised sum and need no further norm.
-        """
-        if self.norm == "post":
-            return nn.Identity()
-        return nn.LayerNorm(self.d_model, eps=self.norm_epsilon)
-
-
-class EncoderLayer(nn.Module):
-    """
-    Self-attention, then a feed-forward network (figure 1, left).
-
-    Parameters
-    ----------
-    shape : LayerShape
-        Widths, heads, dropout and norm.
-
-    Notes
-    -----
-    Section 3.1.
-    """
-
-    def __init__(self, shape: LayerShape) -> None:
-        super().__init__()
-        self.self_attention = shape.attention()
-        self.self_residual = shape.residual()
-        self.feed_forward = shape.feed_forward()
-        self.feed_forward_residual = shape.residual()
-
-    def forward(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        may_attend: Bool[Tensor, "batch 1 1 time"] | None = None,
-        weights: list[Tensor] | None = None,
-    ) -> Float[Tensor, "batch time d_model"]:
-        """
-        Let the positions look at each other, then transform each one.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            States.
-        may_attend : Tensor of bool, shape (batch, 1, 1, time), optional
-            True at real tokens.
-        weights : list, optional
-            Collects the attention weights of this layer.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, d_model)
-            New states.
-
-        Notes
-        -----
-        Section 3.1, encoder.
-        """
-
-        def look(states: Tensor) -> Tensor:
-            return _collect(
-                self.self_attention(states, states, may_attend, weights is not None), weights
-            )
-
-        x = self.self_residual(x, look)
-        out: Tensor = self.feed_forward_residual(x, self.feed_forward)
-        return out
-
-
-class Encoder(nn.Module):
-    """
-    A stack of encoder layers.
-
-    Parameters
-    ----------
-    shape : LayerShape
-        What each layer looks like.
-    layers : int
-        How many.
-
-    Notes
-    -----
-    Section 3.1: the paper stacks six. It takes vectors, not ids, and so serves any sequence.
-
-    Examples
-    --------
-    Two words, “hello world”, through the encoder of the base model:
-
-    >>> import torch
-    >>> words = torch.randn(1, 2, 512)
-    >>> encoder = Encoder(LayerShape(d_model=512, d_ff=2048, heads=8), layers=6)
-    >>> weights = []
-    >>> encoder(words, weights=weights).shape
-    torch.Size([1, 2, 512])
-    >>> len(weights), weights[0].shape
-    (6, torch.Size([1, 8, 2, 2]))
-    """
-
-    def __init__(self, shape: LayerShape, layers: int) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
-        self.norm = shape.final_norm()
-
-    def forward(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        may_attend: Bool[Tensor, "batch 1 1 time"] | None = None,
-        weights: list[Tensor] | None = None,
-    ) -> Float[Tensor, "batch time d_model"]:
-        """
-        Run all layers.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            Embedded tokens with their positions.
-        may_attend : Tensor of bool, shape (batch, 1, 1, time), optional
-            True at real tokens.
-        weights : list, optional
-            Collects the attention weights (batch, heads, time, time), one tensor a layer.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, d_model)
-            The memory.
-
-        Notes
-        -----
-        Section 3.1.
-        """
-        for layer in self.layers:
-            x = layer(x, may_attend, weights)
-        out: Tensor = self.norm(x)
-        return out
-
-
-class DecoderLayer(nn.Module):
-    """
-    Masked self-attention, attention to the memory, feed-forward network (figure 1, right).
-
-    Parameters
-    ----------
-    shape : LayerShape
-        Widths, heads, dropout and norm.
-
-    Notes
-    -----
-    Section 3.1.
-    """
-
-    def __init__(self, shape: LayerShape) -> None:
-        super().__init__()
-        self.self_attention = shape.attention()
-        self.self_residual = shape.residual()
-        self.cross_attention = shape.attention()
-        self.cross_residual = shape.residual()
-        self.feed_forward = shape.feed_forward()
-        self.feed_forward_residual = shape.residual()
-
-    def forward(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        memory: Float[Tensor, "batch source d_model"],
-        may_attend: Bool[Tensor, "1 1 time time"],
-        may_attend_memory: Bool[Tensor, "batch 1 1 source"],
-        weights: tuple[list[Tensor], list[Tensor]] | None = None,
-    ) -> Float[Tensor, "batch time d_model"]:
-        """
-        Read the target so far and the source.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            States.
-        memory : Tensor of float, shape (batch, source, d_model)
-            What the encoder returned.
-        may_attend : Tensor of bool, shape (1, 1, time, time)
-            True at and before each position.
-        may_attend_memory : Tensor of bool, shape (batch, 1, 1, source)
-            True at real source tokens.
-        weights : pair of lists, optional
-            Collects the weights of self-attention and of attention to the memory.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, d_model)
-            New states.
-
-        Notes
-        -----
-        Section 3.1, decoder.
-        """
-        need = weights is not None
-        own, cross = weights if weights is not None else (None, None)
-
-        def look_back(states: Tensor) -> Tensor:
-            return _collect(self.self_attention(states, states, may_attend, need), own)
-
-        def look_at_memory(states: Tensor) -> Tensor:
-            return _collect(self.cross_attention(states, memory, may_attend_memory, need), cross)
-
-        x = self.self_residual(x, look_back)
-        x = self.cross_residual(x, look_at_memory)
-        out: Tensor = self.feed_forward_residual(x, self.feed_forward)
-        return out
-
-    def step(
-        self,
-        x: Float[Tensor, "rows 1 d_model"],
-        past: KeysAndValues | None,
-        memory: KeysAndValues,
-        may_attend_memory: Bool[Tensor, "sentences 1 1 source"],
-    ) -> tuple[Float[Tensor, "rows 1 d_model"], KeysAndValues]:
-        """
-        Read one more token for each hypothesis.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (rows, 1, d_model)
-            States of the newest tokens.
-        past : KeysAndValues or None
-            What the earlier tokens offer; None before the first.
-        memory : KeysAndValues
-            What the source offers, one row a sentence.
-        may_attend_memory : Tensor of bool, shape (sentences, 1, 1, source)
-            True at real source tokens.
-
-        Returns
-        -------
-        x : Tensor of float, shape (rows, 1, d_model)
-            New states.
-        past : KeysAndValues
-            What the tokens offer now, the newest included.
-
-        Notes
-        -----
-        The hypotheses of a sentence ask as so many queries of one sequence, so the keys and
-        values of the source are there once.
-        """
-        sentences = may_attend_memory.size(0)
-
-        def look_back(states: Tensor) -> Tensor:
-            nonlocal past
-            newest = self.self_attention.offer(states)
-            past = newest if past is None else past.append(newest)
-            return _collect(self.self_attention.look(states, past), None)
-
-        def look_at_memory(states: Tensor) -> Tensor:
-            together = states.view(sentences, -1, states.size(-1))
-            found = self.cross_attention.look(together, memory, may_attend_memory)
-            return _collect(found, None).view(states.shape)
-
-        x = self.self_residual(x, look_back)
-        x = self.cross_residual(x, look_at_memory)
-        x = self.feed_forward_residual(x, self.feed_forward)
-        assert past is not None
-        return x, past
-
-
-class Decoder(nn.Module):
-    """
-    A stack of decoder layers.
-
-    Parameters
-    ----------
-    shape : LayerShape
-        What each layer looks like.
-    layers : int
-        How many.
-
-    Notes
-    -----
-    Section 3.1: the paper stacks six.
-    """
-
-    def __init__(self, shape: LayerShape, layers: int) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(DecoderLayer(shape) for _ in range(layers))
-        self.norm = shape.final_norm()
-
-    def forward(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        memory: Float[Tensor, "batch source d_model"],
-        may_attend_memory: Bool[Tensor, "batch 1 1 source"],
-        weights: tuple[list[Tensor], list[Tensor]] | None = None,
-    ) -> Float[Tensor, "batch time d_model"]:
-        """
-        Run all layers on a known target.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            Embedded target tokens with their positions, moved right by one.
-        memory : Tensor of float, shape (batch, source, d_model)
-            What the encoder returned.
-        may_attend_memory : Tensor of bool, shape (batch, 1, 1, source)
-            True at real source tokens.
-        weights : pair of lists, optional
-            Collects the weights of self-attention and of attention to the memory.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, d_model)
-            The state at position i predicts target token i.
-
-        Notes
-        -----
-        Section 3.1; the mask is that of section 3.2.3.
-        """
-        may_attend = causal_mask(x.size(1), x.device)
-        for layer in self.layers:
-            x = layer(x, memory, may_attend, may_attend_memory, weights)
-        out: Tensor = self.norm(x)
-        return out
 
 
 @dataclass(frozen=True)
@@ -445,7 +30,7 @@ class Memory:
     """
     Hold an encoded source.
 
-    Parameters
+    Attributes
     ----------
     states : Tensor of float, shape (sentences, source, d_model)
         What the encoder returned.
@@ -466,7 +51,7 @@ class DecoderState:
     """
     Remember keys and values between two steps.
 
-    Parameters
+    Attributes
     ----------
     past : tuple of KeysAndValues or None
         What the target tokens so far offer, one entry a layer, one row a hypothesis.
@@ -520,7 +105,7 @@ class AttentionWeights:
     """
     Hold the weights of every layer and head for one batch.
 
-    Parameters
+    Attributes
     ----------
     encoder : list of Tensor, shape (batch, heads, source, source)
         Self-attention of the encoder, one tensor a layer.
@@ -757,11 +342,3 @@ class Transformer(Seq2Seq):
         x = self.embed_target(target_in) + self.target_positions(0, target_in.size(1))
         out: Tensor = self.decoder(self.dropout(x), memory.states, memory.may_attend, weights)
         return out
-
-
-def _collect(found: tuple[Tensor, Tensor | None], weights: list[Tensor] | None) -> Tensor:
-    """Put the weights aside if somebody wants them and return the context."""
-    context, seen = found
-    if weights is not None and seen is not None:
-        weights.append(seen)
-    return context

@@ -33,7 +33,7 @@ class Extensions:
     """
     Hold the best continuations of each sentence, best first.
 
-    Parameters
+    Attributes
     ----------
     totals : Tensor of float, shape (sentences, candidates)
         Log-probability of the whole hypothesis.
@@ -84,9 +84,7 @@ def extend(
     return Extensions(best, where // vocabulary, where % vocabulary)
 
 
-def prune(
-    ended: Bool[Tensor, "sentences candidates"], beam: int
-) -> Int[Tensor, "sentences beam"]:
+def prune(ended: Bool[Tensor, "sentences candidates"], beam: int) -> Int[Tensor, "sentences beam"]:
     """
     Choose the candidates that stay open.
 
@@ -111,7 +109,11 @@ def prune(
 
 
 def can_still_win(
-    best_open: float, limit: int, penalty: LengthPenalty, complete: Sequence[Hypothesis], wanted: int
+    best_open: float,
+    limit: int,
+    penalty: LengthPenalty,
+    complete: Sequence[Hypothesis],
+    wanted: int,
 ) -> bool:
     """
     Decide whether an open hypothesis may still enter the list of the best.

@@ -65,9 +65,7 @@ def greedy_search(
             log_probabilities[:, vocabulary:] = float("-inf")
         best, tokens = log_probabilities.max(dim=-1)
         over = (tokens == model.end_token) | (remaining[live] == 0)
-        for index, token, score in zip(
-            live.tolist(), tokens.tolist(), best.tolist(), strict=True
-        ):
+        for index, token, score in zip(live.tolist(), tokens.tolist(), best.tolist(), strict=True):
             if token == model.end_token:
                 scores[index].append(score)
                 ended[index] = True

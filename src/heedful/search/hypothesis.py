@@ -8,7 +8,7 @@ class Hypothesis:
     """
     Hold one translation as tokens.
 
-    Parameters
+    Attributes
     ----------
     tokens : tuple of int
         Target ids without start and end symbol.

@@ -20,7 +20,7 @@ class LengthPenalty:
     """
     Divide a log-probability by a function of the length.
 
-    Parameters
+    Attributes
     ----------
     kind : {'gnmt', 'power', 'none'}
         The formula.
@@ -95,7 +95,7 @@ class LengthLimit:
     """
     Bound the number of generated tokens.
 
-    Parameters
+    Attributes
     ----------
     extra : int
         Tokens allowed, or allowed beyond the source's length.

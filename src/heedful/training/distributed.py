@@ -29,7 +29,7 @@ class Ranks:
     """
     Know how many processes train together and which one this is.
 
-    Parameters
+    Attributes
     ----------
     rank : int, default 0
         Number of this process.

@@ -17,7 +17,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -71,7 +71,7 @@ class Plan:
     """
     Say how long to train and how.
 
-    Parameters
+    Attributes
     ----------
     steps : int
         Where the run ends.
@@ -117,7 +117,7 @@ class Progress:
     """
     Hold everything about a run that changes while it trains, weights aside.
 
-    Parameters
+    Attributes
     ----------
     counters : Counters
         Steps, tokens, position in the data.
@@ -141,7 +141,7 @@ class Stop:
     """
     Let a signal ask for the end.
 
-    Parameters
+    Attributes
     ----------
     reason : str
         Why; empty while nobody has asked.
@@ -330,7 +330,7 @@ class Trainer:
             self.plan.label_smoothing,
             self.plan.smoothing_form,
         )
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         return float(loss.detach()), float(nll)
 
     def _update(

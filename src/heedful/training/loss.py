@@ -3,7 +3,7 @@ Label-smoothed cross-entropy (section 5.4), without ever holding all logits.
 
 Two readings of “label smoothing of value e” exist (`SMOOTHING_FORMS`):
 
-    uniform   1 - e on the target and e / V on every class: Szegedy et al. 2015, whom the paper cites
+    uniform   1 - e on the target and e / V on every class: Szegedy et al. 2015, cited by the paper
     others    1 - e on the target and e / (V - 1) on every other class: the authors' code
 
 `plain_loss` is the definition. `chunked_loss` gives the same sums and gradients: it takes a few
@@ -146,7 +146,7 @@ class _ChunkedLoss(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, states, targets, table, bias, smoothing, form):  # type: ignore[no-untyped-def,override]
+    def forward(ctx, states, targets, table, bias, smoothing, form):  # type: ignore[no-untyped-def]
         classes = table.size(0)
         off, on = _off_and_on(classes, smoothing, form)
         loss = torch.zeros((), device=states.device)
@@ -171,7 +171,7 @@ class _ChunkedLoss(torch.autograd.Function):
         return loss, nll
 
     @staticmethod
-    def backward(ctx, upstream, _):  # type: ignore[no-untyped-def,override]
+    def backward(ctx, upstream, _):  # type: ignore[no-untyped-def]
         d_states, d_table, d_bias = (
             None if gradient is None else (gradient * upstream.to(gradient.dtype))
             for gradient in ctx.gradients

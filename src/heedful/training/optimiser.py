@@ -40,7 +40,7 @@ class MasterWeights:
         weight_decay: float = 0.0,
     ) -> None:
         self.names = [name for name, _ in model.named_parameters()]
-        self.working = [parameter for _, parameter in model.named_parameters()]
+        self.working: list[Tensor] = [parameter for _, parameter in model.named_parameters()]
         self.masters = self.working
         if precision == "bf16":
             self.masters = [parameter.detach().clone() for parameter in self.working]

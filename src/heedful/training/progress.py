@@ -18,7 +18,7 @@ class Counters:
     """
     Count what a run has done, over all its sittings.
 
-    Parameters
+    Attributes
     ----------
     step : int
         Steps taken.
@@ -68,7 +68,7 @@ class Clock:
     """
     Measure one sitting and leave pauses out of the rate.
 
-    Parameters
+    Attributes
     ----------
     earlier : float
         Seconds of earlier sittings.
@@ -155,9 +155,7 @@ class RunLog:
     A bar on a terminal, plain lines elsewhere, both on standard error.
     """
 
-    def __init__(
-        self, path: Path | None, step: int, total_steps: int, quiet: bool = False
-    ) -> None:
+    def __init__(self, path: Path | None, step: int, total_steps: int, quiet: bool = False) -> None:
         self._path = path
         self._console = Console(stderr=True, quiet=quiet or path is None, highlight=False)
         self._total = total_steps
@@ -241,9 +239,8 @@ class RunLog:
         BLEU may be absent: a run can be validated by loss alone.
         """
         self._write(line)
-        text = (
-            f"validation at step {line['step']:,}: perplexity {line['valid_perplexity']:.2f}"
-            + (f", BLEU {line['bleu']:.1f}" if "bleu" in line else "")
+        text = f"validation at step {line['step']:,}: perplexity {line['valid_perplexity']:.2f}" + (
+            f", BLEU {line['bleu']:.1f}" if "bleu" in line else ""
         )
         self.say(text)
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from heedful import __version__
-from heedful.checkpoint.store import STATE
 from heedful.checkpoint.rundir import read_json
+from heedful.checkpoint.store import STATE
 from heedful.machine import describe_machine
 from heedful.model.build import parameter_count
 from heedful.workflow.run import Run, best_steps, read_choices

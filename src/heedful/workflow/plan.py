@@ -9,7 +9,7 @@ from heedful.config.load import load_config
 from heedful.data.corpus import Corpus, expand
 from heedful.machine import resolve_device, resolve_precision
 from heedful.model.build import build_model, padded_vocabulary, parameter_count
-from heedful.workflow.train import with_languages
+from heedful.workflow.prepare import with_languages
 
 
 def describe_plan(

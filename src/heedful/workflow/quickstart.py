@@ -18,7 +18,7 @@ from heedful.workflow.train import train
 from heedful.workflow.translator import Translator
 
 SENTENCE = "the big red dog"
-_TRAIN, _VALID, _TEST, _SEED = 20_000, 500, 1_000, 1
+_TRAIN, _VALID, _TEST, _SEED = 15_000, 500, 1_000, 1
 
 
 def quickstart(
@@ -121,7 +121,7 @@ def _score(translator: Translator, text: Path, say: Callable[[str], object]) -> 
     bleu = evaluate_texts(found, [references]).bleu
     right = sum(a == b for a, b in zip(found, references, strict=True))
     say(
-        f"BLEU {bleu.score:.1f} on {len(sources):,} sentences never seen ({right:,} word for word); "
+        f"BLEU {bleu.score:.1f} on {len(sources):,} sentences never seen, {right:,} word for word; "
         f"{bleu.signature}"
     )
     for source, translation in list(zip(sources, found, strict=True))[:5]:

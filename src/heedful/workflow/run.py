@@ -29,7 +29,7 @@ class Choices:
     """
     Hold what was measured or chosen for the machine, once, before the first step.
 
-    Parameters
+    Attributes
     ----------
     device : str
         Where the run trains.
@@ -56,7 +56,7 @@ class Run:
     """
     Know everything about a run but its weights.
 
-    Parameters
+    Attributes
     ----------
     folder : RunFolder
         Where it is.

@@ -11,55 +11,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
-import torch
-
-from heedful.checkpoint.rundir import RunFolder, write_json, writing
+from heedful.checkpoint.rundir import RunFolder, write_json
 from heedful.checkpoint.store import Checkpoint, check_weights, retain, save_checkpoint
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
-from heedful.data.batching import BatchOrder, Rows
 from heedful.data.batch import Batch
-from heedful.data.clean import PairFilter
-from heedful.data.corpus import Corpus, expand, language_of
-from heedful.data.encoded import EncodedPairs, encode_corpus
-from heedful.data.tokenizer import Tokenizer
-from heedful.errors import DeviceError, RunFolderError, RunStopped, TextError
-from heedful.machine import describe_machine, resolve_device, resolve_precision, resolve_threads
+from heedful.data.batching import BatchOrder, Rows
+from heedful.data.corpus import Corpus, expand
+from heedful.data.encoded import EncodedPairs
+from heedful.errors import RunStopped, TextError
+from heedful.machine import resolve_device, resolve_threads
 from heedful.model.build import initialise, parameter_count
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.training.distributed import Ranks, joined_ranks
 from heedful.training.loop import Plan, Progress, Stop, Trainer
 from heedful.training.optimiser import MasterWeights
 from heedful.training.progress import Counters, RunLog
-from heedful.workflow.run import (
-    Choices,
-    Run,
-    read_choices,
-    read_corpus,
-    read_settings,
-    write_config,
-)
+from heedful.workflow.prepare import choose, claim_folder, prepare_data, with_languages
+from heedful.workflow.run import Choices, Run
 from heedful.workflow.validate import validator
 
 Files = str | Path | Sequence[str | Path]
-
-# Settings that say how long, how often and where, but not what the weights become.
-_MAY_CHANGE = frozenset(
-    f"train.{name}"
-    for name in (
-        "steps",
-        "minutes",
-        "checkpoint_steps",
-        "checkpoint_minutes",
-        "keep_last",
-        "keep_best",
-        "validate_steps",
-        "patience",
-    )
-)
-_CPU_MICRO_BATCH_TOKENS = 4096
 
 
 def train(
@@ -114,40 +87,12 @@ def train(
     folder = RunFolder(Path(out))
     with joined_ranks(resolve_device(config.train.device)) as ranks:
         if ranks.is_first:
-            _claim(folder, config, corpus, resume)
+            claim_folder(folder, config, corpus, resume)
         ranks.tell(0.0)
-        choices = _choices(folder, config, corpus, ranks, inexact)
-        run, pairs = _prepare(folder, config, corpus, ranks)
+        choices = choose(folder, config, corpus, ranks, inexact)
+        run, pairs = prepare_data(folder, config, corpus, ranks)
         session = _Session(run, pairs, choices, ranks, valid, quiet)
         return session.train()
-
-
-def with_languages(config: RunConfig, corpus: Corpus) -> RunConfig:
-    """
-    Fill the languages in from the files' endings where they are not set.
-
-    Parameters
-    ----------
-    config : RunConfig
-        Settings.
-    corpus : Corpus
-        The text files.
-
-    Returns
-    -------
-    RunConfig
-        With languages, if the endings tell any.
-
-    Notes
-    -----
-    `train.en.gz` is English.
-    """
-    return config.with_settings(
-        {
-            "data.source_language": config.data.source_language or language_of(corpus.source[0]),
-            "data.target_language": config.data.target_language or language_of(corpus.target[0]),
-        }
-    )
 
 
 @dataclass
@@ -182,9 +127,7 @@ class _Session:
         progress = Progress()
         if checkpoint is not None:
             progress = _progress(checkpoint)
-            weights.load(
-                dict(checkpoint.model), dict(checkpoint.training), progress.counters.step
-            )
+            weights.load(dict(checkpoint.model), dict(checkpoint.training), progress.counters.step)
         collator = self.run.collator(model)
 
         def collate(rows: Rows) -> Batch:
@@ -336,135 +279,9 @@ def _validation_texts(
     return [s for s, _ in pairs], [t for _, t in pairs]
 
 
-def _claim(folder: RunFolder, config: RunConfig, corpus: Corpus, resume: bool) -> None:
-    """Make the run folder, or check that it may be continued with these settings."""
-    if not resume:
-        if folder.path.exists() and (not folder.path.is_dir() or any(folder.path.iterdir())):
-            raise RunFolderError(
-                f"--out must be a new or empty folder, but {folder.path} is not; add --resume to "
-                "continue the run in it, or name another folder."
-            )
-    elif folder.config.exists():
-        _check_same(folder, config, corpus)
-    with writing(folder.path):
-        folder.path.mkdir(parents=True, exist_ok=True)
-
-
-def _check_same(folder: RunFolder, config: RunConfig, corpus: Corpus) -> None:
-    """Refuse to resume what would become another run."""
-    old, new = _flat(read_settings(folder).to_dict()), _flat(config.to_dict())
-    other = [
-        f"{key} was {old.get(key)!r} and is now {new.get(key)!r}"
-        for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key) and key not in _MAY_CHANGE
-    ]
-    if other:
-        raise RunFolderError(
-            f"--resume must continue the run in {folder.path} with the settings it was begun with, "
-            f"but {'; '.join(other)}. Use the same settings, or start a new run with another --out."
-        )
-    sizes = {side: [file["bytes"] for file in files] for side, files in _sizes(corpus).items()}
-    began = read_corpus(folder)
-    if {side: [f["bytes"] for f in began.get(side, [])] for side in sizes} != sizes:
-        raise RunFolderError(
-            f"--resume must continue the run in {folder.path} with the text it was begun with, but "
-            "the files now have other sizes. Give the same files, or start a new run."
-        )
-
-
-def _flat(tables: dict[str, Any]) -> dict[str, Any]:
-    """Name settings by their dotted keys."""
-    flat = {}
-    for key, value in tables.items():
-        if isinstance(value, dict):
-            flat.update({f"{key}.{name}": inner for name, inner in value.items()})
-        else:
-            flat[key] = value
-    return flat
-
-
-def _sizes(corpus: Corpus) -> dict[str, list[dict[str, Any]]]:
-    """List names and sizes of the text files."""
-    sides = {"source": corpus.source, "target": corpus.target}
-    return {
-        side: [{"file": path.name, "bytes": path.stat().st_size} for path in paths]
-        for side, paths in sides.items()
-    }
-
-
-def _choices(
-    folder: RunFolder, config: RunConfig, corpus: Corpus, ranks: Ranks, inexact: bool
-) -> Choices:
-    """Choose for this machine on rank zero, or honour what an earlier sitting chose."""
-    if ranks.is_first:
-        choices = _honoured(folder, inexact) if folder.config.exists() else _chosen(config, ranks)
-        write_config(folder, config, choices, _sizes(corpus), describe_machine())
-    ranks.tell(0.0)
-    return read_choices(folder)
-
-
-def _chosen(config: RunConfig, ranks: Ranks) -> Choices:
-    """Choose device, threads, precision and the size of what is computed at once."""
-    settings = config.train
-    device = resolve_device(settings.device)
-    threads = resolve_threads(settings.threads)
-    precision = resolve_precision(settings.precision, device)
-    micro = settings.micro_batch_tokens
-    if micro is None and device.type == "cuda":
-        micro = -(-settings.batch_tokens // ranks.world)
-    elif micro is None:
-        micro = _CPU_MICRO_BATCH_TOKENS
-    return Choices(device.type, precision, threads, min(micro, settings.batch_tokens))
-
-
-def _honoured(folder: RunFolder, inexact: bool) -> Choices:
-    """Return an earlier sitting's choices if this machine can keep them."""
-    choices = read_choices(folder)
-    try:
-        resolve_device(choices.device)
-    except DeviceError as error:
-        if not inexact:
-            raise RunFolderError(
-                f"--resume must continue on {choices.device} in {choices.precision}, as the run in "
-                f"{folder.path} began, to repeat it bit for bit, but that device is not here; add "
-                "--inexact to go on with what this machine has."
-            ) from error
-        device = resolve_device("auto")
-        precision = resolve_precision("auto", device)
-        return Choices(device.type, precision, resolve_threads(0), choices.micro_batch_tokens)
-    return choices
-
-
-def _prepare(
-    folder: RunFolder, config: RunConfig, corpus: Corpus, ranks: Ranks
-) -> tuple[Run, EncodedPairs]:
-    """Train the subwords and encode the pairs, on rank zero and only once."""
-    if ranks.is_first:
-        if not (folder.path / "tokenizer.json").exists():
-            for _ in corpus.pairs():
-                pass  # unequal line counts and broken characters show before any work is done
-            data = config.data
-            Tokenizer.train(
-                corpus.source,
-                corpus.target,
-                kind=data.subwords,
-                vocabulary_size=data.vocabulary_size,
-                shared=data.shared_vocabulary,
-                source_language=data.source_language,
-                target_language=data.target_language,
-                seed=config.train.seed,
-            ).save(folder.path)
-        if not folder.data.exists():
-            pair_filter = PairFilter(config.data.max_length, config.data.max_ratio)
-            encode_corpus(corpus, Tokenizer.load(folder.path), pair_filter, folder.data)
-    ranks.tell(0.0)
-    run = Run.open(folder.path)
-    return run, EncodedPairs.open(folder.data, run.tokenizer.fingerprint)
-
-
 @contextmanager
 def _signals(stop: Stop) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the run after the present step; a second Ctrl-C ends it at once."""
+    """Let Ctrl-C and SIGTERM end the run after the present step; a second Ctrl-C at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

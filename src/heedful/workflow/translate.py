@@ -1,6 +1,4 @@
-"""
-Lines in, translations out: in constant memory, in order, as soon as the input pauses.
-"""
+"""Lines in, translations out: in constant memory, in order, as soon as the input pauses."""
 
 import json
 import queue
@@ -21,7 +19,7 @@ class Layout:
     """
     Say how translations are written.
 
-    Parameters
+    Attributes
     ----------
     format : {'text', 'jsonl'}, default 'text'
         Plain lines, or one JSON object a line.

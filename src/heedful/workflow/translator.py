@@ -32,7 +32,7 @@ class Attention:
     """
     Hold the attention weights of every layer and head for one sentence pair.
 
-    Parameters
+    Attributes
     ----------
     source_tokens : tuple of str
         Subwords of the source, the end symbol included.
@@ -63,7 +63,7 @@ class Translation:
     """
     Hold one translated line.
 
-    Parameters
+    Attributes
     ----------
     text : str
         The translation.

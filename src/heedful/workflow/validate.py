@@ -14,7 +14,7 @@ from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.training.progress import perplexity
 from heedful.workflow.group import by_length
 
-Ids = list[int]
+Ids = Sequence[int]
 _BATCH_TOKENS = 4096
 
 
@@ -87,7 +87,7 @@ def mean_loss(
         In evaluation mode.
     collator : Collator
         Of the run.
-    sources, targets : sequence of list of int
+    sources, targets : sequence of sequence of int
         Ids of the pairs, without special symbols.
 
     Returns
@@ -122,7 +122,7 @@ def pair_log_probabilities(
         In evaluation mode.
     collator : Collator
         Of the run.
-    sources, targets : sequence of list of int
+    sources, targets : sequence of sequence of int
         Ids of the pairs, without special symbols.
 
     Returns

@@ -1,0 +1,1 @@
+"""Longer measurements; each writes what it found to `docs/results/`."""

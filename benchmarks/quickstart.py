@@ -1,0 +1,57 @@
+"""
+`make quickstart` in a clean clone in an empty folder, timed; and the start of `--help`.
+
+    python -m benchmarks.quickstart
+
+Writes `docs/results/quickstart.md`.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.report import ROOT, commit, write
+
+
+def main() -> None:
+    """Clone, install, train; then time the start of the command line."""
+    with tempfile.TemporaryDirectory() as folder:
+        clone = Path(folder) / "heedful"
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+        started = time.monotonic()
+        subprocess.run(["make", ".venv/.for-use"], cwd=clone, check=True)
+        installed = time.monotonic()
+        done = subprocess.run(
+            ["make", "quickstart"], cwd=clone, check=True, encoding="utf-8", stdout=subprocess.PIPE
+        )
+        ended = time.monotonic()
+    shown = re.sub(r"(?m)^make.*\n", "", done.stdout)
+    page = write(
+        "quickstart",
+        "Quickstart",
+        f"`make quickstart` in a clean clone: {installed - started:.0f} s to install, "
+        f"{ended - installed:.0f} s from the installed program to the end.\n\n"
+        f"```text\n{shown.strip()}\n```\n\n"
+        f"`heedful --help`: {help_seconds():.2f} s from start to end of the process, best of ten.",
+        commit(),
+    )
+    print(page.read_text(encoding="utf-8"))
+
+
+def help_seconds() -> float:
+    """Time the help page."""
+    best = float("inf")
+    for _ in range(10):
+        started = time.monotonic()
+        subprocess.run(
+            [sys.executable, "-m", "heedful", "--help"], check=True, stdout=subprocess.DEVNULL
+        )
+        best = min(best, time.monotonic() - started)
+    return best
+
+
+if __name__ == "__main__":
+    main()
