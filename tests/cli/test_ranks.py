@@ -43,9 +43,10 @@ def test_two_ranks_give_the_weights_of_one(text, tmp_path):
     file = Path("checkpoints", "step-00000030", "model.safetensors")
     alone, shared = (safetensors.torch.load_file(out / file) for out in (one, two))
     for name, tensor in alone.items():
-        # Only the order of fp32 additions differs; dropout and batches are the same.
+        # Only the order of fp32 additions differs; dropout and batches are the same. The bound is
+        # a hundredth of how far weights have moved by now.
         one_tensor, other = (keys_bias_removed(name, t) for t in (tensor, shared[name]))
-        torch.testing.assert_close(other, one_tensor, atol=1e-5, rtol=1e-3, msg=name)
+        torch.testing.assert_close(other, one_tensor, atol=1e-4, rtol=1e-3, msg=name)
     scores = [
         Translator.load(out, precision="fp32").score(["the dog sleeps"], ["le chien dort"])[0]
         for out in (one, two)

@@ -1,5 +1,6 @@
 """The training loop on a toy task, with real parts and no files but the log."""
 
+import json
 import math
 
 import numpy as np
@@ -101,16 +102,20 @@ def test_a_lack_of_memory_names_the_setting_to_change(monkeypatch):
         made.try_largest_batch()
 
 
-def test_no_step_is_taken_on_a_loss_that_is_no_number():
-    made = trainer(steps=5)
+def test_no_step_is_taken_on_a_loss_that_is_no_number(tmp_path):
+    made = trainer(steps=5, log=tmp_path / "log.jsonl")
     made.run()
     before = weights(made)
     made.plan = Plan(9, 16, 10, 1.0, seed=1)
     with torch.no_grad():
         made.model.embed_source.weight[7] = math.nan
     poisoned = weights(made)
-    with pytest.raises(TrainingFailed, match=r"at step 6 .* no step was taken .* numbered from 0"):
+    failure = r"at step 6 .* no step was taken .* are in the last line of log\.jsonl"
+    with made.log, pytest.raises(TrainingFailed, match=failure):
         made.run()
+    report = json.loads((tmp_path / "log.jsonl").read_text().splitlines()[-1])
+    assert report["refused"]["loss"] == "nan"
+    assert len(report["refused"]["pairs"]) > 3
     after = weights(made)
     for name in before:
         assert torch.equal(poisoned[name].nan_to_num(), after[name].nan_to_num())
@@ -166,8 +171,6 @@ def test_a_signal_ends_the_run_after_the_step():
 
 
 def test_log_lines_have_the_promised_fields(tmp_path):
-    import json
-
     made = trainer(steps=60, log=tmp_path / "log.jsonl")
     with made.log:
         made.run()

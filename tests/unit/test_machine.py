@@ -1,4 +1,5 @@
 import json
+import resource
 
 import pytest
 import torch
@@ -64,3 +65,25 @@ def test_the_description_is_json():
     described = machine.describe_machine()
     assert json.loads(json.dumps(described)) == described
     assert described["torch"] == torch.__version__
+
+
+def test_more_memory_than_there_is_cannot_be_promised():
+    free = machine.free_memory()
+    assert free is not None
+    assert free > 0
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with machine.bounded_memory(), pytest.raises(RuntimeError, match="memory"):
+        torch.empty(free + (4 << 30), dtype=torch.uint8)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+def test_a_bound_that_is_there_already_is_kept():
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    tight = 64 << 30
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (tight, before[1]))
+        with machine.bounded_memory():
+            assert resource.getrlimit(resource.RLIMIT_AS)[0] <= tight
+        assert resource.getrlimit(resource.RLIMIT_AS)[0] == tight
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)

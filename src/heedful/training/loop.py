@@ -12,12 +12,11 @@ Randomness is a function of (seed, step, micro-batch), the order of batches one 
 a run that is resumed, or spread over other ranks, draws the same numbers.
 """
 
-import json
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -26,6 +25,7 @@ from torch import Tensor
 from heedful.data.batch import Batch
 from heedful.data.batching import BatchOrder, MicroBatches, Rows
 from heedful.errors import DeviceError, TrainingFailed
+from heedful.machine import bounded_memory
 from heedful.model.seq2seq import Seq2Seq
 from heedful.training.distributed import Ranks
 from heedful.training.loss import chunked_loss
@@ -34,6 +34,14 @@ from heedful.training.progress import Clock, Counters, RunLog, peak_memory, perp
 from heedful.training.schedule import learning_rate
 
 Validation = dict[str, float | int]
+# What torch's allocator, its oneDNN and the C++ library say when a processor's memory is full.
+_LACK_OF_MEMORY = (
+    "not enough memory",
+    "can't allocate memory",
+    "could not create",
+    "bad_alloc",
+    "out of memory",
+)
 
 
 @runtime_checkable
@@ -182,6 +190,8 @@ class Trainer:
         Returns `valid_loss`, `valid_perplexity` and perhaps `bleu`; called on rank zero only.
     keep_best : int, default 1
         How many of the best validations to remember.
+    describe : callable, optional
+        From indices of pairs to what a report shows of them; the indices themselves when absent.
 
     Notes
     -----
@@ -201,10 +211,12 @@ class Trainer:
         checkpoints: Checkpointer,
         validate: Callable[[], Validation] | None = None,
         keep_best: int = 1,
+        describe: Callable[[list[int]], list[Any]] = list,
     ) -> None:
         self.model, self.weights, self.order, self.collate = model, weights, order, collate
         self.plan, self.progress, self.ranks, self.log = plan, progress, ranks, log
         self.checkpoints, self.validate, self.keep_best = checkpoints, validate, keep_best
+        self.describe = describe
         self.stop = Stop()
         self.clock = Clock(progress.counters.seconds)
         self._since_log = torch.zeros(4, dtype=torch.float64)
@@ -227,7 +239,7 @@ class Trainer:
         """
         rows = self.order.largest()
         try:
-            with torch.random.fork_rng(self._cuda_devices()):
+            with torch.random.fork_rng(self._cuda_devices()), bounded_memory():
                 self._forward_backward(self.collate(rows))
             self.weights.collect()
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
@@ -353,16 +365,16 @@ class Trainer:
         self.weights.discard()
         rows = [int(row) for part in micro_batches for row in part]
         if self.ranks.is_first:
-            self.log.say(json.dumps({"step": step, "loss": str(loss), "pairs": rows[:1000]}))
+            report = {"loss": str(loss), "gradient_norm": str(norm), "pairs": self.describe(rows)}
+            self.log.refusal({"step": step, "refused": report})
             if self.progress.counters.step > 0:
                 self._save("last")
         raise TrainingFailed(
             f"the loss and its gradient must be finite numbers, but at step {step:,} the loss sum "
             f"is {loss} and the gradient norm {norm}; no step was taken and the weights before it "
-            f"are in the last checkpoint. The batch holds {len(rows)} pairs, numbered from 0 in "
-            f"the encoded data: {', '.join(map(str, rows[:8]))}, … Lower "
-            "train.learning_rate_factor, raise train.warmup, set train.clip=1.0 or look at these "
-            "pairs."
+            f"are in the last checkpoint. The {len(rows)} pairs of the batch are in the last line "
+            "of log.jsonl. Lower train.learning_rate_factor, raise train.warmup, set "
+            "train.clip=1.0 or look at these pairs."
         )
 
     def _wants_to_stop(self) -> bool:
@@ -485,4 +497,4 @@ def _is_lack_of_memory(error: BaseException) -> bool:
     """Tell a full memory from other failures; torch has no class for it on a processor."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    return any(words in str(error) for words in ("not enough memory", "can't allocate memory"))
+    return any(words in str(error) for words in _LACK_OF_MEMORY)

@@ -244,6 +244,26 @@ class RunLog:
         )
         self.say(text)
 
+    def refusal(self, line: dict[str, Any]) -> None:
+        """
+        Log a batch on which no step was taken.
+
+        Parameters
+        ----------
+        line : dict
+            The step and what was wrong with which pairs.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Dropped again when the run is resumed from the checkpoint before it.
+        """
+        self._write(line)
+
     def say(self, text: str) -> None:
         """
         Print a sentence for the person at the terminal.

@@ -160,6 +160,7 @@ class _Session:
                 _Keeper(self.run, weights, progress),
                 validate,
                 settings.keep_best,
+                self._describe,
             )
             self._introduce(log, parameter_count(model), progress)
             trainer.try_largest_batch()
@@ -173,6 +174,18 @@ class _Session:
                 "the same command with --resume to continue."
             )
         return reason
+
+    def _describe(self, rows: list[int]) -> list[dict[str, Any]]:
+        """Show pairs as subwords, for the report of a batch that could not be used."""
+        tokenizer = self.run.tokenizer
+        return [
+            {
+                "pair": row,
+                "source": " ".join(tokenizer.pieces_source(self.pairs.source(row).tolist())),
+                "target": " ".join(tokenizer.pieces_target(self.pairs.target(row).tolist())),
+            }
+            for row in rows
+        ]
 
     def _order(self) -> BatchOrder:
         """Decide which pairs stand in which batch."""

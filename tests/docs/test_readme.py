@@ -1,0 +1,82 @@
+"""What the README shows is run as it stands, with a shorter training."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+QUICK = "--set train.steps=6 --set train.warmup=4 --set data.vocabulary_size=400"
+
+
+def blocks(language):
+    return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", README)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    from heedful.data.grammar import split_pairs
+
+    folder = tmp_path_factory.mktemp("readme")
+    pairs, held_out = split_pairs(1500, 40, seed=1)
+    for name, part in (("train", pairs), ("valid", held_out), ("test", held_out[:9])):
+        for side, language in enumerate(("en", "fr")):
+            lines = "".join(f"{pair[side]}\n" for pair in part)
+            (folder / f"{name}.{language}").write_text(lines, encoding="utf-8")
+    return folder
+
+
+def run_shell(line, folder):
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", line],
+        cwd=folder,
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+    )
+    assert done.returncode == 0, f"{line}\n{done.stderr}"
+    return done.stdout
+
+
+def test_the_commands_and_the_python_of_the_readme_work(folder):
+    lines = [line for block in blocks("sh") for line in block.splitlines() if "heedful" in line]
+    lines = [line for line in lines if not line.startswith("make")]
+    assert len(lines) == 5
+    outputs = []
+    for line in lines:
+        short = line.replace("heedful train small", f"heedful train small {QUICK}")
+        outputs.append(run_shell(short, folder))
+    assert outputs[3].startswith("BLEU")
+    assert len(outputs[4].splitlines()) == 3
+    code = blocks("python")[0]
+    shown = run_shell(f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}", folder)
+    assert re.search(r"\(3, 4, \d+, \d+\)", shown)
+
+
+def test_the_blocks_of_the_readme_work():
+    names = {}
+    exec(blocks("python")[1], names)  # our own page
+    assert names["states"].shape == (1, 2, 512)
+    assert [w.shape for w in names["weights_of_each_layer"]] == [(1, 8, 2, 2)] * 6
+
+
+def test_every_command_is_in_the_readme_and_every_link_leads_somewhere():
+    from heedful.cli.main import app
+
+    for command in app.registered_commands:
+        assert f"`heedful {command.callback.__name__}" in README
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("http") or (ROOT / target).exists(), target
+
+
+def test_make_has_the_two_targets():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in ("quickstart", "test"):
+        assert f"make {target}" in README
+        assert re.search(rf"(?m)^{target}:", makefile)
