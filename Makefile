@@ -12,7 +12,7 @@ PACKAGING := pyproject.toml constraints.txt
 SOAK := $(wildcard tests/soak)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench clean
+.PHONY: help quickstart test check pytest format bench docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -41,15 +41,19 @@ soak: $(VENV)/.for-work ## run the long tests
 	$(PYTHON) -m pytest tests/soak
 endif
 
-bench: $(VENV)/.for-use ## train the multi30k recipe on real text and score it (an hour)
+bench: $(VENV)/.for-use ## time the quickstart, then train multi30k on real text and score it (an hour)
+	$(PYTHON) -m benchmarks.quickstart
 	$(PYTHON) -m benchmarks.multi30k
+
+docs: $(VENV)/.for-docs ## write the documentation site to build/site
+	$(PYTHON) -m sphinx -W --keep-going -q -b html docs build/site
 
 format: $(VENV)/.for-work ## let ruff write what it can
 	$(PYTHON) -m ruff check --fix-only .
 	$(PYTHON) -m ruff format .
 
 clean: ## remove caches and build outputs; runs and the environment stay
-	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf build dist docs/generated src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 $(PYTHON):
@@ -61,4 +65,8 @@ $(VENV)/.for-use: $(PACKAGING) | $(PYTHON)
 
 $(VENV)/.for-work: $(PACKAGING) | $(PYTHON)
 	$(INSTALL) '.[plot,dev]'
+	@touch $(VENV)/.for-use $@
+
+$(VENV)/.for-docs: $(PACKAGING) | $(PYTHON)
+	$(INSTALL) '.[docs]'
 	@touch $(VENV)/.for-use $@

@@ -3,6 +3,8 @@ The Transformer of “Attention Is All You Need” as living software.
 
 Two text files go in, a translator comes out:
 
+::
+
     import heedful
 
     heedful.train("small", source="train.en", target="train.de", out="runs/en-de")

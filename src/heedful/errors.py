@@ -1,6 +1,8 @@
 """
 What can go wrong, and what the user is told.
 
+::
+
     HeedfulError              exit 1   the run failed
     ├── TrainingFailed        exit 1   a loss that is no number, a rank that died
     ├── RunStopped            exit 1   a signal ended the run; it can be resumed

@@ -1,6 +1,8 @@
 """
 What a run folder holds and where.
 
+::
+
     RUN/config.json                            settings, and every choice that was measured
     RUN/tokenizer.json, tokenizer*.model       subwords
     RUN/data/                                  ids of the training pairs; only training needs it

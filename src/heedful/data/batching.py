@@ -5,6 +5,8 @@ The order is a pure function of the seed and the epoch. Nothing is kept between 
 position in that order, so a run can stop and go on anywhere, and every rank can work out its own
 share without asking the others.
 
+::
+
     pairs, shuffled ── sorted by length ── micro-batches of little padding ── shuffled
         ── gathered to batches of about `batch_tokens` real tokens ── rank r takes every r-th
 """

@@ -1,6 +1,8 @@
 """
 The Transformer: figure 1 of the paper.
 
+::
+
     source ids ── embedding + positions ── N x EncoderLayer ──────────── memory
                                                                             │
     target ids ── embedding + positions ── N x DecoderLayer (looks at the memory) ── states

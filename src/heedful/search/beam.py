@@ -1,6 +1,8 @@
 """
 Beam search, in steps that can each be tested with five numbers.
 
+::
+
     extend   every open hypothesis by every token; keep the 2 x beam best extensions
     finish   those among the best that end in the end symbol are complete
     prune    the `beam` best of those without it stay open

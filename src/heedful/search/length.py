@@ -3,6 +3,8 @@ Length penalties and length limits, named by their formula.
 
 A bare number has meant three different things in this field; here the formula is part of the name:
 
+::
+
     gnmt:A    log P / ((5 + length) / 6)^A    Wu et al. 2016; the paper has A = 0.6 (section 6.1)
     power:A   log P / length^A                fairseq's lenpen, Marian, CTranslate2, Hugging Face
     none      log P

@@ -1,6 +1,8 @@
 """
 The training loop: one for one device and for many.
 
+::
+
     for each step:
         forward and backward over this rank's micro-batches   loss as sums over tokens
         add up losses, counts and gradients over all ranks

@@ -3,6 +3,8 @@ Label-smoothed cross-entropy (section 5.4), without ever holding all logits.
 
 Two readings of “label smoothing of value e” exist (`SMOOTHING_FORMS`):
 
+::
+
     uniform   1 - e on the target and e / V on every class: Szegedy et al. 2015, cited by the paper
     others    1 - e on the target and e / (V - 1) on every other class: the authors' code
 

@@ -1,6 +1,8 @@
 """
 Everything once, on a corpus that needs no download.
 
+::
+
     text ─ train ─ average ─ translate ─ score ─ attention
 """
 

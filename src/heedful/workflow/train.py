@@ -1,6 +1,8 @@
 """
 From two text files to a trained run folder.
 
+::
+
     settings ─ run folder ─ tokenizer ─ encoded pairs ─ model ─ Trainer ─ checkpoints
 """
 
@@ -11,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from heedful.checkpoint.rundir import RunFolder, write_json
 from heedful.checkpoint.store import Checkpoint, check_weights, retain, save_checkpoint

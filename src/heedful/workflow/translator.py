@@ -1,6 +1,8 @@
 """
 A trained run as an object that translates, scores and shows its attention.
 
+::
+
     translator = Translator.load("runs/en-de")
     translator.translate(["A dog runs."])[0].text
 """

@@ -1,0 +1,65 @@
+"""A run killed again and again, at random moments, ends with the bytes of one that is not."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from heedful.data.grammar import split_pairs
+from tests.cli.conftest import train_arguments, write_text
+
+LAST = "step-00000120"
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_twelve_kills_leave_no_trace(tmp_path, precision):
+    pairs, held_out = split_pairs(3000, 60, seed=2)
+    write_text(tmp_path, pairs, "train")
+    write_text(tmp_path, held_out, "valid")
+    settings = (
+        "train.steps=120",
+        "train.checkpoint_steps=2",
+        "train.validate_steps=9",
+        f"train.precision={precision}",
+        "train.threads=2",
+        "train.micro_batch_tokens=512",
+    )
+
+    def start(name, *more):
+        arguments = [*map(str, train_arguments(tmp_path, tmp_path / name, *settings)), *more]
+        return subprocess.Popen(
+            [sys.executable, "-m", "heedful", *arguments],
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            encoding="utf-8",
+        )
+
+    def bytes_of(name):
+        folder = tmp_path / name / "checkpoints" / LAST
+        return [(folder / f"{n}.safetensors").read_bytes() for n in ("model", "training")]
+
+    whole = start("whole")
+    _, errors = whole.communicate()
+    assert whole.returncode == 0, errors
+    chooser = random.Random(precision)
+    kills = 0
+    while kills < 12:
+        process = start("killed", "--resume")
+        time.sleep(chooser.uniform(0.5, 9.0))
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            kills += 1
+        _, errors = process.communicate()
+        assert "Traceback" not in errors
+        if process.returncode == 0:
+            break
+    process = start("killed", "--resume")
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert kills >= 4
+    assert bytes_of("killed") == bytes_of("whole")
