@@ -10,6 +10,7 @@ import pytest
 
 from heedful.config.recipes import recipe_names
 from heedful.search.beam import beam_search
+from heedful.search.greedy import greedy_search
 from heedful.search.length import LengthPenalty
 from heedful.workflow.translator import Translator
 from heedful.workflow.validate import pair_log_probabilities
@@ -119,6 +120,21 @@ def test_output_is_flushed_when_input_pauses(trained, tmp_path):
         process.stdin.close()
         assert process.wait(30) == 0
         process.stdout.close()
+
+
+def test_a_beam_of_one_is_greedy(heedful_cli, trained):
+    translator = Translator.load(trained, precision="fp32")
+    ids = translator.tokenizer.encode_source(["the dog sleeps"])
+    (greedy,) = greedy_search(
+        translator.model,
+        translator.collator.source(ids),
+        [len(ids[0]) + 50],
+        penalty=LengthPenalty("gnmt", 0.6),
+        forbidden=(0, 2),
+    )
+    options = ("--beam", 1, "--precision", "fp32")
+    done = heedful_cli("translate", trained, *options, stdin="the dog sleeps\n")
+    assert done.stdout == translator.tokenizer.decode(greedy.tokens) + "\n"
 
 
 def test_files_in_and_out(heedful_cli, trained, tmp_path):

@@ -213,3 +213,32 @@ def test_ranks_share_micro_batches_and_dropout(share, monkeypatch):
         alone.weights.gradients, part.weights.gradients, rest.weights.gradients, strict=True
     ):
         torch.testing.assert_close(one + other, whole, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["uniform", "others"])
+def test_padding_is_predicted_by_nobody_but_keeps_its_share_of_the_smoothing(form):
+    """Two rows of different length: real positions count, padding does not, its class does."""
+    made = trainer(smoothing_form=form)
+    made.model.eval()
+    collator = Collator(0, 2, 3)
+    batch = collator.batch([[5, 6], [7]], [[8, 9, 10], [11]])
+    loss, nll = made._forward_backward(batch)
+    expected_loss = expected_nll = 0.0
+    for source, target in (([5, 6], [8, 9, 10]), ([7], [11])):
+        alone = collator.batch([source], [target])
+        logits = made.model.project(made.model(alone.source, alone.target_in))[0].detach()
+        logs = torch.log_softmax(logits, dim=1)
+        for position, token in enumerate([*target, 3]):
+            wanted = torch.full((20,), 0.1 / (20 if form == "uniform" else 19))
+            wanted[token] = 0.9 + (0.1 / 20 if form == "uniform" else 0.0)
+            assert float(wanted.sum()) == pytest.approx(1.0)
+            expected_loss -= float(wanted @ logs[position])
+            expected_nll -= float(logs[position, token])
+    assert loss == pytest.approx(expected_loss, rel=1e-5)
+    assert nll == pytest.approx(expected_nll, rel=1e-5)
+
+
+def test_checkpoints_come_by_minutes_too():
+    made = trainer(steps=4, checkpoint_minutes=1e-9)
+    made.run()
+    assert made.checkpoints == [("regular", 1), ("regular", 2), ("regular", 3), ("last", 4)]

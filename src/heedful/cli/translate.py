@@ -15,7 +15,9 @@ def translate(
     input: Annotated[Path | None, typer.Option(help="Text to translate, else stdin.")] = None,
     output: Annotated[Path | None, typer.Option(help="Where to write, else stdout.")] = None,
     weights: Weights = "default",
-    beam: Annotated[int | None, typer.Option(min=1, help="Open hypotheses a sentence.")] = None,
+    beam: Annotated[
+        int | None, typer.Option(min=1, help="Open hypotheses a sentence; 1 is greedy search.")
+    ] = None,
     length_penalty: Annotated[
         str | None, typer.Option(help="gnmt:ALPHA, power:ALPHA or none.")
     ] = None,

@@ -10,6 +10,7 @@ A trained run as an object that translates, scores and shows its attention.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from heedful.data.tokenizer import PAD, START
 from heedful.machine import resolve_device, resolve_precision, resolve_threads
 from heedful.model.transformer import Transformer
 from heedful.search.beam import beam_search
+from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.workflow.group import by_length
@@ -27,6 +29,13 @@ from heedful.workflow.validate import pair_log_probabilities
 
 _BATCH_TOKENS = 2048
 Warn = Callable[[str], None]
+
+
+class _Allowed(TypedDict):
+    """Which ids may be generated."""
+
+    vocabulary: int
+    forbidden: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -176,7 +185,7 @@ class Translator:
         texts : sequence of str
             One sentence each.
         beam : int, optional
-            Open hypotheses; the recipe's when absent.
+            Open hypotheses, 1 for greedy search; the recipe's when absent.
         length_penalty : str, optional
             ``gnmt:0.6``, ``power:1.0`` or ``none``; the recipe's when absent.
         max_length : str, optional
@@ -203,23 +212,28 @@ class Translator:
         beam = max(search.beam if beam is None else beam, n_best)
         penalty = LengthPenalty.parse(length_penalty or search.length_penalty)
         limit = LengthLimit.parse(max_length or search.max_length)
+        allowed = _Allowed(vocabulary=self.tokenizer.target_size, forbidden=(PAD, START))
         ids = self._source_ids(texts, warn)
         results = [Translation("", 0.0, (), 0.0)] * len(texts)
         filled = [index for index, row in enumerate(ids) if row]
         for group in by_length([len(ids[index]) for index in filled], batch_tokens):
             rows = [filled[position] for position in group]
             source = self.collator.source([ids[row] for row in rows]).to(self.model.device)
-            found = beam_search(
-                self.model,
-                source,
-                [limit.tokens(len(ids[row])) for row in rows],
-                beam=beam,
-                penalty=penalty,
-                n_best=n_best,
-                finish_among=beam if search.finish_among == "beam" else 2 * beam,
-                vocabulary=self.tokenizer.target_size,
-                forbidden=(PAD, START),
-            )
+            limits = [limit.tokens(len(ids[row])) for row in rows]
+            if beam == 1:
+                greedy = greedy_search(self.model, source, limits, penalty=penalty, **allowed)
+                found = [[hypothesis] for hypothesis in greedy]
+            else:
+                found = beam_search(
+                    self.model,
+                    source,
+                    limits,
+                    beam=beam,
+                    penalty=penalty,
+                    n_best=n_best,
+                    finish_among=beam if search.finish_among == "beam" else 2 * beam,
+                    **allowed,
+                )
             for row, hypotheses in zip(rows, found, strict=True):
                 weights = self._attention(ids[row], hypotheses[0]) if attention else None
                 results[row] = self._translation(hypotheses, weights)
