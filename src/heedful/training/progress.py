@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn
 
 
 @dataclass
@@ -165,12 +165,10 @@ class RunLog:
             _drop_later_lines(path, step)
             self._file = path.open("a", encoding="utf-8")
         if self._console.is_terminal and not self._console.quiet:
-            columns = ("[progress.percentage]{task.percentage:>3.0f}%", "{task.description}")
             self._bar = Progress(
-                TextColumn(columns[0]),
-                BarColumn(bar_width=20),
-                TextColumn(columns[1]),
-                TimeRemainingColumn(),
+                TextColumn("{task.percentage:>3.0f}%"),
+                BarColumn(bar_width=10),
+                TextColumn("{task.description}"),
                 console=self._console,
             )
             self._task = self._bar.add_task("starting", total=total_steps, completed=step)
@@ -211,14 +209,19 @@ class RunLog:
         Flushed at once: a killed process loses no line.
         """
         self._write(line)
-        text = (
-            f"step {line['step']:,}  loss {line['loss']:.3f}  perplexity {line['perplexity']:.2f}  "
-            f"rate {line['learning_rate']:.2e}  {line['target_tokens_per_second']:,.0f} tokens/s"
-        )
-        if self._bar is not None:
+        rate, speed = line["learning_rate"], line["target_tokens_per_second"]
+        if self._bar is not None:  # fits into 80 columns
+            text = (
+                f"step {line['step']:,}  loss {line['loss']:.2f}  rate {rate:.1e}  "
+                f"{speed:,.0f} tokens/s  {_duration(remaining)}"
+            )
             self._bar.update(self._task, completed=share * self._total, description=text)
-        else:
-            self._console.print(f"{text}  {_duration(remaining)} left", soft_wrap=True)
+            return
+        self._console.print(
+            f"step {line['step']:,}  loss {line['loss']:.3f}  perplexity {line['perplexity']:.2f}  "
+            f"rate {rate:.2e}  {speed:,.0f} tokens/s  {_duration(remaining)} left",
+            soft_wrap=True,
+        )
 
     def validation(self, line: dict[str, Any]) -> None:
         """
