@@ -18,7 +18,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
 	    { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-quickstart: $(VENV)/.for-use ## train, score and draw a small translator; no download of data
+quickstart: $(VENV)/.for-use ## train, score and draw a small translator into OUT=runs/quickstart
 	$(VENV)/bin/heedful quickstart --out $(OUT)
 
 test: check pytest ## run every check and every test

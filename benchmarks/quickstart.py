@@ -39,6 +39,11 @@ def main() -> None:
         commit(),
     )
     print(page.read_text(encoding="utf-8"))
+    bleu = re.search(r"BLEU ([\d.]+) on", shown)
+    if bleu is None or float(bleu[1]) < 95 or "le gros chien rouge" not in shown:
+        raise SystemExit("the goal is BLEU 95 and “le gros chien rouge”")
+    if ended - installed > 180 or ended - started > 360:
+        raise SystemExit("the goal is six minutes, three of them after the install")
 
 
 def help_seconds() -> float:

@@ -10,6 +10,7 @@ taken only when it wins clearly.
 import json
 import os
 import platform
+import re
 import resource
 import time
 from collections.abc import Iterator
@@ -44,6 +45,8 @@ def resolve_device(name: str) -> torch.device:
     -----
     Raises `DeviceError` if it is not there.
     """
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
+        raise DeviceError(f"a device must be auto, cpu, cuda or cuda:N, but is {name!r}.")
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     local = int(os.environ.get("LOCAL_RANK", "0"))
     if name == "cpu" or (name == "auto" and count == 0):
@@ -78,8 +81,9 @@ def resolve_threads(threads: int) -> int:
     """
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if threads == 0:
-        asked = int(os.environ.get("OMP_NUM_THREADS", "0")) if ranks == 1 else 0
-        threads = asked or max(1, usable_cores() // ranks)
+        asked = os.environ.get("OMP_NUM_THREADS", "")
+        alone = ranks == 1 and asked.isdigit() and int(asked) > 0
+        threads = int(asked) if alone else max(1, usable_cores() // ranks)
     torch.set_num_threads(threads)
     return threads
 
@@ -156,6 +160,29 @@ def product_rates(device: torch.device) -> dict[str, float]:
         }
         _write_cache(path, cache)
     return cache[key]
+
+
+def instruction_set(device: torch.device) -> str:
+    """
+    Name what the kernels of a device are chosen by.
+
+    Parameters
+    ----------
+    device : torch.device
+        Where products run.
+
+    Returns
+    -------
+    str
+        Equal on two machines that give equal bits with the same torch.
+
+    Notes
+    -----
+    The processor's vector instructions, or the GPU's model.
+    """
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return torch.backends.cpu.get_cpu_capability()
 
 
 def describe_machine() -> dict[str, object]:
@@ -240,7 +267,11 @@ def free_memory() -> int | None:
     try:
         limit = (group / "memory.max").read_text(encoding="ascii").strip()
         current = (group / "memory.current").read_text(encoding="ascii").strip()
-        found.append(int(limit) - int(current))
+        statistics = (group / "memory.stat").read_text(encoding="ascii").splitlines()
+        # what the system remembers of files counts as used, but gives way
+        files = ("active_file", "inactive_file")
+        cached = sum(int(line.split()[1]) for line in statistics if line.split()[0] in files)
+        found.append(int(limit) - int(current) + cached)
     except (OSError, ValueError):
         pass  # no control group, or one without a limit
     return max(0, min(found)) if found else None

@@ -9,7 +9,10 @@ import subprocess
 import sys
 
 import pytest
+import safetensors.torch
+import torch
 
+from heedful.checkpoint.store import save_checkpoint
 from tests.cli.conftest import train_arguments
 
 
@@ -197,6 +200,52 @@ def test_a_pickle_is_never_opened(heedful_cli, copy):
     assert not (copy / "executed").exists()
 
 
+def test_weights_that_have_diverged_are_said_to_have(heedful_cli, copy):
+    folder = last_model(copy).parent
+    model = safetensors.torch.load_file(last_model(copy))
+    broken = {name: torch.full_like(tensor, float("nan")) for name, tensor in model.items()}
+    shutil.rmtree(folder)
+    save_checkpoint(folder, broken, None, {"reason": "last", "step": 24})
+    for beam in (1, 4):
+        command = ("translate", copy, "--weights", "last", "--beam", beam)
+        done = heedful_cli(*command, stdin="the dog\n")
+        refused(done, "for line 1 it gives none", "diverged", code=1)
+
+
+def test_pairs_that_are_too_long_to_score_are_refused(heedful_cli, trained, tmp_path):
+    (tmp_path / "s").write_text("the dog\n" + "the dog " * 2000 + "\n")
+    (tmp_path / "t").write_text("le chien\nle chien\n")
+    files = ("--source", tmp_path / "s", "--target", tmp_path / "t")
+    refused(heedful_cli("score", trained, *files), "pair 2 has", "search.max_source")
+
+
+def test_resuming_elsewhere_is_refused_unless_inexact(heedful_cli, text, copy):
+    config = json.loads((copy / "config.json").read_text())
+    config["choices"]["torch"] = "2.0.0"
+    (copy / "config.json").write_text(json.dumps(config))
+    command = [*train_arguments(text, copy, "train.precision=fp32", "train.steps=25"), "--resume"]
+    refused(heedful_cli(*command), "torch was 2.0.0", "--inexact")
+    done = heedful_cli(*command, "--inexact")
+    assert done.returncode == 0, done.stderr
+    assert "continuing from step 24" in done.stderr
+
+
+def test_resuming_with_other_validation_text_is_refused(heedful_cli, text, copy):
+    command = train_arguments(text, copy, "train.precision=fp32", validate=False)
+    refused(heedful_cli(*command, "--resume"), "other sizes")
+
+
+def test_patience_needs_something_to_wait_for(heedful_cli, text, tmp_path):
+    command = train_arguments(text, tmp_path / "run", "train.patience=2", validate=False)
+    refused(heedful_cli(*command), "train.patience", "--valid-source")
+
+
+def test_a_foreign_folder_is_not_resumed_into(heedful_cli, text, tmp_path):
+    (tmp_path / "photos.zip").write_text("x")
+    command = [*train_arguments(text, tmp_path, validate=False), "--resume"]
+    refused(heedful_cli(*command), "photos.zip")
+
+
 def test_weights_that_are_not_there_are_listed(heedful_cli, trained):
     done = heedful_cli("translate", trained, "--weights", "step-7", stdin="a\n")
     refused(done, "step-7 is not among", "last", "step-24")
@@ -296,14 +345,19 @@ def test_too_little_memory_names_the_setting(text, tmp_path):
     """The largest batch is tried first, so the run ends before its first step."""
     out = tmp_path / "run"
     command = train_arguments(
-        text, out, "train.micro_batch_tokens=60000", "train.batch_tokens=60000", validate=False
+        text,
+        out,
+        "model.d_ff=65536",
+        "train.micro_batch_tokens=60000",
+        "train.batch_tokens=60000",
+        validate=False,
     )
     program = (
         "import resource, sys\n"
         "import heedful.workflow.train\n"
         "from heedful.cli.main import main\n"
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
-        "limit = used + (300 << 20)\n"
+        "limit = used + (2 << 30)\n"
         "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
         "sys.argv = ['heedful', *sys.argv[1:]]\n"
         "main()\n"

@@ -2,11 +2,13 @@
 
 import json
 import math
+import signal
 import subprocess
 import sys
 import time
 
 import pytest
+import torch
 
 from heedful.config.recipes import recipe_names
 from heedful.search.beam import beam_search
@@ -39,6 +41,9 @@ def test_a_run_folder_holds_what_was_promised(trained):
         "precision": "fp32",
         "threads": 1,
         "micro_batch_tokens": 2048,
+        "ranks": 1,
+        "torch": torch.__version__,
+        "instructions": torch.backends.cpu.get_cpu_capability(),
     }
     lines = [json.loads(line) for line in (trained / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "bleu" in line] == [12, 24]
@@ -135,6 +140,40 @@ def test_a_beam_of_one_is_greedy(heedful_cli, trained):
     options = ("--beam", 1, "--precision", "fp32")
     done = heedful_cli("translate", trained, *options, stdin="the dog sleeps\n")
     assert done.stdout == translator.tokenizer.decode(greedy.tokens) + "\n"
+
+
+def test_ctrl_c_ends_it_quietly_while_input_is_open(trained):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "heedful", "translate", str(trained)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    process.stdin.write("the dog\n")
+    process.stdin.flush()
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    errors = process.stderr.read()
+    assert "Fatal" not in errors
+    assert "Traceback" not in errors
+    for stream in (process.stdin, process.stdout, process.stderr):
+        stream.close()
+
+
+def test_wrong_options_touch_no_output(heedful_cli, trained, tmp_path):
+    (tmp_path / "text").write_text("the dog\n")
+    files = ("--input", tmp_path / "text", "--output", tmp_path / "text")
+    same = heedful_cli("translate", trained, *files)
+    assert same.returncode == 2
+    assert "must be another file than --input" in same.stderr
+    (tmp_path / "good").write_text("kept\n")
+    files = ("--input", tmp_path / "text", "--output", tmp_path / "good")
+    assert heedful_cli("translate", trained, *files, "--length-penalty", "1").returncode == 2
+    assert heedful_cli("translate", trained, *files, "--device", "gpu").returncode == 2
+    assert (tmp_path / "text").read_text() == "the dog\n"
+    assert (tmp_path / "good").read_text() == "kept\n"
 
 
 def test_files_in_and_out(heedful_cli, trained, tmp_path):

@@ -4,11 +4,9 @@ import random
 
 import pytest
 
-from heedful.checkpoint.average import average_checkpoints
-from heedful.checkpoint.rundir import RunFolder
 from heedful.evaluation.bleu import corpus_bleu
-from heedful.workflow.train import train
-from heedful.workflow.translator import Translator
+
+PAIRS = 8000
 
 
 def reversals(count, seed):
@@ -16,7 +14,7 @@ def reversals(count, seed):
     chooser = random.Random(seed)
     lines = []
     while len(lines) < count:
-        letters = chooser.choices("abcdefghij", k=chooser.randint(3, 8))
+        letters = chooser.choices("abcdefghij", k=chooser.randint(2, 6))
         lines.append((" ".join(letters), " ".join(reversed(letters))))
     return lines
 
@@ -24,7 +22,7 @@ def reversals(count, seed):
 @pytest.fixture(scope="module")
 def task(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reverse")
-    pairs = reversals(4000, seed=1)
+    pairs = reversals(PAIRS, seed=1)
     (folder / "train.x").write_text("".join(f"{x}\n" for x, _ in pairs))
     (folder / "train.y").write_text("".join(f"{y}\n" for _, y in pairs))
     return folder
@@ -44,23 +42,29 @@ RECIPES = {
 
 
 @pytest.mark.parametrize("reading", RECIPES)
-def test_reversing_letters_is_learned(task, tmp_path, reading):
-    settings = [
-        "data.vocabulary_size=30",
-        "train.steps=400",
+def test_reversing_letters_is_learned(heedful_cli, task, tmp_path, reading):
+    settings = (
+        "data.vocabulary_size=25",
+        "model.dropout=0.0",
+        "train.steps=800",
         "train.batch_tokens=2048",
-        "train.warmup=150",
-        "train.learning_rate_factor=1.2",
+        "train.warmup=200",
         "train.checkpoint_steps=20",
         *RECIPES[reading],
-    ]
+    )
     out = tmp_path / "run"
-    files = {"source": task / "train.x", "target": task / "train.y"}
-    assert train("tiny", **files, out=out, settings=settings, quiet=True) == "steps"
-    average_checkpoints(RunFolder(out), 5)
-    unseen = [pair for pair in reversals(300, seed=2) if pair not in set(reversals(4000, seed=1))]
-    translator = Translator.load(out, precision="fp32")
-    found = translator.translate([x for x, _ in unseen])
-    right = sum(t.text == y for t, (_, y) in zip(found, unseen, strict=True))
+    files = ("--source", task / "train.x", "--target", task / "train.y", "--out", out)
+    chosen = [part for setting in settings for part in ("--set", setting)]
+    done = heedful_cli("train", "tiny", *files, *chosen, timeout=280)
+    assert done.returncode == 0, done.stderr
+    assert heedful_cli("average", out).returncode == 0
+
+    known = set(reversals(PAIRS, seed=1))
+    unseen = [pair for pair in reversals(300, seed=2) if pair not in known]
+    assert len(unseen) > 100
+    lines = "".join(f"{source}\n" for source, _ in unseen)
+    done = heedful_cli("translate", out, "--precision", "fp32", stdin=lines)
+    found = done.stdout.splitlines()
+    right = sum(line == target for line, (_, target) in zip(found, unseen, strict=True))
     assert right / len(unseen) >= 0.9
-    assert corpus_bleu([t.text for t in found], [y for _, y in unseen]) >= 90
+    assert corpus_bleu(found, [target for _, target in unseen]) >= 90

@@ -13,5 +13,9 @@ def test_groups_cover_everything_once_within_the_budget(lengths, budget):
         assert len(group) == 1 or len(group) * widest <= budget
 
 
+def test_items_of_a_group_can_be_limited():
+    assert [len(group) for group in by_length([1] * 7, 100, most_rows=3)] == [3, 3, 1]
+
+
 def test_the_longest_come_first():
     assert list(by_length([1, 9, 5], 10)) == [[1], [2, 0]]

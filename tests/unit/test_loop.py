@@ -14,8 +14,9 @@ from heedful.errors import DeviceError, TrainingFailed
 from heedful.model.build import build_model, initialise
 from heedful.training import loop
 from heedful.training.distributed import Ranks
-from heedful.training.loop import Plan, Progress, Trainer
+from heedful.training.loop import Progress, Trainer
 from heedful.training.optimiser import MasterWeights
+from heedful.training.plan import Plan
 from heedful.training.progress import RunLog
 
 GENERATOR = np.random.default_rng(0)
@@ -62,7 +63,7 @@ def weights(made):
 def test_training_ends_with_a_checkpoint_at_the_last_step():
     made = trainer(checkpoint_steps=2)
     assert made.run() == "steps"
-    assert made.checkpoints == [("regular", 2), ("regular", 4), ("last", 6)]
+    assert made.checkpoints == [("regular", 2), ("regular", 4), ("regular", 6)]
     assert made.progress.counters.target_tokens > 0
 
 
@@ -110,7 +111,7 @@ def test_no_step_is_taken_on_a_loss_that_is_no_number(tmp_path):
     with torch.no_grad():
         made.model.embed_source.weight[7] = math.nan
     poisoned = weights(made)
-    failure = r"at step 6 .* no step was taken .* are in the last line of log\.jsonl"
+    failure = r"at step 6 .* no step was taken, .* are in the last line of log\.jsonl"
     with made.log, pytest.raises(TrainingFailed, match=failure):
         made.run()
     report = json.loads((tmp_path / "log.jsonl").read_text().splitlines()[-1])
@@ -148,6 +149,37 @@ def test_early_stopping_waits_for_patience_and_remembers_the_best():
     assert made.progress.counters.step == 8
     assert [(entry["step"], entry["bleu"]) for entry in made.progress.best] == [(4, 3.0), (6, 2.0)]
     assert made.checkpoints == [("best", 2), ("best", 4), ("best", 6), ("last", 8)]
+    assert made.run() == "patience"  # and stays so when it is asked again
+    assert made.progress.counters.step == 8
+    assert len(made.checkpoints) == 4
+
+
+def test_a_run_that_is_over_writes_nothing():
+    made = trainer(steps=3)
+    made.run()
+    written = list(made.checkpoints)
+    assert made.run() == "steps"
+    assert made.checkpoints == written
+
+
+def test_keeping_no_best_writes_none():
+    def validate():
+        return {"valid_loss": 1.0, "valid_perplexity": 2.7, "bleu": 5.0}
+
+    made = trainer(steps=4, validate=validate, validate_steps=1, keep_best=0)
+    made.run()
+    assert made.checkpoints == [("last", 4)]
+
+
+def test_a_step_is_written_once_with_its_strongest_reason():
+    scores = iter([1.0, 2.0, 3.0])
+
+    def validate():
+        return {"valid_loss": 1.0, "valid_perplexity": 2.7, "bleu": next(scores)}
+
+    made = trainer(steps=6, validate=validate, validate_steps=2, checkpoint_steps=4)
+    made.run()
+    assert made.checkpoints == [("best", 2), ("regular", 4), ("last", 6)]
 
 
 def test_minutes_end_a_run_and_earlier_sittings_count():
@@ -241,4 +273,4 @@ def test_padding_is_predicted_by_nobody_but_keeps_its_share_of_the_smoothing(for
 def test_checkpoints_come_by_minutes_too():
     made = trainer(steps=4, checkpoint_minutes=1e-9)
     made.run()
-    assert made.checkpoints == [("regular", 1), ("regular", 2), ("regular", 3), ("last", 4)]
+    assert made.checkpoints == [("regular", step) for step in (1, 2, 3, 4)]

@@ -53,6 +53,12 @@ def test_a_device_that_is_not_there_is_refused():
     assert machine.resolve_device("cpu") == CPU
 
 
+@pytest.mark.parametrize("name", ["gpu", "cuda:-1", "cuda:", "CPU", ""])
+def test_a_device_of_another_form_is_refused(name):
+    with pytest.raises(DeviceError, match="must be auto, cpu, cuda or cuda:N"):
+        machine.resolve_device(name)
+
+
 def test_threads_are_set_and_shared_among_ranks(monkeypatch):
     assert machine.resolve_threads(1) == torch.get_num_threads() == 1
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

@@ -1,5 +1,11 @@
 import json
 import math
+import os
+import pty
+import select
+import subprocess
+import sys
+import termios
 
 from heedful.training.progress import Clock, Counters, RunLog, peak_memory, perplexity
 
@@ -34,6 +40,32 @@ def test_resuming_drops_lines_after_the_checkpoint_and_half_lines(tmp_path):
     with RunLog(path, 2, 10, quiet=True) as log:
         log.training({**LINE, "step": 3}, 0.1, 1.0)
     assert [line["step"] for line in lines(path)] == [1, 2, 3]
+
+
+def test_a_terminal_gets_a_bar_that_fits_into_eighty_columns(tmp_path):
+    program = (
+        "from pathlib import Path\n"
+        "from heedful.training.progress import RunLog\n"
+        f"with RunLog(Path({str(tmp_path / 'log.jsonl')!r}), 0, 10) as log:\n"
+        f"    log.training({LINE!r}, 0.5, 3661.0)\n"
+    )
+    parent, child = pty.openpty()
+    termios.tcsetwinsize(child, (24, 80))
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stderr=child, env=environment, stdin=child
+    )
+    os.close(child)
+    shown = b""
+    while process.poll() is None or select.select([parent], [], [], 0.1)[0]:
+        try:
+            shown += os.read(parent, 4096)
+        except OSError:  # the other end is closed
+            break
+    os.close(parent)
+    assert process.wait() == 0
+    for part in ("50%", "step 5", "loss 2.00", "rate 1.0e-03", "1,234 tokens/s", "1:01:01"):
+        assert part in shown.decode()
 
 
 def test_other_ranks_are_silent(capsys):

@@ -1,12 +1,13 @@
 import json
 import pickle
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
 from heedful.checkpoint.average import average_checkpoints, mean_weights
-from heedful.checkpoint.rundir import RunFolder, read_json, replacing, write_json
+from heedful.checkpoint.rundir import RunFolder, read_json, replacing, tidy, write_json
 from heedful.checkpoint.store import (
     check_weights,
     load_checkpoint,
@@ -140,14 +141,57 @@ def test_recent_and_best_checkpoints_stay(tmp_path):
     retain(folder, keep_last=2, best=[15])
     assert folder.steps() == [15, 30, 40]
     save(folder, 41, "best")
-    retain(folder, keep_last=1, best=[15])
+    retain(folder, keep_last=2, best=[15])
     assert folder.steps() == [15, 40, 41]  # the newest stays whatever it is
+    save(folder, 42, "last")
+    save(folder, 50)
+    retain(folder, keep_last=2, best=[])
+    assert folder.steps() == [40, 50]  # what a signal left behind does not count
+
+
+def test_a_damaged_old_checkpoint_stops_nothing(tmp_path):
+    folder = RunFolder(tmp_path)
+    for step in (1, 2, 3):
+        save(folder, step)
+    (folder.checkpoint(1) / "state.json").unlink()  # as a kill in the middle of deleting would
+    assert regular_steps(folder) == [2, 3]
+    retain(folder, keep_last=2, best=[])
+    assert folder.steps() == [2, 3]
+
+
+def test_what_a_kill_left_half_done_is_put_right(tmp_path):
+    folder = RunFolder(tmp_path)
+    model = save(folder, 1)
+    place = folder.checkpoint(1)
+    place.rename(place.with_name(".step-00000001.old"))  # between the two renames
+    place.with_name(".step-00000002.partial").mkdir()
+    place.with_name(".step-00000000.gone").mkdir()
+    tidy(place.parent)
+    assert [entry.name for entry in place.parent.iterdir()] == ["step-00000001"]
+    assert torch.equal(load_checkpoint(place).model["a.bias"], model["a.bias"])
+
+
+def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
+    folder = RunFolder(tmp_path)
+    model = save(folder, 1)
+    rename, place = Path.rename, folder.checkpoint(1)
+
+    def fails_for_the_new(self, target):
+        if self.name.endswith(".partial"):
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails_for_the_new)
+    with pytest.raises(StorageError):
+        save(folder, 1, seed=9)
+    monkeypatch.undo()
+    assert torch.equal(load_checkpoint(place).model["a.bias"], model["a.bias"])
+    assert [entry.name for entry in place.parent.iterdir()] == ["step-00000001"]
 
 
 def test_the_average_is_the_mean_of_the_last(tmp_path):
     folder = RunFolder(tmp_path)
     models = {step: save(folder, step) for step in (1, 2, 3)}
-    save(folder, 4, "best")
     assert average_checkpoints(folder, 2) == [2, 3]
     average = load_checkpoint(folder.average)
     for name, tensor in average.model.items():

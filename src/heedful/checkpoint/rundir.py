@@ -321,8 +321,7 @@ def writing(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise StorageError(
             f"cannot write to {folder}: {error.strerror or error}. Free some space or mend the "
-            "permissions and run the command again with --resume; what was written before is "
-            "intact."
+            "permissions and run the command again; what was written before is intact."
         ) from error
 
 
@@ -360,4 +359,58 @@ def replacing(folder: Path) -> Iterator[Path]:
             sync_folder(folder.parent)
             shutil.rmtree(old, ignore_errors=True)
         finally:
-            shutil.rmtree(beside, ignore_errors=True)
+            tidy(folder.parent)
+
+
+def tidy(parent: Path) -> None:
+    """
+    Undo what a killed process left half done in a folder.
+
+    Parameters
+    ----------
+    parent : Path
+        The folder that holds what `replacing` replaces.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    A folder that was moved away and not yet replaced comes back; half-filled ones go.
+    """
+    if not parent.is_dir():
+        return
+    for entry in sorted(parent.iterdir()):
+        if not entry.name.startswith(".") or not entry.is_dir():
+            continue
+        name, _, state = entry.name[1:].rpartition(".")
+        if state == "old" and not (parent / name).exists():
+            entry.rename(parent / name)
+        elif state in ("old", "partial", "gone"):
+            shutil.rmtree(entry, ignore_errors=True)
+
+
+def remove_folder(folder: Path) -> None:
+    """
+    Delete a folder so that nobody ever sees half of it.
+
+    Parameters
+    ----------
+    folder : Path
+        What to delete.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    It loses its name first; what a killed process leaves behind is swept by `tidy`.
+    """
+    gone = folder.with_name(f".{folder.name}.gone")
+    shutil.rmtree(gone, ignore_errors=True)
+    folder.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)

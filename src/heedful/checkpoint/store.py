@@ -7,7 +7,6 @@ bit or a file from elsewhere is noticed before any of it is used.
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from torch import Tensor, nn
 from heedful.checkpoint.rundir import (
     RunFolder,
     read_json,
+    remove_folder,
     replacing,
     write_synced,
 )
@@ -208,19 +208,20 @@ def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:
 
     Notes
     -----
-    Checkpoints that were written only because a validation was good do not count as recent: an
-    average is meant over checkpoints that lie equally far apart. The newest always stays.
+    Checkpoints that were written only because a validation was good or a signal came do not count
+    as recent: an average is meant over checkpoints that lie equally far apart. The newest always
+    stays.
     """
     steps = folder.steps()
     spare = set(best) | set(steps[-1:]) | set(regular_steps(folder)[-keep_last:])
     for step in steps:
         if step not in spare:
-            shutil.rmtree(folder.checkpoint(step), ignore_errors=True)
+            remove_folder(folder.checkpoint(step))
 
 
 def regular_steps(folder: RunFolder) -> list[int]:
     """
-    List the steps whose checkpoints were due by steps or minutes, and the last one.
+    List the steps whose checkpoints were due by steps or minutes, and the newest.
 
     Parameters
     ----------
@@ -237,8 +238,17 @@ def regular_steps(folder: RunFolder) -> list[int]:
     What is averaged (section 6.1).
     """
     steps = folder.steps()
-    reasons = {step: read_json(folder.checkpoint(step) / STATE).get("reason") for step in steps}
-    return [step for step in steps if reasons[step] != "best"]
+    return [
+        step for step in steps if step == steps[-1] or _reason(folder.checkpoint(step)) == "regular"
+    ]
+
+
+def _reason(checkpoint: Path) -> str:
+    """Say why a checkpoint was written; a damaged one has no reason to be averaged or kept."""
+    try:
+        return str(read_json(checkpoint / STATE).get("reason"))
+    except RunFolderError:
+        return "damaged"
 
 
 def _write_tensors(path: Path, tensors: Tensors) -> str:

@@ -50,17 +50,13 @@ def main() -> None:
         app()
     except HeedfulError as error:
         _fail(str(error), error.exit_code)
-    except BrokenPipeError:
-        # The reader of our output has gone; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except KeyboardInterrupt:
-        _fail("interrupted.", 130)
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
         _fail(f"{name}{error.strerror or error}.", 1)
-    except MemoryError:
-        _fail("the machine has not enough memory for this; use smaller batches.", 1)
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "memory" not in str(error):
+            raise
+        _fail("the machine has not enough memory for this; use a smaller model or batch.", 1)
 
 
 def _fail(message: str, code: int) -> None:

@@ -1,6 +1,8 @@
 """`heedful translate`."""
 
+import os
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
@@ -42,11 +44,18 @@ def translate(
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
 
-    from heedful.data.corpus import decode_lines, expand, read_lines
+    from heedful.data.corpus import decode_lines, one_file, read_lines
+    from heedful.search.length import LengthLimit, LengthPenalty
     from heedful.workflow.translate import Layout, translate_lines
     from heedful.workflow.translator import Translator
 
-    lines = read_lines(expand([input])[0]) if input else decode_lines(sys.stdin.buffer, "stdin")
+    LengthPenalty.parse(length_penalty or "none")
+    LengthLimit.parse(max_length or "input+50")
+    lines = decode_lines(_standard_input(), "stdin")
+    if input is not None:
+        if output is not None and output.exists() and output.samefile(input):
+            raise typer.BadParameter("must be another file than --input.", param_hint="--output")
+        lines = read_lines(one_file(input))
     translator = Translator.load(
         run, weights=weights, device=device, precision=precision, threads=threads
     )
@@ -68,3 +77,19 @@ def translate(
             length_penalty=length_penalty,
             max_length=max_length,
         )
+
+
+def _standard_input() -> Iterator[bytes]:
+    """
+    Read lines from the descriptor itself.
+
+    A thread that waits in `sys.stdin.buffer` holds its lock, and Python aborts if it must end
+    while somebody waits there: at Ctrl-C, or when the reader of the output has gone.
+    """
+    rest = b""
+    while part := os.read(0, 1 << 16):
+        *lines, rest = (rest + part).split(b"\n")
+        for line in lines:
+            yield line + b"\n"
+    if rest:
+        yield rest

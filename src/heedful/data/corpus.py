@@ -53,6 +53,30 @@ def expand(patterns: Sequence[str | Path]) -> list[Path]:
     return [path for pattern in patterns for path in _expand_one(str(pattern))]
 
 
+def one_file(pattern: str | Path) -> Path:
+    """
+    Find exactly one file.
+
+    Parameters
+    ----------
+    pattern : str or Path
+        A file or a glob.
+
+    Returns
+    -------
+    Path
+        The only file that it names.
+
+    Notes
+    -----
+    Raises `TextError` if there is none or more than one.
+    """
+    found = expand([pattern])
+    if len(found) != 1:
+        raise TextError(f"{pattern} must name one file, but names {len(found)}.")
+    return found[0]
+
+
 def read_lines(path: Path) -> Iterator[str]:
     """
     Read a text file line by line.

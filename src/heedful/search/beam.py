@@ -365,9 +365,11 @@ def _cut(
     n_best: int,
 ) -> None:
     """Fill the list up with hypotheses that reached the limit without an end."""
-    for past, log_probabilities in open_before[: max(0, n_best - len(sentence.complete))]:
+    ended = {hypothesis.tokens for hypothesis in sentence.complete}
+    for past, log_probabilities in open_before:
         total = sum(log_probabilities)
-        if total > float("-inf"):
+        missing = len(sentence.complete) < n_best
+        if missing and tuple(past) not in ended and total > float("-inf"):
             score = total / penalty.divisor(max(1, len(past)))
             cut = Hypothesis(tuple(past), tuple(log_probabilities), score, ended=False)
             sentence.complete.append(cut)

@@ -19,8 +19,8 @@ from torch import Tensor
 from heedful.errors import TrainingFailed
 
 # A rank that dies closes its connections, which the others notice at once; the limit is for a
-# rank that hangs. It must be longer than a validation on rank zero.
-_PATIENCE = timedelta(minutes=30)
+# rank that hangs. It must be longer than what only rank zero does: subwords, ids, validation.
+_PATIENCE = timedelta(hours=6)
 _BUCKET_BYTES = 64 << 20
 
 

@@ -17,6 +17,7 @@ a run that is resumed, or spread over other ranks, draws the same numbers.
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -32,6 +33,7 @@ from heedful.model.seq2seq import Seq2Seq
 from heedful.training.distributed import Ranks
 from heedful.training.loss import chunked_loss
 from heedful.training.optimiser import MasterWeights
+from heedful.training.plan import Plan
 from heedful.training.progress import Clock, Counters, RunLog, peak_memory, perplexity
 from heedful.training.schedule import learning_rate
 
@@ -74,52 +76,6 @@ class Checkpointer(Protocol):
         -----
         Returns when it is safely on disk.
         """
-
-
-@dataclass(frozen=True)
-class Plan:
-    """
-    Say how long to train and how.
-
-    Attributes
-    ----------
-    steps : int
-        Where the run ends.
-    d_model, warmup, learning_rate_factor : int, int, float
-        Of the schedule.
-    seed : int
-        Of dropout; the order has its own.
-    minutes : float, optional
-        Ends the run earlier, counted over all sittings.
-    label_smoothing, smoothing_form : float, str
-        Of the loss.
-    clip : float, optional
-        Largest norm of the mean gradient.
-    checkpoint_steps, checkpoint_minutes : int and float, optional
-        How often to write a checkpoint; the last step always is one.
-    validate_steps : int, optional
-        How often to validate; never when absent.
-    patience : int, optional
-        Validations without a better result before the run ends early.
-
-    Notes
-    -----
-    Plain values: the loop does not know the configuration they come from.
-    """
-
-    steps: int
-    d_model: int
-    warmup: int
-    learning_rate_factor: float
-    seed: int
-    minutes: float | None = None
-    label_smoothing: float = 0.1
-    smoothing_form: str = "uniform"
-    clip: float | None = None
-    checkpoint_steps: int | None = None
-    checkpoint_minutes: float | None = None
-    validate_steps: int | None = None
-    patience: int | None = None
 
 
 @dataclass
@@ -224,6 +180,7 @@ class Trainer:
         self._since_log = torch.zeros(4, dtype=torch.float64)
         self._padded_since_log = 0
         self._logged_at = self._saved_at = self.clock.seconds
+        self._saved_step = progress.counters.step
 
     def try_largest_batch(self) -> None:
         """
@@ -241,7 +198,7 @@ class Trainer:
         """
         rows = self.order.largest()
         try:
-            with torch.random.fork_rng(self._cuda_devices()), bounded_memory():
+            with torch.random.fork_rng(self._cuda_devices()), self._memory_bound():
                 self._forward_backward(self.collate(rows))
             self.weights.collect()
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
@@ -281,8 +238,6 @@ class Trainer:
                 reason = self._one_step(batches[counters.position])
             if counters.position >= len(batches):
                 counters.epoch, counters.position = counters.epoch + 1, 0
-        if self.ranks.is_first:
-            self._save("last")
         return reason
 
     def _one_step(self, micro_batches: MicroBatches) -> str:
@@ -291,7 +246,7 @@ class Trainer:
         counters = self.progress.counters
         step = counters.step + 1
         totals = self._accumulate(step, micro_batches)
-        loss, nll, source_tokens, target_tokens, padded, stop = totals.tolist()
+        loss, nll, source_tokens, target_tokens, padded, signals, time_over = totals.tolist()
         self._update(step, micro_batches, loss, target_tokens)
 
         counters.step = step
@@ -305,19 +260,23 @@ class Trainer:
         self._padded_since_log += int(padded)
 
         last = step >= self.plan.steps
-        self._log_if_due(step, last or stop > 0)
-        reason = self._validate_if_due(step, last)
-        if stop > 0:
-            reason = self.stop.reason or "stopped by another rank"
+        self._log_if_due(step, forced=bool(last or signals or time_over))
+        is_best, out_of_patience = self._validate_if_due(step, last)
+        reason = ""
+        if signals:
+            reason = self.stop.reason or "a signal to another rank"
         elif last:
             reason = "steps"
-        if not reason:
-            self._save_if_due(step)
+        elif time_over:
+            reason = "minutes"
+        elif out_of_patience:
+            reason = "patience"
+        self._save_if_due(step, bool(reason), is_best)
         return reason
 
     def _accumulate(self, step: int, micro_batches: MicroBatches) -> Tensor:
         """Run this rank's micro-batches and add everything up over all ranks."""
-        totals = torch.zeros(6, dtype=torch.float64)
+        totals = torch.zeros(7, dtype=torch.float64)
         for index in range(self.ranks.rank, len(micro_batches), self.ranks.world):
             batch = self.collate(micro_batches[index])
             _seed_dropout(self.plan.seed, step, index)
@@ -325,7 +284,8 @@ class Trainer:
             self.weights.collect()
             counts = (batch.source_tokens, batch.target_tokens, batch.padded_tokens)
             totals[:5] += torch.tensor([loss, nll, *counts], dtype=torch.float64)
-        totals[5] = float(self._wants_to_stop())
+        totals[5] = float(bool(self.stop.reason))
+        totals[6] = float(self._time_is_over())
         self.ranks.add(totals)
         self.ranks.add_all(self.weights.gradients)
         return totals
@@ -369,21 +329,15 @@ class Trainer:
         if self.ranks.is_first:
             report = {"loss": str(loss), "gradient_norm": str(norm), "pairs": self.describe(rows)}
             self.log.refusal({"step": step, "refused": report})
-            if self.progress.counters.step > 0:
+            if self.progress.counters.step > self._saved_step:
                 self._save("last")
         raise TrainingFailed(
             f"the loss and its gradient must be finite numbers, but at step {step:,} the loss sum "
-            f"is {loss} and the gradient norm {norm}; no step was taken and the weights before it "
-            f"are in the last checkpoint. The {len(rows)} pairs of the batch are in the last line "
-            "of log.jsonl. Lower train.learning_rate_factor, raise train.warmup, set "
-            "train.clip=1.0 or look at these pairs."
+            f"is {loss} and the gradient norm {norm}; no step was taken, and what was trained "
+            f"before is in the last checkpoint. The {len(rows)} pairs of the batch are in the last "
+            "line of log.jsonl: look at them, or start a new run with a lower "
+            "train.learning_rate_factor, a longer train.warmup, or train.clip=1.0."
         )
-
-    def _wants_to_stop(self) -> bool:
-        """Whether this rank has been asked to stop or its time is over."""
-        if not self.stop.reason and self._time_is_over():
-            self.stop.reason = "minutes"
-        return bool(self.stop.reason)
 
     def _time_is_over(self) -> bool:
         """Whether the planned minutes have passed; rank zero's clock decides."""
@@ -394,6 +348,8 @@ class Trainer:
         """Say why there is nothing to do at all, if so."""
         if self.progress.counters.step >= self.plan.steps:
             return "steps"
+        if self.ranks.tell(float(self._is_out_of_patience())):
+            return "patience"
         return "minutes" if self.ranks.tell(float(self._time_is_over())) else ""
 
     def _log_if_due(self, step: int, forced: bool) -> None:
@@ -427,24 +383,26 @@ class Trainer:
         self._since_log.zero_()
         self._padded_since_log = 0
 
-    def _validate_if_due(self, step: int, last: bool) -> str:
-        """Validate, remember the best, and say whether patience has run out."""
+    def _validate_if_due(self, step: int, last: bool) -> tuple[bool, bool]:
+        """Validate; say whether it is among the best and whether patience has run out."""
         every = self.plan.validate_steps
         if self.validate is None or every is None or (step % every and not last):
-            return ""
-        out_of_patience = 0.0
+            return False, False
+        is_best = False
         if self.ranks.is_first:
             self.model.eval()
             result = {"step": step, **self.validate()}
             self.model.train()
             self.log.validation(result)
-            if self._remember(result):
-                self._save("best")
-            patience = self.plan.patience
-            out_of_patience = float(
-                patience is not None and self.progress.without_better >= patience
-            )
-        return "patience" if self.ranks.tell(out_of_patience) else ""
+            is_best = self._remember(result)
+        return is_best, bool(self.ranks.tell(float(self._is_out_of_patience())))
+
+    def _is_out_of_patience(self) -> bool:
+        """Whether too many validations brought nothing better; rank zero knows."""
+        patience = self.plan.patience
+        if self.validate is None or patience is None:
+            return False
+        return self.ranks.is_first and self.progress.without_better >= patience
 
     def _remember(self, result: Validation) -> bool:
         """Keep the result if it is among the best; BLEU decides, the loss where there is none."""
@@ -454,22 +412,27 @@ class Trainer:
         best.append(result)
         best.sort(key=_goodness, reverse=True)
         del best[max(self.keep_best, 1) :]
-        return result in best
+        return self.keep_best > 0 and result in best
 
-    def _save_if_due(self, step: int) -> None:
-        """Write a regular checkpoint by steps or by minutes."""
+    def _save_if_due(self, step: int, ending: bool, is_best: bool) -> None:
+        """Write a checkpoint, once, with the strongest reason there is."""
         if not self.ranks.is_first:
             return
         steps, minutes = self.plan.checkpoint_steps, self.plan.checkpoint_minutes
-        due_by_steps = steps is not None and step % steps == 0
         waited = self.clock.seconds - self._saved_at
+        due_by_steps = steps is not None and step % steps == 0
         if due_by_steps or (minutes is not None and waited >= minutes * 60):
             self._save("regular")
+        elif ending:
+            self._save("last")
+        elif is_best:
+            self._save("best")
 
     def _save(self, reason: str) -> None:
         """Write a checkpoint and note the time."""
         self.progress.counters.seconds = self.clock.seconds
         self.checkpoints.save(reason)
+        self._saved_step = self.progress.counters.step
         if reason == "regular":
             self._saved_at = self.clock.seconds
 
@@ -478,6 +441,10 @@ class Trainer:
         if self.model.device.type == "cuda":
             return int(torch.cuda.max_memory_allocated(self.model.device))
         return peak_memory()
+
+    def _memory_bound(self) -> AbstractContextManager[None]:
+        """Bound the processor's memory; a GPU bounds its own and needs much address space."""
+        return bounded_memory() if self.model.device.type == "cpu" else nullcontext()
 
     def _cuda_devices(self) -> list[torch.device]:
         """List the GPUs whose random state must be left alone."""

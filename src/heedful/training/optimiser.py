@@ -58,6 +58,9 @@ class MasterWeights:
             weight_decay=weight_decay,
             fused=True,
         )
+        # There from the start, so that a lack of memory for them shows before the first step.
+        for master in self.masters:
+            self._remember(master, 0, torch.zeros_like(master), torch.zeros_like(master))
 
     @property
     def gradients(self) -> list[Tensor]:
@@ -176,7 +179,7 @@ class MasterWeights:
         Returns
         -------
         dict of str to Tensor
-            ``first.NAME`` and ``second.NAME``; empty before the first step.
+            ``first.NAME`` and ``second.NAME``.
 
         Notes
         -----
@@ -184,10 +187,9 @@ class MasterWeights:
         """
         moments = {}
         for name, master in zip(self.names, self.masters, strict=True):
-            state = self.adam.state.get(master)
-            if state:
-                moments[f"first.{name}"] = state["exp_avg"]
-                moments[f"second.{name}"] = state["exp_avg_sq"]
+            state = self.adam.state[master]
+            moments[f"first.{name}"] = state["exp_avg"]
+            moments[f"second.{name}"] = state["exp_avg_sq"]
         return moments
 
     def load(self, weights: dict[str, Tensor], moments: dict[str, Tensor], step: int) -> None:
@@ -216,12 +218,19 @@ class MasterWeights:
             for name, master in zip(self.names, self.masters, strict=True):
                 master.copy_(weights[name])
                 if moments:
-                    self.adam.state[master] = {
-                        "step": torch.tensor(float(step), device=master.device),
-                        "exp_avg": moments[f"first.{name}"].to(master.device).clone(),
-                        "exp_avg_sq": moments[f"second.{name}"].to(master.device).clone(),
-                    }
+                    first, second = moments[f"first.{name}"], moments[f"second.{name}"]
+                    self._remember(
+                        master,
+                        step,
+                        first.to(master.device, copy=True),
+                        second.to(master.device, copy=True),
+                    )
         self._copy()
+
+    def _remember(self, master: Tensor, step: int, first: Tensor, second: Tensor) -> None:
+        """Give Adam its counter and moments of one weight."""
+        counter = torch.tensor(float(step), device=master.device)
+        self.adam.state[master] = {"step": counter, "exp_avg": first, "exp_avg_sq": second}
 
     @torch.no_grad()
     def _copy(self) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from heedful.errors import StorageError
+
 
 @dataclass
 class Counters:
@@ -289,9 +291,21 @@ class RunLog:
 
     def _write(self, line: dict[str, Any]) -> None:
         """Append one line."""
-        if self._file is not None:
-            self._file.write(json.dumps(line) + "\n")
+        if self._file is None:
+            return
+        # JSON knows no infinity
+        finite = {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in line.items()
+        }
+        try:
+            self._file.write(json.dumps(finite) + "\n")
             self._file.flush()
+        except OSError as error:
+            raise StorageError(
+                f"cannot write to {self._path}: {error.strerror}. Free some space and run the "
+                "command again with --resume; the last checkpoint is intact."
+            ) from error
 
 
 def peak_memory() -> int:

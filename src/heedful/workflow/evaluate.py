@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from heedful.data.corpus import expand, read_lines
+from heedful.data.corpus import expand, one_file, read_lines
 from heedful.errors import TextError
 from heedful.evaluation.bleu import Scores, evaluate_texts
 
@@ -53,8 +53,7 @@ def evaluate_files(
 
 def _lines(path: Path) -> list[str]:
     """Read all lines of a file that must not be empty."""
-    (found,) = expand([path])
-    lines = list(read_lines(found))
+    lines = list(read_lines(one_file(path)))
     if not lines:
         raise TextError(f"{path} must hold one sentence a line, but is empty.")
     return lines

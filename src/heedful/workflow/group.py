@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 
-def by_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+def by_length(
+    lengths: Sequence[int], batch_tokens: int, most_rows: int | None = None
+) -> Iterator[list[int]]:
     """
     Group items of similar length into batches of limited size.
 
@@ -13,6 +15,8 @@ def by_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
         Length of each item.
     batch_tokens : int
         Most places of a batch, padding included; a longer item gets a batch of its own.
+    most_rows : int, optional
+        Most items of a batch, however short.
 
     Yields
     ------
@@ -27,7 +31,8 @@ def by_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
     batch: list[int] = []
     for index in order:
         widest = max(1, lengths[batch[0]] if batch else lengths[index])
-        if batch and (len(batch) + 1) * widest > batch_tokens:
+        full = len(batch) == most_rows or (len(batch) + 1) * widest > batch_tokens
+        if batch and full:
             yield batch
             batch = []
         batch.append(index)

@@ -120,11 +120,12 @@ def as_text(description: dict[str, Any], indent: str = "") -> str:
 def _weights_line(state: dict[str, Any]) -> dict[str, Any]:
     """Say what one set of weights is."""
     counters = state.get("counters") or {}
+    checksums = state.get("sha256")
     return {
         "reason": state.get("reason"),
         **({"of_steps": state["steps"]} if "steps" in state else {}),
-        **({"target_tokens": counters["target_tokens"]} if counters else {}),
-        "sha256": state["sha256"]["model.safetensors"],
+        **({"target_tokens": counters.get("target_tokens")} if counters else {}),
+        "sha256": checksums.get("model.safetensors") if isinstance(checksums, dict) else None,
     }
 
 

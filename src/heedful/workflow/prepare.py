@@ -4,16 +4,26 @@ Before the first step: the run folder, the choices for this machine, the subword
 Everything here is done once, on rank zero, and found again by whoever resumes.
 """
 
+import re
+from dataclasses import replace
 from typing import Any
 
-from heedful.checkpoint.rundir import RunFolder, writing
+import torch
+
+from heedful.checkpoint.rundir import RunFolder, tidy, writing
 from heedful.config.schema import RunConfig
 from heedful.data.clean import PairFilter
 from heedful.data.corpus import Corpus, language_of
 from heedful.data.encoded import EncodedPairs, encode_corpus
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import DeviceError, RunFolderError
-from heedful.machine import describe_machine, resolve_device, resolve_precision, resolve_threads
+from heedful.machine import (
+    describe_machine,
+    instruction_set,
+    resolve_device,
+    resolve_precision,
+    resolve_threads,
+)
 from heedful.training.distributed import Ranks
 from heedful.workflow.run import (
     Choices,
@@ -38,6 +48,7 @@ _MAY_CHANGE = frozenset(
         "patience",
     )
 )
+_OF_THE_MACHINE = frozenset(("train.device", "train.precision", "train.threads"))
 _CPU_MICRO_BATCH_TOKENS = 4096
 
 
@@ -69,7 +80,14 @@ def with_languages(config: RunConfig, corpus: Corpus) -> RunConfig:
     )
 
 
-def claim_folder(folder: RunFolder, config: RunConfig, corpus: Corpus, resume: bool) -> None:
+def claim_folder(
+    folder: RunFolder,
+    config: RunConfig,
+    corpus: Corpus,
+    valid: Corpus | None,
+    resume: bool,
+    inexact: bool,
+) -> None:
     """
     Make the run folder, or check that it may be continued with these settings.
 
@@ -81,8 +99,12 @@ def claim_folder(folder: RunFolder, config: RunConfig, corpus: Corpus, resume: b
         Its settings.
     corpus : Corpus
         Its text.
+    valid : Corpus or None
+        Its validation text.
     resume : bool
         Whether there may be a run already.
+    inexact : bool
+        Whether the device may be another one.
 
     Returns
     -------
@@ -100,27 +122,45 @@ def claim_folder(folder: RunFolder, config: RunConfig, corpus: Corpus, resume: b
                 "continue the run in it, or name another folder."
             )
     elif folder.config.exists():
-        _check_same(folder, config, corpus)
+        _check_same(folder, config, corpus, valid, inexact)
+    elif folder.path.is_dir() and (strangers := _strangers(folder)):
+        raise RunFolderError(
+            f"--resume must find a run or an empty folder, but {folder.path} holds no config.json "
+            f"and other files: {', '.join(strangers[:3])}; name another folder."
+        )
     with writing(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
+        tidy(folder.path)
+        tidy(folder.path / "checkpoints")
 
 
-def _check_same(folder: RunFolder, config: RunConfig, corpus: Corpus) -> None:
+def _strangers(folder: RunFolder) -> list[str]:
+    """List files that no killed run can have left."""
+    own = re.compile(r"(tokenizer|data|checkpoints|average|config|log|best)\b.*|\..*")
+    return sorted(e.name for e in folder.path.iterdir() if not own.fullmatch(e.name))
+
+
+def _check_same(
+    folder: RunFolder, config: RunConfig, corpus: Corpus, valid: Corpus | None, inexact: bool
+) -> None:
     """Refuse to resume what would become another run."""
+    may_change = _MAY_CHANGE | (_OF_THE_MACHINE if inexact else frozenset())
     old, new = _flat(read_settings(folder).to_dict()), _flat(config.to_dict())
     other = [
         f"{key} was {old.get(key)!r} and is now {new.get(key)!r}"
         for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key) and key not in _MAY_CHANGE
+        if old.get(key) != new.get(key) and key not in may_change
     ]
     if other:
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the settings it was begun with, "
             f"but {'; '.join(other)}. Use the same settings, or start a new run with another --out."
         )
-    sizes = {side: [file["bytes"] for file in files] for side, files in _sizes(corpus).items()}
-    began = read_corpus(folder)
-    if {side: [f["bytes"] for f in began.get(side, [])] for side in sizes} != sizes:
+    now, began = sizes(corpus, valid), read_corpus(folder)
+    if any(
+        [file["bytes"] for file in files] != [file["bytes"] for file in began.get(side, [])]
+        for side, files in now.items()
+    ):
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the text it was begun with, but "
             "the files now have other sizes. Give the same files, or start a new run."
@@ -138,9 +178,31 @@ def _flat(tables: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _sizes(corpus: Corpus) -> dict[str, list[dict[str, Any]]]:
-    """List names and sizes of the text files."""
+def sizes(corpus: Corpus, valid: Corpus | None) -> dict[str, list[dict[str, Any]]]:
+    """
+    List names and sizes of the text files.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The training text.
+    valid : Corpus or None
+        The validation text.
+
+    Returns
+    -------
+    dict
+        A list of files for each side.
+
+    Notes
+    -----
+    What a resumed run is checked against; the content is in the encoded pairs.
+    """
     sides = {"source": corpus.source, "target": corpus.target}
+    if valid is not None:
+        sides |= {"valid_source": valid.source, "valid_target": valid.target}
+    else:
+        sides |= {"valid_source": (), "valid_target": ()}
     return {
         side: [{"file": path.name, "bytes": path.stat().st_size} for path in paths]
         for side, paths in sides.items()
@@ -148,7 +210,11 @@ def _sizes(corpus: Corpus) -> dict[str, list[dict[str, Any]]]:
 
 
 def choose(
-    folder: RunFolder, config: RunConfig, corpus: Corpus, ranks: Ranks, inexact: bool
+    folder: RunFolder,
+    config: RunConfig,
+    files: dict[str, list[dict[str, Any]]],
+    ranks: Ranks,
+    inexact: bool,
 ) -> Choices:
     """
     Choose for this machine, or honour what an earlier sitting chose.
@@ -159,8 +225,8 @@ def choose(
         Where the run is.
     config : RunConfig
         Its settings.
-    corpus : Corpus
-        Its text.
+    files : dict
+        Its text files, as `sizes` lists them.
     ranks : Ranks
         Who trains together.
     inexact : bool
@@ -176,8 +242,12 @@ def choose(
     Written to `config.json` before the first step.
     """
     if ranks.is_first:
-        choices = _honoured(folder, inexact) if folder.config.exists() else _chosen(config, ranks)
-        write_config(folder, config, choices, _sizes(corpus), describe_machine())
+        choices = (
+            _honoured(folder, config, ranks, inexact)
+            if folder.config.exists()
+            else _chosen(config, ranks)
+        )
+        write_config(folder, config, choices, files, describe_machine())
     ranks.tell(0.0)
     return read_choices(folder)
 
@@ -193,25 +263,39 @@ def _chosen(config: RunConfig, ranks: Ranks) -> Choices:
         micro = -(-settings.batch_tokens // ranks.world)
     elif micro is None:
         micro = _CPU_MICRO_BATCH_TOKENS
-    return Choices(device.type, precision, threads, min(micro, settings.batch_tokens))
+    return Choices(
+        settings.device if settings.device.startswith("cuda:") else device.type,
+        precision,
+        threads,
+        min(micro, settings.batch_tokens),
+        ranks.world,
+        torch.__version__,
+        instruction_set(device),
+    )
 
 
-def _honoured(folder: RunFolder, inexact: bool) -> Choices:
-    """Return an earlier sitting's choices if this machine can keep them."""
-    choices = read_choices(folder)
+def _honoured(folder: RunFolder, config: RunConfig, ranks: Ranks, inexact: bool) -> Choices:
+    """Return an earlier sitting's choices if this machine can repeat them bit for bit."""
+    began = read_choices(folder)
     try:
-        resolve_device(choices.device)
-    except DeviceError as error:
-        if not inexact:
-            raise RunFolderError(
-                f"--resume must continue on {choices.device} in {choices.precision}, as the run in "
-                f"{folder.path} began, to repeat it bit for bit, but that device is not here; add "
-                "--inexact to go on with what this machine has."
-            ) from error
-        device = resolve_device("auto")
-        precision = resolve_precision("auto", device)
-        return Choices(device.type, precision, resolve_threads(0), choices.micro_batch_tokens)
-    return choices
+        here = instruction_set(resolve_device(began.device))
+    except DeviceError:
+        here = "not here"
+    now = {"ranks": ranks.world, "torch": torch.__version__, "instructions": here}
+    other = [
+        f"{name} was {getattr(began, name)} and is now {value}"
+        for name, value in now.items()
+        if getattr(began, name) and getattr(began, name) != value
+    ]
+    if not other:
+        return began
+    if not inexact:
+        raise RunFolderError(
+            f"--resume must continue the run in {folder.path} bit for bit, which began on "
+            f"{began.device}, but {'; '.join(other)}. Use what it began with, or add --inexact to "
+            "go on with small differences."
+        )
+    return replace(_chosen(config, ranks), micro_batch_tokens=began.micro_batch_tokens)
 
 
 def prepare_data(

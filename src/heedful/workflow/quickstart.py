@@ -6,6 +6,8 @@ Everything once, on a corpus that needs no download.
     text ─ train ─ average ─ translate ─ score ─ attention
 """
 
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,7 +22,8 @@ from heedful.workflow.train import train
 from heedful.workflow.translator import Translator
 
 SENTENCE = "the big red dog"
-_TRAIN, _VALID, _TEST, _SEED = 15_000, 500, 1_000, 1
+SIZES = (15_000, 500, 1_000)
+_SEED = 1
 
 
 def quickstart(
@@ -31,6 +34,7 @@ def quickstart(
     threads: int = 0,
     say: Callable[[str], object],
     settings: Sequence[str] = (),
+    sizes: tuple[int, int, int] = SIZES,
 ) -> float:
     """
     Make a small translator from nothing and show what it does.
@@ -49,6 +53,8 @@ def quickstart(
         Told what happens, in lines for a person.
     settings : sequence of str, optional
         Further ``key=value`` strings for the training.
+    sizes : tuple of int, default (15000, 500, 1000)
+        Sentence pairs to train on, to validate with and to test on.
 
     Returns
     -------
@@ -63,8 +69,8 @@ def quickstart(
         raise RunFolderError(
             f"--out must be a new or empty folder, but {out} is not; name another one or delete it."
         )
-    _write_corpus(out / "text")
-    say(f"wrote {_TRAIN:,} sentence pairs of a small grammar to {out / 'text'}")
+    _write_corpus(out / "text", *sizes)
+    say(f"wrote {sizes[0]:,} sentence pairs of a small grammar to {out / 'text'}")
     run = out / "run"
     train(
         "tiny",
@@ -99,14 +105,15 @@ def quickstart(
     say(f"text         {out / 'text'}")
     say(f"run folder   {run}")
     say(f"attention    {picture}")
-    say(f'go on with   echo "{SENTENCE}" | heedful translate {run}')
+    command = "heedful" if shutil.which("heedful") else f"{sys.executable} -m heedful"
+    say(f'go on with   echo "{SENTENCE}" | {command} translate {run}')
     return bleu
 
 
-def _write_corpus(folder: Path) -> None:
-    """Write training, validation and test text."""
-    pairs, held_out = split_pairs(_TRAIN, _VALID + _TEST, _SEED)
-    parts = {"train": pairs, "valid": held_out[:_VALID], "test": held_out[_VALID:]}
+def _write_corpus(folder: Path, train_pairs: int, valid_pairs: int, test_pairs: int) -> None:
+    """Write training, validation and test text; the test begins with the founding sentence."""
+    pairs, held_out = split_pairs(train_pairs, valid_pairs + test_pairs, _SEED)
+    parts = {"train": pairs, "valid": held_out[test_pairs:], "test": held_out[:test_pairs]}
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, part in parts.items():

@@ -39,6 +39,12 @@ class Choices:
         Of the processor.
     micro_batch_tokens : int
         Padded tokens computed at once.
+    ranks : int, default 1
+        Processes that train together.
+    torch : str, optional
+        Version of torch.
+    instructions : str, optional
+        What torch's kernels are chosen by: the processor's vector instructions or the GPU.
 
     Notes
     -----
@@ -49,6 +55,9 @@ class Choices:
     precision: str
     threads: int
     micro_batch_tokens: int
+    ranks: int = 1
+    torch: str = ""
+    instructions: str = ""
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,11 @@ from heedful.machine import resolve_device, resolve_threads
 from heedful.model.build import initialise, parameter_count
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.training.distributed import Ranks, joined_ranks
-from heedful.training.loop import Plan, Progress, Stop, Trainer
+from heedful.training.loop import Progress, Stop, Trainer
 from heedful.training.optimiser import MasterWeights
+from heedful.training.plan import Plan
 from heedful.training.progress import Counters, RunLog
-from heedful.workflow.prepare import choose, claim_folder, prepare_data, with_languages
+from heedful.workflow.prepare import choose, claim_folder, prepare_data, sizes, with_languages
 from heedful.workflow.run import Choices, Run
 from heedful.workflow.validate import validator
 
@@ -86,15 +87,15 @@ def train(
     config = load_config(recipe, settings)
     corpus = _corpus(source, target)
     config = with_languages(config, corpus)
-    valid = _validation_texts(valid_source, valid_target)
+    valid = _validation_corpus(valid_source, valid_target, config)
     folder = RunFolder(Path(out))
     with joined_ranks(resolve_device(config.train.device)) as ranks:
         if ranks.is_first:
-            claim_folder(folder, config, corpus, resume)
+            claim_folder(folder, config, corpus, valid, resume, inexact)
         ranks.tell(0.0)
-        choices = choose(folder, config, corpus, ranks, inexact)
+        choices = choose(folder, config, sizes(corpus, valid), ranks, inexact)
         run, pairs = prepare_data(folder, config, corpus, ranks)
-        session = _Session(run, pairs, choices, ranks, valid, quiet)
+        session = _Session(run, pairs, choices, ranks, _validation_texts(valid), quiet)
         return session.train()
 
 
@@ -281,15 +282,27 @@ def _several(files: Files) -> Sequence[str | Path]:
     return [files] if isinstance(files, str | Path) else files
 
 
-def _validation_texts(
-    source: Files | None, target: Files | None
-) -> tuple[list[str], list[str]] | None:
-    """Read the held-out pairs; empty lines on either side are left out."""
+def _validation_corpus(
+    source: Files | None, target: Files | None, config: RunConfig
+) -> Corpus | None:
+    """Find the held-out files."""
     if source is None and target is None:
+        if config.train.patience is not None:
+            raise TextError(
+                "train.patience waits for better validations and needs --valid-source and "
+                "--valid-target, but there are none; give them or set train.patience=none."
+            )
         return None
     if source is None or target is None:
         raise TextError("validation needs both --valid-source and --valid-target, or neither.")
-    pairs = [(s, t) for s, t in _corpus(source, target).pairs() if s.strip() and t.strip()]
+    return _corpus(source, target)
+
+
+def _validation_texts(corpus: Corpus | None) -> tuple[list[str], list[str]] | None:
+    """Read the held-out pairs; empty lines on either side are left out."""
+    if corpus is None:
+        return None
+    pairs = [(s, t) for s, t in corpus.pairs() if s.strip() and t.strip()]
     if not pairs:
         raise TextError("the validation files must hold pairs, but all their lines are empty.")
     return [s for s, _ in pairs], [t for _, t in pairs]
@@ -303,7 +316,7 @@ def _signals(stop: Stop) -> Iterator[None]:
         return
 
     def ask(number: int, _: FrameType | None) -> None:
-        if stop.reason and number == signal.SIGINT:
+        if stop.reason == "SIGINT" and number == signal.SIGINT:
             raise KeyboardInterrupt
         stop.reason = signal.Signals(number).name
 

@@ -7,6 +7,7 @@ A trained run as an object that translates, scores and shows its attention.
     translator.translate(["A dog runs."])[0].text
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ import torch
 from jaxtyping import Float
 
 from heedful.data.tokenizer import PAD, START
+from heedful.errors import HeedfulError, TextError
 from heedful.machine import resolve_device, resolve_precision, resolve_threads
 from heedful.model.transformer import Transformer
 from heedful.search.beam import beam_search
@@ -28,6 +30,8 @@ from heedful.workflow.run import Run
 from heedful.workflow.validate import pair_log_probabilities
 
 _BATCH_TOKENS = 2048
+# Sentences x beam x vocabulary: what a step of the search may hold at once, a quarter gibibyte.
+_STEP_LOGITS = 1 << 26
 Warn = Callable[[str], None]
 
 
@@ -216,7 +220,8 @@ class Translator:
         ids = self._source_ids(texts, warn)
         results = [Translation("", 0.0, (), 0.0)] * len(texts)
         filled = [index for index, row in enumerate(ids) if row]
-        for group in by_length([len(ids[index]) for index in filled], batch_tokens):
+        most_rows = max(1, _STEP_LOGITS // (beam * self.run.vocabularies[1]))
+        for group in by_length([len(ids[index]) for index in filled], batch_tokens, most_rows):
             rows = [filled[position] for position in group]
             source = self.collator.source([ids[row] for row in rows]).to(self.model.device)
             limits = [limit.tokens(len(ids[row])) for row in rows]
@@ -235,6 +240,11 @@ class Translator:
                     **allowed,
                 )
             for row, hypotheses in zip(rows, found, strict=True):
+                if not hypotheses or not math.isfinite(hypotheses[0].score):
+                    raise HeedfulError(
+                        f"the model must give numbers, but for line {row + 1} it gives none: these "
+                        "weights have diverged. Use earlier ones with --weights, or train again."
+                    )
                 weights = self._attention(ids[row], hypotheses[0]) if attention else None
                 results[row] = self._translation(hypotheses, weights)
         return results
@@ -266,6 +276,13 @@ class Translator:
         source_ids = self.tokenizer.encode_source(sources)
         target_ids = self.tokenizer.encode_target(targets)
         lengths = [max(len(s), len(t)) + 1 for s, t in zip(source_ids, target_ids, strict=True)]
+        limit = self.run.config.search.max_source
+        for number, length in enumerate(lengths, start=1):
+            if length > limit + 1:
+                raise TextError(
+                    f"a pair to score must have at most {limit:,} subwords a side "
+                    f"(search.max_source), but pair {number} has {length - 1:,}; leave it out."
+                )
         results: list[list[float]] = [[] for _ in sources]
         for rows in by_length(lengths, batch_tokens):
             scored = pair_log_probabilities(

@@ -1,0 +1,49 @@
+"""How long to train and how, as plain values."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Plan:
+    """
+    Say how long to train and how.
+
+    Attributes
+    ----------
+    steps : int
+        Where the run ends.
+    d_model, warmup, learning_rate_factor : int, int, float
+        Of the schedule.
+    seed : int
+        Of dropout; the order has its own.
+    minutes : float, optional
+        Ends the run earlier, counted over all sittings.
+    label_smoothing, smoothing_form : float, str
+        Of the loss.
+    clip : float, optional
+        Largest norm of the mean gradient.
+    checkpoint_steps, checkpoint_minutes : int and float, optional
+        How often to write a checkpoint; the last step always is one.
+    validate_steps : int, optional
+        How often to validate; never when absent.
+    patience : int, optional
+        Validations without a better result before the run ends early.
+
+    Notes
+    -----
+    Plain values: the loop does not know the configuration they come from.
+    """
+
+    steps: int
+    d_model: int
+    warmup: int
+    learning_rate_factor: float
+    seed: int
+    minutes: float | None = None
+    label_smoothing: float = 0.1
+    smoothing_form: str = "uniform"
+    clip: float | None = None
+    checkpoint_steps: int | None = None
+    checkpoint_minutes: float | None = None
+    validate_steps: int | None = None
+    patience: int | None = None

@@ -1,0 +1,29 @@
+"""The quickstart as a whole, with a training too short to learn much."""
+
+import pytest
+
+from heedful.errors import RunFolderError
+from heedful.workflow.quickstart import SENTENCE, quickstart
+
+SHORT = ("train.steps=4", "train.validate_steps=4", "data.vocabulary_size=600")
+
+
+def test_the_quickstart_makes_everything_it_names(tmp_path, heedful_cli):
+    told = []
+    out = tmp_path / "quick"
+    bleu = quickstart(out, device="cpu", say=told.append, settings=SHORT, sizes=(400, 40, 20))
+    assert 0 <= bleu <= 100
+    text = "\n".join(told)
+    for part in ("BLEU", "never seen", f"{SENTENCE}  ->", str(out / "attention.png")):
+        assert part in text
+    assert (out / "attention.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("train", "valid", "test"):
+        for language in ("en", "fr"):
+            assert (out / "text" / f"{name}.{language}").stat().st_size > 100
+    trained = (out / "text" / "train.en").read_text().splitlines()
+    assert SENTENCE not in trained
+    assert SENTENCE in (out / "text" / "test.en").read_text().splitlines()
+    done = heedful_cli("translate", out / "run", stdin=SENTENCE + "\n")
+    assert done.returncode == 0, done.stderr
+    with pytest.raises(RunFolderError, match="new or empty folder"):
+        quickstart(out, say=told.append)
