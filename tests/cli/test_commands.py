@@ -143,23 +143,34 @@ def test_a_beam_of_one_is_greedy(heedful_cli, trained):
 
 
 def test_ctrl_c_ends_it_quietly_while_input_is_open(trained):
+    # A job in the background is born deaf to Ctrl-C, and so are its children.
+    program = (
+        "import signal, sys\n"
+        "from heedful.cli.main import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "main()\n"
+    )
     process = subprocess.Popen(
-        [sys.executable, "-m", "heedful", "translate", str(trained)],
+        [sys.executable, "-c", program, "translate", str(trained)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",
     )
-    process.stdin.write("the dog\n")
-    process.stdin.flush()
-    process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
-    errors = process.stderr.read()
-    assert "Fatal" not in errors
-    assert "Traceback" not in errors
-    for stream in (process.stdin, process.stdout, process.stderr):
-        stream.close()
+    try:
+        process.stdin.write("the dog\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        errors = process.stderr.read()
+        assert "Fatal" not in errors
+        assert "Traceback" not in errors
+    finally:
+        process.kill()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+        process.wait()
 
 
 def test_wrong_options_touch_no_output(heedful_cli, trained, tmp_path):
