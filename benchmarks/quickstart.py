@@ -28,7 +28,7 @@ def main() -> None:
             ["make", "quickstart"], cwd=clone, check=True, encoding="utf-8", stdout=subprocess.PIPE
         )
         ended = time.monotonic()
-    shown = re.sub(r"(?m)^make.*\n", "", done.stdout)
+    shown = re.sub(r"(?m)^make.*\n", "", done.stdout).replace(f"{clone}/", "")
     page = write(
         "quickstart",
         "Quickstart",
