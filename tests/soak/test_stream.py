@@ -12,7 +12,6 @@ from heedful.data.grammar import sample_pairs
 from heedful.workflow.train import train
 from tests.cli.conftest import QUICK, write_text
 
-
 # In bf16, oneDNN keeps up to 1,024 compiled products, one a shape, which takes a hundred thousand
 # lines to fill; with room for few, what is left to grow would be our own.
 FEW = {**os.environ, "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64"}
