@@ -62,13 +62,14 @@ def last_bytes(out):
     return [(folder / f"{n}.safetensors").read_bytes() for n in ("model", "training")]
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_killed_run_ends_with_the_same_bytes(text, tmp_path, precision):
+@pytest.mark.parametrize(("precision", "average"), [("fp32", "none"), ("bf16", "0.9")])
+def test_a_killed_run_ends_with_the_same_bytes(text, tmp_path, precision, average):
     settings = (
         "train.steps=30",
         "train.checkpoint_steps=3",
         "train.validate_steps=7",
         f"train.precision={precision}",
+        f"train.average_decay={average}",
         "train.threads=2",
         "train.micro_batch_tokens=512",
     )

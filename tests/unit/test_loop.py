@@ -32,7 +32,16 @@ class Notes(list):
         self.append((reason, self.trainer.progress.counters.step))
 
 
-def trainer(steps=6, micro=40, precision="fp32", validate=None, log=None, keep_best=1, **plan):
+def trainer(
+    steps=6,
+    micro=40,
+    precision="fp32",
+    validate=None,
+    log=None,
+    keep_best=1,
+    average_decay=None,
+    **plan,
+):
     config = ModelConfig(d_model=16, d_ff=32, heads=2, encoder_layers=1, decoder_layers=1)
     model = build_model(config, 20, 20, max_length=12)
     initialise(model, 1)
@@ -41,7 +50,7 @@ def trainer(steps=6, micro=40, precision="fp32", validate=None, log=None, keep_b
     notes = Notes()
     made = Trainer(
         model,
-        MasterWeights(model, precision),
+        MasterWeights(model, precision, average_decay=average_decay),
         BatchOrder(lengths, lengths, 120, micro, "real", 1),
         lambda rows: collator.batch([PAIRS[i] for i in rows], [PAIRS[i] for i in rows]),
         Plan(steps, 16, 10, 1.0, seed=1, **plan),
@@ -152,6 +161,20 @@ def test_early_stopping_waits_for_patience_and_remembers_the_best():
     assert made.run() == "patience"  # and stays so when it is asked again
     assert made.progress.counters.step == 8
     assert len(made.checkpoints) == 4
+
+
+def test_a_validation_sees_the_weights_that_are_saved():
+    seen = []
+
+    def validate():
+        seen.append(made.model.embed_source.weight.detach().clone())
+        return {"valid_loss": 1.0, "valid_perplexity": 2.7}
+
+    made = trainer(steps=3, validate=validate, validate_steps=3, average_decay=0.9)
+    made.run()
+    saved, trained = made.weights.weights(), made.weights.moments()
+    assert torch.equal(seen[0], saved["embed_source.weight"])
+    assert not torch.equal(seen[0], trained["master.embed_source.weight"])
 
 
 def test_a_run_that_is_over_writes_nothing():

@@ -67,12 +67,13 @@ def test_bf16_computes_with_rounded_copies_and_keeps_fp32_masters():
     torch.testing.assert_close(model.weight.detach(), master.bfloat16(), rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("average_decay", [None, 0.9])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_reloaded_state_continues_bit_for_bit(precision):
+def test_a_reloaded_state_continues_bit_for_bit(precision, average_decay):
     def make():
         torch.manual_seed(1)
         model = nn.Linear(6, 5)
-        return model, MasterWeights(model, precision)
+        return model, MasterWeights(model, precision, average_decay=average_decay)
 
     def advance(model, weights, steps):
         for step in steps:
@@ -119,3 +120,31 @@ def test_decay_pulls_weights_towards_zero():
     before = model.weight.detach().clone()
     MasterWeights(model, "fp32", weight_decay=0.5).step(0.1, 1.0)
     torch.testing.assert_close(model.weight.detach(), before * (1 - 0.05))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_moving_average_is_the_one_in_the_books_and_is_what_is_used(precision):
+    torch.manual_seed(1)
+    model = nn.Linear(4, 3, bias=False)
+    plain = nn.Linear(4, 3, bias=False)
+    plain.load_state_dict(model.state_dict())
+    averaged = MasterWeights(model, precision, average_decay=0.6)
+    masters = MasterWeights(plain, precision)
+    expected = plain.weight.detach().double()
+    for step in range(1, 41):
+        gradient = torch.randn(3, 4)
+        for weights in (averaged, masters):
+            weights.gradients[0].add_(gradient)
+            weights.step(0.1, 1.0)
+        decay = min(0.6, step / (step + 9))
+        expected = decay * expected + (1 - decay) * masters.weights()["weight"].double()
+    kept = averaged.weights()["weight"]
+    torch.testing.assert_close(kept.double(), expected, atol=1e-5, rtol=1e-5)
+    assert torch.equal(averaged.moments()["master.weight"], masters.weights()["weight"])
+    assert (kept - averaged.moments()["master.weight"]).abs().max() > 0.01
+
+    trained, used = model.weight.detach().clone(), averaged.weights()["weight"].clone()
+    with averaged.in_use():
+        assert torch.equal(model.weight.detach(), used.to(model.weight.dtype))
+    assert torch.equal(model.weight.detach(), trained)
+    assert torch.equal(averaged.weights()["weight"], used)

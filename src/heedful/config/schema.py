@@ -251,6 +251,8 @@ class TrainConfig(_Settings):
     """Largest norm of the gradient; a longer one is shortened. None means no limit."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     """Share of each weight, times the learning rate, taken off at every update."""
+    average_decay: Share | None = None
+    """Decay of a moving average of the weights, which is then what is used. None means none."""
 
     @model_validator(mode="after")
     def _patience_has_validations(self) -> "TrainConfig":

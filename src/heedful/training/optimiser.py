@@ -4,7 +4,13 @@ Adam over fp32 master weights (section 5.3).
 In fp32 the model's parameters are the masters. In bf16 the model computes with a bf16 copy of
 them: gradients of every micro-batch are added up in fp32, Adam changes the masters, and the copy
 is made anew after each step. Checkpoints hold the masters only.
+
+With a moving average there is a third set: what is validated, saved and used is then the average,
+and the masters lie with Adam's moments, for they are only needed to train on.
 """
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +30,8 @@ class MasterWeights:
         Of Adam; the paper has 0.9, 0.98 and 1e-9.
     weight_decay : float, default 0.0
         Decoupled decay (AdamW); the paper has none.
+    average_decay : float, optional
+        Decay of an exponential moving average of the masters; none when absent, as in the paper.
 
     Notes
     -----
@@ -38,7 +46,9 @@ class MasterWeights:
         beta2: float = 0.98,
         epsilon: float = 1e-9,
         weight_decay: float = 0.0,
+        average_decay: float | None = None,
     ) -> None:
+        self.average_decay = average_decay
         self.names = [name for name, _ in model.named_parameters()]
         self.working: list[Tensor] = [parameter for _, parameter in model.named_parameters()]
         self.masters = self.working
@@ -58,6 +68,9 @@ class MasterWeights:
             weight_decay=weight_decay,
             fused=True,
         )
+        self.averages: list[Tensor] = []
+        if average_decay is not None:
+            self.averages = [master.detach().clone() for master in self.masters]
         # There from the start, so that a lack of memory for them shows before the first step.
         for master in self.masters:
             self._remember(master, 0, torch.zeros_like(master), torch.zeros_like(master))
@@ -140,6 +153,7 @@ class MasterWeights:
             group["lr"] = learning_rate
         self.adam.step()
         self.discard()
+        self._average()
         self._copy()
 
     def discard(self) -> None:
@@ -157,9 +171,32 @@ class MasterWeights:
         """
         torch._foreach_zero_(self.gradients)
 
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """
+        Let the model compute with the weights that a checkpoint would hold.
+
+        Yields
+        ------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Around a validation: its result must be that of the weights that are saved. Without a
+        moving average they are the ones in training already.
+        """
+        if self.averages:
+            self._exchange()
+        try:
+            yield
+        finally:
+            if self.averages:
+                self._exchange()
+
     def weights(self) -> dict[str, Tensor]:
         """
-        Return the fp32 weights by name.
+        Return the fp32 weights to use, by name.
 
         Returns
         -------
@@ -168,24 +205,28 @@ class MasterWeights:
 
         Notes
         -----
-        What a checkpoint calls `model.safetensors`.
+        What a checkpoint calls `model.safetensors`: the moving average if there is one.
         """
-        return {n: m.detach() for n, m in zip(self.names, self.masters, strict=True)}
+        used = self.averages or self.masters
+        return {name: weight.detach() for name, weight in zip(self.names, used, strict=True)}
 
     def moments(self) -> dict[str, Tensor]:
         """
-        Return Adam's moments by name.
+        Return by name what only training needs: Adam's moments, and weights that are averaged.
 
         Returns
         -------
         dict of str to Tensor
-            ``first.NAME`` and ``second.NAME``.
+            ``first.NAME`` and ``second.NAME``; with a moving average also ``master.NAME``.
 
         Notes
         -----
         What a checkpoint calls `training.safetensors`. Adam's own counter is the step number.
         """
         moments = {}
+        if self.averages:
+            for name, master in zip(self.names, self.masters, strict=True):
+                moments[f"master.{name}"] = master.detach()
         for name, master in zip(self.names, self.masters, strict=True):
             state = self.adam.state[master]
             moments[f"first.{name}"] = state["exp_avg"]
@@ -215,8 +256,10 @@ class MasterWeights:
         Bit for bit: the working copy is rounded from the masters as after any step.
         """
         with torch.no_grad():
-            for name, master in zip(self.names, self.masters, strict=True):
-                master.copy_(weights[name])
+            for index, (name, master) in enumerate(zip(self.names, self.masters, strict=True)):
+                master.copy_(moments.get(f"master.{name}", weights[name]))
+                if self.averages:
+                    self.averages[index].copy_(weights[name])
                 if moments:
                     first, second = moments[f"first.{name}"], moments[f"second.{name}"]
                     self._remember(
@@ -231,6 +274,21 @@ class MasterWeights:
         """Give Adam its counter and moments of one weight."""
         counter = torch.tensor(float(step), device=master.device)
         self.adam.state[master] = {"step": counter, "exp_avg": first, "exp_avg_sq": second}
+
+    @torch.no_grad()
+    def _average(self) -> None:
+        """Move the averages towards the masters; faster in the beginning, when all is noise."""
+        if self.average_decay is None:
+            return
+        steps = float(self.adam.state[self.masters[0]]["step"])
+        decay = min(self.average_decay, steps / (steps + 9.0))
+        torch._foreach_lerp_(self.averages, self.masters, 1.0 - decay)
+
+    def _exchange(self) -> None:
+        """Swap masters and averages, here and in the model."""
+        for index, master in enumerate(self.masters):
+            master.data, self.averages[index] = self.averages[index], master.data
+        self._copy()
 
     @torch.no_grad()
     def _copy(self) -> None:
