@@ -31,6 +31,24 @@ def train(
     inexact: Annotated[
         bool, typer.Option("--inexact", help="Resume even where bits cannot be the same.")
     ] = False,
+    finetune_from: Annotated[
+        Path | None,
+        typer.Option(help="A run whose weights, shape and subwords are the beginning."),
+    ] = None,
+    finetune_weights: Annotated[
+        str, typer.Option(help="Which of its weights: average, best, last or step-N.")
+    ] = "default",
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Goes on with --finetune-from: optimiser or schedule; may be repeated."),
+    ] = None,
+    anew: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Not taken from --finetune-from: tokenizer, embeddings, encoder or decoder; may "
+            "be repeated."
+        ),
+    ] = None,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print every setting as TOML and end.")
     ] = False,
@@ -85,4 +103,8 @@ def train(
         settings=settings,
         resume=resume,
         inexact=inexact,
+        finetune_from=finetune_from,
+        finetune_weights=finetune_weights,
+        keep=keep or (),
+        anew=anew or (),
     )

@@ -8,7 +8,7 @@ has no null: ``"none"`` stands for it where a setting may be none.
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os.path import exists
 from pathlib import Path
 from types import NoneType, UnionType
@@ -19,7 +19,11 @@ from heedful.config.schema import RunConfig, setting_fields
 from heedful.errors import SettingError
 
 
-def load_config(recipe_or_path: str, settings: Sequence[str] = ()) -> RunConfig:
+def load_config(
+    recipe_or_path: str,
+    settings: Sequence[str] = (),
+    inherited: Mapping[str, Any] | None = None,
+) -> RunConfig:
     """
     Make checked settings of a recipe or a TOML file, and of changes to it.
 
@@ -30,6 +34,9 @@ def load_config(recipe_or_path: str, settings: Sequence[str] = ()) -> RunConfig:
     settings : sequence of str, optional
         Changes such as ``train.steps=200``; a later one wins over an earlier one. ``none``
         clears a setting that may be none.
+    inherited : mapping of str to Any, optional
+        Settings by dotted name that win over the recipe but not over `settings`: those of the run
+        that training goes on from.
 
     Returns
     -------
@@ -53,7 +60,8 @@ def load_config(recipe_or_path: str, settings: Sequence[str] = ()) -> RunConfig:
     200
     """
     config = _read(Path(recipe_or_path)) if _is_path(recipe_or_path) else recipe(recipe_or_path)
-    return config.with_settings(dict(_key_and_value(text) for text in settings))
+    changes = dict(_key_and_value(text) for text in settings)
+    return config.with_settings({**(inherited or {}), **changes})
 
 
 def to_toml(config: RunConfig) -> str:

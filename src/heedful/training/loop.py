@@ -317,10 +317,14 @@ class Trainer:
         scale = 1.0 / target_tokens
         if self.plan.clip is not None and norm > self.plan.clip:
             scale *= self.plan.clip / norm
-        rate = learning_rate(
-            step, self.plan.d_model, self.plan.warmup, self.plan.learning_rate_factor
+        self.weights.step(self._learning_rate(step), scale)
+
+    def _learning_rate(self, step: int) -> float:
+        """Compute the rate of a step, counted from where the schedule began."""
+        plan = self.plan
+        return learning_rate(
+            plan.schedule_steps + step, plan.d_model, plan.warmup, plan.learning_rate_factor
         )
-        self.weights.step(rate, scale)
 
     def _refuse(self, step: int, micro_batches: MicroBatches, loss: float, norm: float) -> None:
         """Report a batch whose loss or gradient is no finite number; take no step on it."""
@@ -360,15 +364,12 @@ class Trainer:
         self._logged_at = self.clock.seconds
         loss, nll, target, source = self._since_log.tolist()
         seconds = self.clock.take_stepping()
-        rate = learning_rate(
-            step, self.plan.d_model, self.plan.warmup, self.plan.learning_rate_factor
-        )
         line = {
             "step": step,
             "loss": loss / target,
             "nll": nll / target,
             "perplexity": perplexity(nll / target),
-            "learning_rate": rate,
+            "learning_rate": self._learning_rate(step),
             "source_tokens": counters.source_tokens,
             "target_tokens": counters.target_tokens,
             "padding": 1.0 - (source + target) / self._padded_since_log,
@@ -391,7 +392,8 @@ class Trainer:
         is_best = False
         if self.ranks.is_first:
             self.model.eval()
-            result = {"step": step, **self.validate()}
+            with self.weights.in_use():
+                result = {"step": step, **self.validate()}
             self.model.train()
             self.log.validation(result)
             is_best = self._remember(result)

@@ -16,6 +16,8 @@ class Plan:
         Of the schedule.
     seed : int
         Of dropout; the order has its own.
+    schedule_steps : int, default 0
+        Steps of the schedule that an earlier run has gone through.
     minutes : float, optional
         Ends the run earlier, counted over all sittings.
     label_smoothing, smoothing_form : float, str
@@ -39,6 +41,7 @@ class Plan:
     warmup: int
     learning_rate_factor: float
     seed: int
+    schedule_steps: int = 0
     minutes: float | None = None
     label_smoothing: float = 0.1
     smoothing_form: str = "uniform"

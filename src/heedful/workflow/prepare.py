@@ -136,7 +136,7 @@ def claim_folder(
 
 def _strangers(folder: RunFolder) -> list[str]:
     """List files that no killed run can have left."""
-    own = re.compile(r"(tokenizer|data|checkpoints|average|config|log|best)\b.*|\..*")
+    own = re.compile(r"(tokenizer|data|checkpoints|average|config|log|best|origin)\b.*|\..*")
     return sorted(e.name for e in folder.path.iterdir() if not own.fullmatch(e.name))
 
 

@@ -23,15 +23,24 @@ from heedful.data.batch import Batch
 from heedful.data.batching import BatchOrder, Rows
 from heedful.data.corpus import Corpus, expand
 from heedful.data.encoded import EncodedPairs
-from heedful.errors import RunStopped, TextError
+from heedful.errors import RunStopped, SettingError, TextError
 from heedful.machine import resolve_device, resolve_threads
 from heedful.model.build import initialise, parameter_count
+from heedful.model.transformer import Transformer
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.training.distributed import Ranks, joined_ranks
 from heedful.training.loop import Progress, Stop, Trainer
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
 from heedful.training.progress import Counters, RunLog
+from heedful.workflow.finetune import (
+    Origin,
+    find_origin,
+    first_weights,
+    inherited_settings,
+    take_subwords,
+    write_origin,
+)
 from heedful.workflow.prepare import choose, claim_folder, prepare_data, sizes, with_languages
 from heedful.workflow.run import Choices, Run
 from heedful.workflow.validate import validator
@@ -51,6 +60,10 @@ def train(
     resume: bool = False,
     inexact: bool = False,
     quiet: bool = False,
+    finetune_from: str | Path | None = None,
+    finetune_weights: str = "default",
+    keep: Sequence[str] = (),
+    anew: Sequence[str] = (),
 ) -> str:
     """
     Train a model.
@@ -73,6 +86,14 @@ def train(
         Let `resume` go on where this machine cannot repeat the run bit for bit.
     quiet : bool, default False
         Show no progress.
+    finetune_from : path, optional
+        A run folder whose weights, shape and subwords are the beginning.
+    finetune_weights : str, default 'default'
+        Which of its weights: ``average``, ``best``, ``last`` or ``step-N``.
+    keep : sequence of {'optimiser', 'schedule'}, optional
+        What goes on besides the weights.
+    anew : sequence of {'tokenizer', 'embeddings', 'encoder', 'decoder'}, optional
+        What is not taken over.
 
     Returns
     -------
@@ -84,7 +105,14 @@ def train(
     Raises `RunStopped` after a checkpoint if a signal ends it, other kinds of `HeedfulError` for
     everything a user can cause. Under `torchrun` each process calls this.
     """
-    config = load_config(recipe, settings)
+    origin = None
+    if finetune_from is not None:
+        origin = find_origin(finetune_from, finetune_weights, keep, anew)
+    elif keep or anew:
+        raise SettingError(
+            "--keep and --anew say what to take over from --finetune-from, but that is missing."
+        )
+    config = load_config(recipe, settings, inherited_settings(origin) if origin else None)
     corpus = _corpus(source, target)
     config = with_languages(config, corpus)
     valid = _validation_corpus(valid_source, valid_target, config)
@@ -92,10 +120,13 @@ def train(
     with joined_ranks(resolve_device(config.train.device)) as ranks:
         if ranks.is_first:
             claim_folder(folder, config, corpus, valid, resume, inexact)
+            write_origin(folder, origin)
         ranks.tell(0.0)
         choices = choose(folder, config, sizes(corpus, valid), ranks, inexact)
+        if origin is not None and ranks.is_first:
+            take_subwords(folder, origin)
         run, pairs = prepare_data(folder, config, corpus, ranks)
-        session = _Session(run, pairs, choices, ranks, _validation_texts(valid), quiet)
+        session = _Session(run, pairs, choices, ranks, _validation_texts(valid), origin, quiet)
         return session.train()
 
 
@@ -108,17 +139,16 @@ class _Session:
     choices: Choices
     ranks: Ranks
     valid: tuple[list[str], list[str]] | None
+    origin: Origin | None
     quiet: bool
 
     def train(self) -> str:
         """Train from the last checkpoint or from the beginning."""
         settings, device = self.run.config.train, resolve_device(self.choices.device)
         resolve_threads(self.choices.threads)
-        checkpoint = self.run.last_checkpoint()
         model = self.run.build()
         initialise(model, settings.seed)
-        if checkpoint is not None:
-            check_weights(model, checkpoint.model, self.run.folder.path)
+        progress, begin = self._beginning(model)
         model.to(device)
         weights = MasterWeights(
             model,
@@ -127,11 +157,11 @@ class _Session:
             settings.beta2,
             settings.epsilon,
             settings.weight_decay,
+            settings.average_decay,
         )
-        progress = Progress()
-        if checkpoint is not None:
-            progress = _progress(checkpoint)
-            weights.load(dict(checkpoint.model), dict(checkpoint.training), progress.counters.step)
+        if begin is not None:
+            adam_steps = progress.counters.step + (self.origin.adam_steps if self.origin else 0)
+            weights.load(dict(begin.model), dict(begin.training), adam_steps)
         collator = self.run.collator(model)
 
         def collate(rows: Rows) -> Batch:
@@ -157,7 +187,7 @@ class _Session:
                 weights,
                 self._order(),
                 collate,
-                _plan(self.run.config),
+                _plan(self.run.config, self.origin),
                 progress,
                 self.ranks,
                 log,
@@ -178,6 +208,16 @@ class _Session:
                 "the same command with --resume to continue."
             )
         return reason
+
+    def _beginning(self, model: Transformer) -> tuple[Progress, Checkpoint | None]:
+        """Find the last checkpoint, or another run's weights, or nothing; check that they fit."""
+        checkpoint = self.run.last_checkpoint()
+        if checkpoint is not None:
+            check_weights(model, checkpoint.model, self.run.folder.path)
+            return _progress(checkpoint), checkpoint
+        if self.origin is not None:
+            return Progress(), first_weights(self.origin, self.run, model)
+        return Progress(), None
 
     def _describe(self, rows: list[int]) -> list[dict[str, Any]]:
         """Show pairs as subwords, for the report of a batch that could not be used."""
@@ -214,6 +254,8 @@ class _Session:
             + f", {choices.precision} on {choices.device} with {choices.threads} threads"
             + (f", {self.ranks.world} ranks" if self.ranks.world > 1 else "")
         )
+        if self.origin is not None:
+            log.say(f"from {self.origin.describe()}")
         if progress.counters.step:
             log.say(f"continuing from step {progress.counters.step:,}")
 
@@ -252,7 +294,7 @@ def _progress(checkpoint: Checkpoint) -> Progress:
     return Progress(Counters(**state["counters"]), state["best"], state["without_better"])
 
 
-def _plan(config: RunConfig) -> Plan:
+def _plan(config: RunConfig, origin: Origin | None) -> Plan:
     """Hand the loop the settings it needs, as plain values."""
     settings = config.train
     return Plan(
@@ -261,6 +303,7 @@ def _plan(config: RunConfig) -> Plan:
         warmup=settings.warmup,
         learning_rate_factor=settings.learning_rate_factor,
         seed=settings.seed,
+        schedule_steps=origin.schedule_steps if origin else 0,
         minutes=settings.minutes,
         label_smoothing=settings.label_smoothing,
         smoothing_form=settings.smoothing_form,

@@ -1,0 +1,334 @@
+"""
+Training on from another run: what is taken over, and what starts anew.
+
+The weights, the shape and the subwords of the other run are taken over. Adam's moments and the
+learning rate's schedule start anew unless they are kept; parts of the model start anew if asked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from heedful.checkpoint.rundir import RunFolder, read_json, write_json
+from heedful.checkpoint.store import Checkpoint, check_weights, load_checkpoint
+from heedful.data.tokenizer import Tokenizer
+from heedful.errors import RunFolderError, SettingError
+from heedful.model.transformer import Transformer
+from heedful.workflow.run import Run
+
+KEEP = ("optimiser", "schedule")
+ANEW = ("tokenizer", "embeddings", "encoder", "decoder")
+_FILE = "origin.json"
+# The tables that have one row for each subword, and the side they belong to.
+_TABLES = {
+    "embed_source.weight": "source",
+    "embed_target.weight": "target",
+    "output_table": "target",
+    "output_bias": "target",
+}
+_POSITIONS = ("source_positions.weight", "target_positions.weight")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """
+    Say which weights a run began with.
+
+    Attributes
+    ----------
+    run : str
+        The other run's folder.
+    weights : str
+        Which of its weights, as in `Run.checkpoint_folder`.
+    sha256 : str
+        Of those weights.
+    step : int
+        Steps that they were trained.
+    keep : tuple of str
+        What goes on besides the weights: optimiser, schedule.
+    anew : tuple of str
+        What is not taken over: tokenizer, embeddings, encoder, decoder.
+
+    Notes
+    -----
+    Written to `origin.json` of the new run, so that resuming it and reading it need no memory.
+    """
+
+    run: str
+    weights: str
+    sha256: str
+    step: int
+    keep: tuple[str, ...] = ()
+    anew: tuple[str, ...] = ()
+
+    @property
+    def adam_steps(self) -> int:
+        """Steps that Adam had taken before this run."""
+        return self.step if "optimiser" in self.keep else 0
+
+    @property
+    def schedule_steps(self) -> int:
+        """Steps that the learning rate had gone through before this run."""
+        return self.step if "schedule" in self.keep else 0
+
+    def describe(self) -> str:
+        """
+        Name the weights for a person.
+
+        Returns
+        -------
+        str
+            Which run, which of its weights, what was kept and what was not.
+
+        Notes
+        -----
+        Part of messages.
+        """
+        details = "".join(
+            f", {option} {' '.join(words)}"
+            for option, words in (("--keep", self.keep), ("--anew", self.anew))
+            if words
+        )
+        return f"{self.weights} of {self.run} at step {self.step:,}{details}"
+
+
+def find_origin(path: str | Path, weights: str, keep: Sequence[str], anew: Sequence[str]) -> Origin:
+    """
+    Look at the run that training goes on from.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its folder.
+    weights : str
+        ``default``, ``average``, ``best``, ``last`` or ``step-N``.
+    keep : sequence of str
+        Of `KEEP`.
+    anew : sequence of str
+        Of `ANEW`.
+
+    Returns
+    -------
+    Origin
+        Checked as far as can be told without reading the weights.
+
+    Notes
+    -----
+    Raises `SettingError` for words that are not known or do not go together. Adam's moments belong
+    to weights one by one, so they are kept with all of them or not at all.
+    """
+    for option, words, known in (("--keep", keep, KEEP), ("--anew", anew, ANEW)):
+        for word in words:
+            if word not in known:
+                raise SettingError(f"{option} must be one of {', '.join(known)}, but is {word!r}.")
+    if "optimiser" in keep and anew:
+        raise SettingError(
+            "--keep optimiser needs every weight that Adam has moments of, but --anew "
+            f"{' --anew '.join(anew)} gives some of them up; choose one of the two."
+        )
+    place = Run.open(path).checkpoint_folder(weights)
+    state = read_json(place / "state.json")
+    step, checksums = state.get("step", 0), state.get("sha256")
+    if "steps" in state:  # an average: as old as its newest part
+        step = max(state["steps"])
+    if "optimiser" in keep and not (place / "training.safetensors").is_file():
+        raise SettingError(
+            f"--keep optimiser needs a checkpoint with Adam's moments, but {place} has none: an "
+            "average has only weights; add --finetune-weights last."
+        )
+    checksum = checksums.get("model.safetensors", "") if isinstance(checksums, dict) else ""
+    return Origin(str(path), weights, str(checksum), int(step), tuple(keep), tuple(anew))
+
+
+def inherited_settings(origin: Origin) -> dict[str, Any]:
+    """
+    List the settings that the weights and the subwords bring along.
+
+    Parameters
+    ----------
+    origin : Origin
+        Which run they come from.
+
+    Returns
+    -------
+    dict of str to Any
+        Dotted names and values: the whole table `model`, and of `data` what the subwords are.
+
+    Notes
+    -----
+    They win over the recipe, and `--set` wins over them: dropout may well change.
+    """
+    config = Run.open(origin.run).config.to_dict()
+    settings = {f"model.{name}": value for name, value in config["model"].items()}
+    if "tokenizer" not in origin.anew:
+        names = ("subwords", "vocabulary_size", "vocabulary_multiple", "shared_vocabulary")
+        settings |= {f"data.{name}": config["data"][name] for name in names}
+    return settings
+
+
+def write_origin(folder: RunFolder, origin: Origin | None) -> None:
+    """
+    Note in a new run where its weights come from, or check that a resumed one says the same.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The new run.
+    origin : Origin or None
+        None for a run that starts from nothing.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `RunFolderError` if a run that has begun is resumed from other weights.
+    """
+    began = read_origin(folder)
+    if folder.config.exists() and origin != began:
+        raise RunFolderError(
+            f"--resume must continue the run in {folder.path} from the weights it began with, but "
+            f"it began with {began.describe() if began else 'none'} and is now given "
+            f"{origin.describe() if origin else 'none'}. Use the same --finetune-from, or start a "
+            "new run with another --out."
+        )
+    if origin is not None and began is None:
+        write_json(folder.path / _FILE, asdict(origin))
+
+
+def read_origin(folder: RunFolder) -> Origin | None:
+    """
+    Read where the weights of a run come from.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Which run.
+
+    Returns
+    -------
+    Origin or None
+        None if it started from nothing.
+
+    Notes
+    -----
+    The other run need not exist any more once this one has a checkpoint.
+    """
+    path = folder.path / _FILE
+    if not path.exists():
+        return None
+    content = read_json(path)
+    try:
+        keep, anew = (tuple(map(str, content.pop(name))) for name in ("keep", "anew"))
+        return Origin(**content, keep=keep, anew=anew)
+    except (KeyError, TypeError) as error:
+        raise RunFolderError(
+            f"{path} must say which weights the run began with, but does not ({error}); it is "
+            "damaged or of another version."
+        ) from error
+
+
+def take_subwords(folder: RunFolder, origin: Origin) -> None:
+    """
+    Give the new run the subwords of the other one, unless it learns its own.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The new run.
+    origin : Origin
+        Where the weights come from.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Without them the rows of the tables would stand for other subwords.
+    """
+    if "tokenizer" not in origin.anew and not (folder.path / "tokenizer.json").exists():
+        Tokenizer.load(Path(origin.run)).save(folder.path)
+
+
+def first_weights(origin: Origin, run: Run, model: Transformer) -> Checkpoint:
+    """
+    Put together what the first step starts from.
+
+    Parameters
+    ----------
+    origin : Origin
+        Where the weights come from.
+    run : Run
+        The new run; its subwords may be other ones.
+    model : Transformer
+        Of the new run, initialised: what starts anew keeps its values.
+
+    Returns
+    -------
+    Checkpoint
+        Weights, and Adam's moments if they are kept.
+
+    Notes
+    -----
+    With other subwords, a row of a table is taken over where both vocabularies have the subword,
+    and drawn anew elsewhere (Zoph et al. 2016 draw all of them anew). Raises `RunFolderError` if
+    the weights have changed since the run was begun, or do not fit its settings.
+    """
+    parent = Run.open(origin.run)
+    place = parent.checkpoint_folder(origin.weights)
+    found = load_checkpoint(place, with_training="optimiser" in origin.keep)
+    if found.state["sha256"].get("model.safetensors") != origin.sha256:
+        raise RunFolderError(
+            f"--finetune-from must lead to the weights that this run was begun with, but those in "
+            f"{place} have changed since. Start a new run with another --out."
+        )
+    weights = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
+    for name, old in found.model.items():
+        if name.split(".")[0] in origin.anew:
+            continue
+        if name in _TABLES and name in weights:
+            if "embeddings" not in origin.anew:
+                rows = _shared_rows(run.tokenizer, parent.tokenizer, _TABLES[name])
+                weights[name] = _with_rows(weights[name], old, rows)
+        elif name in _POSITIONS and name in weights:
+            count = min(len(old), len(weights[name]))
+            weights[name] = _with_rows(weights[name], old, [(n, n) for n in range(count)])
+        else:
+            weights[name] = old
+    check_weights(model, weights, place)
+    return Checkpoint(weights, found.training, found.state)
+
+
+def _shared_rows(new: Tokenizer, old: Tokenizer, side: str) -> list[tuple[int, int]]:
+    """List pairs of a new and an old row that stand for the same subword."""
+    if new.fingerprint == old.fingerprint:
+        size = new.source_size if side == "source" else new.target_size
+        return [(row, row) for row in range(size)]
+    known = {piece: row for row, piece in enumerate(_all_pieces(old, side))}
+    pieces = enumerate(_all_pieces(new, side))
+    return [(row, known[piece]) for row, piece in pieces if piece in known]
+
+
+def _all_pieces(tokenizer: Tokenizer, side: str) -> list[str]:
+    """Spell the whole vocabulary of a side."""
+    if side == "source":
+        return tokenizer.pieces_source(range(tokenizer.source_size))
+    return tokenizer.pieces_target(range(tokenizer.target_size))
+
+
+def _with_rows(table: Tensor, old: Tensor, rows: Sequence[tuple[int, int]]) -> Tensor:
+    """Replace some rows of a table by rows of another one; widths that differ are left to fail."""
+    if table.shape[1:] != old.shape[1:]:
+        return old
+    filled = table.clone()
+    to, since = (torch.tensor(part, dtype=torch.long) for part in zip(*rows, strict=True))
+    filled[to] = old[since]
+    return filled
