@@ -17,6 +17,8 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Int
 
+from heedful.data.mixing import Mixture
+
 Lengths = Int[np.ndarray, " pairs"]
 Rows = Int[np.ndarray, "_"]
 MicroBatches = list[Rows]
@@ -40,6 +42,8 @@ class BatchOrder:
         as the authors' code does.
     seed : int
         Seed of the order.
+    mixture : Mixture or None, default None
+        Which pairs an epoch has; all of them, once, when absent.
 
     Notes
     -----
@@ -54,6 +58,7 @@ class BatchOrder:
     micro_batch_tokens: int
     counting: str
     seed: int
+    mixture: Mixture | None = None
 
     def epoch(self, number: int) -> list[MicroBatches]:
         """
@@ -71,11 +76,15 @@ class BatchOrder:
 
         Notes
         -----
-        Every pair stands in exactly one batch. The batches of an epoch are about equally large:
+        Every pair of the epoch stands in exactly one batch. The batches are about equally large:
         no small remainder takes a full step of its own.
         """
         generator = np.random.Generator(np.random.PCG64([self.seed, number]))
-        micro = self._micro_batches(generator)
+        if self.mixture is None:
+            order = generator.permutation(len(self.source_lengths))
+        else:
+            order = generator.permutation(self.mixture.rows(number))
+        micro = self._micro_batches(order, generator)
         generator.shuffle(micro)
         sizes = np.array([self._size(rows) for rows in micro])
         total = int(sizes.sum())
@@ -104,9 +113,8 @@ class BatchOrder:
         width = int(longest[order[0]])
         return order[: max(1, self.micro_batch_tokens // width)]
 
-    def _micro_batches(self, generator: np.random.Generator) -> MicroBatches:
+    def _micro_batches(self, order: Rows, generator: np.random.Generator) -> MicroBatches:
         """Cut the pairs, sorted by length, where the next one would make the part too large."""
-        order = generator.permutation(len(self.source_lengths))
         # A little noise lets pairs of neighbouring lengths meet in other epochs.
         noise = generator.uniform(0.0, 1.5, len(order))
         keys = (self.source_lengths[order], self.target_lengths[order] + noise)
