@@ -1,0 +1,109 @@
+"""
+Every command of every page is executed, in the order of the page.
+
+A page is read like a session in one folder that holds ``train``, ``valid`` and ``test`` in ``.en``
+and ``.fr`` and a trained run, ``runs/en-fr``. Trainings are cut short; nothing else is changed.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    page.relative_to(DOCS).as_posix()
+    for page in DOCS.rglob("*.md")
+    if page.relative_to(DOCS).parts[0] not in ("generated", "results")
+)
+SHORT = (
+    "--set train.steps=6 --set train.warmup=4 --set train.batch_tokens=1024 "
+    "--set train.precision=fp32"
+)
+SMALL = "--set data.vocabulary_size=400"
+
+
+def commands(page):
+    """The commands of a page: lines of its sh blocks, continued lines joined."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"(?ms)^```sh\n(.*?)^```$", text)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+def shortened(command):
+    """Cut a training short, and keep its subwords few enough for a text this small."""
+    if "heedful train " in command and "--print-config" not in command:
+        command = f"{command} {SHORT}"
+        kept = ("--finetune-from", "--data ", "--tokenizer ", "vocabulary_size")
+        return command if any(word in command for word in kept) else f"{command} {SMALL}"
+    if "heedful data prepare" in command and "vocabulary_size" not in command:
+        return f"{command} {SMALL}"
+    return command
+
+
+def run_shell(command, folder):
+    path = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    variables = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(path),
+    }
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        cwd=folder,
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+        env=variables,
+        timeout=240,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def begun(tmp_path_factory):
+    """A folder with text and a run, copied for each page."""
+    from heedful.data.grammar import split_pairs
+
+    folder = tmp_path_factory.mktemp("docs")
+    pairs, held_out = split_pairs(1500, 40, seed=1)
+    for name, part in (("train", pairs), ("valid", held_out), ("test", held_out[:9])):
+        for side, language in enumerate(("en", "fr")):
+            lines = "".join(f"{pair[side]}\n" for pair in part)
+            (folder / f"{name}.{language}").write_text(lines, encoding="utf-8")
+    files = "--source train.en --target train.fr --valid-source valid.en --valid-target valid.fr"
+    run_shell(shortened(f"heedful train tiny {files} --out runs/en-fr"), folder)
+    run_shell("heedful average runs/en-fr", folder)
+    return folder
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_work(page, begun, corpora, tmp_path):
+    shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "corpora").symlink_to(corpora)
+    for command in commands(page):
+        run_shell(shortened(command), tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_links_of_a_page_lead_somewhere(page):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        if not target.startswith(("http", "generated/", "../generated/")):
+            assert ((DOCS / page).parent / target).exists(), target
+
+
+def test_every_page_is_in_a_table_of_contents():
+    listed = "".join(
+        "".join(re.findall(r"(?ms)^```\{toctree\}\n(.*?)^```$", path.read_text(encoding="utf-8")))
+        for path in DOCS.rglob("*.md")
+    )
+    for page in PAGES:
+        assert page == "index.md" or page.removesuffix(".md") in listed, page
