@@ -7,6 +7,7 @@ and ``.fr`` and a trained run, ``runs/en-fr``. Trainings are cut short; nothing 
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -29,11 +30,29 @@ SMALL = "--set data.vocabulary_size=400"
 
 
 def commands(page):
-    """The commands of a page: lines of its sh blocks, continued lines joined."""
+    """The commands of a page in order: lines of shell, continued ones joined, and Python."""
     text = (DOCS / page).read_text(encoding="utf-8")
-    blocks = re.findall(r"(?ms)^```sh\n(.*?)^```$", text)
-    lines = "".join(blocks).replace("\\\n", " ").splitlines()
-    return [line for line in lines if line.strip() and not line.startswith("#")]
+    found = []
+    for language, block in re.findall(r"(?ms)^```(sh|python)\n(.*?)^```$", text):
+        if language == "python":
+            found.append(f"{shlex.quote(sys.executable)} -c {shlex.quote(block)}")
+        else:
+            found += _shell_commands(block.replace("\\\n", " "))
+    return found
+
+
+def _shell_commands(block):
+    """Split a block at line ends, but keep a here-document with its command."""
+    lines, end = [], None
+    for line in block.splitlines():
+        if end is not None:
+            lines[-1] += f"\n{line}"
+            end = None if line == end else end
+        elif line.strip() and not line.startswith("#"):
+            lines.append(line)
+            start = re.search(r"<<'(\w+)'$", line)
+            end = start[1] if start else None
+    return lines
 
 
 def shortened(command):
