@@ -1,0 +1,158 @@
+"""
+The pairs of a run, epoch by epoch: one corpus or a mixture, the same subwords or others each time.
+
+Training asks for nothing else: which batches an epoch has, and the tensors of a batch.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from heedful.data.batch import Batch, Collator
+from heedful.data.batching import BatchOrder, MicroBatches, Rows
+from heedful.data.joined import JoinedPairs
+from heedful.data.mixing import Mixture
+from heedful.data.tokenizer import Tokenizer
+from heedful.workflow.run import Choices, Run
+
+Sampler = Callable[[int], JoinedPairs]
+
+
+class TrainingPairs:
+    """
+    Hand the loop its batches.
+
+    Parameters
+    ----------
+    pairs : JoinedPairs
+        Every pair, cut into subwords the usual way.
+    run : Run
+        Says how batches are made.
+    choices : Choices
+        Says how much is computed at once.
+    collator : Collator
+        Adds special symbols and padding.
+    mixture : Mixture or None, default None
+        Which pairs an epoch has; all of them, once, when absent.
+    sampler : callable or None, default None
+        From the number of an epoch to the same pairs in other subwords; the usual ones when
+        absent.
+
+    Notes
+    -----
+    Rows mean the same pairs in every epoch; only their subwords, and so their lengths, change.
+    """
+
+    def __init__(
+        self,
+        pairs: JoinedPairs,
+        run: Run,
+        choices: Choices,
+        collator: Collator,
+        mixture: Mixture | None = None,
+        sampler: Sampler | None = None,
+    ) -> None:
+        self.micro_batch_tokens = choices.micro_batch_tokens
+        self._pairs, self._run, self._collator = pairs, run, collator
+        self._mixture, self._sampler = mixture, sampler
+
+    def epoch(self, number: int) -> list[MicroBatches]:
+        """
+        Lay out one pass.
+
+        Parameters
+        ----------
+        number : int
+            Which epoch, counted from 0.
+
+        Returns
+        -------
+        list of list of ndarray of int
+            Batches, each a list of micro-batches, each the rows of its pairs.
+
+        Notes
+        -----
+        From here on `collate` takes the subwords of this epoch.
+        """
+        if self._sampler is not None:
+            self._pairs = self._sampler(number)
+        return self._order().epoch(number)
+
+    def largest(self) -> Rows:
+        """
+        Find the micro-batch that needs the most memory.
+
+        Returns
+        -------
+        ndarray of int, shape (rows,)
+            Rows of its pairs.
+
+        Notes
+        -----
+        See `BatchOrder.largest`.
+        """
+        return self._order().largest()
+
+    def collate(self, rows: Rows) -> Batch:
+        """
+        Put pairs together.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (rows,)
+            Which pairs.
+
+        Returns
+        -------
+        Batch
+            On the processor.
+
+        Notes
+        -----
+        Ids come from memory-mapped files, so a corpus may be larger than the memory.
+        """
+        sources, targets = zip(*(self._pairs.pair(int(row)) for row in rows), strict=True)
+        return self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
+
+    def describe(self, rows: list[int]) -> list[dict[str, Any]]:
+        """
+        Show pairs as subwords.
+
+        Parameters
+        ----------
+        rows : list of int
+            Which pairs.
+
+        Returns
+        -------
+        list of dict
+            Number, source and target of each.
+
+        Notes
+        -----
+        For the report of a batch that could not be used.
+        """
+        tokenizer: Tokenizer = self._run.tokenizer
+        shown = []
+        for row in rows:
+            source, target = (side.tolist() for side in self._pairs.pair(row))
+            shown.append(
+                {
+                    "pair": row,
+                    "source": " ".join(tokenizer.pieces_source(source)),
+                    "target": " ".join(tokenizer.pieces_target(target)),
+                }
+            )
+        return shown
+
+    def _order(self) -> BatchOrder:
+        """Decide which pairs stand in which batch."""
+        settings, source_end = self._run.config.train, self._run.config.model.source_end
+        return BatchOrder(
+            self._pairs.source_lengths + int(source_end),
+            self._pairs.target_lengths + 1,
+            settings.batch_tokens,
+            self.micro_batch_tokens,
+            settings.batch_counting,
+            settings.seed,
+            self._mixture,
+        )
