@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.corpus import Corpus, decode_lines, expand, language_of, read_lines
+from heedful.data.corpus import Corpus, expand, language_of, one_file, read_lines
+from heedful.data.formats import Text
+from heedful.data.lines import decode_lines
 from heedful.errors import TextError
 
 OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}
@@ -133,16 +135,38 @@ def test_expand_sorts_within_a_pattern_and_keeps_the_order_of_patterns(tmp_path:
         written(tmp_path / name, b"x\n")
     (tmp_path / "folder.en").mkdir()
     found = expand([tmp_path / "c.de", str(tmp_path / "*.en")])
-    assert [path.name for path in found] == ["c.de", "a.en", "b.en"]
+    assert [text.path.name for text in found] == ["c.de", "a.en", "b.en"]
 
 
 def test_expand_takes_an_existing_name_literally(tmp_path: Path) -> None:
     path = written(tmp_path / "odd[1].en", b"x\n")
     written(tmp_path / "odd1.en", b"x\n")
-    assert expand([path]) == [path]
+    assert expand([path]) == [Text(path)]
 
 
-@pytest.mark.parametrize("name", ["missing.en", "*.none", "", "a\0b"])
+def test_expand_gives_the_part_to_every_file_of_a_pattern(tmp_path: Path) -> None:
+    for name in ("b.tsv.gz", "a.tsv.gz", "c.tmx"):
+        written(tmp_path / name, b"x\n")
+    found = expand([f"{tmp_path}/*.tsv.gz:2", f"{tmp_path}/c.tmx:en"])
+    assert [str(text) for text in found] == [
+        f"{tmp_path}/a.tsv.gz:2",
+        f"{tmp_path}/b.tsv.gz:2",
+        f"{tmp_path}/c.tmx:en",
+    ]
+    assert one_file(f"{tmp_path}/*.tmx:en") == Text(tmp_path / "c.tmx", "en")
+    with pytest.raises(TextError, match="names 2"):
+        one_file(f"{tmp_path}/*.tsv.gz:2")
+
+
+def test_a_file_whose_name_looks_like_a_part_is_that_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "pairs.tsv:2", b"a\tb\n")
+    written(tmp_path / "pairs.tsv", b"one\ttwo\n")
+    assert expand([path]) == [Text(path)]
+    assert list(read_lines(one_file(path))) == ["a\tb"]
+    assert list(read_lines(one_file(f"{tmp_path}/pairs.tsv:1"))) == ["one"]
+
+
+@pytest.mark.parametrize("name", ["missing.en", "*.none", "", "a\0b", "no.tsv:1", "*.tmx:en"])
 def test_expand_names_what_matches_nothing(tmp_path: Path, name: str) -> None:
     with pytest.raises(TextError) as caught:
         expand([f"{tmp_path}/{name}"])
@@ -214,6 +238,23 @@ def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
 def test_the_language_is_the_ending_before_compression(name: str, language: str) -> None:
     assert language_of(Path(name)) == language
     assert language_of(Path("text.gz")) == ""
+
+
+def test_both_sides_of_one_file_are_read_in_one_pass(tmp_path: Path) -> None:
+    rows = b"".join(b"a%d\tb%d\tc%d\n" % (n, n, n) for n in range(3))
+    path = written(tmp_path / "pairs.tsv", rows)
+    same = tmp_path / "." / "pairs.tsv"
+    corpus = Corpus((Text(path, "3"),), (Text(same, "1"),))
+    assert list(corpus.pairs()) == [(f"c{n}", f"a{n}") for n in range(3)]
+    twice = Corpus((Text(path, "1"), Text(path, "2")), (Text(path, "3"),))
+    with pytest.raises(TextError, match=r"pairs\.tsv:1 \+ .*pairs\.tsv:2 has 6 .*tsv:3 has 3"):
+        list(twice.pairs())
+
+
+def test_columns_go_with_lines_of_another_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "pairs.tsv", b"a\tb\nc\td\n")
+    plain = written(tmp_path / "text.de", b"x\ny\n")
+    assert list(Corpus((Text(path, "2"),), (plain,)).pairs()) == [("b", "x"), ("d", "y")]
 
 
 def test_real_text_keeps_every_byte(corpora: Path) -> None:

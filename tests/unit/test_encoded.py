@@ -150,7 +150,7 @@ def test_no_pair_left_is_reported_with_the_counts(
 def test_bad_text_leaves_nothing_behind(
     corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
-    with corpus.source[0].open("ab") as file:
+    with corpus.source[0].path.open("ab") as file:
         file.write(b"\xff\n")
     with pytest.raises(TextError, match="line 8 holds the byte 0xff"):
         encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
@@ -222,8 +222,8 @@ def test_a_full_disk_is_reported_and_leaves_nothing(
     corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
     tokenizer.save(tmp_path)
-    write(corpus.source[0], ["the dog sees"] * 5000)
-    write(corpus.target[0], ["der Hund"] * 5000)
+    write(corpus.source[0].path, ["the dog sees"] * 5000)
+    write(corpus.target[0].path, ["der Hund"] * 5000)
     program = """
 import resource, sys
 from pathlib import Path

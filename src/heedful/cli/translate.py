@@ -44,7 +44,8 @@ def translate(
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
 
-    from heedful.data.corpus import decode_lines, one_file, read_lines
+    from heedful.data.corpus import one_file, read_lines
+    from heedful.data.lines import decode_lines
     from heedful.search.length import LengthLimit, LengthPenalty
     from heedful.workflow.translate import Layout, translate_lines
     from heedful.workflow.translator import Translator
@@ -53,9 +54,10 @@ def translate(
     LengthLimit.parse(max_length or "input+50")
     lines = decode_lines(_standard_input(), "stdin")
     if input is not None:
-        if output is not None and output.exists() and output.samefile(input):
+        text = one_file(input)
+        if output is not None and output.exists() and output.samefile(text.path):
             raise typer.BadParameter("must be another file than --input.", param_hint="--output")
-        lines = read_lines(one_file(input))
+        lines = read_lines(text)
     translator = Translator.load(
         run, weights=weights, device=device, precision=precision, threads=threads
     )

@@ -1,46 +1,39 @@
 """
-Line-aligned text files in, sentence pairs out.
+Text files in, sentence pairs out.
 
-Text is read as a stream, plain or compressed, and split at line feeds only: the other characters
-that `str.splitlines` would break at (U+2028, form feed, a lone carriage return, …) are text. What
-cannot be text (a broken encoding, a NUL) is reported with file, line and byte.
+Line n of the source belongs to line n of the target. What a line is in which kind of file is said
+in `heedful.data.formats`.
 """
 
 import glob
-import gzip
-import lzma
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from io import BufferedIOBase
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
+from heedful.data.formats import Text, read_rows, restricted, same_file, split_name
 from heedful.errors import TextError
 
-_COMPRESSED = (".gz", ".xz")
-_DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
-_BYTE_ORDER_MARK = "\ufeff"
 
-
-def expand(patterns: Sequence[str | Path]) -> list[Path]:
+def expand(patterns: Sequence[str | Path]) -> list[Text]:
     """
-    Find the files that names and glob patterns stand for.
+    Find the texts that names and glob patterns stand for.
 
     Parameters
     ----------
     patterns : sequence of str or Path
-        File names and glob patterns (``*``, ``?``, ``[…]``, ``**``).
+        File names and glob patterns (``*``, ``?``, ``[…]``, ``**``), with the part of the file
+        that is meant where its format has parts: ``corpus/*.tsv.gz:2``.
 
     Returns
     -------
-    list of Path
-        The files in the order of `patterns`, sorted by name within a pattern.
+    list of Text
+        The texts in the order of `patterns`, sorted by name within a pattern.
 
     Raises
     ------
     TextError
-        If nothing was given, a file is missing or is no regular file, or a pattern matches none.
+        If nothing was given, a file is missing or is no regular file, a pattern matches none, or a
+        part is wanted or not wanted.
 
     Notes
     -----
@@ -50,22 +43,23 @@ def expand(patterns: Sequence[str | Path]) -> list[Path]:
     """
     if not patterns:
         raise TextError("At least one text file must be given, and none was.")
-    return [path for pattern in patterns for path in _expand_one(str(pattern))]
+    named = [split_name(str(pattern)) for pattern in patterns]
+    return [Text(path, part) for file, part in named for path in _expand_one(file)]
 
 
-def one_file(pattern: str | Path) -> Path:
+def one_file(pattern: str | Path) -> Text:
     """
-    Find exactly one file.
+    Find exactly one text.
 
     Parameters
     ----------
     pattern : str or Path
-        A file or a glob.
+        A file or a glob, as `expand` takes them.
 
     Returns
     -------
-    Path
-        The only file that it names.
+    Text
+        The only one that it names.
 
     Notes
     -----
@@ -77,14 +71,14 @@ def one_file(pattern: str | Path) -> Path:
     return found[0]
 
 
-def read_lines(path: Path) -> Iterator[str]:
+def read_lines(file: Text | Path) -> Iterator[str]:
     """
-    Read a text file line by line.
+    Read a text line by line.
 
     Parameters
     ----------
-    path : Path
-        A UTF-8 file, plain or compressed (``.gz``, ``.xz``).
+    file : Text or Path
+        A text, or a file that is one text.
 
     Yields
     ------
@@ -94,86 +88,30 @@ def read_lines(path: Path) -> Iterator[str]:
     Raises
     ------
     TextError
-        If the file cannot be opened, is damaged, or holds something that is no UTF-8 text.
+        If the file cannot be opened, is damaged, or does not hold such text.
 
     Notes
     -----
-    One line is held at a time, however long the file is. See `decode_lines` for what a line is.
+    One line is held at a time, however long the file is.
     """
-    path = Path(path)
-    try:
-        with _open(path) as stream:
-            yield from decode_lines(stream, str(path))
-    except _DAMAGED as error:
-        raise TextError(
-            f"{path} must be a whole {path.suffix} file, but it is cut off or damaged "
-            f"({error}); fetch or compress it again."
-        ) from error
-    except OSError as error:
-        raise TextError(
-            f"{path} must be a text file that can be read, but the system says "
-            f"“{error.strerror or error}”; correct the name or its permissions."
-        ) from error
+    text = _text(file)
+    for (line,) in read_rows(text.path, [text.part]):
+        yield line
 
 
-def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
-    """
-    Decode the lines of a binary stream.
-
-    Parameters
-    ----------
-    stream : iterable of bytes
-        Lines that end at a line feed, as every binary file object yields them.
-    name : str
-        What to call the stream in messages: a path, or “standard input”.
-
-    Yields
-    ------
-    str
-        A line without its line end.
-
-    Raises
-    ------
-    TextError
-        If a line is not UTF-8 or holds a NUL character.
-
-    Notes
-    -----
-    A line ends at a line feed and nowhere else. One carriage return before it (Windows line ends)
-    and a byte order mark at the start of the stream are dropped.
-    """
-    for number, raw in enumerate(stream, start=1):
-        try:
-            line = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise TextError(
-                f"{name} must be UTF-8 text, but line {number} holds the byte "
-                f"0x{raw[error.start]:02x} at offset {error.start}, which UTF-8 does not allow "
-                "there; convert the file (iconv -t UTF-8) or repair the line."
-            ) from error
-        if "\0" in line:
-            raise TextError(
-                f"{name} must be text, but line {number} holds a NUL character at offset "
-                f"{raw.index(0)}; remove it, or convert the file if it is UTF-16."
-            )
-        if number == 1:
-            line = line.removeprefix(_BYTE_ORDER_MARK)
-        yield line.removesuffix("\n").removesuffix("\r")
-
-
-def language_of(path: Path) -> str:
+def language_of(file: Text | Path) -> str:
     """
     Read the language off a file's ending.
 
     Parameters
     ----------
-    path : Path
-        A text file such as ``train.en`` or ``train.en.gz``.
+    file : Text or Path
+        A text such as ``train.en``, ``train.en.gz`` or ``memory.tmx:en``.
 
     Returns
     -------
     str
-        The ending before any compression, “en” in both cases; empty if there is none.
+        “en” in all three cases; empty if the name does not tell.
 
     Notes
     -----
@@ -183,29 +121,38 @@ def language_of(path: Path) -> str:
     --------
     >>> language_of(Path("train.en.gz"))
     'en'
+    >>> language_of(Text(Path("memory.tmx"), "en"))
+    'en'
     """
-    path = Path(path)
-    if path.suffix in _COMPRESSED:
-        path = path.with_suffix("")
-    return path.suffix.removeprefix(".")
+    return _text(file).language
 
 
-@dataclass(frozen=True)
-class Corpus:  # numpydoc ignore=PR02
+class Corpus:
     """
     Source and target text whose lines belong together.
 
+    Parameters
+    ----------
+    source : sequence of Text or Path
+        The texts of the source side.
+    target : sequence of Text or Path
+        The texts of the target side. When both sides have as many, the first of the source belongs
+        to the first of the target and so on; else each side is read as one long text.
+
     Attributes
     ----------
-    source : tuple of Path
-        The files of the source side.
-    target : tuple of Path
-        The files of the target side. When both sides have as many files, the first source file
-        belongs to the first target file and so on; else each side is read as one long text.
+    source, target : tuple of Text
+        The same, but where a translation memory gives both languages, each is restricted to the
+        units that have both: the sides are aligned also when each is read alone.
     """
 
-    source: tuple[Path, ...]
-    target: tuple[Path, ...]
+    def __init__(self, source: Sequence[Text | Path], target: Sequence[Text | Path]) -> None:
+        self.source = tuple(map(_text, source))
+        self.target = tuple(map(_text, target))
+        if len(source) == len(target):
+            pairs = list(zip(self.source, self.target, strict=True))
+            self.source = tuple(restricted(one, other) for one, other in pairs)
+            self.target = tuple(restricted(other, one) for one, other in pairs)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """
@@ -223,8 +170,8 @@ class Corpus:  # numpydoc ignore=PR02
 
         Notes
         -----
-        Every call reads the files again. The lines are counted while they are read, so a
-        difference is found at the end of the shorter side.
+        Every call reads the files again, one that holds both sides in one pass. The lines are
+        counted while they are read, so a difference is found at the end of the shorter side.
         """
         parts = [(self.source, self.target)]
         if len(self.source) == len(self.target):
@@ -241,7 +188,7 @@ class Corpus:  # numpydoc ignore=PR02
 
 
 def _expand_one(pattern: str) -> list[Path]:
-    """Find the files of one name or pattern."""
+    """Find the files of one name or pattern without a part."""
     path = Path(pattern)
     try:
         if path.is_file():
@@ -272,17 +219,17 @@ def _expand_one(pattern: str) -> list[Path]:
     return found
 
 
-def _open(path: Path) -> BufferedIOBase:
-    """Open a file for reading bytes, decompressed if its ending says so."""
-    if path.suffix == ".gz":
-        return gzip.open(path, "rb")
-    if path.suffix == ".xz":
-        return lzma.open(path, "rb")
-    return path.open("rb")
+def _text(file: Text | Path) -> Text:
+    """Take a file for the one text that it is."""
+    return file if isinstance(file, Text) else Text(Path(file))
 
 
-def _aligned(source: tuple[Path, ...], target: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
+def _aligned(source: tuple[Text, ...], target: tuple[Text, ...]) -> Iterator[tuple[str, str]]:
     """Walk both sides in step and report sides of different length."""
+    if len(source) == len(target) == 1 and same_file(source[0], target[0]):
+        rows = read_rows(source[0].path, [source[0].part, target[0].part])
+        yield from ((row[0], row[1]) for row in rows)
+        return
     sources = chain.from_iterable(map(read_lines, source))
     targets = chain.from_iterable(map(read_lines, target))
     count = 0
@@ -300,7 +247,7 @@ def _aligned(source: tuple[Path, ...], target: tuple[Path, ...]) -> Iterator[tup
 
 
 def _unequal(
-    source: tuple[Path, ...], source_lines: int, target: tuple[Path, ...], target_lines: int
+    source: tuple[Text, ...], source_lines: int, target: tuple[Text, ...], target_lines: int
 ) -> TextError:
     """Name both sides and their numbers of lines."""
     return TextError(
@@ -310,8 +257,8 @@ def _unequal(
     )
 
 
-def _names(paths: tuple[Path, ...]) -> str:
+def _names(texts: tuple[Text, ...]) -> str:
     """Name a side of the corpus in a message."""
-    if len(paths) <= 3:
-        return " + ".join(map(str, paths))
-    return f"{paths[0]} + … + {paths[-1]} ({len(paths)} files)"
+    if len(texts) <= 3:
+        return " + ".join(map(str, texts))
+    return f"{texts[0]} + … + {texts[-1]} ({len(texts)} files)"

@@ -16,6 +16,7 @@ from typing import Literal
 import sentencepiece
 
 from heedful.data.corpus import read_lines
+from heedful.data.formats import Text
 from heedful.errors import TextError, TokenizerError
 
 Kind = Literal["bpe", "unigram", "character", "word"]
@@ -34,7 +35,7 @@ _SPACE = "\u2581"
 
 
 def learn_subwords(
-    files: Sequence[Path],
+    files: Sequence[Text | Path],
     text: str,
     *,
     kind: Kind,
@@ -48,7 +49,7 @@ def learn_subwords(
 
     Parameters
     ----------
-    files : sequence of Path
+    files : sequence of Text or Path
         The text.
     text : str
         What to call it in messages.
@@ -121,7 +122,7 @@ def learn_subwords(
 class _Sentences:
     """The training text: an iterable that knows its characters and remembers its own failure."""
 
-    def __init__(self, files: Sequence[Path], seed: int) -> None:
+    def __init__(self, files: Sequence[Text | Path], seed: int) -> None:
         self.files = files
         self.seed = seed
         self.total = 0

@@ -17,6 +17,7 @@ from typing import Any, get_args
 
 import sentencepiece
 
+from heedful.data.formats import Text
 from heedful.data.subwords import Kind, learn_subwords
 from heedful.errors import RunFolderError, StorageError, TextError, TokenizerError
 
@@ -83,8 +84,8 @@ class Tokenizer:
     @classmethod
     def train(
         cls,
-        source_files: Sequence[Path],
-        target_files: Sequence[Path],
+        source_files: Sequence[Text | Path],
+        target_files: Sequence[Text | Path],
         *,
         kind: Kind,
         vocabulary_size: int,
@@ -99,9 +100,9 @@ class Tokenizer:
 
         Parameters
         ----------
-        source_files : sequence of Path
+        source_files : sequence of Text or Path
             Text of the source side.
-        target_files : sequence of Path
+        target_files : sequence of Text or Path
             Text of the target side.
         kind : {“bpe”, “unigram”, “character”, “word”}
             How text is cut.

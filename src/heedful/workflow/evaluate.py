@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heedful.data.corpus import expand, one_file, read_lines
+from heedful.data.formats import Text
 from heedful.errors import TextError
 from heedful.evaluation.bleu import Scores, evaluate_texts
 
@@ -38,22 +39,22 @@ def evaluate_files(
     -----
     Raises `TextError` naming both files if their line counts differ.
     """
-    lines = _lines(hypothesis)
+    lines = _lines(one_file(hypothesis))
     sets = []
-    for path in expand(references):
-        reference = _lines(path)
+    for text in expand(references):
+        reference = _lines(text)
         if len(reference) != len(lines):
             raise TextError(
                 f"hypothesis and reference must have as many lines as each other, but {hypothesis} "
-                f"has {len(lines):,} and {path} has {len(reference):,}."
+                f"has {len(lines):,} and {text} has {len(reference):,}."
             )
         sets.append(reference)
     return evaluate_texts(lines, sets, language=language, lowercase=lowercase)
 
 
-def _lines(path: Path) -> list[str]:
-    """Read all lines of a file that must not be empty."""
-    lines = list(read_lines(one_file(path)))
+def _lines(text: Text) -> list[str]:
+    """Read all lines of a text that must not be empty."""
+    lines = list(read_lines(text))
     if not lines:
-        raise TextError(f"{path} must hold one sentence a line, but is empty.")
+        raise TextError(f"{text} must hold one sentence a line, but is empty.")
     return lines

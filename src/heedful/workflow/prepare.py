@@ -158,13 +158,18 @@ def _check_same(
         )
     now, began = sizes(corpus, valid), read_corpus(folder)
     if any(
-        [file["bytes"] for file in files] != [file["bytes"] for file in began.get(side, [])]
+        list(map(_what_was_read, files)) != list(map(_what_was_read, began.get(side, [])))
         for side, files in now.items()
     ):
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the text it was begun with, but "
-            "the files now have other sizes. Give the same files, or start a new run."
+            "the files now have other sizes or parts. Give the same files, or start a new run."
         )
+
+
+def _what_was_read(file: dict[str, Any]) -> tuple[int, str]:
+    """Tell what must stay the same of a file that may have moved."""
+    return file["bytes"], file.get("part", "")
 
 
 def _flat(tables: dict[str, Any]) -> dict[str, Any]:
@@ -180,7 +185,7 @@ def _flat(tables: dict[str, Any]) -> dict[str, Any]:
 
 def sizes(corpus: Corpus, valid: Corpus | None) -> dict[str, list[dict[str, Any]]]:
     """
-    List names and sizes of the text files.
+    List names and sizes of the text files, and which part of each is read if it has parts.
 
     Parameters
     ----------
@@ -204,8 +209,12 @@ def sizes(corpus: Corpus, valid: Corpus | None) -> dict[str, list[dict[str, Any]
     else:
         sides |= {"valid_source": (), "valid_target": ()}
     return {
-        side: [{"file": path.name, "bytes": path.stat().st_size} for path in paths]
-        for side, paths in sides.items()
+        side: [
+            {"file": text.path.name, "bytes": text.path.stat().st_size}
+            | ({"part": text.part} if text.part else {})
+            for text in texts
+        ]
+        for side, texts in sides.items()
     }
 
 

@@ -73,7 +73,8 @@ def train(
     recipe : str
         A built-in name or a TOML file.
     source, target : path, glob, or sequence of them
-        Line-aligned text, plain, `.gz` or `.xz`.
+        Line-aligned text, or parts of files such as ``pairs.tsv:2`` and ``memory.tmx:en``; plain,
+        `.gz` or `.xz`.
     out : path
         The run folder to make or, with `resume`, to continue.
     valid_source, valid_target : path, glob, or sequence of them, optional
