@@ -7,14 +7,15 @@ import typer
 
 from heedful.cli.options import Device, Precision, Threads
 
-_TEXT = "plain, .gz or .xz; may be repeated or a quoted glob."
+_TEXT = (
+    "lines, FILE.tsv:COLUMN, FILE.tmx:LANGUAGE, .sgm or FILE.xml:SIDE; plain, .gz or .xz; may be "
+    "repeated or a quoted glob."
+)
 
 
 def train(
     recipe: Annotated[str, typer.Argument(help="A built-in recipe or a TOML file.")],
-    source: Annotated[
-        list[str] | None, typer.Option(help=f"Source text, one sentence a line: {_TEXT}")
-    ] = None,
+    source: Annotated[list[str] | None, typer.Option(help=f"Source text: {_TEXT}")] = None,
     target: Annotated[
         list[str] | None, typer.Option(help="Its translations, line by line.")
     ] = None,
@@ -60,7 +61,7 @@ def train(
     threads: Threads = 0,
 ) -> None:
     """
-    Train a model on two line-aligned text files.
+    Train a model on two line-aligned texts.
 
     Recipes: multi30k, paper-base, paper-base-en-fr, paper-big, paper-big-en-fr, small, t2t-base,
     t2t-big, tiny, and the rows of the paper's Table 3: table3-a-1, table3-a-16, table3-a-32,

@@ -52,7 +52,8 @@ def describe_plan(
     return "\n".join(
         (
             f"recipe      {config.recipe}",
-            f"languages   {config.data.source_language} to {config.data.target_language}",
+            f"languages   {config.data.source_language or 'not named'} to "
+            f"{config.data.target_language or 'not named'}",
             f"text        {pairs:,} pairs",
             f"model       {parameter_count(model):,} parameters, vocabulary {rows:,} "
             f"({config.data.subwords})",
