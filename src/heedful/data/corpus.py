@@ -138,6 +138,8 @@ class Corpus:
     target : sequence of Text or Path
         The texts of the target side. When both sides have as many, the first of the source belongs
         to the first of the target and so on; else each side is read as one long text.
+    tag : str, default ""
+        Stands before every source line of `pairs`, such as ``>>de<< ``; not in the files.
 
     Attributes
     ----------
@@ -146,7 +148,10 @@ class Corpus:
         units that have both: the sides are aligned also when each is read alone.
     """
 
-    def __init__(self, source: Sequence[Text | Path], target: Sequence[Text | Path]) -> None:
+    def __init__(
+        self, source: Sequence[Text | Path], target: Sequence[Text | Path], tag: str = ""
+    ) -> None:
+        self.tag = tag
         self.source = tuple(map(_text, source))
         self.target = tuple(map(_text, target))
         if len(source) == len(target):
@@ -177,9 +182,9 @@ class Corpus:
         if len(self.source) == len(self.target):
             parts = [((s,), (t,)) for s, t in zip(self.source, self.target, strict=True)]
         empty = True
-        for pair in chain.from_iterable(_aligned(*part) for part in parts):
+        for source, target in chain.from_iterable(_aligned(*part) for part in parts):
             empty = False
-            yield pair
+            yield self.tag + source, target
         if empty:
             raise TextError(
                 f"The text must hold at least one line, but {_names(self.source)} and "
