@@ -7,6 +7,7 @@ when their signatures agree (Post 2018, “A Call for Clarity in Reporting BLEU 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
@@ -14,23 +15,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from heedful.errors import MissingExtra, TextError
-
-
-@dataclass(frozen=True)
-class MetricScore:  # numpydoc ignore=PR02
-    """
-    One figure and how it was made.
-
-    Attributes
-    ----------
-    score : float
-        The score in percent.
-    signature : str
-        The settings and the version that made it, in sacreBLEU's notation.
-    """
-
-    score: float
-    signature: str
+from heedful.evaluation.measurement import MetricScore, measure
 
 
 @dataclass(frozen=True)
@@ -52,24 +37,20 @@ class Scores:  # numpydoc ignore=PR02
     chrf: MetricScore
     ter: MetricScore
 
-    def to_dict(self) -> dict[str, dict[str, float | str]]:
+    def to_dict(self) -> dict[str, dict[str, Any]]:
         """
         Give the scores as plain values.
 
         Returns
         -------
         dict of str to dict
-            Under “bleu”, “chrf” and “ter” each the “score” and its “signature”.
+            Under “bleu”, “chrf” and “ter” what each `MetricScore` gives.
 
         Notes
         -----
         The shape is part of the command line's contract: ``evaluate --json`` prints it.
         """
-        metrics = {"bleu": self.bleu, "chrf": self.chrf, "ter": self.ter}
-        return {
-            name: {"score": metric.score, "signature": metric.signature}
-            for name, metric in metrics.items()
-        }
+        return {name: metric.to_dict() for name, metric in vars(self).items()}
 
 
 def evaluate_texts(
@@ -112,9 +93,106 @@ def evaluate_texts(
     order 6 and beta 2 for chrF, Tercom's normalisation for TER.
     """
     _check_counts(hypotheses, references)
-    metrics = (_bleu(language, lowercase), CHRF(lowercase=lowercase), TER())
-    bleu, chrf, ter = (_score(metric, hypotheses, references) for metric in metrics)
-    return Scores(bleu=bleu, chrf=chrf, ter=ter)
+    metrics = text_metrics(references, language=language, lowercase=lowercase)
+    measured = {name: measure(metric, hypotheses) for name, metric in metrics.items()}
+    return Scores(**{name: MetricScore(m.score, m.signature) for name, m in measured.items()})
+
+
+def text_metrics(
+    references: Sequence[Sequence[str]], *, language: str = "", lowercase: bool = False
+) -> dict[str, Metric]:
+    """
+    Make the three metrics ready to measure translations of one text.
+
+    Parameters
+    ----------
+    references : sequence of sequences of str
+        One or more sets of references, all with the same number of lines.
+    language : str, default ""
+        Code of the target language.
+    lowercase : bool, default False
+        Whether BLEU and chrF ignore case.
+
+    Returns
+    -------
+    dict of str to Metric
+        The metrics of sacreBLEU under “bleu”, “chrf” and “ter”.
+
+    Raises
+    ------
+    MissingExtra
+        If the tokeniser of the language is not installed.
+
+    Notes
+    -----
+    See `evaluate_texts` for the settings. The references are prepared once, for however many
+    systems are measured.
+    """
+    return {
+        "bleu": bleu_metric(references, language=language, lowercase=lowercase),
+        "chrf": CHRF(lowercase=lowercase, references=references),
+        "ter": TER(references=references),
+    }
+
+
+def bleu_metric(
+    references: Sequence[Sequence[str]], *, language: str = "", lowercase: bool = False
+) -> BLEU:
+    """
+    Make BLEU ready, with the tokeniser of a language.
+
+    Parameters
+    ----------
+    references : sequence of sequences of str
+        One or more sets of references, all with the same number of lines.
+    language : str, default ""
+        Code of the target language.
+    lowercase : bool, default False
+        Whether case is ignored.
+
+    Returns
+    -------
+    BLEU
+        The metric of sacreBLEU.
+
+    Raises
+    ------
+    MissingExtra
+        If the tokeniser of the language is not installed.
+
+    Notes
+    -----
+    It warns on the console of text that looks tokenised.
+    """
+    code = language_code(language)
+    try:
+        return BLEU(lowercase=lowercase, trg_lang=code, references=references)
+    except RuntimeError as error:
+        raise MissingExtra(
+            f"BLEU for language “{language}” needs a word segmenter that is not installed; "
+            f"install it with: pip install 'sacrebleu[{code}]'"
+        ) from error
+
+
+def language_code(language: str) -> str:
+    """
+    Reduce the name of a language to its code.
+
+    Parameters
+    ----------
+    language : str
+        A code, possibly with a region or script.
+
+    Returns
+    -------
+    str
+        The code alone, in lower case: “zh” of ``zh-TW`` and of ``ZH_cn``.
+
+    Notes
+    -----
+    Tokenisers go by the language alone.
+    """
+    return language.replace("_", "-").split("-")[0].lower()
 
 
 def corpus_bleu(
@@ -168,23 +246,3 @@ def _check_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]
                 f"hypotheses and {len(reference)} lines in reference set {number} of "
                 f"{len(references)}; give files that are aligned line by line."
             )
-
-
-def _bleu(language: str, lowercase: bool) -> BLEU:
-    """Return BLEU with the tokeniser of a language."""
-    code = language.replace("_", "-").split("-")[0].lower()
-    try:
-        return BLEU(lowercase=lowercase, trg_lang=code)
-    except RuntimeError as error:
-        raise MissingExtra(
-            f"BLEU for language “{language}” needs a word segmenter that is not installed; "
-            f"install it with: pip install 'sacrebleu[{code}]'"
-        ) from error
-
-
-def _score(
-    metric: Metric, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
-) -> MetricScore:
-    """Return a metric's score with its signature."""
-    result = metric.corpus_score(hypotheses, references)
-    return MetricScore(score=float(result.score), signature=str(metric.get_signature()))

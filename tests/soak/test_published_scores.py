@@ -1,0 +1,47 @@
+"""Every published chrF, lower-cased BLEU and TER of every stored system output."""
+
+from pathlib import Path
+
+import pytest
+
+from heedful.evaluation.bleu import bleu_metric, text_metrics
+from heedful.evaluation.measurement import measure
+from tests.unit.test_published_scores import PAPERS, WMT, read, reference_sets, table
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("year", WMT)
+def test_chrf_of_wmt21_and_wmt22(corpora, year):
+    folder = corpora / "fixtures-bleu" / year
+    outputs = {path.name.split(".")[3]: read(path) for path in folder.glob("*.hyp.*")}
+    for choice, references in reference_sets(folder).items():
+        chrf = text_metrics(references)["chrf"]
+        rows = [row for row in table(folder / "scores.tsv") if row["metric"] == f"chrf-{choice}"]
+        assert len(rows) == len(outputs)
+        for row in rows:
+            score = measure(chrf, outputs[row["system"]]).score
+            assert score == float(row["published_score"]), row
+
+
+@pytest.mark.timeout(900)
+def test_chrf_and_ter_of_wmt17(corpora):
+    metrics = text_metrics([read(corpora / "wmt-newstest/en-de/newstest2017.de.xz")])
+    folder = corpora / "fixtures-bleu/wmt17-en-de"
+    for row in table(folder / "scores.tsv"):
+        output = read(folder / f"{row['system']}.xz")
+        assert measure(metrics["chrf"], output).score == float(row["sacrebleu_2.6.0_chrF2"])
+        # Tercom's own figure, of which three decimals are published.
+        ter = measure(metrics["ter"], output).score / 100
+        assert ter == pytest.approx(float(row["tercom_ter"]), abs=0.00051), row
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("folder", PAPERS)
+def test_chrf_and_lower_cased_bleu_of_systems_of_papers(corpora: Path, folder: str):
+    references = [read(corpora / "wmt-newstest/en-de" / PAPERS[folder])]
+    chrf = text_metrics(references)["chrf"]
+    lower = bleu_metric(references, lowercase=True)
+    for row in table(corpora / "fixtures-bleu" / folder / "scores.tsv"):
+        output = read(corpora / "fixtures-bleu" / folder / f"{row['file']}.xz")
+        assert measure(chrf, output).score == float(row["sacrebleu_2.6.0_chrF2"])
+        assert measure(lower, output).score == float(row["sacrebleu_2.6.0_bleu_lc"])
