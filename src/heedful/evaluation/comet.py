@@ -1,0 +1,122 @@
+"""
+COMET, a metric that is itself a neural model, by its own library.
+
+Nothing of it is here but the way to it: unbabel-comet (extra ``comet``) fetches its models, loads
+them and runs them. They are PyTorch Lightning checkpoints, which are pickles: to load one is to
+run what its author put into it, so it must be trusted like a program.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+
+from heedful.errors import MissingExtra, SettingError, TextError
+from heedful.evaluation.measurement import MetricScore
+
+NEEDS = (
+    "COMET needs a package of its own (pip install 'heedful[comet]'), a model that this package "
+    "downloads once (2.3 GB for Unbabel/wmt22-comet-da) or a checkpoint file, the source text "
+    "(--source), and in practice a GPU, for without one a test set can take hours"
+)
+
+
+def require_comet(references: Sequence[Sequence[str]]) -> ModuleType:
+    """
+    Import the COMET package, if it can score by these references.
+
+    Parameters
+    ----------
+    references : sequence of sequences of str
+        The reference sets.
+
+    Returns
+    -------
+    module
+        The package ``comet``.
+
+    Raises
+    ------
+    TextError
+        If there is more than one reference for a line.
+    MissingExtra
+        If it is not installed; the message lists all that COMET needs.
+
+    Notes
+    -----
+    Apart from `comet_score`, so that what is missing is reported before minutes of other work.
+    """
+    if len(references) != 1:
+        raise TextError(
+            f"COMET compares a translation with one reference, but there are {len(references)} "
+            f"reference sets; give one of them at a time."
+        )
+    try:
+        return import_module("comet")
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"{NEEDS}; the package is not installed.") from error
+
+
+def comet_score(
+    model: str,
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    batch_lines: int = 16,
+) -> MetricScore:
+    """
+    Score translations by a COMET model.
+
+    Parameters
+    ----------
+    model : str
+        A checkpoint file, or the name of a model, as “Unbabel/wmt22-comet-da”, which COMET
+        downloads at its first use. It is unpickled, so it must be trusted.
+    sources : sequence of str
+        What was translated.
+    hypotheses : sequence of str
+        The translations, one for every source.
+    references : sequence of sequences of str
+        Exactly one set of references: COMET compares with one.
+    batch_lines : int, default 16
+        Lines that the model reads at a time.
+
+    Returns
+    -------
+    MetricScore
+        The mean over all lines, on the model's own scale.
+
+    Raises
+    ------
+    MissingExtra
+        If COMET is not installed.
+    TextError
+        If there is more than one reference for a line.
+    SettingError
+        If COMET cannot fetch or load the model.
+
+    Notes
+    -----
+    By the calls that its documentation names: ``download_model``, ``load_from_checkpoint``,
+    ``predict``. A GPU is used if there is one. What its library raises about a model has no common
+    class, so every error there is taken as one.
+    """
+    comet = require_comet(references)
+    try:
+        checkpoint = model if Path(model).is_file() else comet.download_model(model)
+        scorer = comet.load_from_checkpoint(checkpoint)
+    except Exception as error:
+        raise SettingError(
+            f"--comet must name a checkpoint file or a model that COMET knows, but {model} could "
+            f"not be fetched or loaded ({type(error).__name__}: {error})."
+        ) from error
+    lines = [
+        {"src": source, "mt": hypothesis, "ref": reference}
+        for source, hypothesis, reference in zip(sources, hypotheses, references[0], strict=True)
+    ]
+    gpus = int(import_module("torch").cuda.is_available())
+    output = scorer.predict(lines, batch_size=batch_lines, gpus=gpus)
+    signature = f"nrefs:1|model:{model}|version:{version('unbabel-comet')}"
+    return MetricScore(float(output.system_score), signature)
