@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -10,17 +10,62 @@ import typer
 def evaluate(
     hypothesis: Annotated[Path, typer.Option(help="Translations, one a line, detokenised.")],
     reference: Annotated[list[str], typer.Option(help="References; may be repeated.")],
-    language: Annotated[str, typer.Option(help="Code of the target language.")] = "",
+    language: Annotated[
+        str,
+        typer.Option(
+            help="Code of the target language; by default the two letters the files end in."
+        ),
+    ] = "",
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Give the 95 % interval of each score.")
+    ] = False,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Another system's translations, to test the difference; may be repeated."
+        ),
+    ] = None,
+    test: Annotated[
+        Literal["randomisation", "bootstrap"],
+        typer.Option(help="Where the p-values of --against come from."),
+    ] = "randomisation",
+    trials: Annotated[int, typer.Option(min=100, help="Random samples or exchanges.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="What the random draws begin from.")] = 12_345,
+    comet: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL_OR_FILE",
+            help="Score by COMET too (extra comet). The model is loaded by COMET's own library, "
+            "which runs what its author put into it: give only one that you trust.",
+        ),
+    ] = "",
+    source: Annotated[Path | None, typer.Option(help="What was translated, for --comet.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Score translations: sacreBLEU, chrF and TER, each with its signature."""
-    from heedful.workflow.evaluate import evaluate_files
+    """
+    Score translations: sacreBLEU, the paper's BLEU, chrF and TER, each with its signature.
 
-    scores = evaluate_files(hypothesis, reference, language=language, lowercase=lowercase).to_dict()
+    The paper's BLEU is tokenised and compound-split like the figures of its Table 2, by the rules
+    of tensor2tensor's get_ende_bleu.sh, and not comparable with sacreBLEU's. It needs the extra
+    “paper”.
+    """
+    from heedful.evaluation.significance import Resampling
+    from heedful.workflow.evaluate import as_text, evaluate_files
+
+    evaluation = evaluate_files(
+        hypothesis,
+        reference,
+        language=language,
+        lowercase=lowercase,
+        source=source,
+        comet=comet,
+        against=against or (),
+        confidence=confidence,
+        test=test,
+        resampling=Resampling(trials, seed),
+    )
     if as_json:
-        typer.echo(json.dumps(scores, indent=2))
-        return
-    names = {"bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
-    for key, name in names.items():
-        typer.echo(f"{name:<5}{scores[key]['score']:6.2f}  {scores[key]['signature']}")
+        typer.echo(json.dumps(evaluation.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        typer.echo(as_text(evaluation))
