@@ -7,15 +7,13 @@ and the words stay readable.
 """
 
 import math
-import os
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heedful.errors import MissingExtra, SettingError, StorageError
+from heedful.visualise.page import INK, check_ending, drawing, printable, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,29 +21,11 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-_FORMATS = (".png", ".svg", ".pdf")
 _COLOURS = ("#f4f7fa", "#bcd6e8", "#6fa8cf", "#2c6fa6", "#0d3358")
-_INK = "#2b2f36"
 
 # Lengths in inches, letters in points.
 _CELL, _GAP, _LETTERS = 0.29, 0.45, 9.5
 _LONGEST_TOKEN = 24
-
-# Scripts that matplotlib's own font lacks; the first that are installed are used.
-_MORE_FONTS = (
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "Source Han Sans SC",
-    "WenQuanYi Zen Hei",
-    "Noto Sans Devanagari",
-    "Noto Sans Thai",
-    "Noto Sans",
-    "Arial Unicode MS",
-    "PingFang SC",
-    "Hiragino Sans",
-    "Microsoft YaHei",
-    "Malgun Gothic",
-)
 
 # No picture of more than this many pixels, or of a side longer than Agg can draw.
 _DPI, _PIXELS, _SIDE = 160, 100e6, 50_000
@@ -91,34 +71,12 @@ def attention_heatmap(
     paper's figures 3 to 5. The file appears whole or not at all, and the same input gives the
     same bytes. A letter that no installed font has is drawn as a box.
     """
-    if out.suffix.lower() not in _FORMATS:
-        raise SettingError(
-            f"A figure ends in {', '.join(_FORMATS)}, but {str(out)!r} ends in "
-            f"{out.suffix or 'nothing'!r}; choose one of the three."
-        )
+    check_ending(out)
     panels = _panels(np.asarray(weights, dtype=float), len(row_tokens), len(column_tokens))
-    try:
-        from matplotlib import rc_context
-    except ImportError as error:
-        raise MissingExtra(
-            "Drawing needs matplotlib, which is not installed; "
-            "install it with: pip install 'heedful[plot]'"
-        ) from error
-    settings = rc_context(
-        {
-            "font.family": _font_families(),
-            "font.size": _LETTERS,
-            "text.parse_math": False,  # a dollar is a dollar
-            "svg.fonttype": "none",  # letters stay letters, in whatever script the reader has
-            "svg.hashsalt": "heedful",
-            "pdf.fonttype": 42,
-        }
-    )
-    with settings, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
+    with drawing(_LETTERS):
         rows, columns = [*map(_label, row_tokens)], [*map(_label, column_tokens)]
-        figure = _draw(panels, rows, columns, _printable(title))
-        _save(figure, out)
+        figure = _draw(panels, rows, columns, printable(title))
+        save_figure(figure, out)
 
 
 def _panels(weights: np.ndarray, rows: int, columns: int) -> dict[str, np.ndarray]:
@@ -141,23 +99,8 @@ def _panels(weights: np.ndarray, rows: int, columns: int) -> dict[str, np.ndarra
 
 def _label(token: str) -> str:
     """Make a token short enough to print."""
-    shown = _printable(token)
+    shown = printable(token)
     return shown if len(shown) <= _LONGEST_TOKEN else shown[: _LONGEST_TOKEN - 1] + "…"
-
-
-def _printable(text: str) -> str:
-    """Spell out control characters, which no figure may hold."""
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
-    )
-
-
-def _font_families() -> list[str]:
-    """Return matplotlib's own font and what is installed for scripts that it lacks."""
-    from matplotlib.font_manager import fontManager
-
-    installed = set(fontManager.get_font_names())
-    return ["DejaVu Sans", *(name for name in _MORE_FONTS if name in installed)]
 
 
 def _draw(
@@ -186,14 +129,14 @@ def _draw(
         row, column = divmod(index, across)
         axes = place(column * (width + _GAP), row * (height + _GAP), width, height)
         squares = _draw_squares(axes, panel, colours, full)
-        axes.set_xlabel(name, color=_INK, labelpad=5)
+        axes.set_xlabel(name, color=INK, labelpad=5)
         _write_tokens(axes, rows if column == 0 else [], columns if row == 0 else [])
         if index == 0:
-            axes.set_title(title, loc="left", color=_INK, pad=10, fontsize=12)
+            axes.set_title(title, loc="left", color=INK, pad=10, fontsize=12)
     axes = place(across * (width + _GAP) - _GAP + 0.25, 0.0, 0.11, max(0.8, min(height, 2.4)))
     scale = figure.colorbar(squares, cax=axes, ticks=[0, full / 2, full], format="{x:g}")
     scale.outline.set_visible(False)
-    axes.tick_params(length=0, labelsize=8, labelcolor=_INK)
+    axes.tick_params(length=0, labelsize=8, labelcolor=INK)
     return figure
 
 
@@ -218,7 +161,7 @@ def _draw_squares(axes: "Axes", panel: np.ndarray, colours: "Colormap", full: fl
     large = panel.size > 10_000
     axes.invert_yaxis()
     axes.spines[:].set_visible(False)
-    axes.tick_params(length=0, pad=4, labelcolor=_INK)
+    axes.tick_params(length=0, pad=4, labelcolor=INK)
     return axes.pcolormesh(
         panel,
         cmap=colours,
@@ -242,20 +185,3 @@ def _write_tokens(axes: "Axes", rows: list[str], columns: list[str]) -> None:
         va="bottom",
         rotation_mode="anchor",
     )
-
-
-def _save(figure: "Figure", out: Path) -> None:
-    """Write beside the place, then rename."""
-    kind = out.suffix.lower()[1:]
-    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    beside = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    try:
-        figure.savefig(beside, format=kind, bbox_inches="tight", pad_inches=0.2, metadata=undated)
-        beside.replace(out)
-    except OSError as error:
-        raise StorageError(
-            f"The figure {out} could not be written ({error.strerror or error}); "
-            f"name a folder that exists, has space left and may be written to."
-        ) from error
-    finally:
-        beside.unlink(missing_ok=True)

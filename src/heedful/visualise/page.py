@@ -1,0 +1,170 @@
+"""What all figures share: file endings, letters, ink, and files that appear whole or not at all."""
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from heedful.errors import MissingExtra, SettingError, StorageError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK = "#2b2f36"
+_FORMATS = (".png", ".svg", ".pdf")
+
+# Scripts that matplotlib's own font lacks; the first that are installed are used.
+_MORE_FONTS = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Source Han Sans SC",
+    "WenQuanYi Zen Hei",
+    "Noto Sans Devanagari",
+    "Noto Sans Thai",
+    "Noto Sans",
+    "Arial Unicode MS",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Microsoft YaHei",
+    "Malgun Gothic",
+)
+
+
+def check_ending(out: Path) -> None:
+    """
+    Refuse a file whose ending names no format that a figure can have.
+
+    Parameters
+    ----------
+    out : pathlib.Path
+        The file to be written.
+
+    Raises
+    ------
+    SettingError
+        If it ends in none of ``.png``, ``.svg`` and ``.pdf``.
+
+    Notes
+    -----
+    Cheap, so that it can be asked before the work begins.
+    """
+    if out.suffix.lower() not in _FORMATS:
+        raise SettingError(
+            f"A figure ends in {', '.join(_FORMATS)}, but {str(out)!r} ends in "
+            f"{out.suffix or 'nothing'!r}; choose one of the three."
+        )
+
+
+@contextmanager
+def drawing(letters: float) -> Iterator[None]:
+    """
+    Set matplotlib up for one figure.
+
+    Parameters
+    ----------
+    letters : float
+        Size of ordinary letters in points.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Raises
+    ------
+    MissingExtra
+        If matplotlib is not installed.
+
+    Notes
+    -----
+    The caller's own settings of matplotlib come back afterwards. A letter that no installed font
+    has is drawn as a box.
+    """
+    try:
+        from matplotlib import rc_context
+    except ImportError as error:
+        raise MissingExtra(
+            "Drawing needs matplotlib, which is not installed; "
+            "install it with: pip install 'heedful[plot]'"
+        ) from error
+    settings = rc_context(
+        {
+            "font.family": _font_families(),
+            "font.size": letters,
+            "text.parse_math": False,  # a dollar is a dollar
+            "svg.fonttype": "none",  # letters stay letters, in whatever script the reader has
+            "svg.hashsalt": "heedful",
+            "pdf.fonttype": 42,
+        }
+    )
+    with settings, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
+        yield
+
+
+def printable(text: str) -> str:
+    """
+    Spell out control characters, which no figure may hold.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        The same, with Python's escapes in place of control characters.
+
+    Notes
+    -----
+    Lone surrogates count as control characters.
+    """
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
+def save_figure(figure: "Figure", out: Path) -> None:
+    """
+    Write beside the place, then rename.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        What to write.
+    out : pathlib.Path
+        Where; its ending has been checked.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written.
+
+    Notes
+    -----
+    No date is written into the file, so the same figure gives the same bytes.
+    """
+    kind = out.suffix.lower()[1:]
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    beside = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    try:
+        figure.savefig(beside, format=kind, bbox_inches="tight", pad_inches=0.2, metadata=undated)
+        beside.replace(out)
+    except OSError as error:
+        raise StorageError(
+            f"The figure {out} could not be written ({error.strerror or error}); "
+            f"name a folder that exists, has space left and may be written to."
+        ) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _font_families() -> list[str]:
+    """Return matplotlib's own font and what is installed for scripts that it lacks."""
+    from matplotlib.font_manager import fontManager
+
+    installed = set(fontManager.get_font_names())
+    return ["DejaVu Sans", *(name for name in _MORE_FONTS if name in installed)]
