@@ -1,0 +1,239 @@
+"""
+What a run logged, read back as arrays.
+
+`heedful.training.progress` writes `log.jsonl`; curves, costs and comparisons read it here. A log
+may still be growing, may have been cut in the middle of a line by a kill, and may be very long, so
+it is read as a stream into plain columns of numbers.
+"""
+
+import json
+from array import array
+from collections.abc import Iterator, Mapping, MutableSequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from heedful.errors import RunFolderError
+
+TRAINING = (
+    "step",
+    "loss",
+    "nll",
+    "learning_rate",
+    "source_tokens",
+    "target_tokens",
+    "padding",
+    "target_tokens_per_second",
+    "seconds",
+    "memory",
+)
+VALIDATION = ("step", "valid_loss", "bleu")
+TrainingColumns = dict[str, Float64[np.ndarray, " lines"]]
+ValidationColumns = dict[str, Float64[np.ndarray, " validations"]]
+
+
+@dataclass(frozen=True)
+class History:
+    """
+    Hold what a run logged.
+
+    Attributes
+    ----------
+    training : dict of str to ndarray of float, shape (training lines,)
+        A column for each of `TRAINING`, in rising order of steps.
+    validation : dict of str to ndarray of float, shape (validation lines,)
+        A column for each of `VALIDATION`.
+    refused : tuple of int
+        Steps that were not taken because loss or gradient was no finite number.
+    unreadable : int
+        Lines that are no log lines, a half-written last one not counted.
+
+    Notes
+    -----
+    What a line lacks, and what was infinite when it was logged, is not a number here.
+    """
+
+    training: TrainingColumns
+    validation: ValidationColumns
+    refused: tuple[int, ...] = ()
+    unreadable: int = 0
+
+    def at_step(self, column: str, steps: Float64[np.ndarray, " steps"]) -> np.ndarray:
+        """
+        Tell a counter of the training lines at other steps.
+
+        Parameters
+        ----------
+        column : str
+            One that only grows, such as `target_tokens` or `seconds`.
+        steps : ndarray of float, shape (steps,)
+            Where it is asked for.
+
+        Returns
+        -------
+        ndarray of float, shape (steps,)
+            Interpolated between the two nearest lines, zero at step zero.
+
+        Notes
+        -----
+        Validation lines carry no counters of their own. The nearest training lines are seconds
+        away from them.
+        """
+        known = np.concatenate(([0.0], self.training["step"]))
+        values = np.concatenate(([0.0], self.training[column]))
+        finite = np.isfinite(values)
+        return np.interp(steps, known[finite], values[finite])
+
+    def last(self, column: str) -> float | None:
+        """
+        Find the last number in a column of the training lines.
+
+        Parameters
+        ----------
+        column : str
+            One of `TRAINING`.
+
+        Returns
+        -------
+        float or None
+            None if no line has one.
+
+        Notes
+        -----
+        Counters are counted over all sittings, so the last one is the total.
+        """
+        finite = self.training[column][np.isfinite(self.training[column])]
+        return float(finite[-1]) if len(finite) else None
+
+    def best(self, column: str) -> tuple[float, int] | None:
+        """
+        Find the best validation.
+
+        Parameters
+        ----------
+        column : {'bleu', 'valid_loss'}
+            What decides: the highest BLEU or the lowest loss.
+
+        Returns
+        -------
+        tuple of float and int, or None
+            The value and its step, the first one if there are several; None without validations.
+
+        Notes
+        -----
+        Of all validations that were logged, whether or not their checkpoints were kept.
+        """
+        values = self.validation[column]
+        if not np.isfinite(values).any():
+            return None
+        index = np.nanargmax(values) if column == "bleu" else np.nanargmin(values)
+        return float(values[index]), int(self.validation["step"][index])
+
+    @property
+    def steps(self) -> int:
+        """Steps taken up to the last line, 0 for an empty log."""
+        return int(max([0, *self.training["step"][-1:], *self.validation["step"][-1:]]))
+
+
+def read_history(path: Path) -> History:
+    """
+    Read a log.
+
+    Parameters
+    ----------
+    path : Path
+        A `log.jsonl`.
+
+    Returns
+    -------
+    History
+        Every step once.
+
+    Raises
+    ------
+    RunFolderError
+        If there is no such file, or it cannot be read.
+
+    Notes
+    -----
+    A million lines take some seconds and a hundred megabytes. Should steps go back, as where two
+    logs were joined by hand, the later line counts: that is what a resumed run does to its log.
+    """
+    training = {name: array("d") for name in TRAINING}
+    validation = {name: array("d") for name in VALIDATION}
+    refused: list[int] = []
+    unreadable = 0
+    for entry in read_entries(path):
+        if entry is None:
+            unreadable += 1
+        elif "refused" in entry:
+            refused.append(entry["step"])
+        else:
+            _append(validation if "valid_loss" in entry else training, entry)
+    return History(_columns(training), _columns(validation), tuple(refused), unreadable)
+
+
+def read_entries(path: Path) -> Iterator[dict[str, Any] | None]:
+    """
+    Read a log line by line.
+
+    Parameters
+    ----------
+    path : Path
+        A `log.jsonl`.
+
+    Yields
+    ------
+    dict or None
+        What was logged, with a `step` that is a whole number; None for a line that is no line of a
+        log.
+
+    Raises
+    ------
+    RunFolderError
+        If there is no such file, or it cannot be read.
+
+    Notes
+    -----
+    A last line without its end is being written at this moment, or was cut off by a kill; it is
+    left out silently unless it is whole.
+    """
+    try:
+        with path.open("rb") as lines:
+            for line in lines:
+                entry = _parse(line)
+                if entry is not None or (line.endswith(b"\n") and not line.isspace()):
+                    yield entry
+    except OSError as error:
+        raise RunFolderError(
+            f"a run's log is needed, but {path} cannot be read: {error.strerror}; a run has one "
+            "as soon as `heedful train` takes its first steps."
+        ) from error
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    """Return the object of a line, or None if it is no line of a log."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    step = entry.get("step") if isinstance(entry, dict) else None
+    return entry if type(step) is int and 0 <= step < 1 << 53 else None  # True is no step
+
+
+def _append(columns: Mapping[str, MutableSequence[float]], entry: Mapping[str, Any]) -> None:
+    """Add a line to its columns, in place of those with the same or a later step."""
+    while columns["step"] and columns["step"][-1] >= entry["step"]:
+        for column in columns.values():
+            column.pop()
+    for name, column in columns.items():
+        value = entry.get(name)
+        column.append(value if isinstance(value, int | float) else np.nan)
+
+
+def _columns(columns: Mapping[str, MutableSequence[float]]) -> dict[str, np.ndarray]:
+    """Turn growing columns into arrays."""
+    return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
