@@ -56,6 +56,10 @@ def train(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check settings and text, say what would be done.")
     ] = False,
+    tensorboard: Annotated[
+        Path | None,
+        typer.Option(help="Write events for `tensorboard --logdir` to a folder in here."),
+    ] = None,
     device: Device = "",
     precision: Precision = "",
     threads: Threads = 0,
@@ -108,4 +112,5 @@ def train(
         finetune_weights=finetune_weights,
         keep=keep or (),
         anew=anew or (),
+        tensorboard=tensorboard,
     )

@@ -5,6 +5,7 @@ import math
 import resource
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -151,13 +152,23 @@ class RunLog:
         Where the bar ends.
     quiet : bool, default False
         Write the file only.
+    observer : callable, optional
+        Handed each line after it was written.
 
     Notes
     -----
     A bar on a terminal, plain lines elsewhere, both on standard error.
     """
 
-    def __init__(self, path: Path | None, step: int, total_steps: int, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        step: int,
+        total_steps: int,
+        quiet: bool = False,
+        observer: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        self._observer = observer
         self._path = path
         self._console = Console(stderr=True, quiet=quiet or path is None, highlight=False)
         self._total = total_steps
@@ -215,13 +226,13 @@ class RunLog:
         if self._bar is not None:  # fits into 80 columns
             text = (
                 f"step {line['step']:,}  loss {line['loss']:.2f}  rate {rate:.1e}  "
-                f"{speed:,.0f} tokens/s  {_duration(remaining)}"
+                f"{speed:,.0f} tokens/s  {duration(remaining)}"
             )
             self._bar.update(self._task, completed=share * self._total, description=text)
             return
         self._console.print(
             f"step {line['step']:,}  loss {line['loss']:.3f}  perplexity {line['perplexity']:.2f}  "
-            f"rate {rate:.2e}  {speed:,.0f} tokens/s  {_duration(remaining)} left",
+            f"rate {rate:.2e}  {speed:,.0f} tokens/s  {duration(remaining)} left",
             soft_wrap=True,
         )
 
@@ -306,6 +317,8 @@ class RunLog:
                 f"cannot write to {self._path}: {error.strerror}. Free some space and run the "
                 "command again with --resume; the last checkpoint is intact."
             ) from error
+        if self._observer is not None:
+            self._observer(line)
 
 
 def peak_memory() -> int:
@@ -346,8 +359,24 @@ def perplexity(nll: float) -> float:
     return math.exp(nll) if nll < 700 else math.inf
 
 
-def _duration(seconds: float) -> str:
-    """Write seconds as h:mm:ss."""
+def duration(seconds: float) -> str:
+    """
+    Write a time for people.
+
+    Parameters
+    ----------
+    seconds : float
+        How long; what is no finite number counts as nothing.
+
+    Returns
+    -------
+    str
+        Hours, minutes and seconds, as in ``27:05:09``.
+
+    Notes
+    -----
+    Days stay hours, so that runs are easy to compare.
+    """
     whole = round(seconds) if math.isfinite(seconds) else 0
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 

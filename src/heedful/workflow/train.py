@@ -8,9 +8,10 @@ From two text files to a trained run folder.
 
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from os.path import abspath
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -33,6 +34,7 @@ from heedful.training.loop import Progress, Stop, Trainer
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
 from heedful.training.progress import Counters, RunLog
+from heedful.workflow.events import EventLog, require_tensorboard
 from heedful.workflow.finetune import (
     Origin,
     find_origin,
@@ -59,6 +61,7 @@ def train(
     settings: Sequence[str] = (),
     resume: bool = False,
     inexact: bool = False,
+    tensorboard: str | Path | None = None,
     quiet: bool = False,
     finetune_from: str | Path | None = None,
     finetune_weights: str = "default",
@@ -85,6 +88,8 @@ def train(
         Continue from the last checkpoint, or begin if there is none yet.
     inexact : bool, default False
         Let `resume` go on where this machine cannot repeat the run bit for bit.
+    tensorboard : path, optional
+        What TensorBoard's `--logdir` will be; events go to a folder in it, named like the run.
     quiet : bool, default False
         Show no progress.
     finetune_from : path, optional
@@ -113,6 +118,8 @@ def train(
         raise SettingError(
             "--keep and --anew say what to take over from --finetune-from, but that is missing."
         )
+    if tensorboard is not None:
+        require_tensorboard()
     config = load_config(recipe, settings, inherited_settings(origin) if origin else None)
     corpus = _corpus(source, target)
     config = with_languages(config, corpus)
@@ -127,7 +134,11 @@ def train(
         if origin is not None and ranks.is_first:
             take_subwords(folder, origin)
         run, pairs = prepare_data(folder, config, corpus, ranks)
-        session = _Session(run, pairs, choices, ranks, _validation_texts(valid), origin, quiet)
+        events = None
+        if tensorboard is not None:
+            events = Path(tensorboard, Path(abspath(out)).name)
+        texts = _validation_texts(valid)
+        session = _Session(run, pairs, choices, ranks, texts, origin, quiet, events)
         return session.train()
 
 
@@ -142,6 +153,7 @@ class _Session:
     valid: tuple[list[str], list[str]] | None
     origin: Origin | None
     quiet: bool
+    events: Path | None = None
 
     def train(self) -> str:
         """Train from the last checkpoint or from the beginning."""
@@ -182,7 +194,11 @@ class _Session:
                 penalty=LengthPenalty.parse(search.length_penalty),
             )
         log_path = self.run.folder.log if self.ranks.is_first else None
-        with RunLog(log_path, progress.counters.step, settings.steps, self.quiet) as log:
+        step = progress.counters.step
+        with (
+            self._observer(step) as observer,
+            RunLog(log_path, step, settings.steps, self.quiet, observer) as log,
+        ):
             trainer = Trainer(
                 model,
                 weights,
@@ -219,6 +235,15 @@ class _Session:
         if self.origin is not None:
             return Progress(), first_weights(self.origin, self.run, model)
         return Progress(), None
+
+    @contextmanager
+    def _observer(self, step: int) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+        """Let TensorBoard follow the log if it was asked for."""
+        if self.events is None or not self.ranks.is_first:
+            yield None
+            return
+        with EventLog.follow(self.events, self.run.folder.log, step) as events:
+            yield events.write
 
     def _describe(self, rows: list[int]) -> list[dict[str, Any]]:
         """Show pairs as subwords, for the report of a batch that could not be used."""
