@@ -150,7 +150,7 @@ def product_rates(device: torch.device) -> dict[str, float]:
     -----
     Cached by processor, threads and torch version; a cache that cannot be written is no error.
     """
-    key = " | ".join((_processor(device), f"{torch.get_num_threads()} threads", torch.__version__))
+    key = _cache_key(_processor(device), torch.get_num_threads(), torch.__version__)
     path = _cache_file()
     cache = _read_cache(path)
     if key not in cache:
@@ -160,6 +160,32 @@ def product_rates(device: torch.device) -> dict[str, float]:
         }
         _write_cache(path, cache)
     return cache[key]
+
+
+def remembered_rates(processor: str, threads: int, version: str) -> dict[str, float] | None:
+    """
+    Look up an earlier measurement of matrix products.
+
+    Parameters
+    ----------
+    processor : str
+        As `describe_machine` names it, or the name of a GPU.
+    threads : int
+        Of the processor.
+    version : str
+        Of torch.
+
+    Returns
+    -------
+    dict of str to float, or None
+        GFLOP/s for 'fp32' and 'bf16'; None if this was never measured here.
+
+    Notes
+    -----
+    Measures nothing. A run from another machine finds only what that machine has in common with
+    this one.
+    """
+    return _read_cache(_cache_file()).get(_cache_key(processor, threads, version))
 
 
 def instruction_set(device: torch.device) -> str:
@@ -303,6 +329,11 @@ def _processor(device: torch.device) -> str:
                 name = line.partition(":")[2].strip()
                 break
     return f"{name} ({torch.backends.cpu.get_cpu_capability()})"
+
+
+def _cache_key(processor: str, threads: int, version: str) -> str:
+    """Name what a measurement holds for."""
+    return " | ".join((processor, f"{threads} threads", version))
 
 
 def _cache_file() -> Path:

@@ -93,3 +93,12 @@ def test_a_bound_that_is_there_already_is_kept():
         assert resource.getrlimit(resource.RLIMIT_AS)[0] == tight
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def test_an_earlier_measurement_is_found_without_measuring(own_cache):
+    processor = str(machine.describe_machine()["processor"])
+    here = (processor, torch.get_num_threads(), torch.__version__)
+    assert machine.remembered_rates(*here) is None
+    assert not own_cache.exists()
+    assert machine.product_rates(CPU) == machine.remembered_rates(*here)
+    assert machine.remembered_rates(processor, torch.get_num_threads() + 1, here[2]) is None

@@ -12,10 +12,12 @@ from heedful.checkpoint.rundir import read_json
 from heedful.checkpoint.store import STATE
 from heedful.machine import describe_machine
 from heedful.model.build import parameter_count
+from heedful.training.history import read_history
+from heedful.workflow.cost import training_cost
 from heedful.workflow.run import Run, best_steps, read_choices
 
 _CORE = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu", "pydantic", "typer", "rich")
-_EXTRAS = {"plot": ("matplotlib",)}
+_EXTRAS = {"plot": ("matplotlib",), "track": ("tensorboard",)}
 
 
 def describe_installation() -> dict[str, Any]:
@@ -71,6 +73,9 @@ def describe_run(path: str | Path) -> dict[str, Any]:
         places["average"] = run.folder.average
     weights = {name: read_json(place / STATE) for name, place in places.items()}
     source, target = run.vocabularies
+    cost = {}
+    if run.folder.log.is_file():
+        cost["cost"] = training_cost(run, model, read_history(run.folder.log))
     return {
         "run": str(run.folder.path),
         "recipe": run.config.recipe,
@@ -82,6 +87,7 @@ def describe_run(path: str | Path) -> dict[str, Any]:
         "choices": vars(read_choices(run.folder)),
         "step": steps[-1] if steps else 0,
         "best_steps": best_steps(run.folder),
+        **cost,
         "weights": {name: _weights_line(state) for name, state in weights.items()},
         "settings": run.config.to_dict(),
     }
@@ -113,6 +119,8 @@ def as_text(description: dict[str, Any], indent: str = "") -> str:
             lines += [f"{indent}{key}", as_text(value, indent + "  ")]
         else:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            if isinstance(value, float) and value >= 1e6:  # operations, in millions of millions
+                text = f"{value:g}"
             lines.append(f"{indent}{key}: {text}")
     return "\n".join(lines)
 

@@ -1,0 +1,244 @@
+"""
+What training costs, in floating point operations.
+
+Two ways to say it. The paper multiplies the training time by the number of GPUs and an estimate of
+what each sustains (Table 2 and its footnote); that measures the machine that was used up. The other
+way counts what the model computes, from its shapes; that measures the model.
+
+Counted are products, a multiply-add as two operations, as everybody counts them (Kaplan et al.
+2020, “Scaling Laws for Neural Language Models”, section 2.1). Sums, norms, softmax and the update
+of the weights are a few per cent more and left out; looking an embedding up multiplies nothing.
+The backward pass has two products for each one of the forward pass.
+"""
+
+from dataclasses import dataclass, fields
+
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.feed_forward import FeedForward
+from heedful.model.stacks import DecoderLayer, EncoderLayer
+from heedful.model.transformer import Transformer
+
+# Section 6.1, footnote 5: “2.8, 3.7, 6.0 and 9.5 TFLOPS for K80, K40, M40 and P100, respectively”.
+SUSTAINED_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}
+_BACKWARD = 2
+Number = int | float
+
+
+@dataclass(frozen=True)
+class Work:
+    """
+    Say how many positions a model works on.
+
+    Attributes
+    ----------
+    source, target : int or float
+        Positions of either side, padding included: all of them are computed.
+    predicted : int or float
+        Target positions that meet the output table; training leaves padding out there.
+    source_source, target_target, target_source : int or float
+        Pairs of a position that asks and one that may answer, summed over the sentences, for the
+        attention in the encoder, in the decoder and between them.
+
+    Notes
+    -----
+    A mask forbids to look, not to compute, so the causal half of the decoder's pairs and the pairs
+    with padding count as well.
+    """
+
+    source: Number
+    target: Number
+    predicted: Number
+    source_source: Number
+    target_target: Number
+    target_source: Number
+
+    @classmethod
+    def of_batch(cls, rows: int, source: int, target: int, predicted: int) -> "Work":
+        """
+        Describe one batch.
+
+        Parameters
+        ----------
+        rows : int
+            Sentence pairs.
+        source, target : int
+            Positions of the longest source and the longest target.
+        predicted : int
+            Real target tokens.
+
+        Returns
+        -------
+        Work
+            What the model computes on.
+
+        Notes
+        -----
+        All rows are as long as the longest.
+        """
+        return cls(
+            rows * source,
+            rows * target,
+            predicted,
+            rows * source * source,
+            rows * target * target,
+            rows * target * source,
+        )
+
+
+@dataclass(frozen=True)
+class ForwardFlops:
+    """
+    Say what a position costs a model on the way forward.
+
+    Attributes
+    ----------
+    source, target : int
+        Operations for a source and for a target position, whatever the lengths.
+    predicted : int
+        Operations for a position that meets the output table.
+    source_source, target_target, target_source : int
+        Operations for a pair of positions.
+
+    Notes
+    -----
+    The fields match those of `Work`: cost times work, summed, is the cost of a pass.
+    """
+
+    source: int
+    target: int
+    predicted: int
+    source_source: int
+    target_target: int
+    target_source: int
+
+    @classmethod
+    def of(cls, model: Transformer) -> "ForwardFlops":
+        """
+        Count the products of a model.
+
+        Parameters
+        ----------
+        model : Transformer
+            Only its shapes are looked at; it may be on the meta device.
+
+        Returns
+        -------
+        ForwardFlops
+            Exact for every product of the model's forward pass and of its output.
+
+        Notes
+        -----
+        Keys and values that the decoder looks at are made from the source's states, once a layer,
+        and so belong to the source's positions.
+        """
+        encoder = [layer for layer in model.encoder.layers if isinstance(layer, EncoderLayer)]
+        decoder = [layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
+        own = [layer.self_attention for layer in decoder]
+        cross = [layer.cross_attention for layer in decoder]
+        return cls(
+            source=sum(_own_positions(x.self_attention) + _network(x.feed_forward) for x in encoder)
+            + sum(_offering(attention) for attention in cross),
+            target=sum(_own_positions(x.self_attention) + _network(x.feed_forward) for x in decoder)
+            + sum(_own_positions(attention) - _offering(attention) for attention in cross),
+            predicted=2 * model.output()[0].numel(),
+            source_source=sum(_pair(layer.self_attention) for layer in encoder),
+            target_target=sum(map(_pair, own)),
+            target_source=sum(map(_pair, cross)),
+        )
+
+    def forward(self, work: Work) -> Number:
+        """
+        Add up a forward pass.
+
+        Parameters
+        ----------
+        work : Work
+            What it computes on.
+
+        Returns
+        -------
+        int or float
+            Floating point operations, a whole number if the work is.
+
+        Notes
+        -----
+        With the output table; search meets it at every step, too.
+        """
+        return sum(getattr(self, part.name) * getattr(work, part.name) for part in fields(work))
+
+    def training(self, work: Work) -> Number:
+        """
+        Add up a forward and a backward pass.
+
+        Parameters
+        ----------
+        work : Work
+            What they compute on.
+
+        Returns
+        -------
+        int or float
+            Floating point operations.
+
+        Notes
+        -----
+        Every product has two on the way back: the gradient of what went in and that of the weights,
+        or of either side in attention.
+        """
+        return (1 + _BACKWARD) * self.forward(work)
+
+
+def paper_flops(hours: Number, devices: int, sustained_tflops: float) -> float:
+    """
+    Estimate the cost of a training as the paper does.
+
+    Parameters
+    ----------
+    hours : int or float
+        How long it took.
+    devices : int
+        GPUs, or whatever computed.
+    sustained_tflops : float
+        What each of them sustains, in units of 10^12 operations a second; `SUSTAINED_TFLOPS` has
+        the paper's estimates in single precision.
+
+    Returns
+    -------
+    float
+        Floating point operations.
+
+    Notes
+    -----
+    Section 6.1: “multiplying the training time, the number of GPUs used, and an estimate of the
+    sustained single-precision floating-point capacity of each GPU”.
+
+    Examples
+    --------
+    The base and the big model of Table 2, 12 hours and 3.5 days on eight P100:
+
+    >>> f"{paper_flops(12, 8, SUSTAINED_TFLOPS['P100']):.1e}"
+    '3.3e+18'
+    >>> f"{paper_flops(3.5 * 24, 8, SUSTAINED_TFLOPS['P100']):.1e}"
+    '2.3e+19'
+    """
+    return hours * 3600 * devices * sustained_tflops * 1e12
+
+
+def _own_positions(attention: MultiHeadAttention) -> int:
+    """Operations of the projections Q, K, V and O for one position."""
+    return 2 * (attention.project_in.weight.numel() + attention.project_out.weight.numel())
+
+
+def _offering(attention: MultiHeadAttention) -> int:
+    """Operations of the projections K and V alone."""
+    return 2 * attention.d_model * sum(attention.widths[1:])
+
+
+def _pair(attention: MultiHeadAttention) -> int:
+    """Operations of a query and a key in all heads: a score, and a share in the sum of values."""
+    return 2 * attention.heads * (attention.d_k + attention.d_v)
+
+
+def _network(network: FeedForward) -> int:
+    """Operations of the feed-forward network for one position."""
+    return 2 * (network.widen.weight.numel() + network.narrow.weight.numel())
