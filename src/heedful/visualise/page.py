@@ -127,6 +127,32 @@ def printable(text: str) -> str:
     )
 
 
+def three_digits(value: float) -> str:
+    """
+    Write a positive number as precisely as a figure can show it.
+
+    Parameters
+    ----------
+    value : float
+        A perplexity, for example.
+
+    Returns
+    -------
+    str
+        Two decimals below ten, one below a hundred, none above.
+
+    Notes
+    -----
+    Other than the format ``.3g``, it keeps zeros at the end and never falls into powers of ten.
+
+    Examples
+    --------
+    >>> [three_digits(value) for value in (1.2, 12.34, 12345.6)]
+    ['1.20', '12.3', '12,346']
+    """
+    return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
+
+
 def save_figure(figure: "Figure", out: Path) -> None:
     """
     Write beside the place, then rename.

@@ -1,0 +1,44 @@
+"""`heedful plot`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import check_choice, warn
+
+
+def plot(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="One or more run folders.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The figure to write: .png, .svg or .pdf.")
+    ] = None,
+    x: Annotated[
+        str, typer.Option("--x", help="What the curves run along: steps, tokens or hours.")
+    ] = "steps",
+    smooth: Annotated[
+        int, typer.Option(min=1, help="Log lines that are averaged around each point.")
+    ] = 1,
+    tensorboard: Annotated[
+        Path | None,
+        typer.Option(help="Write events for `tensorboard --logdir`, a folder for each run."),
+    ] = None,
+) -> None:
+    """
+    Draw learning curves, and print a line about each run.
+
+    One page holds training loss, perplexity in training and validation, BLEU, learning rate and
+    speed. Runs that are still going can be drawn too. Without --out only the lines are printed.
+    """
+    check_choice("--x", x, ("steps", "tokens", "hours"))
+    from heedful.workflow.plot import draw_runs, read_runs, summary, write_events
+
+    histories = read_runs(runs)
+    if out is not None:
+        draw_runs(histories, out, along=x, smooth=smooth)
+    if tensorboard is not None:
+        write_events(runs, tensorboard)
+    for name, history in histories.items():
+        if history.unreadable:
+            warn(f"{history.unreadable:,} lines in the log of {name} are no log lines.")
+    typer.echo(summary(histories))

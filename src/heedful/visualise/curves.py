@@ -1,0 +1,361 @@
+"""
+Learning curves: how runs went, as small multiples on one page.
+
+Every panel shares the horizontal axis, every run keeps its colour and its marker. The colours are
+those of Okabe and Ito (2008), which people with any of the common kinds of colour blindness can
+tell apart; markers, and dashes after the seventh run, tell them apart in black and white too.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from heedful.visualise.page import INK, check_ending, drawing, printable, save_figure, three_digits
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_DASHES = ("solid", "dashed", "dotted", "dashdot")
+_GRID = "#e3e6ea"
+# Ticks stand at these numbers times a power of ten.
+_ROUND = (1, 2, 2.5, 5, 10)
+
+# Lengths in inches, letters in points: the width of a page, to be printed as it is.
+_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE, _LETTERS, _DPI = 7.4, 1.9, 0.19, 8.0, 200
+_LONGEST_NAME = 48
+# No page can show more points side by side.
+_POINTS = 1500
+# More labels than this would be a heap, more markers a thick line.
+_LABELS, _MARKED = 6, 40
+
+Line = Float64[np.ndarray, " lines"]
+Validations = Float64[np.ndarray, " validations"]
+
+
+@dataclass(frozen=True)
+class RunCurves:
+    """
+    Hold what is drawn of one run.
+
+    Attributes
+    ----------
+    name : str
+        For the legend.
+    x : ndarray of float, shape (lines,)
+        Where the training lines stand: steps, tokens or time.
+    loss, nll : ndarray of float, shape (lines,)
+        Mean loss of a target token, with and without label smoothing.
+    learning_rate, speed : ndarray of float, shape (lines,)
+        Of the optimiser, and target tokens per second.
+    valid_x : ndarray of float, shape (validations,)
+        Where the validations stand.
+    valid_loss, bleu : ndarray of float, shape (validations,)
+        On held-out pairs; not a number where there is none.
+
+    Notes
+    -----
+    Plain arrays; where they come from is not this module's business.
+    """
+
+    name: str
+    x: Line
+    loss: Line
+    nll: Line
+    learning_rate: Line
+    speed: Line
+    valid_x: Validations
+    valid_loss: Validations
+    bleu: Validations
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """One of the small multiples: what it shows of a run, given the smoothing, and how."""
+
+    title: str
+    values: Callable[[RunCurves, int], np.ndarray]
+    is_validation: bool = False
+    is_perplexity: bool = False
+    best: Callable[[np.ndarray], np.intp] | None = None
+
+    def points(self, run: RunCurves, smooth: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return where a run has a value, and the values."""
+        x = run.valid_x if self.is_validation else run.x
+        values = self.values(run, smooth)
+        finite = np.isfinite(x) & np.isfinite(values)
+        return x[finite], values[finite]
+
+
+_PANELS = (
+    _Panel("Training loss", lambda run, lines: moving_mean(run.loss, lines)),
+    _Panel(
+        "Training perplexity",
+        lambda run, lines: _exp(moving_mean(run.nll, lines)),
+        is_perplexity=True,
+    ),
+    _Panel(
+        "Validation perplexity",
+        lambda run, _: _exp(run.valid_loss),
+        is_validation=True,
+        is_perplexity=True,
+        best=np.argmin,
+    ),
+    _Panel("Validation BLEU", lambda run, _: run.bleu, is_validation=True, best=np.argmax),
+    _Panel("Learning rate", lambda run, _: run.learning_rate),
+    _Panel("Target tokens per second", lambda run, lines: moving_mean(run.speed, lines)),
+)
+
+
+def learning_curves(
+    runs: Sequence[RunCurves], out: Path, *, x_label: str = "steps", smooth: int = 1
+) -> None:
+    """
+    Draw how some runs went.
+
+    Parameters
+    ----------
+    runs : sequence of RunCurves
+        At least one.
+    out : pathlib.Path
+        File to write; its ending, ``.png``, ``.svg`` or ``.pdf``, says in which format.
+    x_label : str, default "steps"
+        What the horizontal axis counts.
+    smooth : int, default 1
+        Training lines that are averaged around each point; 1 draws them as they are.
+
+    Raises
+    ------
+    SettingError
+        If the ending of `out` is none of the three.
+    ValueError
+        If there is no run.
+    MissingExtra
+        If matplotlib is not installed.
+    StorageError
+        If the file cannot be written.
+
+    Notes
+    -----
+    Training and validation perplexity are without label smoothing and share one scale, so that
+    they may be compared; the loss that training minimises has a panel of its own. A panel for
+    which no run has values is left out. A curve of more points than a page can show is drawn as
+    the mean of neighbouring points, inside the band from the smallest to the largest of them.
+    """
+    check_ending(out)
+    if not runs:
+        raise ValueError("runs must hold at least one run, but is empty")
+    with drawing(_LETTERS):
+        save_figure(_draw(runs, x_label, smooth), out)
+
+
+def moving_mean(values: Line, lines: int) -> Line:
+    """
+    Average each value with its neighbours.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (lines,)
+        The curve; what is not a finite number is left out of every mean.
+    lines : int
+        How many values are averaged; near the ends only as many as there are on both sides.
+
+    Returns
+    -------
+    ndarray of float, shape (lines,)
+        A curve that does not lag behind the other, as a mean over the past would; not a number
+        where the other is none.
+
+    Notes
+    -----
+    By running sums, so the width of the window costs nothing.
+
+    Examples
+    --------
+    >>> moving_mean(np.array([1.0, 2.0, 6.0, 4.0]), 3).tolist()
+    [1.0, 3.0, 4.0, 4.0]
+    """
+    if lines <= 1:
+        return values
+    finite = np.isfinite(values)
+    sums = np.concatenate(([0.0], np.cumsum(np.where(finite, values, 0.0))))
+    counts = np.concatenate(([0], np.cumsum(finite)))
+    place = np.arange(len(values))
+    reach = np.minimum(lines // 2, np.minimum(place, place[::-1]))
+    first, end = place - reach, place + reach + 1
+    means = (sums[end] - sums[first]) / np.maximum(counts[end] - counts[first], 1)
+    return np.where(finite, means, np.nan)
+
+
+def _exp(losses: np.ndarray) -> np.ndarray:
+    """Turn losses into perplexities; what a float cannot hold is left out."""
+    return np.exp(np.where(losses < 700, losses, np.nan))
+
+
+def _draw(runs: Sequence[RunCurves], x_label: str, smooth: int) -> "Figure":
+    """Lay out the page: the legend on top, the panels below."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    panels = [panel for panel in _PANELS if any(len(panel.points(run, 1)[0]) for run in runs)]
+    across = 3 if len(panels) > 4 else 2
+    down = max(1, math.ceil(len(panels) / across))
+    names = [_shorten(printable(run.name)) for run in runs]
+    width = _WIDTH * across / 3
+    in_a_row = max(1, int(width / (0.5 + 0.064 * max(map(len, names)))))
+    height = down * _PANEL_HEIGHT + math.ceil(len(runs) / in_a_row) * _LEGEND_LINE
+    figure = Figure((width, height), _DPI, facecolor="white", layout="constrained")
+    places = list(figure.subplots(down, across, squeeze=False).flat)
+    for unused in places[len(panels) :]:
+        unused.set_visible(False)
+    drawn = dict(zip(panels, places, strict=False))
+    for panel, axes in drawn.items():
+        _prepare(axes, panel, x_label)
+        for index, run in enumerate(runs):
+            _draw_run(axes, panel, run, _style(index), smooth)
+    _share_scales(drawn)
+    for panel, axes in drawn.items():
+        _label_the_best(axes, panel, runs)
+    handles = [Line2D([], [], **_style(index), markersize=4) for index in range(len(runs))]
+    figure.legend(
+        handles, names, loc="outside upper left", ncols=in_a_row, frameon=False, labelcolor=INK
+    )
+    return figure
+
+
+def _shorten(name: str) -> str:
+    """Cut the middle out of a name that is too long for the legend."""
+    half = _LONGEST_NAME // 2
+    return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+
+
+def _style(index: int) -> dict[str, Any]:
+    """Choose colour, marker and dashes; no two of the first 28 runs are alike."""
+    cycle, place = divmod(index, len(_COLOURS))
+    return {
+        "color": _COLOURS[place],
+        "marker": _MARKERS[place],
+        "linestyle": _DASHES[cycle % len(_DASHES)],
+        "linewidth": 1.1,
+    }
+
+
+def _prepare(axes: "Axes", panel: _Panel, x_label: str) -> None:
+    """Give a panel its title and its scales, with as little ink as possible."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.set_title(panel.title, loc="left", color=INK, fontsize=_LETTERS, fontweight="bold")
+    axes.set_xlabel(x_label, color=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(INK)
+    axes.grid(axis="y", color=_GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=2.5, color=INK, labelcolor=INK)
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=_ROUND))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=_ROUND))
+    axes.xaxis.set_major_formatter(FuncFormatter(_tick))
+    axes.yaxis.set_major_formatter(FuncFormatter(_tick))
+
+
+def _tick(value: float, _: object = None) -> str:
+    """Write a number on an axis: 0.002, 15, 250k, 1.5M."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+def _draw_run(
+    axes: "Axes", panel: _Panel, run: RunCurves, style: dict[str, Any], smooth: int
+) -> None:
+    """Draw one measure of one run."""
+    x, values = panel.points(run, smooth)
+    if not len(x):
+        return
+    if panel.is_validation:
+        size = 3.0 if len(values) <= _MARKED else 0.0
+        axes.plot(x, values, **style, markersize=size, clip_on=False)
+        return
+    middle, mean, low, high = _thin(x, values)
+    if smooth > 1:
+        raw = _thin(*panel.points(run, 1))
+        axes.plot(*raw[:2], color=style["color"], linewidth=0.6, alpha=0.3)
+    elif len(middle) < len(x):
+        axes.fill_between(middle, low, high, color=style["color"], alpha=0.2, linewidth=0)
+    axes.plot(middle, mean, **style, markersize=3.0 if len(x) == 1 else 0.0)
+
+
+def _thin(x: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Gather neighbouring points; return where they are, their mean, smallest and largest."""
+    if len(x) <= _POINTS:
+        return x, values, values, values
+    edges = np.linspace(0, len(x), _POINTS, endpoint=False).astype(int)
+    counts = np.diff(edges, append=len(x))
+    return (
+        np.add.reduceat(x, edges) / counts,
+        np.add.reduceat(values, edges) / counts,
+        np.minimum.reduceat(values, edges),
+        np.maximum.reduceat(values, edges),
+    )
+
+
+def _share_scales(drawn: Mapping[_Panel, "Axes"]) -> None:
+    """Let all panels cover the same steps, and both perplexities the same range."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+    right = max((axes.dataLim.xmax for axes in drawn.values()), default=1.0)
+    for axes in drawn.values():
+        axes.set_xlim(0, right * 1.02 or 1)
+        axes.set_ylim(bottom=0)
+    perplexities = [axes for panel, axes in drawn.items() if panel.is_perplexity]
+    for axes in perplexities:
+        low = min(other.dataLim.ymin for other in perplexities)
+        high = max(other.dataLim.ymax for other in perplexities)
+        formatter = axes.yaxis.get_major_formatter()
+        axes.set_yscale("log")
+        room = (high / low) ** 0.05 * 1.02
+        axes.set_ylim(1 if low < 1.5 else low / room, high * room)
+        wide = LogLocator(subs=(1,) if high > 1e4 * low else (1, 3))
+        axes.yaxis.set_major_locator(wide if high > 10 * low else MaxNLocator(5, steps=_ROUND))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter(formatter)
+
+
+def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> None:
+    """Ring the best validation of each run and write its value beside the panel."""
+    labels = []
+    for index, run in enumerate(runs):
+        x, values = panel.points(run, 1)
+        if panel.best is None or not len(x):
+            continue
+        best = panel.best(values)
+        point, colour = (x[best], values[best]), _style(index)["color"]
+        axes.plot(*point, "o", markersize=6.5, markerfacecolor="none", color=colour, clip_on=False)
+        height = axes.transLimits.transform(axes.transScale.transform(point))[1]
+        text = three_digits(values[best]) if panel.is_perplexity else f"{values[best]:.1f}"
+        labels.append((float(height), text, colour))
+    if len(labels) > _LABELS:
+        return
+    labels.sort()
+    heights = _apart([height for height, _, _ in labels])
+    for height, (_, text, colour) in zip(heights, labels, strict=True):
+        axes.text(1.02, height, text, color=colour, va="center", transform=axes.transAxes)
+
+
+def _apart(heights: Sequence[float]) -> list[float]:
+    """Move labels, given from low to high, as far apart as letters are high."""
+    gap = 0.1
+    moved: list[float] = []
+    for height in heights:
+        moved.append(max(height, moved[-1] + gap) if moved else height)
+    for index in range(len(moved) - 1, -1, -1):
+        highest = 1.0 if index == len(moved) - 1 else moved[index + 1] - gap
+        moved[index] = min(moved[index], highest)
+    return moved
