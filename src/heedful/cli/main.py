@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from heedful.cli import average, evaluate, info, plot, quickstart, score, train, translate
+from heedful.cli import average, compare, evaluate, info, plot, quickstart, score, train, translate
 from heedful.errors import HeedfulError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app.command()(translate.translate)
 app.command()(score.score)
 app.command()(evaluate.evaluate)
 app.command()(plot.plot)
+app.command()(compare.compare)
 app.command()(info.info)
 
 

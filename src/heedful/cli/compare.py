@@ -1,0 +1,181 @@
+"""`heedful compare`."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.cli.options import Device, Precision, Threads, Weights, check_choice
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from heedful.evaluation.contrast import ComparedSentence
+    from heedful.workflow.compare import Comparison
+
+_WIDTH_OF_A_FILE = 100
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another one.")],
+    source: Annotated[Path | None, typer.Option(help="Text to translate with both.")] = None,
+    reference: Annotated[
+        list[str] | None, typer.Option(help="Its translation by people; may be repeated.")
+    ] = None,
+    weights: Weights = "default",
+    beam: Annotated[
+        int | None, typer.Option(min=1, help="Open hypotheses; by default each recipe's own.")
+    ] = None,
+    sentences: Annotated[
+        int, typer.Option(min=0, help="How many of the sentences that differ most to show.")
+    ] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    device: Device = "auto",
+    precision: Precision = "auto",
+    threads: Threads = 0,
+) -> None:
+    """
+    Put two runs side by side: settings that differ, size, cost and validation.
+
+    With --source and --reference both translate a text: BLEU and chrF with paired significance,
+    and the sentences that differ most, where what one says otherwise stands in [brackets].
+    """
+    check_choice("--precision", precision, ("auto", "fp32", "bf16"))
+    if (source is None) != (not reference):
+        raise typer.BadParameter("and --reference are needed together.", param_hint="--source")
+    from heedful.workflow.compare import HeldOut, compare_runs
+
+    text = None
+    if source is not None:
+        text = HeldOut(
+            source, reference or [], weights, beam, sentences, device, precision, threads
+        )
+    comparison = compare_runs(first, second, text)
+    if as_json:
+        typer.echo(json.dumps(comparison.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        _print(comparison)
+
+
+def _print(comparison: "Comparison") -> None:
+    """Print tables that fit into the terminal, and into 100 columns elsewhere."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(highlight=False, width=_WIDTH_OF_A_FILE)
+    with console.capture() as printed:
+        _print_all(console, comparison)
+    for line in printed.get().splitlines():
+        typer.echo(line.rstrip())
+
+
+def _print_all(console: "Console", comparison: "Comparison") -> None:
+    """Print facts, settings, notes, scores and sentences."""
+    names = comparison.names
+    _table(console, "", names, _facts(comparison.facts))
+    settings = [
+        (name, _value(a), _value(b)) for name, (a, b) in sorted(comparison.settings.items())
+    ]
+    _table(console, "settings that differ", names, settings or [("none", "", "")])
+    for note in comparison.notes:
+        console.print(f"note: {note}.", markup=False)
+    if comparison.scores:
+        _print_scores(console, comparison)
+    for sentence in comparison.sentences:
+        _print_sentence(console, names, sentence)
+
+
+def _table(
+    console: "Console", title: str, names: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    """Print columns under names."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column(Text(title), overflow="fold")
+    for name in names:
+        table.add_column(Text(name), overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+    console.print()
+
+
+def _facts(facts: dict[str, tuple[Any, Any]]) -> list[tuple[str, ...]]:
+    """Write what is known of both runs, a line each."""
+    from heedful.training.progress import duration
+    from heedful.visualise.page import three_digits
+
+    def row(name: str, key: str, write: Any, at: str = "") -> tuple[str, ...]:
+        cells = []
+        for side in (0, 1):
+            value = facts[key][side]
+            step = f" at step {facts[at][side]:,}" if at and value is not None else ""
+            cells.append("-" if value is None else f"{write(value)}{step}")
+        return name, *cells
+
+    whole = "{:,.0f}".format
+    rows = [
+        row("parameters", "parameters", whole),
+        row("source vocabulary", "source_vocabulary", whole),
+        row("target vocabulary", "target_vocabulary", whole),
+        row("steps", "steps", whole),
+        row("target tokens", "target_tokens", whole),
+        row("time", "hours", lambda hours: duration(3600 * hours)),
+        row("counted FLOPs", "counted_flops", "{:.3g}".format),
+        row("last training loss", "last_loss", "{:.3f}".format),
+        row("best perplexity", "valid_perplexity", three_digits, "valid_perplexity_step"),
+        row("best BLEU", "bleu", "{:.1f}".format, "bleu_step"),
+    ]
+    return [*rows, row("weights", "weights", str)] if any(facts["weights"]) else rows
+
+
+def _value(value: Any) -> str:
+    """Write a setting as it is written in a TOML file, files by their names and sizes."""
+    if isinstance(value, list):
+        return ", ".join(f"{file['file']} ({file['bytes']:,} bytes)" for file in value)
+    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _print_scores(console: "Console", comparison: "Comparison") -> None:
+    """Print the scores, their difference and its significance."""
+    rows = []
+    for score in comparison.scores:
+        a, b = score.scores
+        sure = "significant" if score.p_value < 0.05 else "may be chance"
+        rows.append(
+            (score.name, f"{a:.2f}", f"{b:.2f}", f"{b - a:+.2f}", f"{score.p_value:.3f}, {sure}")
+        )
+    _table(console, "", (*comparison.names, "difference", "p"), rows)
+    for score in comparison.scores:
+        console.print(score.signature, markup=False)
+
+
+def _print_sentence(
+    console: "Console", names: tuple[str, str], sentence: "ComparedSentence"
+) -> None:
+    """Print a sentence, its references and both translations with the differing words marked."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from heedful.evaluation.contrast import mark_differences
+
+    a, b = sentence.chrf
+    console.print()
+    console.print(f"line {sentence.line:,}: chrF {a:.1f} and {b:.1f}", style="bold")
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_row("  source", Text(sentence.source))
+    for reference in sentence.references:
+        table.add_row("  reference", Text(reference))
+    marked = mark_differences(*sentence.translations)
+    for name, text in zip(names, marked, strict=True):
+        line = Text(text)
+        line.highlight_regex(r"\[[^\]]*\]", "bold red")
+        table.add_row(Text(f"  {name}"), line)
+    console.print(table)
