@@ -9,10 +9,11 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from heedful.data.batching import BatchOrder
 from heedful.data.encoded import EncodedPairs
+from heedful.errors import RunFolderError
 from heedful.evaluation.cost import ForwardFlops, Work
 from heedful.training.history import read_history
 from heedful.workflow.info import describe_run
-from heedful.workflow.plot import run_names
+from heedful.workflow.plot import read_runs, run_names
 from heedful.workflow.run import Run, read_choices
 from tests.cli.conftest import train_arguments
 
@@ -42,20 +43,19 @@ def test_runs_are_drawn_and_summed_up(heedful_cli, trained, tmp_path):
 
 
 def test_a_run_that_cannot_be_drawn_is_refused(heedful_cli, trained, tmp_path):
-    def fails(*arguments):
-        done = heedful_cli("plot", *arguments)
-        assert done.returncode == 2
-        return done.stderr
-
-    assert "is not there" in fails(tmp_path / "nowhere")
-    assert "must be steps or tokens or hours" in fails(trained, "--x", "epochs")
-    assert ".png, .svg, .pdf" in fails(trained, "--out", tmp_path / "curves.gif")
+    done = heedful_cli("plot", trained, "--out", tmp_path / "curves.gif")
+    assert done.returncode == 2
+    assert ".png, .svg, .pdf" in done.stderr
+    with pytest.raises(RunFolderError, match="is not there"):
+        read_runs([trained, tmp_path / "nowhere"])
     empty = tmp_path / "empty"
     empty.mkdir()
     shutil.copy(trained / "config.json", empty)
-    assert "log.jsonl cannot be read" in fails(empty)
+    with pytest.raises(RunFolderError, match=r"log\.jsonl cannot be read"):
+        read_runs([empty])
     (empty / "log.jsonl").write_text('{"step": 1, "lo')
-    assert "must have logged something" in fails(empty)
+    with pytest.raises(RunFolderError, match="must have logged something"):
+        read_runs([empty])
 
 
 def test_runs_are_named_by_what_tells_them_apart(tmp_path, monkeypatch):

@@ -42,7 +42,7 @@ def compare(
     Put two runs side by side: settings that differ, size, cost and validation.
 
     With --source and --reference both translate a text: BLEU and chrF with paired significance,
-    and the sentences that differ most, where what one says otherwise stands in [brackets].
+    and the sentences that differ most, with square brackets around what one says otherwise.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     if (source is None) != (not reference):

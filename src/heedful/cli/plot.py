@@ -9,7 +9,7 @@ from heedful.cli.options import check_choice, warn
 
 
 def plot(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="One or more run folders.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="One or more run folders.")],
     out: Annotated[
         Path | None, typer.Option(help="The figure to write: .png, .svg or .pdf.")
     ] = None,

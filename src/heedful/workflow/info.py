@@ -17,7 +17,12 @@ from heedful.workflow.cost import training_cost
 from heedful.workflow.run import Run, best_steps, read_choices
 
 _CORE = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu", "pydantic", "typer", "rich")
-_EXTRAS = {"plot": ("matplotlib",), "track": ("tensorboard",)}
+_EXTRAS = {
+    "plot": ("matplotlib",),
+    "paper": ("sacremoses",),
+    "track": ("tensorboard",),
+    "comet": ("unbabel-comet",),
+}
 
 
 def describe_installation() -> dict[str, Any]:
