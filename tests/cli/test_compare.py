@@ -78,7 +78,7 @@ LONG = " ".join(["[brackets] of its own", "and", "many"] * 20)
 
 def test_people_get_tables_of_at_most_a_hundred_columns(trained, other, capsys, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
-    score = PairedScore("BLEU", (21.0, 22.5), 0.04, "nrefs:1|bs:1000|seed:12345|…")
+    score = PairedScore("BLEU", (21.0, 22.5), 0.04, "nrefs:1|ar:10000|seed:12345|…")
     sentence = ComparedSentence(7, LONG, ("un chat", LONG), (LONG, f"{LONG} more"), (90.0, 25.5))
     found = replace(compare_runs(trained, other), scores=(score,), sentences=(sentence,))
     _print(found)

@@ -34,8 +34,8 @@ def test_scores_are_those_of_evaluate_and_a_clear_difference_is_significant():
     assert chrf.scores == pytest.approx([scores.chrf.score for scores in expected])
     assert bleu.p_value < 0.01
     assert chrf.p_value < 0.01
-    assert bleu.name, chrf.name == ("BLEU", "chrF2")
-    assert "bs:1000" in bleu.signature
+    assert (bleu.name, chrf.name) == ("BLEU", "chrF")
+    assert "ar:10000" in bleu.signature
     assert "tok:13a" in bleu.signature
 
 

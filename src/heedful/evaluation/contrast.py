@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
 
-from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.significance import PairedTest, Result
 
-from heedful.errors import MissingExtra
+from heedful.evaluation.bleu import text_metrics
+from heedful.evaluation.measurement import measure
+from heedful.evaluation.significance import Resampling, compare
 
-_RESAMPLES = 1000
 # Scripts that put no spaces between words are compared letter by letter.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e00-\u0e7f"
 _WORD = re.compile(rf"[{_UNSPACED}]\s*|[^\s{_UNSPACED}]+\s*")
@@ -40,7 +39,7 @@ class PairedScore:
 
     Notes
     -----
-    From paired bootstrap resampling (Koehn 2004).
+    See `heedful.evaluation.significance`.
     """
 
     name: str
@@ -104,26 +103,15 @@ def paired_scores(
 
     Notes
     -----
-    sacreBLEU's paired bootstrap, a thousand resamples. Equal translations differ by nothing, for
-    which it would report the smallest probability of all; here it is 1.
+    By approximate randomisation, as `heedful evaluate --against` does.
     """
-    code = language.replace("_", "-").split("-")[0].lower()
-    try:
-        metrics = {"BLEU": BLEU(trg_lang=code), "chrF2": CHRF()}
-    except RuntimeError as error:
-        raise MissingExtra(
-            f"BLEU for language “{code}” needs a word segmenter that is not installed; "
-            f"install it with: pip install 'sacrebleu[{code}]'"
-        ) from error
-    systems = [("first", first), ("second", second)]
-    test = PairedTest(systems, metrics, references, test_type="bs", n_samples=_RESAMPLES)
-    signatures, results = test()
+    metrics = text_metrics(references, language=language)
     found = []
-    for name in metrics:
-        one, other = (result for result in results[name] if isinstance(result, Result))
-        p_value = 1.0 if list(first) == list(second) else float(other.p_value or 1.0)
-        scores = (float(one.score), float(other.score))
-        found.append(PairedScore(name, scores, p_value, str(signatures[name])))
+    for key, name in (("bleu", "BLEU"), ("chrf", "chrF")):
+        one, other = (measure(metrics[key], texts) for texts in (first, second))
+        tested = compare([one], [other])[0]
+        signature = f"{one.signature}|ar:{Resampling().trials}|seed:{Resampling().seed}"
+        found.append(PairedScore(name, (one.score, other.score), tested.p_value, signature))
     return tuple(found)
 
 
