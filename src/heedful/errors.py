@@ -7,6 +7,7 @@ What can go wrong, and what the user is told.
     ├── TrainingFailed        exit 1   a loss that is no number, a rank that died
     ├── RunStopped            exit 1   a signal ended the run; it can be resumed
     ├── StorageError          exit 1   a file could not be written
+    ├── DownloadError         exit 1   a file could not be fetched
     └── UserError             exit 2   the command or its input is wrong
         ├── SettingError               an unknown setting, a value out of range
         ├── TextError                  a text file that cannot be used
@@ -36,6 +37,10 @@ class RunStopped(HeedfulError):
 
 class StorageError(HeedfulError):
     """A file could not be written; what was there before is intact."""
+
+
+class DownloadError(HeedfulError):
+    """A file could not be fetched; what arrived is kept, and the same command goes on."""
 
 
 class UserError(HeedfulError):
