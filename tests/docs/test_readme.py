@@ -69,8 +69,11 @@ def test_the_blocks_of_the_readme_work():
 def test_every_command_is_in_the_readme_and_every_link_leads_somewhere():
     from heedful.cli.main import app
 
-    for command in app.registered_commands:
-        assert f"`heedful {command.callback.__name__}" in README
+    names = [command.callback.__name__ for command in app.registered_commands]
+    groups = [group.typer_instance.info.name for group in app.registered_groups]
+    assert groups
+    for name in (*names, *groups):
+        assert f"`heedful {name}" in README
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert target.startswith("http") or (ROOT / target).exists(), target
 

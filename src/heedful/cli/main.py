@@ -11,7 +11,18 @@ import sys
 
 import typer
 
-from heedful.cli import average, compare, evaluate, info, plot, quickstart, score, train, translate
+from heedful.cli import (
+    average,
+    compare,
+    data,
+    evaluate,
+    info,
+    plot,
+    quickstart,
+    score,
+    train,
+    translate,
+)
 from heedful.errors import HeedfulError
 
 app = typer.Typer(
@@ -23,6 +34,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(quickstart.quickstart)
+app.add_typer(data.app)
 app.command()(train.train)
 app.command()(average.average)
 app.command()(translate.translate)
