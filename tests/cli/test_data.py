@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from heedful.data.known import CORPORA
+from heedful.data.catalogue.known import CORPORA
 from tests.cli.test_bad_input import refused
 from tests.conftest import ROOT
 from tests.web import Page, serving

@@ -12,10 +12,10 @@ from dataclasses import replace
 import pytest
 from tests.web import Page, serving
 
-from heedful.data.catalogue import Download, KnownCorpus, Part, Text
-from heedful.data.download import get_corpus, train_command
-from heedful.data.files import Sums
-from heedful.data.known import CORPORA, find_corpus
+from heedful.data.catalogue.download import get_corpus, train_command
+from heedful.data.catalogue.entries import Download, KnownCorpus, Part, Text
+from heedful.data.catalogue.files import Sums
+from heedful.data.catalogue.known import CORPORA, find_corpus
 from heedful.errors import DownloadError, RunStopped, TextError, UserError
 
 ENGLISH = b"the dog\nthe cat\n" * 2000

@@ -8,8 +8,8 @@ from urllib.request import Request
 import pytest
 from tests.web import Page, serving
 
-from heedful.data import fetch as module
-from heedful.data.fetch import Unreachable, fetch, forget
+from heedful.data.catalogue import fetch as module
+from heedful.data.catalogue.fetch import Unreachable, fetch, forget
 from heedful.errors import DownloadError
 
 CONTENT = random.Random(1).randbytes(300_000)

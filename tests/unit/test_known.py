@@ -5,7 +5,7 @@ import re
 import pytest
 
 from heedful.config.recipes import recipe_names
-from heedful.data.known import CORPORA, find_corpus
+from heedful.data.catalogue.known import CORPORA, find_corpus
 from heedful.errors import UserError
 
 ALL = [*CORPORA.values(), find_corpus("opus:TED2020/v1/pt_br-en")]

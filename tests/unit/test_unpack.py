@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from heedful.data.catalogue import Part, Text
-from heedful.data.unpack import unpack
+from heedful.data.catalogue.entries import Part, Text
+from heedful.data.catalogue.unpack import unpack
 from heedful.errors import TextError
 
 ENGLISH = "a dog\n\nthe “big” cat\n".encode()
@@ -243,8 +243,8 @@ def test_a_bomb_does_not_go_off(tmp_path):
     program = (
         "import resource, sys\n"
         "from pathlib import Path\n"
-        "from heedful.data.catalogue import Part, Text\n"
-        "from heedful.data.unpack import unpack\n"
+        "from heedful.data.catalogue.entries import Part, Text\n"
+        "from heedful.data.catalogue.unpack import unpack\n"
         "from heedful.errors import TextError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 20, 16 << 20))\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"

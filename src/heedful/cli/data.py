@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from heedful.data.catalogue import KnownCorpus
+    from heedful.data.catalogue.entries import KnownCorpus
 
 app = typer.Typer(name="data", help="Known corpora: list them and get them.", no_args_is_help=True)
 
@@ -23,7 +23,7 @@ def list_corpora() -> None:
     Any other corpus of OPUS (https://opus.nlpl.eu) has the name opus:CORPUS/VERSION/SOURCE-TARGET,
     for instance opus:TED2020/v1/de-en.
     """
-    from heedful.data.known import CORPORA
+    from heedful.data.catalogue.known import CORPORA
 
     width = min(shutil.get_terminal_size().columns, 100)
     for corpus in CORPORA.values():
@@ -63,8 +63,8 @@ def get(
     download that was cut goes on where it ended. SHA-256 are checked where they are known, and else
     recorded in SHA256SUMS beside the files. Proxies are taken from the environment.
     """
-    from heedful.data.download import get_corpus, train_command
-    from heedful.data.known import find_corpus
+    from heedful.data.catalogue.download import get_corpus, train_command
+    from heedful.data.catalogue.known import find_corpus
 
     corpus = find_corpus(name)
     folder = to or Path("data", corpus.name)

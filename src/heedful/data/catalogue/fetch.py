@@ -32,7 +32,7 @@ from urllib.request import (
     UnknownHandler,
 )
 
-from heedful.data.files import settle, writing
+from heedful.data.catalogue.files import settle, writing
 from heedful.errors import DownloadError
 
 SCHEMES = ("http", "https")

@@ -20,8 +20,8 @@ from io import BufferedIOBase, BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from heedful.data.catalogue import Text
-from heedful.data.files import settle, sha256_of, writing
+from heedful.data.catalogue.entries import Text
+from heedful.data.catalogue.files import settle, sha256_of, writing
 from heedful.errors import TextError
 
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz")

@@ -17,10 +17,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from heedful.data.catalogue import Download, KnownCorpus, Text
-from heedful.data.fetch import SCHEMES, Unreachable, Watch, fetch, forget
-from heedful.data.files import SUMS, Sums, settle, sha256_of, writing
-from heedful.data.unpack import unpack
+from heedful.data.catalogue.entries import Download, KnownCorpus, Text
+from heedful.data.catalogue.fetch import SCHEMES, Unreachable, Watch, fetch, forget
+from heedful.data.catalogue.files import SUMS, Sums, settle, sha256_of, writing
+from heedful.data.catalogue.unpack import unpack
 from heedful.errors import DownloadError, RunStopped, TextError, UserError
 
 _CHUNK = 1 << 20

@@ -14,8 +14,8 @@ import difflib
 import re
 from dataclasses import replace
 
-from heedful.data.catalogue import Download, KnownCorpus, Part, Text, opus
-from heedful.data.known_wmt import wmt14_en_de, wmt14_en_fr
+from heedful.data.catalogue.entries import Download, KnownCorpus, Part, Text, opus
+from heedful.data.catalogue.known_wmt import wmt14_en_de, wmt14_en_fr
 from heedful.errors import UserError
 
 _OPUS = re.compile(r"opus:(\w[\w.-]*)/(\w[\w.-]*)/([a-zA-Z_]{2,10})-([a-zA-Z_]{2,10})", re.ASCII)

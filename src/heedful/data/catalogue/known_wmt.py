@@ -8,7 +8,7 @@ Addresses as in fairseq's `prepare-wmt14en2de.sh` and `prepare-wmt14en2fr.sh`; S
 
 from collections.abc import Iterator
 
-from heedful.data.catalogue import Download, KnownCorpus, Part, Text
+from heedful.data.catalogue.entries import Download, KnownCorpus, Part, Text
 
 _LICENCE = "free for research, by the organisers of WMT; Europarl: no restriction known"
 
