@@ -1,0 +1,166 @@
+"""
+Byte-pair merging: from characters to subwords, the same way every time or with dropout.
+
+The best pair of neighbours is merged wherever it stands, then the next best, until no two
+neighbours have a merge (Sennrich et al. 2016, “Neural Machine Translation of Rare Words with
+Subword Units”). BPE-dropout leaves each possible merge out with some probability, at every step
+anew, so that a word is cut in another way each time (Provilkov et al. 2020, “BPE-Dropout: Simple
+and Effective Subword Regularization”).
+"""
+
+from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from random import Random
+
+Positions = tuple[int, ...]
+
+# About a hundred megabytes of states; a text of some hundred thousand different words needs fewer.
+_MOST_STATES = 200_000
+# A line without spaces is hardly met twice, and its states are long.
+_LONGEST_REMEMBERED = 64
+
+
+class Merges:
+    """
+    The merges of one vocabulary.
+
+    Parameters
+    ----------
+    rank : callable
+        Takes two neighbouring symbols; gives the rank of their merge, the best one the lowest, or
+        None if they cannot be merged.
+
+    Notes
+    -----
+    Not safe for use from several threads at once, because it remembers what it has seen.
+    """
+
+    def __init__(self, rank: Callable[[str, str], float | None]) -> None:
+        self._rank = rank
+        self._states: dict[tuple[str, ...], _State] = {}
+
+    def merge(self, symbols: Sequence[str]) -> tuple[str, ...]:
+        """
+        Merge until nothing can be merged.
+
+        Parameters
+        ----------
+        symbols : sequence of str
+            The characters of a word.
+
+        Returns
+        -------
+        tuple of str
+            Its subwords.
+
+        Notes
+        -----
+        All places of the best pair are merged before the next pair is looked for, from left to
+        right: “x x x” becomes “xx x”. The heap makes it n log n for a word of n characters, so a
+        line of a megabyte without a space is no trap.
+        """
+        parts, end = list(symbols), len(symbols)
+        after, before = list(range(1, end + 1)), list(range(-1, end - 1))
+        heap: list[tuple[float, int, str, str]] = []
+        for left, (first, second) in enumerate(pairwise(parts)):
+            if (rank := self._rank(first, second)) is not None:
+                heap.append((rank, left, first, second))
+        heapify(heap)
+        while heap:
+            rank, _, first, second = heap[0]
+            merged = []
+            while heap and (heap[0][0], *heap[0][2:]) == (rank, first, second):
+                left = heappop(heap)[1]
+                right = after[left]
+                if right == end or (parts[left], parts[right]) != (first, second):
+                    continue  # an earlier merge took one of the two
+                parts[left], parts[right] = first + second, ""
+                after[left] = after[right]
+                if after[left] < end:
+                    before[after[left]] = left
+                merged.append(left)
+            for left in merged:
+                for place in (before[left], left):
+                    if place < 0 or after[place] == end:
+                        continue
+                    pair = parts[place], parts[after[place]]
+                    if (rank_now := self._rank(*pair)) is not None:
+                        heappush(heap, (rank_now, place, *pair))
+        return tuple(filter(None, parts))
+
+    def sample(self, symbols: Sequence[str], dropout: float, generator: Random) -> tuple[str, ...]:
+        """
+        Merge with dropout.
+
+        Parameters
+        ----------
+        symbols : sequence of str
+            The characters of a word.
+        dropout : float
+            Probability that a possible merge is left out of a step.
+        generator : Random
+            Where chance comes from.
+
+        Returns
+        -------
+        tuple of str
+            Its subwords, this time.
+
+        Notes
+        -----
+        A step draws for the pairs in the order of their ranks and stops at the first that is kept,
+        because those behind it change nothing. What a step leads to is remembered.
+        """
+        draw = generator.random
+        state = self._state(tuple(symbols))
+        while True:
+            for positions in state.choices:
+                kept = tuple([place for place in positions if draw() >= dropout])
+                if kept:
+                    break
+            else:
+                return state.symbols
+            following = state.following.get(kept)
+            if following is None:
+                following = self._state(_merged(state.symbols, kept))
+                state.following[kept] = following
+            state = following
+
+    def _state(self, symbols: tuple[str, ...]) -> "_State":
+        """Look up which merges some symbols allow."""
+        state = self._states.get(symbols)
+        if state is None:
+            places: dict[tuple[float, str, str], list[int]] = {}
+            for place, pair in enumerate(pairwise(symbols)):
+                if (rank := self._rank(*pair)) is not None:
+                    places.setdefault((rank, *pair), []).append(place)
+            choices = tuple(tuple(places[key]) for key in sorted(places))
+            state = _State(symbols, choices)
+            if len(self._states) >= _MOST_STATES:
+                self._states.clear()
+            if len(symbols) <= _LONGEST_REMEMBERED:
+                self._states[symbols] = state
+        return state
+
+
+class _State:
+    """Some symbols, the places of each pair that can be merged, and where each merge leads."""
+
+    __slots__ = ("choices", "following", "symbols")
+
+    def __init__(self, symbols: tuple[str, ...], choices: tuple[Positions, ...]) -> None:
+        self.symbols = symbols
+        self.choices = choices
+        self.following: dict[Positions, _State] = {}
+
+
+def _merged(symbols: tuple[str, ...], places: Positions) -> tuple[str, ...]:
+    """Merge the symbols at some places with their right neighbours, as far as they are free."""
+    parts: list[str] = []
+    done = 0
+    for place in places:
+        if place >= done:
+            parts += [*symbols[done:place], symbols[place] + symbols[place + 1]]
+            done = place + 2
+    return (*parts, *symbols[done:])
