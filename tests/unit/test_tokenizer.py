@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.data import subwords
+from heedful.data.sentencepiece_model import SentencePieceModel
 from heedful.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from heedful.errors import HeedfulError, RunFolderError, StorageError, TextError, TokenizerError
 
@@ -390,7 +391,7 @@ def test_a_hostile_record_is_refused(tmp_path: Path, change: dict[str, object]) 
 def test_a_model_that_is_none_is_refused() -> None:
     for model in (b"", b"garbage", b"\x80\x04K\x01."):
         with pytest.raises(TokenizerError):
-            Tokenizer(model, None, kind="bpe", source_language="", target_language="")
+            SentencePieceModel(model, "bpe")
 
 
 def test_a_model_with_other_special_ids_is_refused(tmp_path: Path) -> None:
@@ -403,7 +404,7 @@ def test_a_model_with_other_special_ids_is_refused(tmp_path: Path) -> None:
         sentence_iterator=iter(ENGLISH), model_writer=model, model_type="char", minloglevel=2
     )
     with pytest.raises(TokenizerError, match="special ids"):
-        Tokenizer(model.getvalue(), None, kind="bpe", source_language="", target_language="")
+        SentencePieceModel(model.getvalue(), "bpe")
 
 
 def test_saving_into_no_folder_is_reported(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ with the size that it does allow.
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +16,7 @@ import sentencepiece
 
 from heedful.data.corpus import read_lines
 from heedful.data.formats import Text
+from heedful.data.symbols import SPECIAL_IDS, split_tag
 from heedful.errors import TextError, TokenizerError
 
 Kind = Literal["bpe", "unigram", "character", "word"]
@@ -30,8 +30,8 @@ _BYTES = 256
 _LONGEST_SLICE = 10_000
 # Sentencepiece skips a whole training line that holds this character, which it uses itself.
 _RESERVED = "\u2585"
-# What sentencepiece writes for a space.
-_SPACE = "\u2581"
+SPACE = "\u2581"
+"""What sentencepiece writes for a space."""
 
 
 def learn_subwords(
@@ -40,9 +40,9 @@ def learn_subwords(
     *,
     kind: Kind,
     vocabulary_size: int,
-    special_ids: Mapping[str, int],
     seed: int,
     threads: int,
+    tagged: int = 0,
 ) -> bytes:
     """
     Learn one subword model.
@@ -57,12 +57,13 @@ def learn_subwords(
         How text is cut.
     vocabulary_size : int
         Subwords, the special ones included; an upper limit for “character”.
-    special_ids : mapping of str to int
-        The ids of “pad”, “unknown”, “start” and “end”, which no text can produce.
     seed : int
         Which lines are taken from a text of more than two million lines.
     threads : int
         Threads that learn; part of the result for “unigram”.
+    tagged : int, default 0
+        How many of the files, from the first, may have language tags before their lines. Each tag
+        becomes a symbol that no text can produce.
 
     Returns
     -------
@@ -82,12 +83,12 @@ def learn_subwords(
     subword at the start of a line and inside it. Together with kept spaces and no normalisation it
     is lossless.
     """
-    sentences = _Sentences(files, seed)
+    sentences = _Sentences(files, seed, tagged)
     if not sentences.total:
         raise TextError(
             f"Subwords are learned from text, but the {text} is empty; give files with sentences."
         )
-    needed = len(sentences.characters) + len(special_ids) + 1  # the space
+    needed = len(sentences.characters) + len(SPECIAL_IDS) + len(sentences.tags) + 1  # the space
     if kind == "character" and vocabulary_size < needed:
         raise _too_small(text, vocabulary_size, needed)
     model = io.BytesIO()
@@ -104,10 +105,11 @@ def learn_subwords(
             add_dummy_prefix=True,
             character_coverage=1.0,
             byte_fallback=_spells_bytes(kind, vocabulary_size),
-            pad_id=special_ids["pad"],
-            unk_id=special_ids["unknown"],
-            bos_id=special_ids["start"],
-            eos_id=special_ids["end"],
+            pad_id=SPECIAL_IDS["pad"],
+            unk_id=SPECIAL_IDS["unknown"],
+            bos_id=SPECIAL_IDS["start"],
+            eos_id=SPECIAL_IDS["end"],
+            control_symbols=sorted(sentences.tags),
             max_sentence_length=8 * _LONGEST_SLICE,
             num_threads=threads,
             minloglevel=2,
@@ -120,18 +122,20 @@ def learn_subwords(
 
 
 class _Sentences:
-    """The training text: an iterable that knows its characters and remembers its own failure."""
+    """The training text: an iterable that knows what is in it and remembers its own failure."""
 
-    def __init__(self, files: Sequence[Text | Path], seed: int) -> None:
+    def __init__(self, files: Sequence[Text | Path], seed: int, tagged: int = 0) -> None:
         self.files = files
         self.seed = seed
+        self.tagged = tagged
         self.total = 0
+        self.tags: set[str] = set()
         self.characters: set[str] = set()
         self.error: BaseException | None = None
         for line in self._lines():
             self.total += 1
             self.characters.update(line)
-        self.characters -= {" ", _SPACE, _RESERVED}
+        self.characters -= {" ", SPACE, _RESERVED}
 
     def __iter__(self) -> Iterator[str]:
         try:
@@ -151,8 +155,14 @@ class _Sentences:
                 yield line
 
     def _lines(self) -> Iterator[str]:
-        """Read every line that is not empty."""
-        return filter(None, chain.from_iterable(map(read_lines, self.files)))
+        """Read every line that is not empty, without its language tag."""
+        for number, file in enumerate(self.files):
+            for line in read_lines(file):
+                if number < self.tagged:
+                    tag, line = split_tag(line)
+                    self.tags.update([tag] if tag else [])
+                if line:
+                    yield line
 
 
 def _spells_bytes(kind: str, vocabulary_size: int) -> bool:

@@ -1,40 +1,30 @@
 """
 Text to subword ids and back.
 
-A thin shell around sentencepiece that makes it lossless: no normalisation, no spaces removed,
-every character of the training text in the vocabulary. The special ids of the whole package live
-here; text can never produce them, not even text such as “</s>”.
+One interface over every way to cut text: subwords that sentencepiece learned, byte-pair codes of
+subword-nmt, lists of words. Language tags before source lines become symbols of their own; no text
+can produce them or any other special symbol, not even text such as “</s>”.
 """
 
-import hashlib
-import json
-import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
-
-import sentencepiece
+from random import Random
 
 from heedful.data.formats import Text
+from heedful.data.given import CodesFile, read_given
+from heedful.data.listed_model import learn_codes_vocabulary, learn_word_vocabulary
+from heedful.data.sentencepiece_model import SentencePieceModel
+from heedful.data.subword_model import SubwordModel, models_of_sides
 from heedful.data.subwords import Kind, learn_subwords
-from heedful.errors import RunFolderError, StorageError, TextError, TokenizerError
+from heedful.data.symbols import END, PAD, START, UNKNOWN, split_tag
+from heedful.data.tokenizer_files import fingerprint_of, read_models, write_models
+from heedful.errors import TextError, TokenizerError
 
-PAD = 0
-"""Fills the shorter lines of a batch."""
-UNKNOWN = 1
-"""Stands for a character that the training text did not have."""
-START = 2
-"""Begins a target sentence on its way into the decoder."""
-END = 3
-"""Ends a sentence."""
+__all__ = ["END", "PAD", "SAMPLED_KINDS", "START", "UNKNOWN", "Tokenizer"]
 
-_SPECIALS = {"pad": PAD, "unknown": UNKNOWN, "start": START, "end": END}
-_RECORD = "tokenizer.json"
-_SHARED_FILE = "tokenizer.model"
-_SIDE_FILES = ("tokenizer.source.model", "tokenizer.target.model")
-_FORMAT = 1
+SAMPLED_KINDS = ("bpe", "unigram", "codes")
+"""The kinds that can cut the same text in several ways."""
 
 
 class Tokenizer:
@@ -43,43 +33,36 @@ class Tokenizer:
 
     Parameters
     ----------
-    source_model : bytes
-        A serialised sentencepiece model.
-    target_model : bytes or None
-        That of the target side; None if both sides share `source_model`.
-    kind : {“bpe”, “unigram”, “character”, “word”}
-        How text is cut.
+    source : SubwordModel
+        Cuts source text.
+    target : SubwordModel or None
+        Cuts target text; None if both sides share `source`.
     source_language : str
         Code of the source language, such as “en”.
     target_language : str
         Code of the target language.
 
-    Raises
-    ------
-    TokenizerError
-        If a model cannot be read or has other special ids than this package.
-
     Notes
     -----
-    Lossless but for two characters that sentencepiece uses itself: U+2581 (▁) comes back as a
-    space, and U+2585 (▅) is unknown where there is no byte fallback.
+    Learned subwords are lossless but for two characters that sentencepiece uses itself: U+2581 (▁)
+    comes back as a space, and U+2585 (▅) is unknown where there is no byte fallback. Codes and
+    lists of words keep the words and forget how many spaces stood between them.
     """
 
     def __init__(
         self,
-        source_model: bytes,
-        target_model: bytes | None,
+        source: SubwordModel,
+        target: SubwordModel | None = None,
         *,
-        kind: Kind,
         source_language: str,
         target_language: str,
     ) -> None:
-        self.kind = kind
+        self.kind = source.kind
         self.source_language = source_language
         self.target_language = target_language
-        self._models = (source_model,) if target_model is None else (source_model, target_model)
-        processors = [_processor(model) for model in self._models]
-        self._source, self._target = processors[0], processors[-1]
+        self._models = [source] if target is None else [source, target]
+        self._source, self._target = self._models[0], self._models[-1]
+        self._silent = frozenset((PAD, START, *self._target.tags.values()))
 
     @classmethod
     def train(
@@ -139,26 +122,107 @@ class Tokenizer:
         German (section 5.1). From 4,000 subwords on, unseen characters are spelled in bytes
         instead of being unknown; below that the 256 bytes would cost too much of the vocabulary.
         """
-        learn = partial(
-            learn_subwords,
-            kind=kind,
-            vocabulary_size=vocabulary_size,
-            special_ids=_SPECIALS,
-            seed=seed,
-            threads=threads,
-        )
-        source, target = source_language or "source", target_language or "target"
-        if shared:
-            models = [learn([*source_files, *target_files], f"{source} and {target} text together")]
+
+        def learn(files: Sequence[Text | Path], text: str, tagged: int = 0) -> SubwordModel:
+            model = learn_subwords(
+                files,
+                text,
+                kind=kind,
+                vocabulary_size=vocabulary_size,
+                seed=seed,
+                threads=threads,
+                tagged=tagged,
+            )
+            return SentencePieceModel(model, kind)
+
+        languages = source_language, target_language
+        models = models_of_sides(learn, source_files, target_files, shared, languages)
+        return cls(*models, source_language=source_language, target_language=target_language)
+
+    @classmethod
+    def from_path(
+        cls,
+        path: Path,
+        source_files: Sequence[Text | Path],
+        target_files: Sequence[Text | Path],
+        *,
+        vocabulary_size: int,
+        shared: bool,
+        source_language: str,
+        target_language: str,
+        threshold: int = 0,
+        complete: bool = False,
+    ) -> "Tokenizer":
+        """
+        Take over what somebody already cuts text with.
+
+        Parameters
+        ----------
+        path : Path
+            A folder with ``tokenizer.json``, a sentencepiece ``.model``, a codes file of
+            subword-nmt, or a list of words. The first two are taken as they are; codes and words
+            get their vocabulary from the text.
+        source_files : sequence of Path
+            Text of the source side.
+        target_files : sequence of Path
+            Text of the target side.
+        vocabulary_size : int
+            The most entries of a vocabulary that is made from the text, special ones included.
+        shared : bool
+            Whether both sides have one vocabulary.
+        source_language : str
+            Code of the source language, such as “en”.
+        target_language : str
+            Code of the target language.
+        threshold : int, default 0
+            Subwords of codes that the text has less often are split further.
+        complete : bool, default False
+            Whether subwords of codes that only sampling produces get entries too.
+
+        Returns
+        -------
+        Tokenizer
+            What was there, with these languages.
+
+        Raises
+        ------
+        TokenizerError
+            If the file is nothing of these, or says otherwise whether the sides share.
+        RunFolderError
+            If a file of the folder is missing or damaged.
+        TextError
+            If there is no such file, or the text is empty or cannot be read.
+
+        Notes
+        -----
+        Text for codes and lists of words has to be tokenised already, as for subword-nmt.
+        """
+        path = Path(path)
+        given = read_models(path)[0] if path.is_dir() else read_given(path)
+        if isinstance(given, list | SentencePieceModel):
+            models = given if isinstance(given, list) else [given]
+            if shared != (len(models) == 1):
+                raise TokenizerError(
+                    f"data.shared_vocabulary must be {str(not shared).lower()} for the tokenizer "
+                    f"in {path}, which has {len(models)} of the two vocabularies that there can "
+                    f"be, but it is {str(shared).lower()}; set data.shared_vocabulary."
+                )
         else:
-            models = [learn(source_files, f"{source} text"), learn(target_files, f"{target} text")]
-        return cls(
-            models[0],
-            None if shared else models[1],
-            kind=kind,
-            source_language=source_language,
-            target_language=target_language,
-        )
+            size = vocabulary_size
+            learn = (
+                partial(
+                    learn_codes_vocabulary,
+                    given.content,
+                    vocabulary_size=size,
+                    threshold=threshold,
+                    complete=complete,
+                )
+                if isinstance(given, CodesFile)
+                else partial(learn_word_vocabulary, given.words, vocabulary_size=size)
+            )
+            languages = source_language, target_language
+            models = models_of_sides(learn, source_files, target_files, shared, languages)
+        return cls(*models, source_language=source_language, target_language=target_language)
 
     @property
     def shared(self) -> bool:
@@ -168,44 +232,79 @@ class Tokenizer:
     @property
     def source_size(self) -> int:
         """Subwords of the source side, special ones included."""
-        return int(self._source.get_piece_size())
+        return self._source.size
 
     @property
     def target_size(self) -> int:
         """Subwords of the target side, special ones included."""
-        return int(self._target.get_piece_size())
+        return self._target.size
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the models, for telling whether ids were made with this tokenizer."""
-        return hashlib.sha256("".join(map(_sha256, self._models)).encode()).hexdigest()
+        return fingerprint_of(self._models)
 
-    def encode_source(self, texts: Sequence[str]) -> list[list[int]]:
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Language tags that source lines may begin with, such as “>>de<<”."""
+        return tuple(self._source.tags)
+
+    def encode_source(
+        self, texts: Sequence[str], sampling: float = 0.0, generator: Random | None = None
+    ) -> list[list[int]]:
         """
         Turn source text into ids.
 
         Parameters
         ----------
         texts : sequence of str
-            Lines of text.
+            Lines of text, each with a language tag and a space before it if there are tags.
+        sampling : float, default 0.0
+            Other subwords each time: the probability that BPE-dropout leaves a merge out (“bpe”,
+            “codes”), or the alpha of sampled segmentations (“unigram”). 0 means the same always.
+        generator : Random, optional
+            Where chance comes from; by default from the system.
 
         Returns
         -------
         list of list of int
-            The ids of each line, without special symbols; none for an empty line.
+            The ids of each line, the tag's first, without other special symbols; none for a line
+            that is empty or a tag with nothing but spaces behind it.
 
         Raises
         ------
         TextError
-            If a line holds half a surrogate pair, which is no text.
+            If a line holds half a surrogate pair, which is no text, or begins with a language tag
+            that this tokenizer does not know although it knows others.
+        TokenizerError
+            If there is `sampling` and the kind has nothing to sample.
 
         Notes
         -----
         Special symbols are added where batches are made, so that ids on disk serve every model.
+        A tokenizer without tags takes a tag for text. For the same state of the generator the ids
+        are the same in every process, which sentencepiece's own sampling (0.2.3) cannot promise.
         """
-        return _encode(self._source, texts)
+        tags = self._source.tags
+        if not tags:
+            return self._encode(self._source, texts, sampling, generator)
+        parts = [split_tag(text) for text in texts]
+        for number, (tag, _) in enumerate(parts, start=1):
+            if tag and tag not in tags:
+                raise TextError(
+                    f"A language tag must be one that the tokenizer knows ({', '.join(tags)}), but "
+                    f"text {number} of {len(texts)} begins with another one: "
+                    f"“{texts[number - 1][:60]}”; correct it, or train with text that has it."
+                )
+        rows = self._encode(self._source, [rest for _, rest in parts], sampling, generator)
+        return [
+            [tags[tag], *row] * (not rest.isspace() and row != []) if tag else row
+            for (tag, rest), row in zip(parts, rows, strict=True)
+        ]
 
-    def encode_target(self, texts: Sequence[str]) -> list[list[int]]:
+    def encode_target(
+        self, texts: Sequence[str], sampling: float = 0.0, generator: Random | None = None
+    ) -> list[list[int]]:
         """
         Turn target text into ids.
 
@@ -213,6 +312,10 @@ class Tokenizer:
         ----------
         texts : sequence of str
             Lines of text.
+        sampling : float, default 0.0
+            As for `encode_source`.
+        generator : Random, optional
+            Where chance comes from; by default from the system.
 
         Returns
         -------
@@ -223,12 +326,14 @@ class Tokenizer:
         ------
         TextError
             If a line holds half a surrogate pair, which is no text.
+        TokenizerError
+            If there is `sampling` and the kind has nothing to sample.
 
         Notes
         -----
-        The same as `encode_source` when the vocabulary is shared.
+        The same as `encode_source` when the vocabulary is shared, but a language tag is text here.
         """
-        return _encode(self._target, texts)
+        return self._encode(self._target, texts, sampling, generator)
 
     def decode(self, ids: Iterable[int]) -> str:
         """
@@ -237,7 +342,7 @@ class Tokenizer:
         Parameters
         ----------
         ids : iterable of int
-            Ids of the target side. Reading stops at `END`; `PAD` and `START` are skipped.
+            Ids of the target side. Reading stops at `END`; `PAD`, `START` and tags are skipped.
 
         Returns
         -------
@@ -253,9 +358,9 @@ class Tokenizer:
         for number in map(int, ids):
             if number == END:
                 break
-            if number not in (PAD, START):
+            if number not in self._silent:
                 kept.append(number if 0 < number < self.target_size else UNKNOWN)
-        return str(self._target.decode(kept)) if kept else ""
+        return self._target.decode(kept)
 
     def pieces_source(self, ids: Iterable[int]) -> list[str]:
         """
@@ -304,7 +409,7 @@ class Tokenizer:
         Parameters
         ----------
         folder : Path
-            An existing folder; gets ``tokenizer.json`` and one model file, or one for each side.
+            An existing folder; gets ``tokenizer.json`` and the files of one model, or of two.
 
         Raises
         ------
@@ -316,20 +421,7 @@ class Tokenizer:
         Each file is written beside, synced and renamed. ``tokenizer.json`` comes last: where it
         is, the models are.
         """
-        names = [_SHARED_FILE] if self.shared else _SIDE_FILES
-        files = dict(zip(names, self._models, strict=True))
-        record = {
-            "format": _FORMAT,
-            "kind": self.kind,
-            "shared": self.shared,
-            "source_language": self.source_language,
-            "target_language": self.target_language,
-            "special_ids": _SPECIALS,
-            "sha256": {name: _sha256(model) for name, model in files.items()},
-        }
-        files[_RECORD] = (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
-        for name, content in files.items():
-            _write(Path(folder) / name, content)
+        write_models(folder, self._models, self.source_language, self.target_language)
 
     @classmethod
     def load(cls, folder: Path) -> "Tokenizer":
@@ -357,129 +449,26 @@ class Tokenizer:
         -----
         File names are never taken from ``tokenizer.json``: it may come from a stranger.
         """
-        path = Path(folder) / _RECORD
-        record = _checked_record(_read(path), path)
-        names = [_SHARED_FILE] if record["shared"] else _SIDE_FILES
-        models = []
-        for name in names:
-            model = _read(Path(folder) / name)
-            if _sha256(model) != record["sha256"].get(name):
-                raise RunFolderError(
-                    f"{Path(folder) / name} must be the file that {path} records, but its SHA-256 "
-                    "differs: it is damaged or of another run; copy the whole run folder again."
-                )
-            models.append(model)
-        return cls(
-            models[0],
-            None if record["shared"] else models[1],
-            kind=record["kind"],
-            source_language=record["source_language"],
-            target_language=record["target_language"],
-        )
+        models, source_language, target_language = read_models(folder)
+        return cls(*models, source_language=source_language, target_language=target_language)
+
+    def _encode(
+        self, model: SubwordModel, texts: Sequence[str], sampling: float, generator: Random | None
+    ) -> list[list[int]]:
+        """Turn lines into ids, with chance if it is wanted."""
+        if not sampling:
+            return model.encode(texts)
+        if self.kind not in SAMPLED_KINDS:
+            raise TokenizerError(
+                f"data.sampling needs subwords of which some can be cut further (of kind "
+                f"{', '.join(SAMPLED_KINDS)}), but this tokenizer is of kind {self.kind}; set "
+                "data.sampling=0."
+            )
+        return model.sample(texts, sampling, generator or Random())
 
 
-def _processor(model: bytes) -> Any:
-    """Load a sentencepiece model and check that its special ids are ours."""
-    try:
-        processor = sentencepiece.SentencePieceProcessor()
-        processor.load_from_serialized_proto(model)
-    except (RuntimeError, OSError) as error:
-        raise TokenizerError(
-            "A tokenizer must be a sentencepiece model, but this one cannot be read; train it "
-            "again or copy it again."
-        ) from error
-    ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
-    if ids != (PAD, UNKNOWN, START, END):
-        raise TokenizerError(
-            f"The special ids of a tokenizer must be padding {PAD}, unknown {UNKNOWN}, start "
-            f"{START} and end {END}, but this sentencepiece model has {ids}; train a new one."
-        )
-    return processor
-
-
-def _encode(processor: Any, texts: Sequence[str]) -> list[list[int]]:
-    """Turn lines into ids."""
-    try:
-        ids: list[list[int]] = processor.encode(list(texts), out_type=int)
-    except TypeError as error:
-        for number, text in enumerate(texts, start=1):
-            if any("\ud800" <= character <= "\udfff" for character in text):
-                raise TextError(
-                    f"Text must be whole Unicode characters, but text {number} of {len(texts)} "
-                    "holds half a surrogate pair; decode it as UTF-8."
-                ) from error
-        raise
-    return ids
-
-
-def _pieces(processor: Any, ids: Iterable[int]) -> list[str]:
+def _pieces(model: SubwordModel, ids: Iterable[int]) -> list[str]:
     """Spell ids; one past the vocabulary is unknown."""
-    size = processor.get_piece_size()
+    size = model.size
     known = [number if 0 <= number < size else UNKNOWN for number in map(int, ids)]
-    return [str(processor.id_to_piece(number)) for number in known]
-
-
-def _sha256(content: bytes) -> str:
-    """Hash bytes."""
-    return hashlib.sha256(content).hexdigest()
-
-
-def _checked_record(content: bytes, path: Path) -> dict[str, Any]:
-    """Check what ``tokenizer.json`` says before any of it is used."""
-    try:
-        record = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise RunFolderError(
-            f"{path} must be JSON, but it cannot be read ({error}); copy the run folder again."
-        ) from error
-    languages = ("source_language", "target_language")
-    expected = (
-        isinstance(record, dict)
-        and record.get("format") == _FORMAT
-        and record.get("kind") in get_args(Kind)
-        and isinstance(record.get("shared"), bool)
-        and all(isinstance(record.get(name), str) for name in languages)
-        and record.get("special_ids") == _SPECIALS
-        and isinstance(record.get("sha256"), dict)
-    )
-    if not expected:
-        raise TokenizerError(
-            f"{path} must have the fields of format {_FORMAT} (kind, shared, languages, special "
-            f"ids {_SPECIALS}, sha256), but it differs: it was changed, or a newer version wrote "
-            "it; copy it again or upgrade heedful."
-        )
-    return dict(record)
-
-
-def _read(path: Path) -> bytes:
-    """Read a file of a run folder."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise RunFolderError(
-            f"A run folder must hold {path.name}, but {path} does not exist; check the path, or "
-            "copy the whole run folder."
-        ) from error
-    except OSError as error:
-        raise RunFolderError(
-            f"{path} must be a file that can be read, but the system says "
-            f"“{error.strerror or error}”; correct its permissions."
-        ) from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file beside, sync it and rename it."""
-    beside = path.with_name(f".{path.name}.partial")
-    try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
-        raise StorageError(
-            f"{path} could not be written: “{error.strerror or error}”; make room or choose "
-            "another folder."
-        ) from error
+    return [model.piece(number) for number in known]

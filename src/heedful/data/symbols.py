@@ -1,0 +1,117 @@
+"""
+The symbols that no text can produce.
+
+Four are in every vocabulary. Language tags may come besides: a source line that begins with
+``>>de<<`` and a space says which language it is to become, so that one model serves several
+directions (Johnson et al. 2017, “Google's Multilingual Neural Machine Translation System”).
+"""
+
+import re
+from collections.abc import Sequence
+
+from heedful.errors import TextError
+
+PAD = 0
+"""Fills the shorter lines of a batch."""
+UNKNOWN = 1
+"""Stands for a character that the training text did not have."""
+START = 2
+"""Begins a target sentence on its way into the decoder."""
+END = 3
+"""Ends a sentence."""
+
+SPECIAL_IDS = {"pad": PAD, "unknown": UNKNOWN, "start": START, "end": END}
+"""The ids by the names that ``tokenizer.json`` gives them."""
+SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
+"""How the special ids are shown, in their order."""
+UNKNOWN_TEXT = "⁇"
+"""What a reader sees in place of what is unknown."""
+
+_TAG = re.compile(r">>[\w-]+<<")
+
+
+def is_tag(text: str) -> bool:
+    """
+    Tell whether a text is a language tag.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    bool
+        Whether it is ``>>``, a code of letters, digits, ``-`` and ``_``, and ``<<``.
+
+    Notes
+    -----
+    The form that the OPUS-MT models made common.
+
+    Examples
+    --------
+    >>> is_tag(">>pt_BR<<"), is_tag(">>a b<<")
+    (True, False)
+    """
+    return _TAG.fullmatch(text) is not None
+
+
+def split_tag(text: str) -> tuple[str, str]:
+    """
+    Take the language tag off the beginning of a line.
+
+    Parameters
+    ----------
+    text : str
+        A source line.
+
+    Returns
+    -------
+    tag : str
+        The tag; empty if the line begins with none.
+    rest : str
+        The line behind the tag and its space; the whole line if there is no tag.
+
+    Notes
+    -----
+    One space belongs to the tag, further ones to the text. A second tag is text.
+
+    Examples
+    --------
+    >>> split_tag(">>de<< Good morning.")
+    ('>>de<<', 'Good morning.')
+    >>> split_tag("Good >>de<< morning.")
+    ('', 'Good >>de<< morning.')
+    """
+    found = _TAG.match(text)
+    if found is None or not text.startswith(" ", found.end()):
+        return "", text
+    return found[0], text[found.end() + 1 :]
+
+
+def refuse_half_characters(texts: Sequence[str]) -> None:
+    """
+    Refuse text that is none.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Lines of text.
+
+    Raises
+    ------
+    TextError
+        If a line holds half a surrogate pair.
+
+    Notes
+    -----
+    Python lets such text through when a file is read with the error handler `surrogateescape`.
+    """
+    for number, text in enumerate(texts, start=1):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise TextError(
+                f"Text must be whole Unicode characters, but text {number} of {len(texts)} "
+                "holds half a surrogate pair; decode it as UTF-8."
+            ) from error
