@@ -93,7 +93,7 @@ def translate_lines(
     layout : Layout
         How they are written.
     warn : callable
-        Told in a sentence about lines that had to be cut.
+        Told in a sentence about lines that had to be cut, and once about unknown subwords.
     **search : object
         Passed to `Translator.translate`.
 
@@ -107,12 +107,18 @@ def translate_lines(
     Reads ahead in a thread of its own, at most two windows, so memory does not grow with the text.
     """
     done = 0
+    told = False
     for window in windows(lines):
         first = done
 
         def warn_here(text: str, first: int = first) -> None:
+            nonlocal told
             word, number, rest = text.split(" ", 2)
-            warn(f"{word} {int(number) + first} {rest}")
+            if word == "line":
+                warn(f"{word} {int(number) + first} {rest}")
+            elif not told:  # about the input as a whole, of which this window is a part
+                told = True
+                warn(text)
 
         found = translator.translate(window, n_best=layout.n_best, warn=warn_here, **search)
         for translation in found:

@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float
 
 from heedful.data.tokenizer import PAD, START
+from heedful.data.unknown import input_warning
 from heedful.errors import HeedfulError, TextError
 from heedful.machine import resolve_device, resolve_precision, resolve_threads
 from heedful.model.transformer import Transformer
@@ -201,7 +202,7 @@ class Translator:
         batch_tokens : int, default 2048
             Source tokens, padding included, that are searched together.
         warn : callable, optional
-            Told in a sentence about lines that had to be cut.
+            Told in a sentence about lines that had to be cut, and about unknown subwords.
 
         Returns
         -------
@@ -327,6 +328,8 @@ class Translator:
         """Encode the lines; cut what is longer than `search.max_source`."""
         limit = self.run.config.search.max_source
         ids = self.tokenizer.encode_source([text if text.strip() else "" for text in texts])
+        if warn is not None and (warning := input_warning(texts, ids, self.tokenizer)):
+            warn(warning)
         for number, row in enumerate(ids, start=1):
             if len(row) > limit:
                 if warn is not None:
