@@ -4,7 +4,7 @@ What a run folder holds and where.
 ::
 
     RUN/config.json                            settings, and every choice that was measured
-    RUN/tokenizer.json, tokenizer*.model       subwords
+    RUN/tokenizer.json, tokenizer*             subwords
     RUN/data/                                  ids of the training pairs; only training needs it
     RUN/log.jsonl                              one line of JSON after another
     RUN/checkpoints/step-00001000/             model.safetensors, training.safetensors, state.json

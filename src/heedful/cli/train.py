@@ -22,6 +22,13 @@ def train(
     valid_source: Annotated[list[str] | None, typer.Option(help="Held-out source text.")] = None,
     valid_target: Annotated[list[str] | None, typer.Option(help="Its translations.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            help="Cut text with this: a run folder, codes of subword-nmt, a list of words or a "
+            "sentencepiece .model."
+        ),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change a setting: train.steps=200."),
@@ -106,6 +113,7 @@ def train(
         valid_source=valid_source or None,
         valid_target=valid_target or None,
         settings=settings,
+        tokenizer=tokenizer,
         resume=resume,
         inexact=inexact,
         finetune_from=finetune_from,

@@ -190,6 +190,10 @@ class DataConfig(_Settings):
     """The embedding gets unused rows up to a multiple of this."""
     subwords: Literal["bpe", "unigram", "character", "word"] = "bpe"
     """How text is cut into subwords."""
+    sampling: Share = 0.0
+    """Other subwords in every epoch: BPE-dropout for bpe, alpha for unigram. 0 means the same."""
+    vocabulary_threshold: CountOrZero = 0
+    """Subwords of given codes that the text has less often are cut smaller. 0 means none."""
     shared_vocabulary: bool = True
     """Whether both languages share one vocabulary."""
     max_length: Count = 256

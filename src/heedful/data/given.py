@@ -75,7 +75,7 @@ def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
     Codes say so in their first line, or have two symbols in every line. A line of a word list is
     a word, or a word and a count.
     """
-    path = one_file(path)
+    path = one_file(path).path
     if path.suffix == ".model":
         content = path.read_bytes()
         return SentencePieceModel(content, _kind(content))

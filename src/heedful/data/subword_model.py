@@ -5,6 +5,8 @@ from pathlib import Path
 from random import Random
 from typing import Protocol, runtime_checkable
 
+from heedful.data.formats import Text
+
 
 @runtime_checkable
 class SubwordModel(Protocol):

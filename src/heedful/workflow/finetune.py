@@ -234,28 +234,35 @@ def read_origin(folder: RunFolder) -> Origin | None:
         ) from error
 
 
-def take_subwords(folder: RunFolder, origin: Origin) -> None:
+def subwords_of(origin: Origin, given: str | Path | None) -> str | Path | None:
     """
-    Give the new run the subwords of the other one, unless it learns its own.
+    Choose the subwords of a run that trains on.
 
     Parameters
     ----------
-    folder : RunFolder
-        The new run.
     origin : Origin
         Where the weights come from.
+    given : str or Path or None
+        A tokenizer that was asked for.
 
     Returns
     -------
-    None
-        Nothing.
+    str or Path or None
+        The other run's, or with ``--anew tokenizer`` the one asked for; None to learn new ones.
 
     Notes
     -----
-    Without them the rows of the tables would stand for other subwords.
+    With other subwords the rows of the tables would stand for other things. Raises `SettingError`
+    if both are wanted.
     """
-    if "tokenizer" not in origin.anew and not (folder.path / "tokenizer.json").exists():
-        Tokenizer.load(Path(origin.run)).save(folder.path)
+    if "tokenizer" in origin.anew:
+        return given
+    if given is not None:
+        raise SettingError(
+            "--tokenizer must go with --anew tokenizer where --finetune-from brings subwords of "
+            "its own; add that, or leave --tokenizer out."
+        )
+    return origin.run
 
 
 def first_weights(origin: Origin, run: Run, model: Transformer) -> Checkpoint:

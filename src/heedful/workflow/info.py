@@ -87,7 +87,8 @@ def describe_run(path: str | Path) -> dict[str, Any]:
         "reading": run.config.reading,
         "languages": [run.config.data.source_language, run.config.data.target_language],
         "parameters": parameter_count(model),
-        "vocabulary": {"source": source, "target": target, "kind": run.tokenizer.kind},
+        "vocabulary": {"source": source, "target": target, "kind": run.tokenizer.kind}
+        | ({"tags": list(run.tokenizer.tags)} if run.tokenizer.tags else {}),
         "tokenizer_sha256": run.tokenizer.fingerprint,
         "choices": vars(read_choices(run.folder)),
         "step": steps[-1] if steps else 0,

@@ -6,6 +6,7 @@ Everything here is done once, on rank zero, and found again by whoever resumes.
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -33,6 +34,7 @@ from heedful.workflow.run import (
     read_settings,
     write_config,
 )
+from heedful.workflow.subwords import make_tokenizer
 
 # Settings that say how long, how often and where, but not what the weights become.
 _MAY_CHANGE = frozenset(
@@ -308,7 +310,11 @@ def _honoured(folder: RunFolder, config: RunConfig, ranks: Ranks, inexact: bool)
 
 
 def prepare_data(
-    folder: RunFolder, config: RunConfig, corpus: Corpus, ranks: Ranks
+    folder: RunFolder,
+    config: RunConfig,
+    corpus: Corpus,
+    ranks: Ranks,
+    tokenizer: str | Path | None = None,
 ) -> tuple[Run, EncodedPairs]:
     """
     Train the subwords and encode the pairs, if that has not been done.
@@ -323,6 +329,8 @@ def prepare_data(
         Its text.
     ranks : Ranks
         Who trains together; the first one works, the others wait.
+    tokenizer : str or Path, optional
+        What `Tokenizer.from_path` reads, to be used instead of training subwords.
 
     Returns
     -------
@@ -339,17 +347,7 @@ def prepare_data(
         if not (folder.path / "tokenizer.json").exists():
             for _ in corpus.pairs():
                 pass  # unequal line counts and broken characters show before any work is done
-            data = config.data
-            Tokenizer.train(
-                corpus.source,
-                corpus.target,
-                kind=data.subwords,
-                vocabulary_size=data.vocabulary_size,
-                shared=data.shared_vocabulary,
-                source_language=data.source_language,
-                target_language=data.target_language,
-                seed=config.train.seed,
-            ).save(folder.path)
+            make_tokenizer(config, corpus, tokenizer).save(folder.path)
         if not folder.data.exists():
             pair_filter = PairFilter(config.data.max_length, config.data.max_ratio)
             encode_corpus(corpus, Tokenizer.load(folder.path), pair_filter, folder.data)

@@ -24,6 +24,7 @@ from heedful.data.batch import Batch
 from heedful.data.batching import BatchOrder, Rows
 from heedful.data.corpus import Corpus, expand
 from heedful.data.encoded import EncodedPairs
+from heedful.data.unknown import unknown_warning
 from heedful.errors import RunStopped, SettingError, TextError
 from heedful.machine import resolve_device, resolve_threads
 from heedful.model.build import initialise, parameter_count
@@ -40,7 +41,7 @@ from heedful.workflow.finetune import (
     find_origin,
     first_weights,
     inherited_settings,
-    take_subwords,
+    subwords_of,
     write_origin,
 )
 from heedful.workflow.prepare import choose, claim_folder, prepare_data, sizes, with_languages
@@ -59,6 +60,7 @@ def train(
     valid_source: Files | None = None,
     valid_target: Files | None = None,
     settings: Sequence[str] = (),
+    tokenizer: str | Path | None = None,
     resume: bool = False,
     inexact: bool = False,
     tensorboard: str | Path | None = None,
@@ -84,6 +86,9 @@ def train(
         Held-out pairs for validation.
     settings : sequence of str, optional
         ``key=value`` strings such as ``train.steps=200``.
+    tokenizer : path, optional
+        A folder with ``tokenizer.json``, codes of subword-nmt, a list of words or a sentencepiece
+        ``.model``, instead of subwords learned from the text. A resumed run keeps its own.
     resume : bool, default False
         Continue from the last checkpoint, or begin if there is none yet.
     inexact : bool, default False
@@ -121,6 +126,7 @@ def train(
     if tensorboard is not None:
         require_tensorboard()
     config = load_config(recipe, settings, inherited_settings(origin) if origin else None)
+    tokenizer = subwords_of(origin, tokenizer) if origin else tokenizer
     corpus = _corpus(source, target)
     config = with_languages(config, corpus)
     valid = _validation_corpus(valid_source, valid_target, config)
@@ -131,14 +137,12 @@ def train(
             write_origin(folder, origin)
         ranks.tell(0.0)
         choices = choose(folder, config, sizes(corpus, valid), ranks, inexact)
-        if origin is not None and ranks.is_first:
-            take_subwords(folder, origin)
-        run, pairs = prepare_data(folder, config, corpus, ranks)
+        run, pairs = prepare_data(folder, config, corpus, ranks, tokenizer)
         events = None
         if tensorboard is not None:
             events = Path(tensorboard, Path(abspath(out)).name)
         texts = _validation_texts(valid)
-        session = _Session(run, pairs, choices, ranks, texts, origin, quiet, events)
+        session = _Session(run, pairs, choices, ranks, texts, corpus, origin, quiet, events)
         return session.train()
 
 
@@ -151,6 +155,7 @@ class _Session:
     choices: Choices
     ranks: Ranks
     valid: tuple[list[str], list[str]] | None
+    corpus: Corpus
     origin: Origin | None
     quiet: bool
     events: Path | None = None
@@ -274,6 +279,8 @@ class _Session:
         config, choices = self.run.config, self.choices
         source, target = self.run.vocabularies
         log.say(f"{self.pairs.report.summary()}")
+        if warning := unknown_warning(self.pairs, self.run.tokenizer, self.corpus):
+            log.say(f"warning: {warning}")
         log.say(
             f"{config.recipe}: {parameters:,} parameters, vocabulary {source:,}"
             + ("" if config.data.shared_vocabulary else f" and {target:,}")
