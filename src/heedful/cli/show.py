@@ -1,0 +1,44 @@
+"""`heedful data show`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def show(
+    folder: Annotated[
+        Path, typer.Argument(help="A run folder, or one with tokenizer.json and data.")
+    ],
+    lines: Annotated[int, typer.Option(min=1, help="How many pairs.")] = 5,
+    from_: Annotated[
+        int, typer.Option("--from", min=0, help="Number of the first pair, counted from 0.")
+    ] = 0,
+    ids: Annotated[bool, typer.Option("--ids", help="Print the ids too.")] = False,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the sampled subwords, where data.sampling is on.")
+    ] = 1,
+    source: Annotated[
+        str | None, typer.Option(help="Show this source text instead of training pairs.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Its translation.")] = None,
+) -> None:
+    """
+    Print pairs exactly as the model sees them.
+
+    For each pair: the subwords of the source, what the decoder reads and what it must predict, with
+    every special symbol and language tag, and how many there are. Unknown subwords are written
+    <unk> and counted.
+    """
+    if (source is None) != (target is None):
+        raise typer.BadParameter("and --target belong together.", param_hint="--source")
+
+    from heedful.workflow.show import show_pair, show_pairs
+
+    shown = (
+        show_pairs(folder, first=from_, count=lines, ids=ids, seed=seed)
+        if source is None or target is None
+        else show_pair(folder, source, target, ids=ids, seed=seed)
+    )
+    for line in shown:
+        typer.echo(line)

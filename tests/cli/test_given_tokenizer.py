@@ -1,0 +1,184 @@
+"""`--tokenizer`, language tags, unknown text and `data show`, on one run of two steps."""
+
+import re
+
+import pytest
+
+from heedful.cli.data import app
+from heedful.config.schema import RunConfig
+from heedful.data.corpus import Corpus
+from heedful.data.encoded import EncodedPairs
+from heedful.data.texts import write_texts
+from heedful.data.tokenizer import END, START, UNKNOWN, Tokenizer
+from heedful.errors import SettingError, TextError, TokenizerError
+
+from .conftest import train_arguments
+
+CODES = "#version: 0.2\nt h\nth e</w>\nd o\ndo g</w>\nl e</w>\nc h\n"
+
+
+@pytest.fixture(scope="module")
+def tagged(heedful_cli, text, tmp_path_factory):
+    """A run with codes, language tags, `data.sampling`, and a vocabulary that is too small."""
+    folder = tmp_path_factory.mktemp("tagged")
+    (folder / "codes").write_text(CODES, encoding="utf-8")
+    for language in ("en", "fr"):
+        lines = (text / f"train.{language}").read_text("utf-8").splitlines()
+        tags = (">>fr<< ", ">>xx<< ") if language == "en" else ("", "")
+        marked = "".join(f"{tags[n % 2]}{line}\n" for n, line in enumerate(lines))
+        (folder / f"train.{language}").write_text(marked, encoding="utf-8")
+    changes = {"train.steps": 2, "data.vocabulary_size": 48, "data.sampling": 0.3}
+    settings = ["train.precision=fp32", *(f"{name}={value}" for name, value in changes.items())]
+    arguments = train_arguments(folder, folder / "run", *settings, validate=False)
+    done = heedful_cli(*arguments, "--tokenizer", folder / "codes")
+    assert done.returncode == 0, done.stderr
+    told = done.stdout + done.stderr
+    assert re.search(r"warning: \d+\.\d% of the source subwords \(“\S+”.*\) are unknown;", told)
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def translator(tagged):
+    from heedful.workflow.translator import Translator
+
+    return Translator.load(tagged, device="cpu", precision="fp32", threads=1)
+
+
+def test_a_run_with_given_codes_knows_its_tags(tagged, translator):
+    from heedful.workflow.info import describe_run
+
+    vocabulary = describe_run(tagged)["vocabulary"]
+    assert (vocabulary["kind"], vocabulary["tags"]) == ("codes", [">>fr<<", ">>xx<<"])
+    assert vocabulary["source"] == Tokenizer.load(tagged).source_size == 48
+    with pytest.raises(TextError, match="text 2 of 2 begins with another one: “>>de<< the dog”"):
+        translator.translate(["the", ">>de<< the dog"])
+
+
+def test_unknown_input_is_warned_of_once_and_long_lines_as_before(translator, tmp_path):
+    from heedful.workflow.translate import Layout, translate_lines
+
+    warnings = []
+    lines = [">>xx<< Ж Ж", ">>fr<< ", *[""] * 2046, "Ж " * 1025, "the dog"]
+    search = {"beam": 1, "max_length": "1", "batch_tokens": 4096}
+    with (tmp_path / "out").open("w", encoding="utf-8") as output:
+        translate_lines(translator, lines, output, Layout(), warnings.append, **search)
+    translated = (tmp_path / "out").read_text("utf-8").split("\n")
+    assert len(translated) == len(lines) + 1
+    assert translated[1:2048] == [""] * 2047
+    assert len(warnings) == 2
+    assert warnings[0].startswith("67% of the subwords of the input (“Ж”) are unknown")
+    assert warnings[1].startswith("line 2049 has 1,025 subwords and was cut")
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "named"),
+    [
+        ("a b c\n", {}, "is none of them: line 1 is 'a b c'"),
+        ("the\n", {"data.sampling": 0.1}, "kind word-list; set data.sampling=0"),
+        (None, {"data.sampling": 0.1, "data.subwords": "word"}, "kind word; set data.sampling=0"),
+        ("the\n", {"data.vocabulary_size": 4}, "at least 5"),
+    ],
+)
+def test_a_tokenizer_that_cannot_be_used_is_explained(text, tmp_path, given, settings, named):
+    from heedful.workflow.subwords import make_tokenizer
+
+    path = tmp_path / "given"
+    path.write_text(given or "", encoding="utf-8")
+    corpus = Corpus((text / "train.en",), (text / "train.fr",))
+    with pytest.raises((SettingError, TokenizerError), match=re.escape(named)) as caught:
+        make_tokenizer(RunConfig().with_settings(settings), corpus, path if given else None)
+    assert caught.value.exit_code == 2 and "\n" not in str(caught.value)
+
+
+# data show
+
+
+def rows(lines):
+    """Read what is shown back in: pairs, their rows, and of each row length, subwords and ids."""
+    pairs = {}
+    for line in lines:
+        if found := re.fullmatch(r"pair (\d+)", line):
+            pair = pairs[int(found[1])] = {}
+        elif found := re.fullmatch(r"  (\S+(?: \S+)*) +(\d+)  (.*?)(?:  \((\d+) unknown\))?", line):
+            row = pair[found[1]] = [int(found[2]), found[3].split(" "), int(found[4] or 0)]
+        elif found := re.fullmatch(r" {20,}([\d ]+)", line):
+            row.append([*map(int, found[1].split())])
+    return pairs
+
+
+def test_pairs_are_shown_as_the_model_sees_them(heedful_cli, tagged):
+    done = heedful_cli("data", "show", tagged, "--from", 6, "--lines", 2, "--ids")
+    assert (done.returncode, done.stderr) == (0, "")
+    tokenizer = Tokenizer.load(tagged)
+    encoded = EncodedPairs.open(tagged / "data", tokenizer.fingerprint)
+    shown = rows(done.stdout.splitlines())
+    assert list(shown) == [6, 7]
+    for number, pair in shown.items():
+        source, target = (side.tolist() for side in encoded.pair(number))
+        assert tokenizer.pieces_source(source)[0] == (">>fr<<", ">>xx<<")[number % 2]
+        expected = {
+            "source": (tokenizer.pieces_source, [*source, END]),
+            "target in": (tokenizer.pieces_target, [START, *target]),
+            "target out": (tokenizer.pieces_target, [*target, END]),
+        }
+        for name, (spell, ids) in expected.items():
+            assert pair.pop(name) == [len(ids), spell(ids), ids.count(UNKNOWN), ids]
+        assert not [name for name in pair if not name.startswith("sampled ")]
+
+
+def test_a_given_pair_is_shown_with_what_is_unknown_and_one_sample(tagged):
+    from heedful.workflow.show import show_pair
+
+    given = tagged, ">>xx<< the the Ж", "le chien"
+    tokenizer = Tokenizer.load(tagged)
+    lines = [re.sub(r" {2,}", "  ", line.strip()) for line in show_pair(*given)]
+    assert lines[0] == "source  5  >>xx<< the the <unk> </s>  (1 unknown)"
+    (ids,) = tokenizer.encode_target(["le chien"])
+    target = " ".join(tokenizer.pieces_target(ids))
+    assert len(ids) == 5 and target.startswith("le ")
+    for line, expected in zip(lines[1:3], (f"<s> {target}", f"{target} </s>"), strict=True):
+        assert line.startswith(f"target {'in' if line[7] == 'i' else 'out'}  6  {expected}")
+    assert lines[3] == "unknown in the source: Ж"
+    sampled = [line.split("  ") for line in lines[4:]]
+    assert [row[0] for row in sampled] == [
+        *("sampled source", "sampled target in", "sampled target out")
+    ]
+    assert all(int(row[1]) == len(row[2].split()) for row in sampled)
+    draws = {"\n".join(show_pair(*given, seed=seed)) for seed in (*range(9), *range(9))}
+    assert 1 < len(draws) <= 9
+
+
+def test_a_prepared_folder_is_shown_without_settings(tagged, tmp_path):
+    from heedful.workflow.show import show_pairs
+
+    (tmp_path / "data").mkdir()
+    for path in [*tagged.glob("tokenizer*"), *(tagged / "data").iterdir()]:
+        (tmp_path / path.relative_to(tagged)).write_bytes(path.read_bytes())
+    prepared, run = (rows(show_pairs(folder, count=3, ids=True)) for folder in (tmp_path, tagged))
+    assert list(prepared) == [0, 1, 2]
+    assert prepared == {
+        number: {name: row for name, row in pair.items() if not name.startswith("sampled ")}
+        for number, pair in run.items()
+    }
+    # Where the text of the pairs is kept, what is unknown is told too.
+    for path in (tmp_path / "data").glob("*.text*"):
+        path.unlink()
+    encoded = EncodedPairs.open(tmp_path / "data", Tokenizer.load(tmp_path).fingerprint)
+    write_texts([("the Ж", "le Ж")] * len(encoded), tmp_path / "data")
+    assert "  unknown in the source: Ж" in list(show_pairs(tmp_path, count=1))
+
+
+def test_what_cannot_be_shown_is_explained(tagged, heedful_cli):
+    from heedful.workflow.show import show_pairs
+
+    with pytest.raises(TextError, match="--from must name one of the pairs, 0 to"):
+        list(show_pairs(tagged, first=999_999))
+    done = heedful_cli("data", "show", tagged, "--source", "a")
+    assert done.returncode == 2 and "--target" in done.stderr
+
+
+def test_every_option_of_data_is_explained():
+    import typer
+
+    command = typer.main.get_group(app).commands["show"]
+    assert not [option.name for option in command.params if not (option.help or "").strip()]
