@@ -1,0 +1,177 @@
+"""
+Which scripts a language is written in, and how much of a line is in them.
+
+A file of French in which a tenth of the lines is Russian, or an encoding gone wrong, is found by
+its letters. The script of a letter is the first word of its Unicode name (“LATIN SMALL LETTER A”,
+“HIRAGANA LETTER A”), which the standard library knows.
+"""
+
+import unicodedata
+from collections import Counter
+
+_WRITTEN_IN = {
+    ("LATIN",): (
+        "af br bs ca ceb co cs cy da de en eo es et eu fi fil fo fr fy ga gd gl gn ha haw hr ht hu "
+        "id ig is it jv la lb lt lv mg mi ms mt nb nl nn no oc om pl pt qu rm ro rw sk sl sm sn so "
+        "sq st su sv sw tk tl tn to tr ts vi wo xh yo zu"
+    ),
+    ("CYRILLIC",): "ba be bg ce cv ky mk ru tg tt uk",
+    ("LATIN", "CYRILLIC"): "az kk sh sr uz",
+    ("GREEK",): "el grc",
+    ("ARABIC",): "ar arz ckb fa ps ug ur",
+    ("ARABIC", "LATIN"): "ku",
+    ("HEBREW",): "he iw yi",
+    ("DEVANAGARI",): "bho hi mai mr ne sa",
+    ("DEVANAGARI", "ARABIC"): "ks sd",
+    ("BENGALI",): "as bn",
+    ("GURMUKHI", "ARABIC"): "pa",
+    ("GUJARATI",): "gu",
+    ("ORIYA",): "or",
+    ("TAMIL",): "ta",
+    ("TELUGU",): "te",
+    ("KANNADA",): "kn",
+    ("MALAYALAM",): "ml",
+    ("SINHALA",): "si",
+    ("THAANA",): "dv",
+    ("THAI",): "th",
+    ("LAO",): "lo",
+    ("KHMER",): "km",
+    ("MYANMAR",): "my",
+    ("TIBETAN",): "bo dz",
+    ("CYRILLIC", "MONGOLIAN"): "mn",
+    ("GEORGIAN",): "ka",
+    ("ARMENIAN",): "hy",
+    ("ETHIOPIC",): "am ti",
+    ("CHEROKEE",): "chr",
+    ("CANADIAN", "LATIN"): "iu",
+    ("CJK", "BOPOMOFO"): "lzh yue zh",
+    ("CJK", "HIRAGANA", "HENTAIGANA", "KATAKANA"): "ja",
+    ("HANGUL", "CJK"): "ko",
+}
+_OF_LANGUAGE = {
+    code: frozenset(scripts) for scripts, codes in _WRITTEN_IN.items() for code in codes.split()
+}
+# Codes of ISO 15924, which stand in language tags such as sr-Latn or eng_Latn.
+_OF_TAG = {
+    "arab": "ARABIC",
+    "armn": "ARMENIAN",
+    "beng": "BENGALI",
+    "cans": "CANADIAN",
+    "cher": "CHEROKEE",
+    "cyrl": "CYRILLIC",
+    "deva": "DEVANAGARI",
+    "ethi": "ETHIOPIC",
+    "geor": "GEORGIAN",
+    "grek": "GREEK",
+    "gujr": "GUJARATI",
+    "guru": "GURMUKHI",
+    "hang": "HANGUL",
+    "hans": "CJK BOPOMOFO",
+    "hant": "CJK BOPOMOFO",
+    "hebr": "HEBREW",
+    "jpan": "CJK HIRAGANA HENTAIGANA KATAKANA",
+    "khmr": "KHMER",
+    "knda": "KANNADA",
+    "kore": "HANGUL CJK",
+    "laoo": "LAO",
+    "latn": "LATIN",
+    "mlym": "MALAYALAM",
+    "mong": "MONGOLIAN",
+    "mymr": "MYANMAR",
+    "orya": "ORIYA",
+    "sinh": "SINHALA",
+    "taml": "TAMIL",
+    "telu": "TELUGU",
+    "thaa": "THAANA",
+    "thai": "THAI",
+    "tibt": "TIBETAN",
+}
+# First words of names that tell no script: signs made of letters, marks that several scripts use.
+_OF_NO_SCRIPT = (
+    "MODIFIER MATHEMATICAL DOUBLE-STRUCK SCRIPT BLACK-LETTER PLANCK EULER INFORMATION ALEF BET "
+    "GIMEL DALET MICRO OHM KELVIN ANGSTROM FEMININE MASCULINE SUPERSCRIPT TURNED ROMAN CARON "
+    "VEDIC VERTICAL MASU IDEOGRAPHIC KATAKANA-HIRAGANA"
+)
+
+
+def scripts_of(language: str) -> frozenset[str] | None:
+    """
+    Tell the scripts that a language is written in.
+
+    Parameters
+    ----------
+    language : str
+        A code such as “en”, “pt_BR”, “sr-Latn” or “eng_Latn”.
+
+    Returns
+    -------
+    frozenset of str or None
+        Scripts, named as letters are in Unicode; None for a language that is not in the table.
+
+    Notes
+    -----
+    A script in the code itself wins over the language. Chinese, Japanese and Korean each have
+    several scripts, and whatever other scripts their text quotes has to fit in the share that
+    is left.
+
+    Examples
+    --------
+    >>> sorted(scripts_of("sr")), sorted(scripts_of("sr-Latn"))
+    (['CYRILLIC', 'LATIN'], ['LATIN'])
+    """
+    first, *rest = language.lower().replace("_", "-").split("-")
+    for part in rest:
+        if part in _OF_TAG:
+            return frozenset(_OF_TAG[part].split())
+    return _OF_LANGUAGE.get(first)
+
+
+def share_in(line: str, scripts: frozenset[str]) -> float:
+    """
+    Measure how much of a line is in the given scripts.
+
+    Parameters
+    ----------
+    line : str
+        Text.
+    scripts : frozenset of str
+        What `scripts_of` gave.
+
+    Returns
+    -------
+    float
+        Share of the letters, 0 to 1; 1 for a line without letters.
+
+    Notes
+    -----
+    Digits, punctuation and letters that belong to no script (µ, ª, mathematical signs) are not
+    counted. Every repetition of a letter counts.
+
+    Examples
+    --------
+    >>> share_in("Да! Yes.", frozenset(["CYRILLIC"]))
+    0.4
+    """
+    own = letters = 0
+    for character, count in Counter(line).items():
+        script = _SCRIPT[character]
+        if script:
+            letters += count
+            if script in scripts:
+                own += count
+    return own / letters if letters else 1.0
+
+
+class _Scripts(dict[str, str]):
+    """The script of each character that was ever asked for; empty for what has none."""
+
+    def __missing__(self, character: str) -> str:
+        words = unicodedata.name(character, "UNNAMED").split()
+        script = words[words[0] in ("FULLWIDTH", "HALFWIDTH") and len(words) > 1]
+        if not character.isalpha() or script in _OF_NO_SCRIPT.split():
+            script = ""
+        self[character] = script
+        return script
+
+
+_SCRIPT = _Scripts()
