@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.data import encoded
+from heedful.data import encode, join
 from heedful.data.clean import PairFilter
 from heedful.data.corpus import Corpus
-from heedful.data.encoded import EncodedPairs, encode_corpus
+from heedful.data.encode import encode_corpus
+from heedful.data.encoded import EncodedPairs
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError, TextError
 
@@ -77,11 +78,11 @@ def test_chunks_leave_no_trace(
     corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encode_corpus(corpus, tokenizer, FILTER, tmp_path / "whole")
-    monkeypatch.setattr(encoded, "_CHUNK_PAIRS", 2)
+    monkeypatch.setattr(encode, "_SHARD_PAIRS", 2)
     check(encode_corpus(corpus, tokenizer, FILTER, tmp_path / "pairs"), tokenizer)
-    monkeypatch.setattr(encoded, "_CHUNK_CHARACTERS", 1)
+    monkeypatch.setattr(encode, "_SHARD_CHARACTERS", 1)
     encode_corpus(corpus, tokenizer, FILTER, tmp_path / "characters")
-    for name in (*FILES, "meta.json"):
+    for name in (*FILES, "meta.json", "report.json"):
         whole = (tmp_path / "whole" / name).read_bytes()
         assert (tmp_path / "pairs" / name).read_bytes() == whole
         assert (tmp_path / "characters" / name).read_bytes() == whole
@@ -100,8 +101,10 @@ def test_ids_take_two_bytes_where_the_vocabulary_fits(
 ) -> None:
     names = [tmp_path / name for name in ("ids", "offsets")]
     with names[0].open("wb") as ids, names[1].open("wb") as offsets:
-        side = encoded._Side(ids, offsets, size)
-        side.append([[5, size - 1], [7]])
+        dtype = join.id_type(size)
+        side = join._Side(ids, offsets, dtype)
+        side.append(np.array([5, size - 1], dtype), np.array([2], np.int32))
+        side.append(np.array([7], dtype), np.array([1], np.int32))
         assert side.describe() == {"dtype": expected, "ids": 3, "unknown_share": 0.0}
     assert np.fromfile(names[0], expected).tolist() == [5, size - 1, 7]
     assert np.fromfile(names[1], "<i8").tolist() == [0, 2, 3]
@@ -125,7 +128,7 @@ def test_encoding_again_replaces_what_was_there(
     (tmp_path / ".ids.partial").mkdir()  # as a killed run leaves it
     (tmp_path / ".ids.partial" / "source.ids").write_bytes(b"half")
     check(encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids"), tokenizer)
-    assert not (tmp_path / ".ids.partial").exists()
+    assert [path.name for path in tmp_path.glob("*ids*")] == ["ids"]
 
 
 def test_other_files_are_never_replaced(
@@ -229,7 +232,7 @@ import resource, sys
 from pathlib import Path
 from heedful.data.clean import PairFilter
 from heedful.data.corpus import Corpus
-from heedful.data.encoded import encode_corpus
+from heedful.data.encode import encode_corpus
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import StorageError
 folder = Path(sys.argv[1])

@@ -200,6 +200,10 @@ class DataConfig(_Settings):
     """Most subwords on either side; longer pairs are dropped."""
     max_ratio: Annotated[float, Field(ge=1)] | None = None
     """Most subwords of the longer side for one of the shorter; other pairs are dropped."""
+    script_share: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Least share of a line's letters in its language's script; other pairs are dropped."""
+    drop_duplicates: bool = False
+    """Whether a pair that came before is dropped."""
 
 
 class TrainConfig(_Settings):

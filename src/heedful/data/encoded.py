@@ -4,38 +4,39 @@ Sentence pairs as subword ids on disk.
 Training reads pairs in any order, so the ids lie in flat files that are mapped into memory: the
 system keeps what is used and drops the rest, and a corpus may be larger than the memory. A folder
 holds, for each side, the ids of all sentences end to end (``source.ids``) and where each one
-begins (``source.offsets``); ``meta.json`` tells what they were made from.
+begins (``source.offsets``); ``meta.json`` tells what they were made from, ``report.json`` what was
+left out.
 """
 
 import json
-import os
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from io import BufferedWriter
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.clean import CleaningReport, PairFilter
-from heedful.data.corpus import Corpus
-from heedful.data.tokenizer import UNKNOWN, Tokenizer
-from heedful.errors import RunFolderError, StorageError, TextError
+from heedful.data.clean import CleaningReport
+from heedful.errors import RunFolderError
 
-_META = "meta.json"
-_FORMAT = 1
+Ids = NDArray[np.unsignedinteger[Any]]
+Lengths = NDArray[np.int32]
+
+META = "meta.json"
+"""What the ids were made from; the last file to be written."""
+FILES = ("source.ids", "source.offsets", "target.ids", "target.offsets")
+"""The ids of both sides end to end, and where each sentence begins."""
+FORMAT = 1
+"""Number of the format, in `META`."""
+ID_TYPES = ("<u2", "<u4")
+"""What an id may be: little-endian, two or four bytes."""
+OFFSET = np.dtype("<i8")
+"""What a place among the ids is."""
+
 _SIDES = ("source", "target")
-_FILES = ("source.ids", "source.offsets", "target.ids", "target.offsets")
 _AGAIN = "delete the folder, and the text is encoded again"
-_ID_TYPES = ("<u2", "<u4")
-_OFFSET = np.dtype("<i8")
-_CHUNK_PAIRS = 10_000
-_CHUNK_CHARACTERS = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,19 +60,22 @@ class EncodedPairs:  # numpydoc ignore=PR02
         How many pairs were kept and dropped.
     unknown_share : dict of str to float
         Share of unknown ids, 0 to 1, of “source” and “target”.
+    digest : str
+        BLAKE2b of the ids, 32 hexadecimal digits: equal where training reads the same.
 
     Notes
     -----
-    Made by `encode_corpus` and `EncodedPairs.open`. The arrays are read-only.
+    Made by `heedful.data.encode` and `EncodedPairs.open`. The arrays are read-only.
     """
 
     folder: Path
-    source_ids: NDArray[np.unsignedinteger[Any]]
+    source_ids: Ids
     source_offsets: NDArray[np.int64]
-    target_ids: NDArray[np.unsignedinteger[Any]]
+    target_ids: Ids
     target_offsets: NDArray[np.int64]
     report: CleaningReport
     unknown_share: dict[str, float]
+    digest: str
 
     @classmethod
     def open(cls, folder: Path, fingerprint: str) -> "EncodedPairs":
@@ -81,7 +85,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
         Parameters
         ----------
         folder : Path
-            A folder that `encode_corpus` wrote.
+            A folder that `heedful.data.encode.encode_corpus` wrote.
         fingerprint : str
             `Tokenizer.fingerprint` of the tokenizer that the ids must be of.
 
@@ -100,7 +104,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
         Only sizes are checked, not content: opening must not read the corpus.
         """
         folder = Path(folder)
-        meta = _read_meta(folder / _META)
+        meta = _read_meta(folder / META)
         try:
             if meta["tokenizer"] != fingerprint:
                 raise RunFolderError(
@@ -117,10 +121,11 @@ class EncodedPairs:  # numpydoc ignore=PR02
                 target_offsets,
                 CleaningReport.from_json(meta["report"]),
                 {side: float(meta[side]["unknown_share"]) for side in _SIDES},
+                str(meta.get("digest", "")),
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise RunFolderError(
-                f"{folder / _META} must describe encoded text, but it does not "
+                f"{folder / META} must describe encoded text, but it does not "
                 f"({type(error).__name__}: {error}); {_AGAIN}."
             ) from error
 
@@ -138,7 +143,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
         """Subwords of each target sentence, shape (pairs,)."""
         return np.diff(self.target_offsets).astype(np.int32)
 
-    def source(self, index: int) -> NDArray[np.unsignedinteger[Any]]:
+    def source(self, index: int) -> Ids:
         """
         Get the ids of one source sentence.
 
@@ -163,7 +168,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
         """
         return _slice(self.source_ids, self.source_offsets, index)
 
-    def target(self, index: int) -> NDArray[np.unsignedinteger[Any]]:
+    def target(self, index: int) -> Ids:
         """
         Get the ids of one target sentence.
 
@@ -188,9 +193,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
         """
         return _slice(self.target_ids, self.target_offsets, index)
 
-    def pair(
-        self, index: int
-    ) -> tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.unsignedinteger[Any]]]:
+    def pair(self, index: int) -> tuple[Ids, Ids]:
         """
         Get the ids of both sides of a pair.
 
@@ -216,161 +219,30 @@ class EncodedPairs:  # numpydoc ignore=PR02
         return self.source(index), self.target(index)
 
 
-def encode_corpus(
-    corpus: Corpus, tokenizer: Tokenizer, pair_filter: PairFilter, folder: Path
-) -> EncodedPairs:
+def refuse_foreign(folder: Path) -> None:
     """
-    Encode text once, for every epoch to come.
+    Refuse to replace a folder, or a file, that is no encoded text.
 
     Parameters
     ----------
-    corpus : Corpus
-        The text.
-    tokenizer : Tokenizer
-        What cuts it into subwords.
-    pair_filter : PairFilter
-        What decides which pairs are kept. A line of nothing but spaces counts as empty.
     folder : Path
-        Where the ids go. Its parents are made; encoded text already there is replaced.
+        Where encoded text is to go.
 
     Returns
     -------
-    EncodedPairs
-        The pairs, opened.
+    None
+        Nothing.
 
     Raises
     ------
-    TextError
-        If the text cannot be used, or not one pair is kept.
-    StorageError
-        If the disk is full or the folder cannot be written.
     RunFolderError
-        If `folder` holds something other than encoded text.
+        If something else is there.
 
     Notes
     -----
-    Memory stays constant: text is handled in chunks of a few megabytes. The files are written into
-    a hidden folder beside, synced and renamed, so `folder` is whole or not there.
+    What can be made again from the text may be replaced, and nothing else.
     """
-    folder = Path(folder)
-    partial = folder.with_name(f".{folder.name}.partial")
-    try:
-        _refuse_foreign(folder)
-        shutil.rmtree(partial, ignore_errors=True)  # left by a run that was killed
-        partial.mkdir(parents=True)
-        _write_folder(partial, corpus, tokenizer, pair_filter)
-        shutil.rmtree(folder, ignore_errors=True)
-        partial.rename(folder)
-        _sync(folder.parent)
-    except OSError as error:
-        raise StorageError(
-            f"The encoded text could not be written to {folder}: “{error.strerror or error}”; "
-            "make room or choose another folder."
-        ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return EncodedPairs.open(folder, tokenizer.fingerprint)
-
-
-class _Side:
-    """Appends the sentences of one side to its two files."""
-
-    def __init__(self, ids: BufferedWriter, offsets: BufferedWriter, vocabulary_size: int) -> None:
-        self.dtype = np.dtype(_ID_TYPES[0] if vocabulary_size <= 1 << 16 else _ID_TYPES[1])
-        self.total = 0
-        self.unknown = 0
-        self._ids = ids
-        self._offsets = offsets
-        self._offsets.write(np.zeros(1, _OFFSET).tobytes())
-
-    def append(self, sentences: Sequence[list[int]]) -> None:
-        """Write sentences after those that are there."""
-        lengths = np.array([len(sentence) for sentence in sentences], _OFFSET)
-        ids = np.fromiter(chain.from_iterable(sentences), self.dtype, int(lengths.sum()))
-        self._ids.write(ids.tobytes())
-        self._offsets.write((self.total + lengths.cumsum(dtype=_OFFSET)).tobytes())
-        self.total += len(ids)
-        self.unknown += int((ids == UNKNOWN).sum())
-
-    def describe(self) -> dict[str, Any]:
-        """Tell what ``meta.json`` says of this side."""
-        share = self.unknown / self.total if self.total else 0.0
-        return {"dtype": self.dtype.str, "ids": self.total, "unknown_share": share}
-
-
-def _write_folder(
-    folder: Path, corpus: Corpus, tokenizer: Tokenizer, pair_filter: PairFilter
-) -> None:
-    """Write every file of encoded text, ``meta.json`` last."""
-    report = CleaningReport()
-    with ExitStack() as files:
-        # In the order of the arguments below: ids and offsets of the source, then of the target.
-        streams = [files.enter_context(_new(folder / name)) for name in _FILES]
-        source = _Side(streams[0], streams[1], tokenizer.source_size)
-        target = _Side(streams[2], streams[3], tokenizer.target_size)
-        for sources, targets in _chunks(corpus.pairs()):
-            encoded = zip(
-                tokenizer.encode_source(sources), tokenizer.encode_target(targets), strict=True
-            )
-            kept = [pair for pair in encoded if report.count(pair_filter.reason(*map(len, pair)))]
-            source.append([pair[0] for pair in kept])
-            target.append([pair[1] for pair in kept])
-    if not report.kept:
-        raise TextError(
-            "At least one sentence pair must be left for training, but the filters left none "
-            f"({report.summary()}); raise data.max_length or data.max_ratio, or look at the text."
-        )
-    meta = {
-        "format": _FORMAT,
-        "pairs": report.kept,
-        "tokenizer": tokenizer.fingerprint,
-        "filter": asdict(pair_filter),
-        "report": report.to_json(),
-        "source": source.describe(),
-        "target": target.describe(),
-    }
-    with _new(folder / _META) as file:
-        file.write((json.dumps(meta, indent=2) + "\n").encode())
-    _sync(folder)
-
-
-def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[list[str], list[str]]]:
-    """Group pairs so that memory stays bounded, for lines of a megabyte too; blank is empty."""
-    sources: list[str] = []
-    targets: list[str] = []
-    characters = 0
-    for source, target in pairs:
-        sources.append("" if source.isspace() else source)
-        targets.append("" if target.isspace() else target)
-        characters += len(source) + len(target)
-        if len(sources) == _CHUNK_PAIRS or characters >= _CHUNK_CHARACTERS:
-            yield sources, targets
-            sources, targets, characters = [], [], 0
-    if sources:
-        yield sources, targets
-
-
-@contextmanager
-def _new(path: Path) -> Iterator[BufferedWriter]:
-    """Open a new file that is on the disk when the block ends."""
-    with path.open("xb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _refuse_foreign(folder: Path) -> None:
-    """Refuse to replace a folder, or a file, that is no encoded text."""
-    if not folder.exists() or (folder / _META).is_file():
+    if not folder.exists() or (folder / META).is_file():
         return
     if not folder.is_dir() or any(folder.iterdir()):
         raise RunFolderError(
@@ -397,22 +269,20 @@ def _read_meta(path: Path) -> dict[str, Any]:
         raise RunFolderError(
             f"{path} must be JSON, but it cannot be read ({error}); {_AGAIN}."
         ) from error
-    if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise RunFolderError(
-            f"{path} must describe encoded text of format {_FORMAT}, but it does not; {_AGAIN}."
+            f"{path} must describe encoded text of format {FORMAT}, but it does not; {_AGAIN}."
         )
     return meta
 
 
-def _map(
-    folder: Path, side: str, meta: Mapping[str, Any]
-) -> tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.int64]]:
+def _map(folder: Path, side: str, meta: Mapping[str, Any]) -> tuple[Ids, NDArray[np.int64]]:
     """Map the ids and the offsets of one side."""
     dtype, count = meta[side]["dtype"], int(meta[side]["ids"])
-    if dtype not in _ID_TYPES:
+    if dtype not in ID_TYPES:
         raise ValueError(f"ids of type {dtype!r}")
     ids = _map_file(folder / f"{side}.ids", np.dtype(dtype), count)
-    offsets = _map_file(folder / f"{side}.offsets", _OFFSET, int(meta["pairs"]) + 1)
+    offsets = _map_file(folder / f"{side}.offsets", OFFSET, int(meta["pairs"]) + 1)
     if offsets[0] != 0 or offsets[-1] != count:
         raise RunFolderError(
             f"{folder / side}.offsets must lead through {count:,} ids, but it leads from "
@@ -439,9 +309,7 @@ def _map_file(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
         ) from error
 
 
-def _slice(
-    ids: NDArray[np.unsignedinteger[Any]], offsets: NDArray[np.int64], index: int
-) -> NDArray[np.unsignedinteger[Any]]:
+def _slice(ids: Ids, offsets: NDArray[np.int64], index: int) -> Ids:
     """Cut one sentence out of the ids of a side."""
     if not 0 <= index < len(offsets) - 1:
         raise IndexError(f"pair {index} of {len(offsets) - 1}")

@@ -15,7 +15,8 @@ from heedful.checkpoint.rundir import RunFolder, tidy, writing
 from heedful.config.schema import RunConfig
 from heedful.data.clean import PairFilter
 from heedful.data.corpus import Corpus, language_of
-from heedful.data.encoded import EncodedPairs, encode_corpus
+from heedful.data.encode import encode_corpus
+from heedful.data.encoded import EncodedPairs
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import DeviceError, RunFolderError
 from heedful.machine import (

@@ -1,0 +1,173 @@
+"""
+Rules that judge a pair by its text: nothing there, seen elsewhere, the wrong script, seen before.
+
+They are tried in the order of `RULES` in `heedful.data.clean`. The memory of duplicates belongs to
+one reading of the text, from its first line on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.data.corpus import read_lines
+from heedful.data.scripts import scripts_of, share_in
+from heedful.data.seen import SeenHashes, hash_texts
+
+
+@dataclass(frozen=True)
+class TextRules:  # numpydoc ignore=PR02
+    """
+    Say by which rules text is judged.
+
+    Attributes
+    ----------
+    source_language : str, default “”
+        Code of the source language, for its scripts.
+    target_language : str, default “”
+        Code of the target language.
+    script_share : float or None, default None
+        The least share of a line's letters that must be of its language's scripts; None to take
+        every script.
+    drop_duplicates : bool, default False
+        Whether a pair is kept only the first time.
+    excluded : frozenset of str, optional
+        Lines that must not be in training, as `folded` writes them.
+    """
+
+    source_language: str = ""
+    target_language: str = ""
+    script_share: float | None = None
+    drop_duplicates: bool = False
+    excluded: frozenset[str] = frozenset()
+
+
+class TextJudge:
+    """
+    Apply rules to the pairs of one text, in order.
+
+    Parameters
+    ----------
+    rules : TextRules
+        What is asked of a pair.
+
+    Notes
+    -----
+    A pair is a duplicate if both sides are the same as before, white space around them aside;
+    only pairs that no other rule drops are remembered. See `SeenHashes` for how rarely two pairs
+    are taken for the same wrongly.
+    """
+
+    def __init__(self, rules: TextRules) -> None:
+        self.notes: list[str] = []
+        self._rules = rules
+        self._seen = SeenHashes()
+        self._scripts = [
+            self._scripts_of(language)
+            for language in (rules.source_language, rules.target_language)
+            if rules.script_share is not None
+        ]
+
+    def reasons(self, sources: Sequence[str], targets: Sequence[str]) -> list[str | None]:
+        """
+        Judge pairs that follow on those of earlier calls.
+
+        Parameters
+        ----------
+        sources : sequence of str
+            Source lines.
+        targets : sequence of str
+            Their target lines.
+
+        Returns
+        -------
+        list of str or None
+            For each pair the first rule that it breaks; None if it is kept.
+
+        Notes
+        -----
+        How the text is cut into calls makes no difference.
+        """
+        reasons = [self._reason(pair) for pair in zip(sources, targets, strict=True)]
+        if self._rules.drop_duplicates:
+            left = [place for place, reason in enumerate(reasons) if reason is None]
+            texts = (_joined(sources[place].strip(), targets[place].strip()) for place in left)
+            for place, is_new in zip(left, self._seen.add(hash_texts(texts)), strict=True):
+                if not is_new:
+                    reasons[place] = "duplicate"
+        return reasons
+
+    def _reason(self, pair: tuple[str, str]) -> str | None:
+        """Name the first rule that a pair breaks by itself."""
+        if any(not line or line.isspace() for line in pair):
+            return "empty"
+        excluded = self._rules.excluded
+        if excluded and any(folded(line) in excluded for line in pair):
+            return "overlap"
+        least = self._rules.script_share
+        for line, scripts in zip(pair, self._scripts, strict=False):
+            if least is not None and scripts is not None and share_in(line, scripts) < least:
+                return "script"
+        return None
+
+    def _scripts_of(self, language: str) -> frozenset[str] | None:
+        """Look a language up, and note if it is not known."""
+        scripts = scripts_of(language)
+        if scripts is None:
+            self.notes.append(
+                f"data.script_share asks for the script of “{language}”, which is not in the "
+                "table: lines of that language were not judged by script. A code such as "
+                "“xx-Latn” names the script."
+            )
+        return scripts
+
+
+def _joined(source: str, target: str) -> str:
+    """Write a pair as one text, so that no other pair is written the same."""
+    return f"{len(source)} {source}{target}"
+
+
+def folded(line: str) -> str:
+    """
+    Write a line so that small differences do not count.
+
+    Parameters
+    ----------
+    line : str
+        Text.
+
+    Returns
+    -------
+    str
+        Case folded, white space collapsed.
+
+    Notes
+    -----
+    For finding test sentences in training text, where a difference of case is no difference.
+
+    Examples
+    --------
+    >>> folded("  Resumption of  the SESSION")
+    'resumption of the session'
+    """
+    return " ".join(line.casefold().split())
+
+
+def read_excluded(files: Sequence[Path]) -> frozenset[str]:
+    """
+    Read the lines that must stay unseen.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        Test sets, either side.
+
+    Returns
+    -------
+    frozenset of str
+        Their lines as `folded` writes them, without empty ones.
+
+    Notes
+    -----
+    Held in memory as they are, so no line is taken for another: a test set is small.
+    """
+    return frozenset(line for path in files for line in map(folded, read_lines(path)) if line)
