@@ -3,13 +3,15 @@
 import typer
 
 from heedful.cli.known import get, list_corpora
+from heedful.cli.prepare import prepare
 from heedful.cli.show import show
 
 app = typer.Typer(
     name="data",
-    help="Known corpora, and what a model is trained on.",
+    help="Get text, prepare it, and look at what a model is trained on.",
     no_args_is_help=True,
 )
 app.command("list")(list_corpora)
 app.command()(get)
+app.command()(prepare)
 app.command()(show)

@@ -19,6 +19,17 @@ def train(
     target: Annotated[
         list[str] | None, typer.Option(help="Its translations, line by line.")
     ] = None,
+    corpora: Annotated[
+        Path | None, typer.Option(help="A TOML file that describes several corpora, instead.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="A folder made by heedful data prepare, instead of --source, --target."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(help="Text that must stay unseen, such as a test set; may be repeated."),
+    ] = None,
     valid_source: Annotated[list[str] | None, typer.Option(help="Held-out source text.")] = None,
     valid_target: Annotated[list[str] | None, typer.Option(help="Its translations.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
@@ -93,23 +104,34 @@ def train(
 
         typer.echo(to_toml(load_config(recipe, settings)), nl=False)
         return
-    required: dict[str, object] = {"--source": source, "--target": target}
+    named = {"--source": source, "--target": target}
+    required: dict[str, object] = {} if data or corpora else {**named}
     required |= {} if dry_run else {"--out": out}
     for name, value in required.items():
         if not value:
             raise typer.BadParameter("is needed.", param_hint=name)
     if dry_run:
+        from heedful.workflow.finetune import find_origin, subwords_of
         from heedful.workflow.plan import describe_plan
+        from heedful.workflow.prepared import find_material
 
-        typer.echo(describe_plan(recipe, source or [], target or [], settings))
+        origin = None
+        if finetune_from is not None:
+            origin = find_origin(finetune_from, finetune_weights, keep or (), anew or ())
+            tokenizer = subwords_of(origin, tokenizer)
+        material = find_material(source, target, exclude, data, settings, corpora, tokenizer)
+        typer.echo(describe_plan(recipe, material, settings, origin))
         return
     from heedful.workflow.train import train as run
 
     run(
         recipe,
-        source=source or [],
-        target=target or [],
         out=out or Path(),
+        source=source or None,
+        target=target or None,
+        corpora=corpora,
+        data=data,
+        exclude=exclude or None,
         valid_source=valid_source or None,
         valid_target=valid_target or None,
         settings=settings,

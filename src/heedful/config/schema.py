@@ -204,6 +204,8 @@ class DataConfig(_Settings):
     """Least share of a line's letters in its language's script; other pairs are dropped."""
     drop_duplicates: bool = False
     """Whether a pair that came before is dropped."""
+    mixing_temperature: Annotated[float, Field(ge=1)] = 1.0
+    """Shares of several corpora without weights: 1 follows their sizes, more evens them out."""
 
 
 class TrainConfig(_Settings):

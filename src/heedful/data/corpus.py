@@ -96,7 +96,7 @@ def read_lines(file: Text | Path) -> Iterator[str]:
     """
     text = _text(file)
     for (line,) in read_rows(text.path, [text.part]):
-        yield line
+        yield text.marked(line)
 
 
 def language_of(file: Text | Path) -> str:
@@ -138,8 +138,6 @@ class Corpus:
     target : sequence of Text or Path
         The texts of the target side. When both sides have as many, the first of the source belongs
         to the first of the target and so on; else each side is read as one long text.
-    tag : str, default ""
-        Stands before every source line of `pairs`, such as ``>>de<< ``; not in the files.
 
     Attributes
     ----------
@@ -148,10 +146,7 @@ class Corpus:
         units that have both: the sides are aligned also when each is read alone.
     """
 
-    def __init__(
-        self, source: Sequence[Text | Path], target: Sequence[Text | Path], tag: str = ""
-    ) -> None:
-        self.tag = tag
+    def __init__(self, source: Sequence[Text | Path], target: Sequence[Text | Path]) -> None:
         self.source = tuple(map(_text, source))
         self.target = tuple(map(_text, target))
         if len(source) == len(target):
@@ -182,9 +177,9 @@ class Corpus:
         if len(self.source) == len(self.target):
             parts = [((s,), (t,)) for s, t in zip(self.source, self.target, strict=True)]
         empty = True
-        for source, target in chain.from_iterable(_aligned(*part) for part in parts):
+        for pair in chain.from_iterable(_aligned(*part) for part in parts):
             empty = False
-            yield self.tag + source, target
+            yield pair
         if empty:
             raise TextError(
                 f"The text must hold at least one line, but {_names(self.source)} and "
@@ -233,7 +228,7 @@ def _aligned(source: tuple[Text, ...], target: tuple[Text, ...]) -> Iterator[tup
     """Walk both sides in step and report sides of different length."""
     if len(source) == len(target) == 1 and same_file(source[0], target[0]):
         rows = read_rows(source[0].path, [source[0].part, target[0].part])
-        yield from ((row[0], row[1]) for row in rows)
+        yield from ((source[0].marked(row[0]), target[0].marked(row[1])) for row in rows)
         return
     sources = chain.from_iterable(map(read_lines, source))
     targets = chain.from_iterable(map(read_lines, target))

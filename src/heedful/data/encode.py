@@ -11,7 +11,7 @@ interruptions. Finished shards wait in a hidden folder beside the result until a
 """
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import chain, islice
@@ -27,10 +27,12 @@ from heedful.data.shards import (
     Shard,
     encode_shard,
     is_finished,
+    read_numbers,
     read_part,
     read_report,
     shard_digest,
 )
+from heedful.data.texts import write_texts
 from heedful.data.tokenizer import Tokenizer
 from heedful.data.workers import Workers
 from heedful.errors import StorageError, TextError
@@ -49,6 +51,7 @@ def encode_corpus(
     *,
     rules: TextRules = _ALL_RULES_OFF,
     processes: int = 1,
+    keep_text: bool = False,
     tell: Callable[[int], object] | None = None,
 ) -> EncodedPairs:
     """
@@ -68,6 +71,8 @@ def encode_corpus(
         What decides by their text which pairs are kept; by default only empty ones are dropped.
     processes : int, default 1
         Processes that encode; 1 means this one alone. A text of one shard starts none.
+    keep_text : bool, default False
+        Whether the text of the pairs is kept beside their ids, to be cut in other ways later.
     tell : callable, optional
         Called now and then with the number of pairs read so far.
 
@@ -115,6 +120,8 @@ def encode_corpus(
                 "rules": {**asdict(rules), "excluded": len(rules.excluded)},
             },
         )
+        if keep_text:
+            write_texts(_kept(corpus, parts), partial)
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
         sync_folder(folder.parent)
@@ -204,6 +211,13 @@ def _encode(
             else:
                 workers.submit(paths[-1], packed)
     return paths
+
+
+def _kept(corpus: Corpus, parts: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    """Read the text again, but only the pairs that were kept."""
+    lines = enumerate(corpus.pairs(), start=1)
+    for wanted in chain.from_iterable(read_numbers(path).tolist() for path in parts):
+        yield next(pair for line, pair in lines if line == wanted)
 
 
 def _refuse_nothing(report: CleaningReport, shards: Path) -> None:

@@ -16,7 +16,7 @@ Each may be compressed (``pairs.tsv.gz:2``). A name that exists as it stands is 
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heedful.data import tmx, wmt
@@ -43,6 +43,8 @@ class Text:  # numpydoc ignore=PR02
         The file.
     part : str, default ""
         A column, a language or a side; empty if the file is one text.
+    tag : str, default ""
+        A language tag that is put before every line, such as “>>de<<”; it is not in the file.
 
     Raises
     ------
@@ -52,6 +54,7 @@ class Text:  # numpydoc ignore=PR02
 
     path: Path
     part: str = ""
+    tag: str = ""
 
     def __post_init__(self) -> None:
         pattern, what, example = _PARTS.get(self.ending, ("", "nothing", ""))
@@ -70,6 +73,26 @@ class Text:  # numpydoc ignore=PR02
 
     def __str__(self) -> str:
         return f"{self.path}:{self.part}" if self.part else str(self.path)
+
+    def marked(self, line: str) -> str:
+        """
+        Put the tag before a line of the file.
+
+        Parameters
+        ----------
+        line : str
+            As it stands in the file.
+
+        Returns
+        -------
+        str
+            The line, with the tag and a space before it if there is one.
+
+        Notes
+        -----
+        So every reader of the text sees it, and none has to know.
+        """
+        return f"{self.tag} {line}" if self.tag else line
 
     @property
     def ending(self) -> str:
@@ -157,7 +180,7 @@ def restricted(one: Text, other: Text) -> Text:
     Only the units of a TMX file may lack a language; everything else is aligned as it is.
     """
     if one.ending == ".tmx" and same_file(one, other):
-        return Text(one.path, tmx.joined(one.part, other.part))
+        return replace(one, part=tmx.joined(one.part, other.part))
     return one
 
 

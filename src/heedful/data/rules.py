@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.data.corpus import read_lines
+from heedful.data.formats import Text
 from heedful.data.scripts import scripts_of, share_in
 from heedful.data.seen import SeenHashes, hash_texts
+from heedful.data.symbols import split_tag
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class TextJudge:
 
     def _reason(self, pair: tuple[str, str]) -> str | None:
         """Name the first rule that a pair breaks by itself."""
+        pair = split_tag(pair[0])[1], pair[1]
         if any(not line or line.isspace() for line in pair):
             return "empty"
         excluded = self._rules.excluded
@@ -152,13 +155,13 @@ def folded(line: str) -> str:
     return " ".join(line.casefold().split())
 
 
-def read_excluded(files: Sequence[Path]) -> frozenset[str]:
+def read_excluded(files: Sequence[Text | Path]) -> frozenset[str]:
     """
     Read the lines that must stay unseen.
 
     Parameters
     ----------
-    files : sequence of Path
+    files : sequence of Text or Path
         Test sets, either side.
 
     Returns

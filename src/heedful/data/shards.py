@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import safetensors.numpy
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from heedful.data.clean import CleaningReport, PairFilter
@@ -27,7 +28,7 @@ from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError
 
 _FORMAT = 1
-_REPORT = "report"
+_REPORT, _LINES = "report", "lines"
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,7 @@ def encode_shard(shard: Shard, tokenizer: Tokenizer, pair_filter: PairFilter, pa
     report = CleaningReport()
     sources: list[list[int]] = []
     targets: list[list[int]] = []
+    lines: list[int] = []
     encoded = zip(
         tokenizer.encode_source(shard.sources), tokenizer.encode_target(shard.targets), strict=True
     )
@@ -150,6 +152,7 @@ def encode_shard(shard: Shard, tokenizer: Tokenizer, pair_filter: PairFilter, pa
             report.kept += 1
             sources.append(source)
             targets.append(target)
+            lines.append(shard.lines[number])
         else:
             line, texts = shard.lines[number], (shard.sources[number], shard.targets[number])
             report.drop(reason, line, *texts)
@@ -157,7 +160,8 @@ def encode_shard(shard: Shard, tokenizer: Tokenizer, pair_filter: PairFilter, pa
         *_flat(sources, tokenizer.source_size), *_flat(targets, tokenizer.target_size)
     )
     told = {_REPORT: json.dumps(report.to_json())}
-    write_whole(path, safetensors.numpy.save(part._asdict(), metadata=told))
+    tensors = {**part._asdict(), _LINES: np.array(lines, np.int64)}
+    write_whole(path, safetensors.numpy.save(tensors, metadata=told))
 
 
 def read_part(path: Path) -> EncodedPart:
@@ -185,6 +189,34 @@ def read_part(path: Path) -> EncodedPart:
     """
     with _opened(path) as file:
         return EncodedPart(*(file.get_tensor(name) for name in EncodedPart._fields))
+
+
+def read_numbers(path: Path) -> NDArray[np.int64]:
+    """
+    Read which pairs of the whole text a shard kept.
+
+    Parameters
+    ----------
+    path : Path
+        A file that `encode_shard` wrote.
+
+    Returns
+    -------
+    ndarray of int64, shape (pairs,)
+        Their line numbers, from 1.
+
+    Raises
+    ------
+    RunFolderError
+        If it cannot be read.
+
+    Notes
+    -----
+    So the text of the pairs can be found again without judging it twice.
+    """
+    with _opened(path) as file:
+        numbers: NDArray[np.int64] = file.get_tensor(_LINES)
+        return numbers
 
 
 def read_report(path: Path) -> CleaningReport:
@@ -234,7 +266,7 @@ def is_finished(path: Path) -> bool:
     """
     try:
         with safe_open(path, framework="numpy") as file:
-            return set(file.keys()) == set(EncodedPart._fields)
+            return set(file.keys()) == {*EncodedPart._fields, _LINES}
     except (SafetensorError, OSError):
         return False
 

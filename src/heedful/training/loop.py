@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from heedful.data.batch import Batch
-from heedful.data.batching import BatchOrder, MicroBatches, Rows
+from heedful.data.batching import MicroBatches, Rows
 from heedful.errors import DeviceError, TrainingFailed
 from heedful.machine import bounded_memory
 from heedful.model.seq2seq import Seq2Seq
@@ -46,6 +46,59 @@ _LACK_OF_MEMORY = (
     "bad_alloc",
     "out of memory",
 )
+
+
+@runtime_checkable
+class Order(Protocol):
+    """
+    What the loop asks of whoever lays out the batches.
+
+    Attributes
+    ----------
+    micro_batch_tokens : int
+        Padded tokens a side that are computed at once.
+
+    Notes
+    -----
+    `heedful.data.batching.BatchOrder` is one.
+    """
+
+    @property
+    def micro_batch_tokens(self) -> int:
+        """Padded tokens a side that are computed at once."""
+
+    def epoch(self, number: int) -> list[MicroBatches]:
+        """
+        Lay out one pass over the pairs.
+
+        Parameters
+        ----------
+        number : int
+            Which epoch, counted from 0.
+
+        Returns
+        -------
+        list of list of ndarray of int
+            Batches, each a list of micro-batches.
+
+        Notes
+        -----
+        Asked for once an epoch, before its first batch.
+        """
+
+    def largest(self) -> Rows:
+        """
+        Find the micro-batch that needs the most memory.
+
+        Returns
+        -------
+        ndarray of int, shape (rows,)
+            Indices of its pairs.
+
+        Notes
+        -----
+        Tried before the first step.
+        """
 
 
 @runtime_checkable
@@ -130,7 +183,7 @@ class Trainer:
         Already on its device.
     weights : MasterWeights
         Its fp32 weights and Adam.
-    order : BatchOrder
+    order : Order
         Which pairs stand in which batch.
     collate : callable
         From indices of pairs to a `Batch`.
@@ -160,7 +213,7 @@ class Trainer:
         self,
         model: Seq2Seq,
         weights: MasterWeights,
-        order: BatchOrder,
+        order: Order,
         collate: Callable[[Rows], Batch],
         plan: Plan,
         progress: Progress,

@@ -22,7 +22,7 @@ begins with it, here ``>>fr<<``, which tells a model of several directions which
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,8 @@ def _part(path: Path, name: str, table: object) -> Part:
             f"{where}: tag must be a code of letters, digits, - and _, such as fr, but is {tag!r}."
         )
     source, target = (list(_files(path, where, table, side)) for side in ("source", "target"))
-    corpus = Corpus(tuple(expand(source)), tuple(expand(target)), f">>{tag}<< " if tag else "")
+    marked = [replace(text, tag=f">>{tag}<<" if tag else "") for text in expand(source)]
+    corpus = Corpus(marked, expand(target))
     return Part(name, corpus, None if weight is None else float(weight))
 
 

@@ -234,7 +234,7 @@ def read_origin(folder: RunFolder) -> Origin | None:
         ) from error
 
 
-def subwords_of(origin: Origin, given: str | Path | None) -> str | Path | None:
+def subwords_of(origin: Origin, given: str | Path | None) -> Path | None:
     """
     Choose the subwords of a run that trains on.
 
@@ -247,7 +247,7 @@ def subwords_of(origin: Origin, given: str | Path | None) -> str | Path | None:
 
     Returns
     -------
-    str or Path or None
+    Path or None
         The other run's, or with ``--anew tokenizer`` the one asked for; None to learn new ones.
 
     Notes
@@ -256,13 +256,13 @@ def subwords_of(origin: Origin, given: str | Path | None) -> str | Path | None:
     if both are wanted.
     """
     if "tokenizer" in origin.anew:
-        return given
+        return None if given is None else Path(given)
     if given is not None:
         raise SettingError(
             "--tokenizer must go with --anew tokenizer where --finetune-from brings subwords of "
             "its own; add that, or leave --tokenizer out."
         )
-    return origin.run
+    return Path(origin.run)
 
 
 def first_weights(origin: Origin, run: Run, model: Transformer) -> Checkpoint:

@@ -4,17 +4,71 @@ The pairs of a run, epoch by epoch: one corpus or a mixture, the same subwords o
 Training asks for nothing else: which batches an epoch has, and the tensors of a batch.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from heedful.data.batch import Batch, Collator
 from heedful.data.batching import BatchOrder, MicroBatches, Rows
+from heedful.data.encoded import EncodedPairs
 from heedful.data.joined import JoinedPairs
 from heedful.data.mixing import Mixture
+from heedful.data.sampled import sampled_epoch
 from heedful.data.tokenizer import Tokenizer
+from heedful.training.distributed import Ranks
 from heedful.workflow.run import Choices, Run
 
-Sampler = Callable[[int], JoinedPairs]
+
+class Sampler:
+    """
+    Cut the pairs into other subwords for every epoch.
+
+    Parameters
+    ----------
+    run : Run
+        Says how much is left to chance, and where the ids of an epoch may lie.
+    pairs : sequence of EncodedPairs
+        The corpora; their folders hold the text too.
+    ranks : Ranks
+        Who trains together; the first one samples, the others wait.
+    processes : int
+        How many processes encode.
+
+    Notes
+    -----
+    One epoch lies on the disk at a time. It is a function of the seed and its number, so a resumed
+    run makes the same one again, or finds it.
+    """
+
+    def __init__(
+        self, run: Run, pairs: Sequence[EncodedPairs], ranks: Ranks, processes: int
+    ) -> None:
+        self._run, self._pairs, self._ranks = run, tuple(pairs), ranks
+        self._processes = processes
+
+    def __call__(self, epoch: int) -> JoinedPairs:
+        """Make the pairs of an epoch, or open them if they are there."""
+        if self._ranks.is_first:
+            self._sample(epoch)
+        self._ranks.tell(0.0)
+        return JoinedPairs(self._sample(epoch))
+
+    def _sample(self, epoch: int) -> tuple[EncodedPairs, ...]:
+        """Make or open every corpus."""
+        data, seed = self._run.config.data, self._run.config.train.seed
+        folder = self._run.folder.path / "epoch"
+        return tuple(
+            sampled_epoch(
+                pairs.folder,
+                self._run.folder.path,
+                data.sampling,
+                seed + number,
+                epoch,
+                data.max_length,
+                folder / str(number),
+                self._processes,
+            )
+            for number, pairs in enumerate(self._pairs)
+        )
 
 
 class TrainingPairs:
@@ -33,9 +87,8 @@ class TrainingPairs:
         Adds special symbols and padding.
     mixture : Mixture or None, default None
         Which pairs an epoch has; all of them, once, when absent.
-    sampler : callable or None, default None
-        From the number of an epoch to the same pairs in other subwords; the usual ones when
-        absent.
+    sampler : Sampler or None, default None
+        Gives the same pairs in other subwords for every epoch; the usual ones when absent.
 
     Notes
     -----

@@ -5,19 +5,15 @@ Everything here is done once, on rank zero, and found again by whoever resumes.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from heedful.checkpoint.rundir import RunFolder, tidy, writing
 from heedful.config.schema import RunConfig
-from heedful.data.clean import PairFilter
-from heedful.data.corpus import Corpus, language_of
-from heedful.data.encode import encode_corpus
 from heedful.data.encoded import EncodedPairs
-from heedful.data.tokenizer import Tokenizer
 from heedful.errors import DeviceError, RunFolderError
 from heedful.machine import (
     describe_machine,
@@ -27,6 +23,7 @@ from heedful.machine import (
     resolve_threads,
 )
 from heedful.training.distributed import Ranks
+from heedful.workflow.material import Material, Say, Sizes
 from heedful.workflow.run import (
     Choices,
     Run,
@@ -35,7 +32,6 @@ from heedful.workflow.run import (
     read_settings,
     write_config,
 )
-from heedful.workflow.subwords import make_tokenizer
 
 # Settings that say how long, how often and where, but not what the weights become.
 _MAY_CHANGE = frozenset(
@@ -55,39 +51,10 @@ _OF_THE_MACHINE = frozenset(("train.device", "train.precision", "train.threads")
 _CPU_MICRO_BATCH_TOKENS = 4096
 
 
-def with_languages(config: RunConfig, corpus: Corpus) -> RunConfig:
-    """
-    Fill the languages in from the files' endings where they are not set.
-
-    Parameters
-    ----------
-    config : RunConfig
-        Settings.
-    corpus : Corpus
-        The text files.
-
-    Returns
-    -------
-    RunConfig
-        With languages, if the endings tell any.
-
-    Notes
-    -----
-    `train.en.gz` is English.
-    """
-    return config.with_settings(
-        {
-            "data.source_language": config.data.source_language or language_of(corpus.source[0]),
-            "data.target_language": config.data.target_language or language_of(corpus.target[0]),
-        }
-    )
-
-
 def claim_folder(
     folder: RunFolder,
     config: RunConfig,
-    corpus: Corpus,
-    valid: Corpus | None,
+    files: Sizes,
     resume: bool,
     inexact: bool,
 ) -> None:
@@ -100,10 +67,8 @@ def claim_folder(
         Where the run will be.
     config : RunConfig
         Its settings.
-    corpus : Corpus
-        Its text.
-    valid : Corpus or None
-        Its validation text.
+    files : dict
+        Its text files, as `sizes` lists them.
     resume : bool
         Whether there may be a run already.
     inexact : bool
@@ -125,7 +90,7 @@ def claim_folder(
                 "continue the run in it, or name another folder."
             )
     elif folder.config.exists():
-        _check_same(folder, config, corpus, valid, inexact)
+        _check_same(folder, config, files, inexact)
     elif folder.path.is_dir() and (strangers := _strangers(folder)):
         raise RunFolderError(
             f"--resume must find a run or an empty folder, but {folder.path} holds no config.json "
@@ -139,13 +104,11 @@ def claim_folder(
 
 def _strangers(folder: RunFolder) -> list[str]:
     """List files that no killed run can have left."""
-    own = re.compile(r"(tokenizer|data|checkpoints|average|config|log|best|origin)\b.*|\..*")
+    own = re.compile(r"(tokenizer|data|epoch|checkpoints|average|config|log|best|origin)\b.*|\..*")
     return sorted(e.name for e in folder.path.iterdir() if not own.fullmatch(e.name))
 
 
-def _check_same(
-    folder: RunFolder, config: RunConfig, corpus: Corpus, valid: Corpus | None, inexact: bool
-) -> None:
+def _check_same(folder: RunFolder, config: RunConfig, files: Sizes, inexact: bool) -> None:
     """Refuse to resume what would become another run."""
     may_change = _MAY_CHANGE | (_OF_THE_MACHINE if inexact else frozenset())
     old, new = _flat(read_settings(folder).to_dict()), _flat(config.to_dict())
@@ -159,20 +122,21 @@ def _check_same(
             f"--resume must continue the run in {folder.path} with the settings it was begun with, "
             f"but {'; '.join(other)}. Use the same settings, or start a new run with another --out."
         )
-    now, began = sizes(corpus, valid), read_corpus(folder)
-    if any(
-        list(map(_what_was_read, files)) != list(map(_what_was_read, began.get(side, [])))
-        for side, files in now.items()
-    ):
+    if _without_names(files) != _without_names(read_corpus(folder)):
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the text it was begun with, but "
-            "the files now have other sizes or parts. Give the same files, or start a new run."
+            "the files now have other sizes, or --data is another. Give the same, or start a new "
+            "run."
         )
 
 
-def _what_was_read(file: dict[str, Any]) -> tuple[int, str]:
-    """Tell what must stay the same of a file that may have moved."""
-    return file["bytes"], file.get("part", "")
+def _without_names(files: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out how files are called, and sides that have none."""
+    return {
+        side: [{key: value for key, value in file.items() if key != "file"} for file in listed]
+        for side, listed in files.items()
+        if listed
+    }
 
 
 def _flat(tables: dict[str, Any]) -> dict[str, Any]:
@@ -186,45 +150,10 @@ def _flat(tables: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def sizes(corpus: Corpus, valid: Corpus | None) -> dict[str, list[dict[str, Any]]]:
-    """
-    List names and sizes of the text files, and which part of each is read if it has parts.
-
-    Parameters
-    ----------
-    corpus : Corpus
-        The training text.
-    valid : Corpus or None
-        The validation text.
-
-    Returns
-    -------
-    dict
-        A list of files for each side.
-
-    Notes
-    -----
-    What a resumed run is checked against; the content is in the encoded pairs.
-    """
-    sides = {"source": corpus.source, "target": corpus.target}
-    if valid is not None:
-        sides |= {"valid_source": valid.source, "valid_target": valid.target}
-    else:
-        sides |= {"valid_source": (), "valid_target": ()}
-    return {
-        side: [
-            {"file": text.path.name, "bytes": text.path.stat().st_size}
-            | ({"part": text.part} if text.part else {})
-            for text in texts
-        ]
-        for side, texts in sides.items()
-    }
-
-
 def choose(
     folder: RunFolder,
     config: RunConfig,
-    files: dict[str, list[dict[str, Any]]],
+    files: Sizes,
     ranks: Ranks,
     inexact: bool,
 ) -> Choices:
@@ -311,14 +240,10 @@ def _honoured(folder: RunFolder, config: RunConfig, ranks: Ranks, inexact: bool)
 
 
 def prepare_data(
-    folder: RunFolder,
-    config: RunConfig,
-    corpus: Corpus,
-    ranks: Ranks,
-    tokenizer: str | Path | None = None,
-) -> tuple[Run, EncodedPairs]:
+    folder: RunFolder, config: RunConfig, material: Material, ranks: Ranks, say: Say
+) -> tuple[Run, tuple[EncodedPairs, ...]]:
     """
-    Train the subwords and encode the pairs, if that has not been done.
+    See to it that subwords and pairs are there.
 
     Parameters
     ----------
@@ -326,32 +251,28 @@ def prepare_data(
         Where the run is.
     config : RunConfig
         Its settings.
-    corpus : Corpus
+    material : Material
         Its text.
     ranks : Ranks
         Who trains together; the first one works, the others wait.
-    tokenizer : str or Path, optional
-        What `Tokenizer.from_path` reads, to be used instead of training subwords.
+    say : callable
+        Told how far it is, if it takes long.
 
     Returns
     -------
     run : Run
         With its tokenizer.
-    pairs : EncodedPairs
-        Memory-mapped ids.
+    pairs : tuple of EncodedPairs
+        Memory-mapped ids of each corpus.
 
     Notes
     -----
-    Both are written whole or not at all, so a killed run begins here again.
+    Each is written whole or not at all, so a killed run goes on here. `train.threads` is the
+    number of processes too.
     """
     if ranks.is_first:
-        if not (folder.path / "tokenizer.json").exists():
-            for _ in corpus.pairs():
-                pass  # unequal line counts and broken characters show before any work is done
-            make_tokenizer(config, corpus, tokenizer).save(folder.path)
-        if not folder.data.exists():
-            pair_filter = PairFilter(config.data.max_length, config.data.max_ratio)
-            encode_corpus(corpus, Tokenizer.load(folder.path), pair_filter, folder.data)
+        material.provide(folder, config, config.train.threads, say)
     ranks.tell(0.0)
     run = Run.open(folder.path)
-    return run, EncodedPairs.open(folder.data, run.tokenizer.fingerprint)
+    fingerprint = run.tokenizer.fingerprint
+    return run, tuple(EncodedPairs.open(ids, fingerprint) for ids in material.ids(folder))

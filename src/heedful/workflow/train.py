@@ -7,6 +7,7 @@ From two text files to a trained run folder.
 """
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,11 +21,11 @@ from heedful.checkpoint.rundir import RunFolder, write_json
 from heedful.checkpoint.store import Checkpoint, check_weights, retain, save_checkpoint
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
-from heedful.data.batch import Batch
-from heedful.data.batching import BatchOrder, Rows
+from heedful.data.batch import Collator
 from heedful.data.corpus import Corpus, expand
 from heedful.data.encoded import EncodedPairs
-from heedful.data.unknown import unknown_warning
+from heedful.data.joined import JoinedPairs
+from heedful.data.mixing import Mixture, mixing_shares
 from heedful.errors import RunStopped, SettingError, TextError
 from heedful.machine import resolve_device, resolve_threads
 from heedful.model.build import initialise, parameter_count
@@ -44,19 +45,23 @@ from heedful.workflow.finetune import (
     subwords_of,
     write_origin,
 )
-from heedful.workflow.prepare import choose, claim_folder, prepare_data, sizes, with_languages
+from heedful.workflow.material import Files, Material, listed, several
+from heedful.workflow.pairs import Sampler, TrainingPairs
+from heedful.workflow.prepare import choose, claim_folder, prepare_data
+from heedful.workflow.prepared import find_material
 from heedful.workflow.run import Choices, Run
 from heedful.workflow.validate import validator
-
-Files = str | Path | Sequence[str | Path]
 
 
 def train(
     recipe: str,
     *,
-    source: Files,
-    target: Files,
     out: str | Path,
+    source: Files | None = None,
+    target: Files | None = None,
+    corpora: str | Path | None = None,
+    data: str | Path | None = None,
+    exclude: Files | None = None,
     valid_source: Files | None = None,
     valid_target: Files | None = None,
     settings: Sequence[str] = (),
@@ -77,11 +82,17 @@ def train(
     ----------
     recipe : str
         A built-in name or a TOML file.
-    source, target : path, glob, or sequence of them
-        Line-aligned text, or parts of files such as ``pairs.tsv:2`` and ``memory.tmx:en``; plain,
-        `.gz` or `.xz`.
     out : path
         The run folder to make or, with `resume`, to continue.
+    source, target : path, glob, or sequence of them, optional
+        Line-aligned text, or parts of files such as ``pairs.tsv:2`` and ``memory.tmx:en``; plain,
+        `.gz` or `.xz`.
+    corpora : path, optional
+        A TOML file that describes several corpora, instead of `source` and `target`.
+    data : path, optional
+        A folder made by `heedful data prepare`, instead of all these.
+    exclude : path, glob, or sequence of them, optional
+        Texts that must stay unseen: pairs with a line of theirs are dropped.
     valid_source, valid_target : path, glob, or sequence of them, optional
         Held-out pairs for validation.
     settings : sequence of str, optional
@@ -127,22 +138,25 @@ def train(
         require_tensorboard()
     config = load_config(recipe, settings, inherited_settings(origin) if origin else None)
     tokenizer = subwords_of(origin, tokenizer) if origin else tokenizer
-    corpus = _corpus(source, target)
-    config = with_languages(config, corpus)
+    material = find_material(source, target, exclude, data, settings, corpora, tokenizer)
+    config = material.configure(config)
     valid = _validation_corpus(valid_source, valid_target, config)
+    files = material.files()
+    if valid is not None:
+        files |= {"valid_source": listed(valid.source), "valid_target": listed(valid.target)}
     folder = RunFolder(Path(out))
     with joined_ranks(resolve_device(config.train.device)) as ranks:
         if ranks.is_first:
-            claim_folder(folder, config, corpus, valid, resume, inexact)
+            claim_folder(folder, config, files, resume, inexact)
             write_origin(folder, origin)
         ranks.tell(0.0)
-        choices = choose(folder, config, sizes(corpus, valid), ranks, inexact)
-        run, pairs = prepare_data(folder, config, corpus, ranks, tokenizer)
+        choices = choose(folder, config, files, ranks, inexact)
+        run, pairs = prepare_data(folder, config, material, ranks, _silent if quiet else _say)
         events = None
         if tensorboard is not None:
             events = Path(tensorboard, Path(abspath(out)).name)
         texts = _validation_texts(valid)
-        session = _Session(run, pairs, choices, ranks, texts, corpus, origin, quiet, events)
+        session = _Session(run, pairs, choices, ranks, texts, material, origin, quiet, events)
         return session.train()
 
 
@@ -151,11 +165,11 @@ class _Session:
     """One sitting of a run: put the parts together, train, say how it ended."""
 
     run: Run
-    pairs: EncodedPairs
+    pairs: tuple[EncodedPairs, ...]
     choices: Choices
     ranks: Ranks
     valid: tuple[list[str], list[str]] | None
-    corpus: Corpus
+    material: Material
     origin: Origin | None
     quiet: bool
     events: Path | None = None
@@ -181,11 +195,7 @@ class _Session:
             adam_steps = progress.counters.step + (self.origin.adam_steps if self.origin else 0)
             weights.load(dict(begin.model), dict(begin.training), adam_steps)
         collator = self.run.collator(model)
-
-        def collate(rows: Rows) -> Batch:
-            sources, targets = zip(*(self.pairs.pair(int(row)) for row in rows), strict=True)
-            return collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
-
+        pairs = self._training_pairs(collator)
         validate = None
         if self.valid is not None:
             search = self.run.config.search
@@ -207,8 +217,8 @@ class _Session:
             trainer = Trainer(
                 model,
                 weights,
-                self._order(),
-                collate,
+                pairs,
+                pairs.collate,
                 _plan(self.run.config, self.origin),
                 progress,
                 self.ranks,
@@ -216,7 +226,7 @@ class _Session:
                 _Keeper(self.run, weights, progress),
                 validate,
                 settings.keep_best,
-                self._describe,
+                pairs.describe,
             )
             self._introduce(log, parameter_count(model), progress)
             trainer.try_largest_batch()
@@ -250,37 +260,26 @@ class _Session:
         with EventLog.follow(self.events, self.run.folder.log, step) as events:
             yield events.write
 
-    def _describe(self, rows: list[int]) -> list[dict[str, Any]]:
-        """Show pairs as subwords, for the report of a batch that could not be used."""
-        tokenizer = self.run.tokenizer
-        return [
-            {
-                "pair": row,
-                "source": " ".join(tokenizer.pieces_source(self.pairs.source(row).tolist())),
-                "target": " ".join(tokenizer.pieces_target(self.pairs.target(row).tolist())),
-            }
-            for row in rows
-        ]
-
-    def _order(self) -> BatchOrder:
-        """Decide which pairs stand in which batch."""
-        settings, source_end = self.run.config.train, self.run.config.model.source_end
-        return BatchOrder(
-            self.pairs.source_lengths + int(source_end),
-            self.pairs.target_lengths + 1,
-            settings.batch_tokens,
-            self.choices.micro_batch_tokens,
-            settings.batch_counting,
-            settings.seed,
-        )
+    def _training_pairs(self, collator: Collator) -> TrainingPairs:
+        """Decide which pairs an epoch has and in which subwords."""
+        data, seed = self.run.config.data, self.run.config.train.seed
+        joined = JoinedPairs(self.pairs)
+        mixture = None
+        if len(self.pairs) > 1:
+            weights = self.material.weights()
+            shares = mixing_shares(joined.sizes, weights, data.mixing_temperature)
+            mixture = Mixture(joined.sizes, tuple(shares), seed)
+        sampler = None
+        if data.sampling:
+            sampler = Sampler(self.run, self.pairs, self.ranks, self.choices.threads)
+        return TrainingPairs(joined, self.run, self.choices, collator, mixture, sampler)
 
     def _introduce(self, log: RunLog, parameters: int, progress: Progress) -> None:
         """Say what is about to be trained on what and how."""
         config, choices = self.run.config, self.choices
         source, target = self.run.vocabularies
-        log.say(f"{self.pairs.report.summary()}")
-        if warning := unknown_warning(self.pairs, self.run.tokenizer, self.corpus):
-            log.say(f"warning: {warning}")
+        for line in self.material.report(self.pairs, self.run.tokenizer):
+            log.say(line)
         log.say(
             f"{config.recipe}: {parameters:,} parameters, vocabulary {source:,}"
             + ("" if config.data.shared_vocabulary else f" and {target:,}")
@@ -348,16 +347,6 @@ def _plan(config: RunConfig, origin: Origin | None) -> Plan:
     )
 
 
-def _corpus(source: Files, target: Files) -> Corpus:
-    """Find the text files."""
-    return Corpus(tuple(expand(_several(source))), tuple(expand(_several(target))))
-
-
-def _several(files: Files) -> Sequence[str | Path]:
-    """Accept one file or several."""
-    return [files] if isinstance(files, str | Path) else files
-
-
 def _validation_corpus(
     source: Files | None, target: Files | None, config: RunConfig
 ) -> Corpus | None:
@@ -371,7 +360,7 @@ def _validation_corpus(
         return None
     if source is None or target is None:
         raise TextError("validation needs both --valid-source and --valid-target, or neither.")
-    return _corpus(source, target)
+    return Corpus(expand(several(source)), expand(several(target)))
 
 
 def _validation_texts(corpus: Corpus | None) -> tuple[list[str], list[str]] | None:
@@ -382,6 +371,15 @@ def _validation_texts(corpus: Corpus | None) -> tuple[list[str], list[str]] | No
     if not pairs:
         raise TextError("the validation files must hold pairs, but all their lines are empty.")
     return [s for s, _ in pairs], [t for _, t in pairs]
+
+
+def _say(text: str) -> None:
+    """Tell the person at the terminal what takes so long."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _silent(text: str) -> None:
+    """Tell nobody."""
 
 
 @contextmanager

@@ -1,0 +1,62 @@
+"""`heedful data prepare`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def prepare(
+    recipe: Annotated[
+        str, typer.Argument(help="A built-in recipe or a TOML file; its [data] settings are used.")
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to make, or to go on with.")],
+    source: Annotated[
+        list[str] | None, typer.Option(help="Source text, named as for heedful train.")
+    ] = None,
+    target: Annotated[
+        list[str] | None, typer.Option(help="Its translations, line by line.")
+    ] = None,
+    corpora: Annotated[
+        Path | None, typer.Option(help="A TOML file that describes several corpora, instead.")
+    ] = None,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(help="Cut text with this instead of learning subwords, as in heedful train."),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change a setting: data.drop_duplicates=true."
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(help="Text that must stay unseen, such as a test set; may be repeated."),
+    ] = None,
+    processes: Annotated[
+        int, typer.Option(min=0, help="Processes that encode; 0 takes one for each core.")
+    ] = 0,
+) -> None:
+    """
+    Learn subwords and encode text ahead of training.
+
+    The folder is then given to heedful train --data. Interrupted, the same command goes on where
+    it was. Printed is what each rule of cleaning dropped, with examples; DIR/data/report.json
+    keeps it.
+    """
+    from heedful.workflow.ahead import prepare as run
+
+    report = run(
+        recipe,
+        out=out,
+        source=source or None,
+        target=target or None,
+        corpora=corpora,
+        tokenizer=tokenizer,
+        settings=set_ or [],
+        exclude=exclude or None,
+        processes=processes,
+        say=lambda text: typer.echo(text, err=True),
+    )
+    typer.echo(report.table())
