@@ -10,6 +10,9 @@ def show(
     folder: Annotated[
         Path, typer.Argument(help="A run folder, or one with tokenizer.json and data.")
     ],
+    corpus: Annotated[
+        str, typer.Option(help="Which of several corpora; by default the first.")
+    ] = "",
     lines: Annotated[int, typer.Option(min=1, help="How many pairs.")] = 5,
     from_: Annotated[
         int, typer.Option("--from", min=0, help="Number of the first pair, counted from 0.")
@@ -36,7 +39,7 @@ def show(
     from heedful.workflow.show import show_pair, show_pairs
 
     shown = (
-        show_pairs(folder, first=from_, count=lines, ids=ids, seed=seed)
+        show_pairs(folder, corpus=corpus, first=from_, count=lines, ids=ids, seed=seed)
         if source is None or target is None
         else show_pair(folder, source, target, ids=ids, seed=seed)
     )

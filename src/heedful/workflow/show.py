@@ -18,7 +18,13 @@ from heedful.workflow.run import Run
 
 
 def show_pairs(
-    folder: str | Path, *, first: int = 0, count: int = 5, ids: bool = False, seed: int = 1
+    folder: str | Path,
+    *,
+    corpus: str = "",
+    first: int = 0,
+    count: int = 5,
+    ids: bool = False,
+    seed: int = 1,
 ) -> Iterator[str]:
     """
     Show some of the training pairs.
@@ -27,6 +33,8 @@ def show_pairs(
     ----------
     folder : str or Path
         A run folder, or one with a tokenizer and encoded pairs.
+    corpus : str, optional
+        Which of several corpora; the first in the alphabet when absent.
     first : int, default 0
         Number of the first pair.
     count : int, default 5
@@ -46,12 +54,13 @@ def show_pairs(
     Sampled subwords are an example: training draws others in every epoch.
     """
     view = _View.open(Path(folder), ids, seed)
-    pairs = EncodedPairs.open(view.data, view.tokenizer.fingerprint)
+    data = _of_corpus(view.data, corpus)
+    pairs = EncodedPairs.open(data, view.tokenizer.fingerprint)
     if first >= len(pairs):
         raise TextError(
             f"--from must name one of the pairs, 0 to {len(pairs) - 1:,}, but {first:,} came."
         )
-    texts = Texts.open(view.data) if (view.data / "source.text").exists() else None
+    texts = Texts.open(data) if (data / "source.text").exists() else None
     for number in range(first, min(first + count, len(pairs))):
         source, target = (side.tolist() for side in pairs.pair(number))
         text = None
@@ -93,6 +102,17 @@ def show_pair(
     view = _View.open(Path(folder), ids, seed)
     encoded = view.tokenizer.encode_source([source])[0], view.tokenizer.encode_target([target])[0]
     yield from view.lines(*encoded, (source, target))
+
+
+def _of_corpus(data: Path, name: str) -> Path:
+    """Find the ids of one corpus of a folder."""
+    parts = {meta.parent.name: meta.parent for meta in sorted(data.glob("*/meta.json"))}
+    if name and name not in parts:
+        there = f"only {', '.join(parts)}" if parts else "only one, without a name"
+        raise TextError(f"--corpus must name a corpus of {data.parent}, which has {there}.")
+    if name or parts:
+        return parts[name or min(parts)]
+    return data
 
 
 @dataclass(frozen=True)
