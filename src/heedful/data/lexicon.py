@@ -8,9 +8,8 @@ verbs name the kinds that they go with, so that no king is eaten and no garden i
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
-
-Words = list[str]
 
 
 @dataclass(frozen=True)
@@ -125,36 +124,6 @@ class Pronoun:  # numpydoc ignore=PR02
     plural: bool
     person: int = 3
 
-    def english(self) -> Words:
-        """
-        Give the English words of the subject.
-
-        Returns
-        -------
-        list of str
-            One word.
-
-        Notes
-        -----
-        Pronouns and noun phrases are asked in the same way.
-        """
-        return [self.subject]
-
-    def french(self) -> Words:
-        """
-        Give the French words of the subject.
-
-        Returns
-        -------
-        list of str
-            One word.
-
-        Notes
-        -----
-        The twin of `english`.
-        """
-        return [self.sujet]
-
 
 _KINDS = {
     "all": "person,child,animal,food,thing,place",
@@ -184,7 +153,13 @@ def suits(entry: Adjective | Verb, noun: Noun) -> bool:
     -----
     Sense is not needed for agreement, but sentences that make some are nicer to read.
     """
-    return noun.kind in _KINDS.get(entry.kinds, entry.kinds).split(",")
+    return noun.kind in _kinds(entry.kinds)
+
+
+@cache
+def _kinds(names: str) -> frozenset[str]:
+    """Read the last column of a table."""
+    return frozenset(_KINDS.get(names, names).split(","))
 
 
 _Entry = TypeVar("_Entry")
