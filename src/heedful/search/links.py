@@ -1,0 +1,325 @@
+"""
+Word alignments as sets of links: written, read, combined and scored.
+
+A link joins a source word to a target word by their numbers, counted from 0. On disk a sentence
+pair is a line such as ``0-0 1-2``, the format that Pharaoh introduced; in a gold set ``1p2`` is a
+link that may be there and ``1-2`` one that must.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from heedful.errors import SettingError, TextError
+
+Link = tuple[int, int]
+Links = frozenset[Link]
+
+SYMMETRISATIONS = (
+    "intersection",
+    "union",
+    "grow-diag",
+    "grow-diag-final",
+    "grow-diag-final-and",
+)
+"""How two directions can be made one."""
+
+_LINK = re.compile(r"([0-9]+)([-p])([0-9]+)")
+_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+
+
+class Gold(NamedTuple):
+    """
+    Hold what annotators said about a sentence pair.
+
+    Attributes
+    ----------
+    sure : frozenset of (int, int)
+        Links that must be found.
+    possible : frozenset of (int, int)
+        Links that may be found, the sure ones included.
+
+    Notes
+    -----
+    Och and Ney (2003), section 6: function words and free translations leave room for opinion.
+    """
+
+    sure: Links
+    possible: Links
+
+
+@dataclass(frozen=True)
+class LinkCounts:
+    """
+    Count what was found against a gold set.
+
+    Attributes
+    ----------
+    found : int
+        Links that were found, |A|.
+    sure : int
+        Links that had to be, |S|.
+    found_sure : int
+        Both, |A ∩ S|.
+    found_possible : int
+        Links that were found and may be there, |A ∩ P|.
+
+    Notes
+    -----
+    Counts of sentences add up to those of a corpus; rates do not.
+    """
+
+    found: int = 0
+    sure: int = 0
+    found_sure: int = 0
+    found_possible: int = 0
+
+    def __add__(self, other: "LinkCounts") -> "LinkCounts":
+        return LinkCounts(
+            self.found + other.found,
+            self.sure + other.sure,
+            self.found_sure + other.found_sure,
+            self.found_possible + other.found_possible,
+        )
+
+    @property
+    def precision(self) -> float:
+        """The part of the found links that may be there; 1 if none was found."""
+        return self.found_possible / self.found if self.found else 1.0
+
+    @property
+    def recall(self) -> float:
+        """The part of the sure links that was found; 1 if there are none."""
+        return self.found_sure / self.sure if self.sure else 1.0
+
+    @property
+    def error_rate(self) -> float:
+        """The alignment error rate, 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|); 0 is best."""
+        total = self.found + self.sure
+        return 1.0 - (self.found_sure + self.found_possible) / total if total else 0.0
+
+
+def count_links(found: Links, gold: Gold) -> LinkCounts:
+    """
+    Compare the links of a sentence pair with its gold links.
+
+    Parameters
+    ----------
+    found : frozenset of (int, int)
+        What an aligner says.
+    gold : Gold
+        What annotators said.
+
+    Returns
+    -------
+    LinkCounts
+        To be added up over a corpus: ``sum(counts, LinkCounts())``.
+
+    Notes
+    -----
+    Och and Ney (2003), “A Systematic Comparison of Various Statistical Alignment Models”.
+
+    Examples
+    --------
+    >>> gold = Gold(sure=frozenset({(0, 0)}), possible=frozenset({(0, 0), (1, 1)}))
+    >>> count_links(frozenset({(0, 0), (1, 1), (2, 2)}), gold).error_rate
+    0.25
+    """
+    return LinkCounts(
+        len(found), len(gold.sure), len(found & gold.sure), len(found & (gold.possible | gold.sure))
+    )
+
+
+def read_links(line: str, where: str = "a line of links") -> Links:
+    """
+    Read the links of a sentence pair.
+
+    Parameters
+    ----------
+    line : str
+        Such as ``0-0 1-2``; empty for a pair without links.
+    where : str, default 'a line of links'
+        What to call the line in a message: file and number.
+
+    Returns
+    -------
+    frozenset of (int, int)
+        Numbers of a source word and a target word.
+
+    Notes
+    -----
+    Raises `TextError` if something else stands there.
+    """
+    gold = read_gold(line, where)
+    if gold.sure != gold.possible:
+        raise TextError(
+            f"{where} must hold links such as 0-0 1-2, but marks some as possible (1p2), which "
+            "only a gold set may."
+        )
+    return gold.sure
+
+
+def read_gold(line: str, where: str = "a line of gold links") -> Gold:
+    """
+    Read the gold links of a sentence pair.
+
+    Parameters
+    ----------
+    line : str
+        Such as ``0-0 1p2``: a sure link and a possible one.
+    where : str, default 'a line of gold links'
+        What to call the line in a message: file and number.
+
+    Returns
+    -------
+    Gold
+        The sure links, and all of them.
+
+    Notes
+    -----
+    Raises `TextError` if something else stands there. The “p” is a habit of published gold sets
+    (Zenkel et al. 2019).
+    """
+    sure, possible = set(), set()
+    for part in line.split():
+        match = _LINK.fullmatch(part)
+        if match is None:
+            raise TextError(
+                f"{where} must hold links such as 0-0 1-2 (source word, target word, counted from "
+                f"0), but holds {part!r}."
+            )
+        link = int(match[1]), int(match[3])
+        possible.add(link)
+        if match[2] == "-":
+            sure.add(link)
+    return Gold(frozenset(sure), frozenset(possible))
+
+
+def write_links(links: Iterable[Link]) -> str:
+    """
+    Write the links of a sentence pair.
+
+    Parameters
+    ----------
+    links : iterable of (int, int)
+        In any order.
+
+    Returns
+    -------
+    str
+        Such as ``0-0 1-2``, by source and target word.
+
+    Notes
+    -----
+    `read_links` reads it back.
+    """
+    return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
+def write_gold(gold: Gold) -> str:
+    """
+    Write the gold links of a sentence pair.
+
+    Parameters
+    ----------
+    gold : Gold
+        Sure and possible links.
+
+    Returns
+    -------
+    str
+        Such as ``0-0 1p2``, by source and target word.
+
+    Notes
+    -----
+    `read_gold` reads it back.
+    """
+    marked = ((i, j, "-" if (i, j) in gold.sure else "p") for i, j in gold.possible | gold.sure)
+    return " ".join(f"{source}{mark}{target}" for source, target, mark in sorted(marked))
+
+
+def symmetrise(forward: Links, backward: Links, how: str = "grow-diag-final") -> Links:
+    """
+    Make one alignment of two directions.
+
+    Parameters
+    ----------
+    forward : frozenset of (int, int)
+        Links of the model that translates source to target.
+    backward : frozenset of (int, int)
+        Links of the model that translates the other way, each as (source, target) all the same.
+    how : str, default 'grow-diag-final'
+        One of `SYMMETRISATIONS`.
+
+    Returns
+    -------
+    frozenset of (int, int)
+        Between the intersection and the union.
+
+    Notes
+    -----
+    Koehn et al. (2005) as Moses' ``symal`` has it: from the intersection, neighbours in the union
+    are added while one of their words is without a link (grow-diag); then further links of either
+    direction whose words lack one (final) or both lack one (final-and).
+    """
+    if how not in SYMMETRISATIONS:
+        raise SettingError(
+            f"two alignments can be made one by {', '.join(SYMMETRISATIONS)}, but {how!r} is none "
+            "of them."
+        )
+    if how == "intersection":
+        return forward & backward
+    if how == "union":
+        return forward | backward
+    growing = _Growing(forward & backward)
+    growing.grow(forward | backward)
+    if how != "grow-diag":
+        for direction in (forward, backward):
+            growing.finish(direction, both=how.endswith("and"))
+    return frozenset(growing.links)
+
+
+class _Growing:
+    """Links that become more, and the words that have one."""
+
+    def __init__(self, links: Links) -> None:
+        self.links = set(links)
+        self.sources = {source for source, _ in links}
+        self.targets = {target for _, target in links}
+
+    def add(self, link: Link) -> None:
+        """Add a link."""
+        self.links.add(link)
+        self.sources.add(link[0])
+        self.targets.add(link[1])
+
+    def grow(self, union: Links) -> None:
+        """Sweep over the matrix, target word by target word, until nothing is added."""
+        grown = True
+        while grown:
+            before = len(self.links)
+            for link in sorted(union, key=_by_target):
+                if link in self.links:
+                    for neighbour in filter(union.__contains__, _neighbours(link)):
+                        if not (neighbour[0] in self.sources and neighbour[1] in self.targets):
+                            self.add(neighbour)
+            grown = len(self.links) > before
+
+    def finish(self, direction: Links, both: bool) -> None:
+        """Add links of a direction whose words lack one."""
+        for link in sorted(direction, key=_by_target):
+            lacking = (link[0] not in self.sources) + (link[1] not in self.targets)
+            if lacking == 2 or (lacking and not both):
+                self.add(link)
+
+
+def _by_target(link: Link) -> Link:
+    """Order links as symal walks over them."""
+    return link[1], link[0]
+
+
+def _neighbours(link: Link) -> Iterator[Link]:
+    """Walk around a link: above, left, below, right, then the corners."""
+    for target, source in _NEIGHBOURS:
+        yield link[0] + source, link[1] + target
