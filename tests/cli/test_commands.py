@@ -103,7 +103,11 @@ def test_score_agrees_with_the_search(heedful_cli, trained, tmp_path):
     entries = heedful_cli("score", trained, *files, "--format", "jsonl").stdout.splitlines()
     for each, number, line in zip(expected, plain, entries, strict=True):
         assert float(number) == pytest.approx(sum(each), abs=1e-4)
-        assert json.loads(line)["tokens"] == pytest.approx(each, abs=1e-4)
+        entry = json.loads(line)
+        assert entry["log_probabilities"] == pytest.approx(each, abs=1e-4)
+        assert entry["log_probability"] == pytest.approx(sum(each), abs=1e-4)
+        assert len(entry["tokens"]) == len(each)
+        assert entry["tokens"][-1] == "</s>"
 
 
 def test_output_is_flushed_when_input_pauses(trained, tmp_path):

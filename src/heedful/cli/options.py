@@ -14,6 +14,17 @@ Weights = Annotated[
         "the last."
     ),
 ]
+Alignments = Annotated[
+    bool, typer.Option("--alignments", help="Tell which word translates which: 0-0 1-2.")
+]
+AlignBy = Annotated[
+    str,
+    typer.Option(
+        help="Where alignments are read off: layer=2, layer=-1 (the last), head=1, shift, "
+        "threshold=0.3; several with commas. By default the penultimate of six layers, the last "
+        "of fewer, all heads, one source word for each target word."
+    ),
+]
 Format = Annotated[str, typer.Option(help="text or jsonl.")]
 
 

@@ -1,11 +1,21 @@
 """`heedful score`."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from heedful.cli.options import Device, Format, Precision, Threads, Weights, check_choice
+from heedful.cli.options import (
+    AlignBy,
+    Alignments,
+    Device,
+    Format,
+    Precision,
+    Threads,
+    Weights,
+    check_choice,
+)
 
 
 def score(
@@ -13,22 +23,52 @@ def score(
     source: Annotated[list[str], typer.Option(help="Source text.")],
     target: Annotated[list[str], typer.Option(help="Its translations, line by line.")],
     weights: Weights = "default",
+    normalise: Annotated[
+        bool, typer.Option("--normalise", help="Divide by the tokens, the end symbol included.")
+    ] = False,
+    ranks: Annotated[
+        bool, typer.Option("--ranks", help="Rank every given token, 1 the most probable (jsonl).")
+    ] = False,
+    alignments: Alignments = False,
+    align_by: AlignBy = "",
+    gold: Annotated[
+        Path | None,
+        typer.Option(help="Gold links (0-0 1p2): print each layer's alignment error rate instead."),
+    ] = None,
     format: Format = "text",
     device: Device = "auto",
     precision: Precision = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Print the log-probability of each given pair (natural logarithm, end symbol included)."""
+    """
+    Print the log-probability of each given pair (natural logarithm, end symbol included).
+
+    With --alignments a tab and the links of the words follow: 0-0 1-2. With --format jsonl every
+    token has its own. With --gold the alignment error rate of every decoder layer is printed, best
+    first, under the name that --align-by takes.
+    """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
+    if ranks and format != "jsonl":
+        raise typer.BadParameter("needs --format jsonl.", param_hint="--ranks")
+    if align_by and not alignments:
+        raise typer.BadParameter("needs --alignments.", param_hint="--align-by")
 
-    from heedful.data.corpus import Corpus, expand
-    from heedful.workflow.score import score_lines
+    from heedful.data.corpus import Corpus, expand, one_file
+    from heedful.workflow.score import ScoreLayout, gold_lines, score_lines
     from heedful.workflow.translator import Translator
 
     corpus = Corpus(tuple(expand(source)), tuple(expand(target)))
     translator = Translator.load(
         run, weights=weights, device=device, precision=precision, threads=threads
     )
-    for line in score_lines(translator, corpus, format):
+    translator.aligner.extraction(align_by)
+    layout = ScoreLayout(format, normalise, ranks, alignments, align_by)
+    lines = (
+        score_lines(translator, corpus, layout)
+        if gold is None
+        else gold_lines(translator, corpus, one_file(gold), format)
+    )
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    for line in lines:
         typer.echo(line)

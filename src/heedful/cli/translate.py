@@ -9,7 +9,17 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import Device, Format, Precision, Threads, Weights, check_choice, warn
+from heedful.cli.options import (
+    AlignBy,
+    Alignments,
+    Device,
+    Format,
+    Precision,
+    Threads,
+    Weights,
+    check_choice,
+    warn,
+)
 
 
 def translate(
@@ -30,6 +40,18 @@ def translate(
     scores: Annotated[
         bool, typer.Option("--scores", help="Put the score before the text.")
     ] = False,
+    alignments: Alignments = False,
+    align_by: AlignBy = "",
+    replace_unknown: Annotated[
+        bool,
+        typer.Option(
+            "--replace-unknown", help="Write the source word where a word comes out as unknown."
+        ),
+    ] = False,
+    dictionary: Annotated[
+        Path | None,
+        typer.Option(help="Write its translation instead: lines of a word, a tab, a translation."),
+    ] = None,
     format: Format = "text",
     device: Device = "auto",
     precision: Precision = "auto",
@@ -39,19 +61,26 @@ def translate(
     Translate lines from stdin or a file, in order.
 
     An empty line stays empty. Output appears whenever input pauses, so it can be used in a pipe or
-    by hand. With --n-best, lines are written as: number ||| text ||| score.
+    by hand. With --n-best, lines are written as: number ||| text ||| score. With --alignments the
+    links of words follow as one more field, behind a tab.
     """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
+    if align_by and not (alignments or replace_unknown or dictionary):
+        raise typer.BadParameter(
+            "needs --alignments, --replace-unknown or --dictionary.", param_hint="--align-by"
+        )
 
     from heedful.data.corpus import one_file, read_lines
     from heedful.data.lines import decode_lines
     from heedful.search.length import LengthLimit, LengthPenalty
+    from heedful.search.unknown import read_dictionary
     from heedful.workflow.translate import Layout, translate_lines
     from heedful.workflow.translator import Translator
 
     LengthPenalty.parse(length_penalty or "none")
     LengthLimit.parse(max_length or "input+50")
+    known = read_dictionary(one_file(dictionary)) if dictionary is not None else replace_unknown
     lines = decode_lines(_standard_input(), "stdin")
     if input is not None:
         text = one_file(input)
@@ -61,6 +90,7 @@ def translate(
     translator = Translator.load(
         run, weights=weights, device=device, precision=precision, threads=threads
     )
+    translator.aligner.extraction(align_by)
     if output is None:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     place = (
@@ -73,11 +103,14 @@ def translate(
             translator,
             lines,
             stream,
-            Layout(format, n_best, scores),
+            Layout(format, n_best, scores, alignments),
             warn,
             beam=beam,
             length_penalty=length_penalty,
             max_length=max_length,
+            alignments=alignments,
+            align_by=align_by,
+            replace_unknown=known,
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from heedful.workflow.aligned import Alignment
 from heedful.workflow.translator import Translation, Translator
 
 # So many lines are sorted by length together: enough for full batches of similar length.
@@ -27,15 +28,19 @@ class Layout:
         Translations a line.
     scores : bool, default False
         Whether plain lines carry the score.
+    alignments : bool, default False
+        Whether plain lines carry the links of their words.
 
     Notes
     -----
-    Several translations a line are written as Moses does: ``number ||| text ||| score``.
+    Several translations a line are written as Moses does: ``number ||| text ||| score``, and the
+    links as a further field.
     """
 
     format: str = "text"
     n_best: int = 1
     scores: bool = False
+    alignments: bool = False
 
     def lines(self, number: int, translation: Translation) -> Iterator[str]:
         """
@@ -55,7 +60,8 @@ class Layout:
 
         Notes
         -----
-        In plain text with one translation and no scores it is the text alone.
+        In plain text with one translation it is the text alone, or score, text and links with tabs
+        between them.
         """
         if self.format == "jsonl":
             entry = {"line": number, **_entry(translation)}
@@ -64,11 +70,15 @@ class Layout:
             yield json.dumps(entry, ensure_ascii=False)
         elif self.n_best > 1:
             for one in (translation, *translation.alternatives):
-                yield f"{number} ||| {_one_line(one.text)} ||| {one.score:.6f}"
-        elif self.scores:
-            yield f"{translation.score:.6f}\t{_one_line(translation.text)}"
+                parts = [str(number), _one_line(one.text), f"{one.score:.6f}"]
+                yield " ||| ".join(parts + self._links(one))
         else:
-            yield _one_line(translation.text)
+            score = [f"{translation.score:.6f}"] if self.scores else []
+            yield "\t".join([*score, _one_line(translation.text), *self._links(translation)])
+
+    def _links(self, translation: Translation) -> list[str]:
+        """Write the links as a field, if they are wanted."""
+        return [str(translation.alignment)] if self.alignments else []
 
 
 def translate_lines(
@@ -192,14 +202,40 @@ def windows(lines: Iterable[str], size: int = _WINDOW) -> Iterator[list[str]]:
         given_up.set()
 
 
+def alignment_entry(alignment: Alignment) -> dict[str, Any]:
+    """
+    Name the parts of an alignment.
+
+    Parameters
+    ----------
+    alignment : Alignment
+        Words and links.
+
+    Returns
+    -------
+    dict
+        For JSON.
+
+    Notes
+    -----
+    With the words, since links count words and only who counted knows what a word is.
+    """
+    return {
+        "alignment": [list(link) for link in alignment.links],
+        "source_words": list(alignment.source_words),
+        "target_words": list(alignment.target_words),
+    }
+
+
 def _entry(translation: Translation) -> dict[str, Any]:
     """Name the parts of a translation."""
-    return {
+    entry = {
         "text": translation.text,
         "score": translation.score,
         "log_probability": translation.log_probability,
         "tokens": list(translation.tokens),
     }
+    return entry | (alignment_entry(translation.alignment) if translation.alignment else {})
 
 
 def _one_line(text: str) -> str:

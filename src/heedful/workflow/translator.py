@@ -8,8 +8,8 @@ A trained run as an object that translates, scores and shows its attention.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypedDict
 
@@ -19,13 +19,14 @@ from jaxtyping import Float
 
 from heedful.data.tokenizer import PAD, START
 from heedful.data.unknown import input_warning
-from heedful.errors import HeedfulError, TextError
+from heedful.errors import HeedfulError
 from heedful.machine import resolve_device, resolve_precision, resolve_threads
 from heedful.model.transformer import Transformer
 from heedful.search.beam import beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.workflow.aligned import Aligner, Alignment, Note
 from heedful.workflow.group import by_length
 from heedful.workflow.run import Run
 from heedful.workflow.validate import pair_log_probabilities
@@ -93,6 +94,8 @@ class Translation:
         The next best ones, if more than one was asked for.
     attention : Attention, optional
         Only if it was asked for.
+    alignment : Alignment, optional
+        Its words and those of the source, and which translates which; only if it was asked for.
 
     Notes
     -----
@@ -105,6 +108,7 @@ class Translation:
     log_probability: float
     alternatives: tuple["Translation", ...] = ()
     attention: Attention | None = field(default=None, repr=False)
+    alignment: Alignment | None = field(default=None, repr=False)
 
 
 class Translator:
@@ -127,6 +131,7 @@ class Translator:
         self.run, self.model = run, model
         self.tokenizer = run.tokenizer
         self.collator = run.collator(model)
+        self.aligner = Aligner(run, model)
 
     @classmethod
     def load(
@@ -179,6 +184,9 @@ class Translator:
         max_length: str | None = None,
         n_best: int = 1,
         attention: bool = False,
+        alignments: bool = False,
+        align_by: str = "",
+        replace_unknown: bool | Mapping[str, str] = False,
         batch_tokens: int = _BATCH_TOKENS,
         warn: Warn | None = None,
     ) -> list[Translation]:
@@ -199,6 +207,13 @@ class Translator:
             How many translations of each line; the beam is at least as wide.
         attention : bool, default False
             Whether to return attention weights with the best translation.
+        alignments : bool, default False
+            Whether to return which word translates which.
+        align_by : str, optional
+            How that is read off attention, such as ``layer=2,shift`` (`Extraction.parse`).
+        replace_unknown : bool or mapping of str to str, default False
+            Whether to write, for an unknown word, the source word that it stands for; or that
+            word's translation, if it is among the given ones.
         batch_tokens : int, default 2048
             Source tokens, padding included, that are searched together.
         warn : callable, optional
@@ -218,8 +233,10 @@ class Translator:
         penalty = LengthPenalty.parse(length_penalty or search.length_penalty)
         limit = LengthLimit.parse(max_length or search.max_length)
         allowed = _Allowed(vocabulary=self.tokenizer.target_size, forbidden=(PAD, START))
+        by = self.aligner.extraction(align_by)
         ids = self._source_ids(texts, warn)
         results = [Translation("", 0.0, (), 0.0)] * len(texts)
+        written: list[list[tuple[int, ...]]] = [[()] for _ in texts]
         filled = [index for index, row in enumerate(ids) if row]
         most_rows = max(1, _STEP_LOGITS // (beam * self.run.vocabularies[1]))
         for group in by_length([len(ids[index]) for index in filled], batch_tokens, most_rows):
@@ -248,7 +265,37 @@ class Translator:
                     )
                 weights = self._attention(ids[row], hypotheses[0]) if attention else None
                 results[row] = self._translation(hypotheses, weights)
-        return results
+                written[row] = [hypothesis.tokens for hypothesis in hypotheses]
+        if not alignments and replace_unknown is False:
+            return results
+        notes = self.aligner.note(texts, ids, written, by, alignments, replace_unknown)
+        return [_noted(*pair) for pair in zip(results, notes, strict=True)]
+
+    def align(
+        self, sources: Sequence[str], targets: Sequence[str], align_by: str = ""
+    ) -> list[Alignment]:
+        """
+        Find which word of given translations translates which.
+
+        Parameters
+        ----------
+        sources : sequence of str
+            One sentence each.
+        targets : sequence of str
+            Their translations, in order.
+        align_by : str, optional
+            How it is read off attention, such as ``layer=2,shift`` (`Extraction.parse`).
+
+        Returns
+        -------
+        list of Alignment
+            In order.
+
+        Notes
+        -----
+        Many pairs are computed at once. `Aligner.rate` finds the best layer with gold links.
+        """
+        return self.aligner.align(sources, targets, self.aligner.extraction(align_by))
 
     def score(
         self, sources: Sequence[str], targets: Sequence[str], batch_tokens: int = _BATCH_TOKENS
@@ -274,16 +321,8 @@ class Translator:
         -----
         Their sum agrees with the score of a search that found the same subwords.
         """
-        source_ids = self.tokenizer.encode_source(sources)
-        target_ids = self.tokenizer.encode_target(targets)
+        source_ids, target_ids = self.aligner.pair_ids(sources, targets)
         lengths = [max(len(s), len(t)) + 1 for s, t in zip(source_ids, target_ids, strict=True)]
-        limit = self.run.config.search.max_source
-        for number, length in enumerate(lengths, start=1):
-            if length > limit + 1:
-                raise TextError(
-                    f"a pair to score must have at most {limit:,} subwords a side "
-                    f"(search.max_source), but pair {number} has {length - 1:,}; leave it out."
-                )
         results: list[list[float]] = [[] for _ in sources]
         for rows in by_length(lengths, batch_tokens):
             scored = pair_log_probabilities(
@@ -370,3 +409,17 @@ class Translator:
             tuple(self.tokenizer.pieces_target([*hypothesis.tokens, *end])),
             *(torch.stack([w[0] for w in kind]).float().cpu().numpy() for kind in layers),
         )
+
+
+def _noted(translation: Translation, notes: Sequence[Note]) -> Translation:
+    """Complete a translation and its alternatives."""
+    first, *others = notes
+    return replace(
+        translation,
+        text=translation.text if first.text is None else first.text,
+        alignment=first.alignment,
+        alternatives=tuple(
+            _noted(other, [note])
+            for other, note in zip(translation.alternatives, others, strict=True)
+        ),
+    )
