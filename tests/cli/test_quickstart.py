@@ -1,5 +1,7 @@
 """The quickstart as a whole, with a training too short to learn much."""
 
+import re
+
 import pytest
 
 from heedful.errors import RunFolderError
@@ -16,6 +18,8 @@ def test_the_quickstart_makes_everything_it_names(tmp_path, heedful_cli):
     text = "\n".join(told)
     for part in ("BLEU", "never seen", f"{SENTENCE}  ->", str(out / "attention.png")):
         assert part in text
+    assert re.search(r"read off the attention \(layer=\d.*\): error rate \d+\.\d%", text)
+    assert (out / "text" / "test.links").read_text().splitlines()[0] == "0-0 1-1 2-3 3-2"
     assert (out / "attention.png").read_bytes().startswith(b"\x89PNG")
     for name in ("train", "valid", "test"):
         for language in ("en", "fr"):

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from heedful.checkpoint.average import average_checkpoints
 from heedful.checkpoint.rundir import RunFolder, writing
-from heedful.data.grammar import split_pairs
+from heedful.data.grammar import split_aligned
 from heedful.errors import RunFolderError
 from heedful.evaluation.bleu import evaluate_texts
+from heedful.search.links import Gold, read_gold, write_gold
 from heedful.visualise.heatmap import attention_heatmap
 from heedful.workflow.run import read_settings
 from heedful.workflow.train import train
@@ -111,11 +112,18 @@ def quickstart(
 
 
 def _write_corpus(folder: Path, train_pairs: int, valid_pairs: int, test_pairs: int) -> None:
-    """Write training, validation and test text; the test begins with the founding sentence."""
-    pairs, held_out = split_pairs(train_pairs, valid_pairs + test_pairs, _SEED)
+    """
+    Write training, validation and test text, and the word alignment of the test.
+
+    The test begins with the founding sentence.
+    """
+    pairs, aligned = split_aligned(train_pairs, valid_pairs + test_pairs, _SEED)
+    held_out = [(pair.source, pair.target) for pair in aligned]
+    gold = [write_gold(Gold(pair.sure, pair.possible)) for pair in aligned[:test_pairs]]
     parts = {"train": pairs, "valid": held_out[test_pairs:], "test": held_out[:test_pairs]}
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / "test.links").write_text("".join(f"{line}\n" for line in gold), encoding="utf-8")
         for name, part in parts.items():
             for side, language in enumerate(("en", "fr")):
                 lines = "".join(f"{pair[side]}\n" for pair in part)
@@ -135,4 +143,12 @@ def _score(translator: Translator, text: Path, say: Callable[[str], object]) -> 
     )
     for source, translation in list(zip(sources, found, strict=True))[:5]:
         say(f"  {source}  ->  {translation}")
+    gold = [
+        read_gold(line) for line in (text / "test.links").read_text(encoding="utf-8").splitlines()
+    ]
+    best, counts = next(iter(translator.aligner.rate(sources, references, gold).items()))
+    say(
+        f"word alignments read off the attention ({best}): error rate {counts.error_rate:.1%}, "
+        f"precision {counts.precision:.1%}, recall {counts.recall:.1%}"
+    )
     return bleu.score
