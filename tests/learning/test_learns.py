@@ -1,10 +1,12 @@
 """A small model must learn small tasks; a loop that is subtly wrong does not."""
 
+import json
 import random
 
 import pytest
 
 from heedful.evaluation.bleu import corpus_bleu
+from heedful.search.links import Gold, LinkCounts, count_links, write_links
 
 PAIRS = 8000
 
@@ -68,3 +70,22 @@ def test_reversing_letters_is_learned(heedful_cli, task, tmp_path, reading):
     right = sum(line == target for line, (_, target) in zip(found, unseen, strict=True))
     assert right / len(unseen) >= 0.9
     assert corpus_bleu(found, [target for _, target in unseen]) >= 90
+
+    # Word i of n is written where word n - 1 - i was read, and attention must show it.
+    gold = [frozenset((n - 1 - i, i) for i in range(n)) for n in lengths(unseen)]
+    diagonal = [frozenset((i, i) for i in range(n)) for n in lengths(unseen)]
+    (tmp_path / "unseen.x").write_text(lines)
+    (tmp_path / "unseen.y").write_text("".join(f"{target}\n" for _, target in unseen))
+    (tmp_path / "gold").write_text("".join(write_links(links) + "\n" for links in gold))
+    files = ("--source", tmp_path / "unseen.x", "--target", tmp_path / "unseen.y")
+    options = ("--gold", tmp_path / "gold", "--format", "jsonl", "--precision", "fp32")
+    done = heedful_cli("score", out, *files, *options)
+    best = json.loads(done.stdout.splitlines()[0])
+    counted = map(count_links, diagonal, [Gold(links, links) for links in gold])
+    assert sum(counted, LinkCounts()).error_rate > 0.8
+    assert best["error_rate"] < 0.1
+
+
+def lengths(pairs):
+    """Count the words of each pair."""
+    return [len(source.split()) for source, _ in pairs]
