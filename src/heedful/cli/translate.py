@@ -80,7 +80,7 @@ def translate(
 
     LengthPenalty.parse(length_penalty or "none")
     LengthLimit.parse(max_length or "input+50")
-    known = read_dictionary(one_file(dictionary)) if dictionary is not None else replace_unknown
+    known = read_dictionary(dictionary) if dictionary is not None else replace_unknown
     lines = decode_lines(_standard_input(), "stdin")
     if input is not None:
         text = one_file(input)

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from heedful.data.corpus import Corpus, read_lines
+from heedful.data.formats import Text
 from heedful.data.tokenizer import END
 from heedful.errors import TextError
 from heedful.search.forced import target_ranks
@@ -198,7 +199,7 @@ def score_pairs(
 
 
 def gold_lines(
-    translator: Translator, corpus: Corpus, gold: Path, format: str = "text"
+    translator: Translator, corpus: Corpus, gold: Text | Path, format: str = "text"
 ) -> Iterator[str]:
     """
     Measure each layer's alignment error rate.
@@ -209,7 +210,7 @@ def gold_lines(
         Does the work.
     corpus : Corpus
         Sources and their translations.
-    gold : Path
+    gold : Text or Path
         Their gold links, line by line: ``0-0 1p2``.
     format : {'text', 'jsonl'}, default 'text'
         Lines for people, or JSON objects.
