@@ -13,6 +13,7 @@ from heedful.config.recipes import recipe_names
 from heedful.search.beam import beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.length import LengthPenalty
+from heedful.search.rules import Allowed
 from heedful.workflow.translator import Translator
 from heedful.workflow.validate import pair_log_probabilities
 from tests.cli.conftest import train_arguments
@@ -138,7 +139,7 @@ def test_a_beam_of_one_is_greedy(heedful_cli, trained):
         translator.collator.source(ids),
         [len(ids[0]) + 50],
         penalty=LengthPenalty("gnmt", 0.6),
-        forbidden=(0, 2),
+        rules=[Allowed(forbidden=(0, 2))],
     )
     options = ("--beam", 1, "--precision", "fp32")
     done = heedful_cli("translate", trained, *options, stdin="the dog sleeps\n")

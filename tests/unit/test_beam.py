@@ -1,4 +1,3 @@
-import itertools
 import json
 import math
 from dataclasses import dataclass
@@ -7,40 +6,22 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.searching import (
+    END,
+    PENALTIES,
+    RULES,
+    alone,
+    batch_of_five,
+    every_sequence,
+    is_close,
+    tiny,
+)
 
-from heedful.config.schema import ModelConfig
-from heedful.model.build import build_model, initialise
 from heedful.search.beam import beam_search, can_still_win, extend, prune, search
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
-
-PENALTIES = [LengthPenalty("none"), LengthPenalty("gnmt", 0.6), LengthPenalty("power", 1.0)]
-END = 3
-
-
-def tiny(seed, vocabulary=6, **changes):
-    values = {"d_model": 8, "d_ff": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
-    model = build_model(ModelConfig(**{**values, **changes}), vocabulary, vocabulary, max_length=9)
-    initialise(model, seed)
-    with torch.no_grad():  # livelier than a fresh model, so that ends are probable now and then
-        model.embed_target.weight.mul_(3.0)
-    return model.eval()
-
-
-def every_sequence(model, source, limit, penalty, forbidden=(0, 2)):
-    """Score every complete sequence up to the limit without any cache: the slow twin."""
-    allowed = [t for t in range(model.output()[0].size(0)) if t not in forbidden and t != END]
-    found = []
-    for length in range(limit + 1):
-        for tokens in itertools.product(allowed, repeat=length):
-            target_in = torch.tensor([[model.start_token, *tokens]])
-            with torch.no_grad():
-                logits = model.project(model(source, target_in))[0]
-            table = torch.log_softmax(logits, dim=-1)
-            each = [float(table[i, t]) for i, t in enumerate([*tokens, END])]
-            found.append((sum(each) / penalty.divisor(length + 1), tokens, each))
-    return sorted(found, reverse=True)
+from heedful.search.rules import Allowed
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
@@ -49,32 +30,21 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(seed, penalty):
     model = tiny(seed)
     source = torch.tensor([[4, 5, END]])
     expected = every_sequence(model, source, 3, penalty)[:4]
-    found = beam_search(model, source, [3], beam=200, penalty=penalty, n_best=4, forbidden=(0, 2))[
-        0
-    ]
-    assert [h.tokens for h in found] == [tokens for _, tokens, _ in expected]
-    for hypothesis, (score, _, each) in zip(found, expected, strict=True):
-        assert hypothesis.score == pytest.approx(score, abs=1e-4)
-        assert hypothesis.log_probabilities == pytest.approx(each, abs=1e-4)
-        assert hypothesis.ended
+    (found,) = beam_search(model, source, [3], beam=200, penalty=penalty, n_best=4, rules=RULES)
+    is_close(found, expected)
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 50), st.integers(1, 5), st.sampled_from(PENALTIES))
 def test_many_sentences_together_are_found_as_each_alone(seed, beam, penalty):
     model = tiny(seed, vocabulary=12)
-    generator = torch.Generator().manual_seed(seed)
-    source = torch.randint(4, 12, (5, 6), generator=generator)
-    for row, length in enumerate([6, 3, 1, 5, 2]):
-        source[row, length:] = 0
-    limits = [8, 3, 5, 0, 2]
-    options = {"beam": beam, "penalty": penalty, "n_best": min(beam, 2), "forbidden": (0, 2)}
+    source, limits = batch_of_five(seed)
+    options = {"beam": beam, "penalty": penalty, "n_best": min(beam, 2), "rules": RULES}
     together = beam_search(model, source, limits, **options)
     for row, limit in enumerate(limits):
-        width = int((source[row] != 0).sum())
-        alone = beam_search(model, source[row : row + 1, :width], [limit], **options)[0]
-        assert [h.tokens for h in together[row]] == [h.tokens for h in alone]
-        for one, other in zip(together[row], alone, strict=True):
+        (single,) = beam_search(model, alone(source, row), [limit], **options)
+        assert [h.tokens for h in together[row]] == [h.tokens for h in single]
+        for one, other in zip(together[row], single, strict=True):
             assert one.score == pytest.approx(other.score, abs=1e-4)
 
 
@@ -163,11 +133,11 @@ def test_output_is_cut_at_the_limit_and_an_end_is_not_forced(limit):
     model = never_ending(tiny(1, output_bias=True))
     source = torch.tensor([[4, 5, END]])
     (found,) = beam_search(
-        model, source, [limit], beam=2, penalty=PENALTIES[1], n_best=2, forbidden=(0, 2)
+        model, source, [limit], beam=2, penalty=PENALTIES[1], n_best=2, rules=RULES
     )
     assert all(len(h.tokens) == limit and not h.ended for h in found)
     assert all(len(h.log_probabilities) == limit for h in found)
-    (greedy,) = greedy_search(model, source, [limit], penalty=PENALTIES[1], forbidden=(0, 2))
+    (greedy,) = greedy_search(model, source, [limit], penalty=PENALTIES[1], rules=RULES)
     assert (len(greedy.tokens), greedy.ended) == (limit, False)
 
 
@@ -175,7 +145,7 @@ def test_forbidden_and_filling_ids_are_never_generated():
     for seed in range(6):
         model = tiny(seed, vocabulary=12)
         source = torch.tensor([[4, 5, END]])
-        options = {"penalty": PENALTIES[1], "vocabulary": 9, "forbidden": (0, 2, 4)}
+        options = {"penalty": PENALTIES[1], "rules": [Allowed(9, (0, 2, 4))]}
         found = beam_search(model, source, [9], beam=4, n_best=4, **options)[0]
         found += greedy_search(model, source, [9], **options)
         assert {token for h in found for token in h.tokens} <= {1, 5, 6, 7, 8}
@@ -184,7 +154,7 @@ def test_forbidden_and_filling_ids_are_never_generated():
 def test_greedy_takes_the_most_probable_token_each_time():
     model = tiny(2, vocabulary=12)
     source = torch.tensor([[4, 5, END, 0], [6, 7, 8, END]])
-    found = greedy_search(model, source, [6, 2], penalty=PENALTIES[0], forbidden=(0, 2))
+    found = greedy_search(model, source, [6, 2], penalty=PENALTIES[0], rules=RULES)
     for row, hypothesis in enumerate(found):
         tokens = [model.start_token]
         for position, log_probability in enumerate(hypothesis.log_probabilities):

@@ -13,21 +13,24 @@ How many of the best count for `finish` is where searches differ: `beam` of them
 
 Many sentences are searched together. A sentence that is done leaves the batch, so the work shrinks
 with it. Nothing here knows the architecture: the model is asked through
-`heedful.model.seq2seq`.
+`heedful.model.seq2seq`. Other beam searches (`heedful.search.diverse`,
+`heedful.search.constrained`) put another `extend` into the same loop.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq, State
+from heedful.search.ask import NextLogProbabilities, begin
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
-
-NextLogProbabilities = Callable[[Tensor, State], tuple[Tensor, State]]
+from heedful.search.rules import Rule, apply_all
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,9 @@ class Extensions:
     Attributes
     ----------
     totals : Tensor of float, shape (sentences, candidates)
-        Log-probability of the whole hypothesis.
+        What the hypotheses are compared by, their log-probability in plain beam search.
+    log_probabilities : Tensor of float, shape (sentences, candidates)
+        Of the new token, as the model says.
     parents : Tensor of int, shape (sentences, candidates)
         Which open hypothesis of the sentence is continued.
     tokens : Tensor of int, shape (sentences, candidates)
@@ -50,8 +55,16 @@ class Extensions:
     """
 
     totals: Float[Tensor, "sentences candidates"]
+    log_probabilities: Float[Tensor, "sentences candidates"]
     parents: Int[Tensor, "sentences candidates"]
     tokens: Int[Tensor, "sentences candidates"]
+
+
+Extend = Callable[[Tensor, Tensor, Tensor, Tensor], Extensions]
+"""
+From totals (sentences, width), log-probabilities (sentences, width, vocabulary), the tokens so far
+(rows, length) and the sentence of each row (rows,) to the best continuations.
+"""
 
 
 def extend(
@@ -82,8 +95,40 @@ def extend(
     """
     sentences, width, vocabulary = next_log_probabilities.shape
     everything = (totals.unsqueeze(2) + next_log_probabilities).view(sentences, width * vocabulary)
-    best, where = everything.topk(min(candidates, width * vocabulary), dim=1)
-    return Extensions(best, where // vocabulary, where % vocabulary)
+    where = everything.topk(min(candidates, width * vocabulary), dim=1).indices
+    return pick(totals, next_log_probabilities, where)
+
+
+def pick(
+    totals: Float[Tensor, "sentences width"],
+    next_log_probabilities: Float[Tensor, "sentences width vocabulary"],
+    where: Int[Tensor, "sentences candidates"],
+) -> Extensions:
+    """
+    Look up chosen continuations.
+
+    Parameters
+    ----------
+    totals : Tensor of float, shape (sentences, width)
+        Of the open hypotheses.
+    next_log_probabilities : Tensor of float, shape (sentences, width, vocabulary)
+        Of each possible next token.
+    where : Tensor of int, shape (sentences, candidates)
+        The choice, as hypothesis x vocabulary + token.
+
+    Returns
+    -------
+    Extensions
+        In the order of `where`.
+
+    Notes
+    -----
+    Every kind of beam search ends its own choice here.
+    """
+    vocabulary = next_log_probabilities.size(2)
+    each = next_log_probabilities.flatten(1).gather(1, where)
+    parents = where // vocabulary
+    return Extensions(totals.gather(1, parents) + each, each, parents, where % vocabulary)
 
 
 def prune(ended: Bool[Tensor, "sentences candidates"], beam: int) -> Int[Tensor, "sentences beam"]:
@@ -150,13 +195,20 @@ def can_still_win(
     return best_open / penalty.divisor(limit) > complete[wanted - 1].score
 
 
-@dataclass
-class _Sentence:
-    """The open hypotheses of one sentence as token lists, and its complete ones, best first."""
+class _Open(NamedTuple):
+    """An open hypothesis; one whose log-probability is minus infinity is dead."""
 
-    index: int
+    tokens: list[int]
+    log_probabilities: list[float]
+    log_probability: float
+
+
+@dataclass
+class _Lane:
+    """The open hypotheses of one sentence, or of one group of it, and the complete ones."""
+
     limit: int
-    open: list[tuple[list[int], list[float]]] = field(default_factory=lambda: [([], [])])
+    open: list[_Open] = field(default_factory=lambda: [_Open([], [], 0.0)])
     complete: list[Hypothesis] = field(default_factory=list)
 
     def finish(self, hypothesis: Hypothesis, keep: int) -> None:
@@ -176,8 +228,7 @@ def beam_search(
     penalty: LengthPenalty,
     n_best: int = 1,
     finish_among: int | None = None,
-    vocabulary: int | None = None,
-    forbidden: Sequence[int] = (),
+    rules: Sequence[Rule] = (),
 ) -> list[list[Hypothesis]]:
     """
     Translate a batch of sentences.
@@ -198,10 +249,8 @@ def beam_search(
         Hypotheses to return a sentence, at most `beam`.
     finish_among : int, optional
         An end counts if it is among so many best candidates of a step; `beam` when absent.
-    vocabulary : int, optional
-        Ids from here on are filling and forbidden.
-    forbidden : sequence of int, optional
-        Ids that must not be generated, such as padding and the start symbol.
+    rules : sequence of Rule, optional
+        What may come next.
 
     Returns
     -------
@@ -214,34 +263,22 @@ def beam_search(
     end symbol is among its best continuations; if not it is cut as it is, and counts only where
     too few have ended.
     """
-    state = model.start(model.encode(source))
-    tokens = torch.full((len(limits),), model.start_token, device=source.device)
-
-    def next_log_probabilities(tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        states, state = model.step(state, tokens)
-        scores = torch.log_softmax(model.project(states).float(), dim=-1)
-        scores[:, list(forbidden)] = float("-inf")
-        if vocabulary is not None:
-            scores[:, vocabulary:] = float("-inf")
-        return scores, state
-
     return search(
-        next_log_probabilities,
-        state,
-        tokens,
+        *begin(model, source),
         limits,
         end_token=model.end_token,
         beam=beam,
         penalty=penalty,
         n_best=n_best,
         finish_among=finish_among,
+        rules=rules,
     )
 
 
 def search(
     next_log_probabilities: NextLogProbabilities,
     state: State,
-    tokens: Int[Tensor, " sentences"],
+    tokens: Int[Tensor, " lanes"],
     limits: Sequence[int],
     *,
     end_token: int,
@@ -249,6 +286,9 @@ def search(
     penalty: LengthPenalty,
     n_best: int = 1,
     finish_among: int | None = None,
+    rules: Sequence[Rule] = (),
+    extend_by: Extend | None = None,
+    groups: int = 1,
 ) -> list[list[Hypothesis]]:
     """
     Run the loop over the steps, whatever the probabilities come from.
@@ -259,117 +299,126 @@ def search(
         From the newest tokens (rows,) and the state to log-probabilities (rows, vocabulary) and
         the next state.
     state : State
-        Before the first token, one row a sentence.
-    tokens : Tensor of int, shape (sentences,)
+        Before the first token, one row a lane.
+    tokens : Tensor of int, shape (lanes,)
         What stands before the first token.
     limits : sequence of int
         Most target tokens of each sentence, the end symbol not counted.
     end_token : int
         The end symbol.
     beam : int
-        Open hypotheses a sentence.
+        Open hypotheses a lane.
     penalty : LengthPenalty
         Orders complete hypotheses of different lengths.
     n_best : int, default 1
-        Hypotheses to return a sentence.
+        Hypotheses to return a lane.
     finish_among : int, optional
         An end counts if it is among so many best candidates of a step; `beam` when absent.
+    rules : sequence of Rule, optional
+        What may come next.
+    extend_by : callable, optional
+        Chooses the continuations of each lane; `extend` when absent.
+    groups : int, default 1
+        Lanes of a sentence: beams that are kept apart but stay in the batch together.
 
     Returns
     -------
     list of list of Hypothesis
-        For each sentence its best hypotheses, best first.
+        For each lane its best hypotheses, best first; the lanes of a sentence stand together.
 
     Notes
     -----
     Tests drive it with tables of probabilities and compare it with an exhaustive search.
     """
+    choose = extend_by or partial(_extend, candidates=2 * beam)
     device = tokens.device
-    running = [_Sentence(index, limit) for index, limit in enumerate(limits)]
-    results: list[list[Hypothesis]] = [[] for _ in limits]
-    totals = torch.zeros(len(limits), 1, device=device)
+    running = lanes = [_Lane(limit) for limit in limits for _ in range(groups)]
+    sentences = torch.arange(len(limits), device=device).repeat_interleave(groups)
+    totals = torch.zeros(len(lanes), 1, device=device)
+    written = tokens.new_empty(len(lanes), 0)
     length = 0
     while running:
         scores, state = next_log_probabilities(tokens, state)
         width = totals.size(1)
-        scores = scores.view(len(running), width, -1)
-        found = extend(totals, scores, 2 * beam)
+        owners = sentences.repeat_interleave(width)
+        scores = apply_all(rules, scores, written, owners)
+        found = choose(totals, scores.view(len(running), width, -1), written, owners)
         ended = found.tokens == end_token
         columns = prune(ended, beam)
         # Where fewer than `beam` are left without an end, the rest of the rows is dead.
         totals = found.totals.masked_fill(ended, float("-inf")).gather(1, columns)
         ended[:, finish_among or beam :] = False
         length += 1
-        staying = _advance(running, found, ended, columns, totals, length, penalty, n_best)
-        for row, sentence in enumerate(running):
-            if row not in staying:
-                results[sentence.index] = sentence.complete[:n_best]
+        open_lanes = _advance(running, found, ended, columns, end_token, length, penalty, n_best)
+        # A sentence stays whole: what one of its groups does next may depend on the others.
+        whole = {row // groups for row in open_lanes}
+        staying = [row for row in range(len(running)) if row // groups in whole]
         if not staying:
             break
-        kept = torch.tensor(sorted(staying), device=device)
+        kept = torch.tensor(staying, device=device)
         parents = found.parents.gather(1, columns)
         rows = (torch.arange(len(running), device=device)[:, None] * width + parents)[kept]
         all_stay = len(staying) == len(running)
-        state = state.select(rows.flatten(), None if all_stay else kept)
-        totals = totals[kept]
+        state = state.select(rows.flatten(), None if all_stay else kept[::groups] // groups)
+        totals, sentences = totals[kept], sentences[kept]
         tokens = found.tokens.gather(1, columns)[kept].flatten()
-        running = [running[row] for row in sorted(staying)]
-    return results
+        written = torch.cat([written[rows.flatten()], tokens.unsqueeze(1)], dim=1)
+        running = [running[row] for row in staying]
+    return [lane.complete[:n_best] for lane in lanes]
+
+
+def _extend(
+    totals: Tensor, scores: Tensor, written: Tensor, owners: Tensor, *, candidates: int
+) -> Extensions:
+    """Extend as plain beam search does: what was written does not matter, nor whose row it is."""
+    del written, owners
+    return extend(totals, scores, candidates)
 
 
 def _advance(
-    running: list[_Sentence],
+    running: list[_Lane],
     found: Extensions,
     ended: Tensor,
     columns: Tensor,
-    open_totals: Tensor,
+    end_token: int,
     length: int,
     penalty: LengthPenalty,
     n_best: int,
-) -> set[int]:
-    """Write the step into the sentences' lists; return the rows that go on."""
-    totals, parents, tokens = found.totals.tolist(), found.parents.tolist(), found.tokens.tolist()
-    ends, kept, open_rows = ended.tolist(), columns.tolist(), open_totals.tolist()
-    staying = set()
-    for row, sentence in enumerate(running):
-        before = sentence.open
-        for column, total in enumerate(totals[row]):
-            if ends[row][column] and total > float("-inf"):
-                past, log_probabilities = before[parents[row][column]]
-                last = total - sum(log_probabilities)
-                done = Hypothesis(
-                    tuple(past),
-                    (*log_probabilities, last),
-                    total / penalty.divisor(length),
-                    ended=True,
-                )
-                sentence.finish(done, n_best)
-        sentence.open = []
-        for column, total in zip(kept[row], open_rows[row], strict=True):
-            past, log_probabilities = before[parents[row][column]]
-            last = total - sum(log_probabilities)
-            sentence.open.append(([*past, tokens[row][column]], [*log_probabilities, last]))
-        if length > sentence.limit:
-            _cut(sentence, before, penalty, n_best)
-        elif can_still_win(
-            max(open_rows[row]), sentence.limit + 1, penalty, sentence.complete, n_best
-        ):
-            staying.add(row)
-    return staying
+) -> list[int]:
+    """Write the step into the lanes' lists; return the rows of those that are not done."""
+    each, parents, tokens = (
+        part.tolist() for part in (found.log_probabilities, found.parents, found.tokens)
+    )
+    ends, kept = ended.tolist(), columns.tolist()
+    going = []
+    for row, lane in enumerate(running):
+        before = lane.open
+        for column, end in enumerate(ends[row]):
+            past, last = before[parents[row][column]], each[row][column]
+            total = past.log_probability + last
+            if end and total > float("-inf"):
+                all_of_it = (*past.log_probabilities, last)
+                score = total / penalty.divisor(length)
+                lane.finish(Hypothesis(tuple(past.tokens), all_of_it, score, True), n_best)
+        lane.open = []
+        for column in kept[row]:
+            past, last, token = before[parents[row][column]], each[row][column], tokens[row][column]
+            total = float("-inf") if token == end_token else past.log_probability + last
+            lane.open.append(_Open([*past.tokens, token], [*past.log_probabilities, last], total))
+        best = max(hypothesis.log_probability for hypothesis in lane.open)
+        if length > lane.limit:
+            _cut(lane, before, penalty, n_best)
+        elif can_still_win(best, lane.limit + 1, penalty, lane.complete, n_best):
+            going.append(row)
+    return going
 
 
-def _cut(
-    sentence: _Sentence,
-    open_before: list[tuple[list[int], list[float]]],
-    penalty: LengthPenalty,
-    n_best: int,
-) -> None:
+def _cut(lane: _Lane, open_before: list[_Open], penalty: LengthPenalty, n_best: int) -> None:
     """Fill the list up with hypotheses that reached the limit without an end."""
-    ended = {hypothesis.tokens for hypothesis in sentence.complete}
-    for past, log_probabilities in open_before:
-        total = sum(log_probabilities)
-        missing = len(sentence.complete) < n_best
+    ended = {hypothesis.tokens for hypothesis in lane.complete}
+    for past, log_probabilities, total in open_before:
+        missing = len(lane.complete) < n_best
         if missing and tuple(past) not in ended and total > float("-inf"):
             score = total / penalty.divisor(max(1, len(past)))
             cut = Hypothesis(tuple(past), tuple(log_probabilities), score, ended=False)
-            sentence.complete.append(cut)
+            lane.complete.append(cut)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypedDict
 
 import numpy as np
 import torch
@@ -26,6 +25,7 @@ from heedful.search.beam import beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.search.rules import Allowed
 from heedful.workflow.aligned import Aligner, Alignment, Note
 from heedful.workflow.group import by_length
 from heedful.workflow.run import Run
@@ -35,13 +35,6 @@ _BATCH_TOKENS = 2048
 # Sentences x beam x vocabulary: what a step of the search may hold at once, a quarter gibibyte.
 _STEP_LOGITS = 1 << 26
 Warn = Callable[[str], None]
-
-
-class _Allowed(TypedDict):
-    """Which ids may be generated."""
-
-    vocabulary: int
-    forbidden: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -232,7 +225,7 @@ class Translator:
         beam = max(search.beam if beam is None else beam, n_best)
         penalty = LengthPenalty.parse(length_penalty or search.length_penalty)
         limit = LengthLimit.parse(max_length or search.max_length)
-        allowed = _Allowed(vocabulary=self.tokenizer.target_size, forbidden=(PAD, START))
+        rules = [Allowed(self.tokenizer.target_size, (PAD, START))]
         by = self.aligner.extraction(align_by)
         ids = self._source_ids(texts, warn)
         results = [Translation("", 0.0, (), 0.0)] * len(texts)
@@ -244,7 +237,7 @@ class Translator:
             source = self.collator.source([ids[row] for row in rows]).to(self.model.device)
             limits = [limit.tokens(len(ids[row])) for row in rows]
             if beam == 1:
-                greedy = greedy_search(self.model, source, limits, penalty=penalty, **allowed)
+                greedy = greedy_search(self.model, source, limits, penalty=penalty, rules=rules)
                 found = [[hypothesis] for hypothesis in greedy]
             else:
                 found = beam_search(
@@ -255,7 +248,7 @@ class Translator:
                     penalty=penalty,
                     n_best=n_best,
                     finish_among=beam if search.finish_among == "beam" else 2 * beam,
-                    **allowed,
+                    rules=rules,
                 )
             for row, hypotheses in zip(rows, found, strict=True):
                 if not hypotheses or not math.isfinite(hypotheses[0].score):

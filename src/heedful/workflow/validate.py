@@ -11,6 +11,7 @@ from heedful.model.output import token_log_probabilities
 from heedful.model.transformer import Transformer
 from heedful.search.greedy import greedy_search
 from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.search.rules import Allowed
 from heedful.training.progress import perplexity
 from heedful.workflow.group import by_length
 
@@ -158,8 +159,7 @@ def _translate(
             source,
             [limit.tokens(len(sources[i])) for i in rows],
             penalty=penalty,
-            vocabulary=tokenizer.target_size,
-            forbidden=(PAD, START),
+            rules=[Allowed(tokenizer.target_size, (PAD, START))],
         )
         for i, hypothesis in zip(rows, found, strict=True):
             translations[i] = tokenizer.decode(hypothesis.tokens)

@@ -1,0 +1,349 @@
+"""
+What may come next: rules that every search applies to the log-probabilities of each step.
+
+A rule sees the log-probabilities, the tokens of each open row so far, and whose row it is. It puts
+minus infinity where a token must not come and leaves the rest as the model said it, so the scores
+of a hypothesis stay log-probabilities of the model. Rules are applied one after the other:
+
+::
+
+    Allowed        ids that are no subwords are never written
+    ForcedPrefix   a translation begins with given tokens
+    AvoidPhrases   some phrases must not occur
+    NoRepeat       no n tokens occur twice in a row anywhere
+
+The last two give way where they would leave nothing: a given prefix may repeat itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """
+    Forbid some next tokens.
+
+    Notes
+    -----
+    All open rows of a search are equally long, which lets rules work on tensors.
+    """
+
+    def apply(
+        self,
+        scores: Float[Tensor, "rows vocabulary"],
+        written: Int[Tensor, "rows length"],
+        sentences: Int[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """
+        Put minus infinity where a token must not come.
+
+        Parameters
+        ----------
+        scores : Tensor of float, shape (rows, vocabulary)
+            Log-probabilities of the next token; may be changed in place.
+        written : Tensor of int, shape (rows, length)
+            The tokens of each row so far, without the start symbol.
+        sentences : Tensor of int, shape (rows,)
+            Which sentence of the batch each row translates.
+
+        Returns
+        -------
+        Tensor of float, shape (rows, vocabulary)
+            The scores, fewer of them finite.
+
+        Notes
+        -----
+        Nothing is normalised again.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """
+    Allow the subwords of the vocabulary and the end symbol only.
+
+    Attributes
+    ----------
+    vocabulary : int or None, default None
+        Ids from here on fill the output table up to a round size; None if there are none.
+    forbidden : tuple of int, default ()
+        Ids that are never generated, such as padding and the start symbol.
+
+    Notes
+    -----
+    A model gives such ids a little probability, however well it was trained.
+    """
+
+    vocabulary: int | None = None
+    forbidden: tuple[int, ...] = ()
+
+    def apply(
+        self,
+        scores: Float[Tensor, "rows vocabulary"],
+        written: Int[Tensor, "rows length"],
+        sentences: Int[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """
+        Forbid what is no subword.
+
+        Parameters
+        ----------
+        scores : Tensor of float, shape (rows, vocabulary)
+            Log-probabilities of the next token; changed in place.
+        written : Tensor of int, shape (rows, length)
+            Not looked at.
+        sentences : Tensor of int, shape (rows,)
+            Not looked at.
+
+        Returns
+        -------
+        Tensor of float, shape (rows, vocabulary)
+            The same tensor.
+
+        Notes
+        -----
+        The same for every row.
+        """
+        del written, sentences
+        scores[:, list(self.forbidden)] = float("-inf")
+        if self.vocabulary is not None:
+            scores[:, self.vocabulary :] = float("-inf")
+        return scores
+
+
+class ForcedPrefix:
+    """
+    Begin each translation with given tokens.
+
+    Parameters
+    ----------
+    prefixes : sequence of sequence of int
+        The first tokens of each sentence; empty where there are none.
+    device : torch.device, optional
+        Where the scores are; the processor when absent.
+
+    Notes
+    -----
+    The tokens' own log-probabilities stay, so a forced translation is scored like any other. A
+    prefix that is longer than the limit of its sentence is cut there like any other translation.
+    """
+
+    def __init__(
+        self, prefixes: Sequence[Sequence[int]], device: torch.device | None = None
+    ) -> None:
+        longest = max(map(len, prefixes), default=0)
+        table = [[*prefix, *[0] * (longest - len(prefix))] for prefix in prefixes]
+        self.longest = longest
+        self.tokens = torch.tensor(table, dtype=torch.long, device=device)
+        self.lengths = torch.tensor([len(prefix) for prefix in prefixes], device=device)
+
+    def apply(
+        self,
+        scores: Float[Tensor, "rows vocabulary"],
+        written: Int[Tensor, "rows length"],
+        sentences: Int[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """
+        Forbid everything but the next token of the prefix, while there is one.
+
+        Parameters
+        ----------
+        scores : Tensor of float, shape (rows, vocabulary)
+            Log-probabilities of the next token.
+        written : Tensor of int, shape (rows, length)
+            Only its length matters: while a prefix lasts there is nothing else to have written.
+        sentences : Tensor of int, shape (rows,)
+            Which sentence of the batch each row translates.
+
+        Returns
+        -------
+        Tensor of float, shape (rows, vocabulary)
+            With one finite score in rows that are still inside their prefix.
+
+        Notes
+        -----
+        Costs nothing once the longest prefix is written.
+        """
+        position = written.size(1)
+        if position >= self.longest:
+            return scores
+        wanted = self.tokens[sentences, position].unsqueeze(1)
+        only = torch.full_like(scores, float("-inf"))
+        only.scatter_(1, wanted, scores.gather(1, wanted))
+        free = self.lengths[sentences] <= position
+        return torch.where(free.unsqueeze(1), scores, only)
+
+
+class AvoidPhrases:
+    """
+    Never write some phrases.
+
+    Parameters
+    ----------
+    phrases : sequence of sequence of sequence of int
+        For each sentence the token sequences that must not occur.
+    device : torch.device, optional
+        Where the scores are; the processor when absent.
+
+    Notes
+    -----
+    Only these very tokens are kept out; the same letters cut into other subwords are another
+    phrase.
+    """
+
+    def __init__(
+        self, phrases: Sequence[Sequence[Sequence[int]]], device: torch.device | None = None
+    ) -> None:
+        by_length: dict[int, list[tuple[int, Sequence[int]]]] = {}
+        for sentence, some in enumerate(phrases):
+            for phrase in filter(len, some):
+                by_length.setdefault(len(phrase), []).append((sentence, phrase))
+        self.tables = [
+            (
+                torch.tensor([sentence for sentence, _ in group], device=device),
+                torch.tensor([list(phrase) for _, phrase in group], device=device),
+            )
+            for group in by_length.values()
+        ]
+
+    def apply(
+        self,
+        scores: Float[Tensor, "rows vocabulary"],
+        written: Int[Tensor, "rows length"],
+        sentences: Int[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """
+        Forbid the last token of a phrase where the others have just been written.
+
+        Parameters
+        ----------
+        scores : Tensor of float, shape (rows, vocabulary)
+            Log-probabilities of the next token.
+        written : Tensor of int, shape (rows, length)
+            The tokens of each row so far.
+        sentences : Tensor of int, shape (rows,)
+            Which sentence of the batch each row translates.
+
+        Returns
+        -------
+        Tensor of float, shape (rows, vocabulary)
+            The scores, fewer of them finite.
+
+        Notes
+        -----
+        All phrases of one length are compared at once.
+        """
+        for owners, phrases in self.tables:
+            start = written.size(1) - (phrases.size(1) - 1)
+            if start >= 0:
+                same = (written[:, None, start:] == phrases[None, :, :-1]).all(dim=2)
+                match = same & (sentences[:, None] == owners[None])
+                scores = _forbid(scores, phrases[:, -1].expand(len(scores), -1), match)
+        return scores
+
+
+@dataclass(frozen=True)
+class NoRepeat:
+    """
+    Write no n-gram twice.
+
+    Attributes
+    ----------
+    size : int
+        Tokens of an n-gram, at least 1.
+
+    Notes
+    -----
+    Paulus, Xiong and Socher 2017 forbid repeated trigrams in summaries; in translation it is a
+    stop for models that fall into a loop. The end symbol is exempt.
+    """
+
+    size: int
+
+    def apply(
+        self,
+        scores: Float[Tensor, "rows vocabulary"],
+        written: Int[Tensor, "rows length"],
+        sentences: Int[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """
+        Forbid what followed the last n - 1 tokens when they were written before.
+
+        Parameters
+        ----------
+        scores : Tensor of float, shape (rows, vocabulary)
+            Log-probabilities of the next token.
+        written : Tensor of int, shape (rows, length)
+            The tokens of each row so far.
+        sentences : Tensor of int, shape (rows,)
+            Not looked at.
+
+        Returns
+        -------
+        Tensor of float, shape (rows, vocabulary)
+            The scores, fewer of them finite.
+
+        Notes
+        -----
+        Every n-gram of the row is compared with its tail at once.
+        """
+        del sentences
+        start = written.size(1) - (self.size - 1)
+        if start <= 0:
+            return scores
+        grams = written.unfold(1, self.size, 1)
+        match = (grams[:, :, :-1] == written[:, None, start:]).all(dim=2)
+        return _forbid(scores, grams[:, :, -1], match)
+
+
+def apply_all(
+    rules: Sequence[Rule],
+    scores: Float[Tensor, "rows vocabulary"],
+    written: Int[Tensor, "rows length"],
+    sentences: Int[Tensor, " rows"],
+) -> Float[Tensor, "rows vocabulary"]:
+    """
+    Apply rules one after the other.
+
+    Parameters
+    ----------
+    rules : sequence of Rule
+        In this order.
+    scores : Tensor of float, shape (rows, vocabulary)
+        Log-probabilities of the next token; may be changed in place.
+    written : Tensor of int, shape (rows, length)
+        The tokens of each row so far.
+    sentences : Tensor of int, shape (rows,)
+        Which sentence of the batch each row translates.
+
+    Returns
+    -------
+    Tensor of float, shape (rows, vocabulary)
+        Minus infinity where a rule forbids a token.
+
+    Notes
+    -----
+    Greedy search, sampling and every kind of beam search call this at each step.
+    """
+    for rule in rules:
+        scores = rule.apply(scores, written, sentences)
+    return scores
+
+
+def _forbid(
+    scores: Float[Tensor, "rows vocabulary"],
+    tokens: Int[Tensor, "rows some"],
+    where: Bool[Tensor, "rows some"],
+) -> Float[Tensor, "rows vocabulary"]:
+    """Forbid tokens where told, but leave a row as it is that would have nothing left."""
+    bans = torch.zeros_like(where, dtype=scores.dtype).masked_fill_(where, float("-inf"))
+    fewer = scores.scatter_add(1, tokens, bans)
+    hopeless = fewer.isneginf().all(dim=1, keepdim=True)
+    return torch.where(hopeless, scores, fewer)

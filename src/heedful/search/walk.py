@@ -1,0 +1,95 @@
+"""One token after the other without looking back: the loop of greedy search and of sampling."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from heedful.model.seq2seq import State
+from heedful.search.ask import NextLogProbabilities
+from heedful.search.hypothesis import Hypothesis
+from heedful.search.length import LengthPenalty
+from heedful.search.rules import Rule, apply_all
+
+Choose = Callable[[Tensor, Tensor, int], Tensor]
+"""From log-probabilities (rows, vocabulary), each row's walk and the step to tokens (rows,)."""
+
+
+def walk(
+    next_log_probabilities: NextLogProbabilities,
+    state: State,
+    tokens: Int[Tensor, " walks"],
+    limits: Sequence[int],
+    choose: Choose,
+    *,
+    end_token: int,
+    penalty: LengthPenalty,
+    rules: Sequence[Rule] = (),
+    each: int = 1,
+) -> list[Hypothesis]:
+    """
+    Let some walks choose token by token until each has come to its end.
+
+    Parameters
+    ----------
+    next_log_probabilities : callable
+        From the newest tokens (rows,) and the state to log-probabilities (rows, vocabulary) and
+        the next state.
+    state : State
+        Before the first token, one row and one sentence a walk.
+    tokens : Tensor of int, shape (walks,)
+        What stands before the first token.
+    limits : sequence of int
+        Most target tokens of each walk, the end symbol not counted.
+    choose : callable
+        From log-probabilities (rows, vocabulary), the index of each row's walk (rows,) and the
+        number of tokens before to the next tokens (rows,).
+    end_token : int
+        The end symbol.
+    penalty : LengthPenalty
+        Only for the score that is reported; nothing here compares lengths.
+    rules : sequence of Rule, optional
+        What may come next.
+    each : int, default 1
+        Walks of a sentence, which stand together.
+
+    Returns
+    -------
+    list of Hypothesis
+        One for each walk.
+
+    Notes
+    -----
+    A walk that has ended leaves the batch, so the work shrinks with it.
+    """
+    remaining = torch.tensor(limits, device=tokens.device)
+    live = torch.arange(len(limits), device=tokens.device)
+    rows_written = tokens.new_empty(len(limits), 0)
+    written: list[list[int]] = [[] for _ in limits]
+    scores: list[list[float]] = [[] for _ in limits]
+    ended = [False] * len(limits)
+    while len(live):
+        found, state = next_log_probabilities(tokens, state)
+        found = apply_all(rules, found, rows_written, live // each)
+        tokens = choose(found, live, rows_written.size(1))
+        chosen = found.gather(1, tokens.unsqueeze(1)).squeeze(1)
+        over = (tokens == end_token) | (remaining[live] == 0)
+        steps = zip(live.tolist(), tokens.tolist(), chosen.tolist(), strict=True)
+        for index, token, score in steps:
+            if token == end_token:
+                scores[index].append(score)
+                ended[index] = True
+            elif len(written[index]) < limits[index]:
+                written[index].append(token)
+                scores[index].append(score)
+        remaining[live] -= 1
+        rows_written = torch.cat([rows_written, tokens.unsqueeze(1)], dim=1)
+        if bool(over.any()):
+            going = (~over).nonzero().squeeze(1)
+            state = state.select(going, going)
+            live, tokens, rows_written = live[going], tokens[going], rows_written[going]
+    return [
+        Hypothesis(tuple(t), tuple(s), sum(s) / penalty.divisor(max(1, len(s))), e)
+        for t, s, e in zip(written, scores, ended, strict=True)
+    ]
