@@ -1,0 +1,176 @@
+"""
+Diverse beam search: groups of a beam that are pushed apart.
+
+Vijayakumar et al. 2018, “Diverse Beam Search for Improved Description of Complex Scenes” (2016 as
+“Decoding Diverse Solutions from Neural Sequence Models”), algorithm 1. The beam is divided into
+groups. At each step the first group extends as plain beam search does; every later one pays, for
+each token, `diversity` times the number of hypotheses of earlier groups that chose the same token
+in this step (Hamming diversity). What was paid stays with the hypothesis, as in the algorithm's
+line 5, but only steers which hypotheses live on: scores are the model's.
+
+The paper lets every beam run to the last step and says nothing of ends. Here a hypothesis that ends
+leaves its group, as in all of heedful; its end symbol counts as chosen like any token.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.model.seq2seq import Seq2Seq
+from heedful.search.ask import begin
+from heedful.search.beam import Extensions, extend, prune, search
+from heedful.search.hypothesis import Hypothesis
+from heedful.search.length import LengthPenalty
+from heedful.search.rules import Rule
+
+
+@torch.inference_mode()
+def diverse_beam_search(
+    model: Seq2Seq,
+    source: Int[Tensor, "sentences source"],
+    limits: Sequence[int],
+    *,
+    beam: int = 4,
+    groups: int = 2,
+    diversity: float = 0.5,
+    penalty: LengthPenalty,
+    n_best: int = 1,
+    finish_among: int | None = None,
+    rules: Sequence[Rule] = (),
+) -> list[list[Hypothesis]]:
+    """
+    Translate a batch of sentences in several different ways.
+
+    Parameters
+    ----------
+    model : Seq2Seq
+        In evaluation mode.
+    source : Tensor of int, shape (sentences, source)
+        Padded ids, on the model's device.
+    limits : sequence of int
+        Most target tokens of each sentence, the end symbol not counted.
+    beam : int, default 4
+        Open hypotheses a sentence, a multiple of `groups`.
+    groups : int, default 2
+        Parts of the beam.
+    diversity : float, default 0.5
+        What a token costs for each hypothesis of an earlier group that chose it in the same step,
+        as a logarithm of a probability.
+    penalty : LengthPenalty
+        Orders complete hypotheses of different lengths.
+    n_best : int, default 1
+        Hypotheses to return a sentence, at most `beam`.
+    finish_among : int, optional
+        An end counts if it is among so many best candidates of a group's step; as many as the
+        group is wide when absent.
+    rules : sequence of Rule, optional
+        What may come next.
+
+    Returns
+    -------
+    list of list of Hypothesis
+        For each sentence different hypotheses, best first.
+
+    Notes
+    -----
+    The best of each group come first into the list, then the second best of each, and so on. What
+    several groups found comes once, so a sure model and a low cost give a short list. The paper
+    finds costs of 0.2 to 0.8 useful, and as many groups as hypotheses.
+    """
+    next_log_probabilities, state, tokens = begin(model, source)
+    lanes = torch.arange(len(limits), device=source.device).repeat_interleave(groups)
+    width = beam // groups
+    found = search(
+        next_log_probabilities,
+        state.select(lanes),
+        tokens[lanes],
+        limits,
+        end_token=model.end_token,
+        beam=width,
+        penalty=penalty,
+        n_best=width,
+        finish_among=finish_among,
+        rules=rules,
+        extend_by=_Apart(groups, diversity, width, finish_among or width, model.end_token),
+        groups=groups,
+    )
+    return [spread(found[row * groups : (row + 1) * groups], n_best) for row in range(len(limits))]
+
+
+def spread(groups: Sequence[Sequence[Hypothesis]], n_best: int) -> list[Hypothesis]:
+    """
+    Choose hypotheses from several groups in turn.
+
+    Parameters
+    ----------
+    groups : sequence of sequence of Hypothesis
+        Of each group its hypotheses, best first.
+    n_best : int
+        How many to choose.
+
+    Returns
+    -------
+    list of Hypothesis
+        No two with the same tokens; complete ones first, then by score.
+
+    Notes
+    -----
+    Chosen by score alone, the list would often be that of the first group.
+    """
+    # The same tokens may have ended in one group and been cut in another.
+    best: dict[tuple[int, ...], Hypothesis] = {}
+    for one in sorted(chain.from_iterable(groups), key=_worse):
+        best.setdefault(one.tokens, one)
+    ranks = zip_longest(*groups)
+    in_turn = (sorted(filter(None, rank), key=_worse) for rank in ranks)
+    texts = dict.fromkeys(one.tokens for rank in in_turn for one in rank)
+    return sorted((best[tokens] for tokens in list(texts)[:n_best]), key=_worse)
+
+
+@dataclass(frozen=True)
+class _Apart:
+    """Extend the groups of each sentence one after the other."""
+
+    groups: int
+    diversity: float
+    width: int
+    finish_among: int
+    end_token: int
+
+    def __call__(
+        self,
+        totals: Float[Tensor, "lanes width"],
+        scores: Float[Tensor, "lanes width vocabulary"],
+        written: Int[Tensor, "rows length"],
+        owners: Int[Tensor, " rows"],
+    ) -> Extensions:
+        """Take off from each group's scores what the groups before it have chosen."""
+        del written, owners
+        sentences, vocabulary = len(scores) // self.groups, scores.size(2)
+        counts = scores.new_zeros(sentences, vocabulary)
+        parts = []
+        for group in range(self.groups):
+            own = scores[group :: self.groups]
+            paid = own - self.diversity * counts.unsqueeze(1)
+            best = extend(totals[group :: self.groups], paid, 2 * self.width)
+            where = best.parents * vocabulary + best.tokens
+            unpaid = own.flatten(1).gather(1, where)
+            parts.append((best.totals, unpaid, best.parents, best.tokens))
+            ended = best.tokens == self.end_token
+            chosen = torch.zeros_like(ended).scatter(1, prune(ended, self.width), True) & ~ended
+            chosen[:, : self.finish_among] |= ended[:, : self.finish_among]
+            chosen &= best.totals > float("-inf")
+            counts.scatter_add_(1, best.tokens, chosen.to(counts.dtype))
+        totals, each, parents, tokens = (
+            torch.stack(some, dim=1).flatten(0, 1) for some in zip(*parts, strict=True)
+        )
+        return Extensions(totals, each, parents, tokens)
+
+
+def _worse(hypothesis: Hypothesis) -> tuple[bool, float]:
+    """Order the complete before the cut, then by score."""
+    return not hypothesis.ended, -hypothesis.score
