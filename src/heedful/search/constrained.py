@@ -1,0 +1,201 @@
+"""
+Beam search for translations that contain given phrases.
+
+Dynamic beam allocation (Post and Vilar 2018): at each step the candidates are sorted into banks by
+how many tokens of the constraints they have met, and the beam is divided among the banks, so that
+hypotheses that have paid for a constraint are not crowded out by cheaper ones that have not.
+
+::
+
+    candidates   the best extensions of all hypotheses; the best one of each hypothesis; each
+                 hypothesis by every token that carries a phrase on
+    banks        by tokens of the phrases met, a phrase under way counted as far as it has come
+    deal         one candidate of each bank in turn, the fullest bank first, until the beam is full
+
+Where the paper gives every bank an equal share and moves what it cannot use to its neighbours,
+dealing in turn shares the beam among the banks that have candidates at all. What has been met is
+read off the tokens (`heedful.search.phrases`), so phrases may overlap and repeat, and it does not
+matter whether a token was written to meet them or by itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TypeVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.model.seq2seq import Seq2Seq
+from heedful.search.ask import begin
+from heedful.search.beam import Extensions, pick, search
+from heedful.search.hypothesis import Hypothesis
+from heedful.search.length import LengthPenalty
+from heedful.search.phrases import Phrases, Progress
+from heedful.search.rules import Rule
+
+_Item = TypeVar("_Item")
+
+
+@torch.inference_mode()
+def constrained_beam_search(
+    model: Seq2Seq,
+    source: Int[Tensor, "sentences source"],
+    limits: Sequence[int],
+    *,
+    phrases: Sequence[Sequence[Sequence[int]]],
+    beam: int = 10,
+    penalty: LengthPenalty,
+    n_best: int = 1,
+    finish_among: int | None = None,
+    rules: Sequence[Rule] = (),
+) -> list[list[Hypothesis]]:
+    """
+    Translate a batch of sentences so that given phrases occur.
+
+    Parameters
+    ----------
+    model : Seq2Seq
+        In evaluation mode.
+    source : Tensor of int, shape (sentences, source)
+        Padded ids, on the model's device.
+    limits : sequence of int
+        Most target tokens of each sentence, the end symbol not counted.
+    phrases : sequence of sequence of sequence of int
+        For each sentence the token sequences that must occur, each as often as it is listed.
+    beam : int, default 10
+        Open hypotheses a sentence.
+    penalty : LengthPenalty
+        Orders complete hypotheses of different lengths.
+    n_best : int, default 1
+        Hypotheses to return a sentence, at most `beam`.
+    finish_among : int, optional
+        An end counts if it is among so many first candidates of a step; `beam` when absent.
+    rules : sequence of Rule, optional
+        What may come next.
+
+    Returns
+    -------
+    list of list of Hypothesis
+        For each sentence its best hypotheses, best first. All that have ended contain the phrases;
+        where too few did so within the limit, the list goes on with hypotheses that were cut
+        there, those that have met most first, their `ended` False.
+
+    Notes
+    -----
+    A hypothesis may end only when it contains all phrases. Without phrases it is `beam_search`.
+    """
+    sought = [Phrases(some) for some in phrases]
+    return search(
+        *begin(model, source),
+        limits,
+        end_token=model.end_token,
+        beam=beam,
+        penalty=penalty,
+        n_best=n_best,
+        finish_among=finish_among,
+        rules=rules,
+        extend_by=_Allocation(sought, beam, model.end_token),
+    )
+
+
+def deal(banks: Mapping[int, Sequence[_Item]], wanted: int) -> list[_Item]:
+    """
+    Take one item of each bank in turn, the fullest bank first.
+
+    Parameters
+    ----------
+    banks : mapping of int to sequence
+        Items by tokens met, the best of each bank first.
+    wanted : int
+        How many to take.
+
+    Returns
+    -------
+    list
+        Items in the order in which they were taken.
+
+    Notes
+    -----
+    Every beginning of the list shares its places among the banks as evenly as can be.
+
+    Examples
+    --------
+    >>> deal({0: ["a", "b", "c"], 2: ["x"]}, 3)
+    ['x', 'a', 'b']
+    """
+    queues = [banks[met] for met in sorted(banks, reverse=True)]
+    rounds = zip_longest(*queues)
+    return [item for items in rounds for item in items if item is not None][:wanted]
+
+
+@dataclass(frozen=True)
+class _Allocation:
+    """Choose extensions so that every bank keeps its share of the beam."""
+
+    sought: Sequence[Phrases]
+    beam: int
+    end_token: int
+
+    def __call__(
+        self,
+        totals: Float[Tensor, "sentences width"],
+        scores: Float[Tensor, "sentences width vocabulary"],
+        written: Int[Tensor, "rows length"],
+        owners: Int[Tensor, " rows"],
+    ) -> Extensions:
+        """Put candidates together, sort them into banks and deal."""
+        width, vocabulary = scores.shape[1:]
+        sought = [self.sought[owner] for owner in owners[::width].tolist()]
+        texts = iter(written.tolist())
+        progress = [[some.read(tuple(next(texts))) for _ in range(width)] for some in sought]
+        pairs = list(zip(sought, progress, strict=True))
+        unmet = [[not some.met(one) for one in group] for some, group in pairs]
+        may_not_end = torch.tensor(unmet, device=scores.device)
+        scores[:, :, self.end_token].masked_fill_(may_not_end, float("-inf"))
+
+        everything = (totals.unsqueeze(2) + scores).flatten(1)
+        wanted = min(2 * self.beam, width * vocabulary)
+        firsts = torch.arange(width, device=scores.device) * vocabulary
+        best_of_each = everything.view(scores.shape).argmax(dim=2) + firsts
+        best = torch.cat([everything.topk(wanted, dim=1).indices, best_of_each], dim=1)
+        values = everything.gather(1, best).tolist()
+        candidates = [
+            dict(zip(*some, strict=True)) for some in zip(best.tolist(), values, strict=True)
+        ]
+        onward = [
+            (row, hypothesis * vocabulary + token)
+            for row, (some, group) in enumerate(pairs)
+            for hypothesis, one in enumerate(group)
+            for token in sorted(some.onward(one))
+        ]
+        if onward:
+            rows, places = torch.tensor(onward, device=scores.device).unbind(dim=1)
+            for (row, place), total in zip(onward, everything[rows, places].tolist(), strict=True):
+                candidates[row][place] = total
+        chosen = [
+            self._choose(some, group, totals_of, vocabulary)[:wanted]
+            for (some, group), totals_of in zip(pairs, candidates, strict=True)
+        ]
+        return pick(totals, scores, torch.tensor(chosen, device=scores.device))
+
+    def _choose(
+        self,
+        sought: Phrases,
+        progress: Sequence[Progress],
+        candidates: Mapping[int, float],
+        vocabulary: int,
+    ) -> list[int]:
+        """Deal the candidates of one sentence; what is forbidden comes last."""
+        banks: dict[int, list[int]] = {}
+        dead = []
+        for place in sorted(candidates, key=lambda place: -candidates[place]):
+            hypothesis, token = divmod(place, vocabulary)
+            one = progress[hypothesis]
+            if candidates[place] == float("-inf"):
+                dead.append(place)
+            else:
+                after = one if token == self.end_token else sought.after(one, token)
+                banks.setdefault(sought.bank(after), []).append(place)
+        return [*deal(banks, len(candidates)), *dead]

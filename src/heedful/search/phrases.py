@@ -1,0 +1,219 @@
+"""
+Which phrases a text contains, token by token.
+
+The automaton of Knuth, Morris and Pratt (1977), one a phrase: after every token it knows how much
+of the phrase the text ends in, so nothing is missed where phrases overlap, repeat or break off.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+Ids = Sequence[int]
+
+
+class Progress(NamedTuple):
+    """
+    Tell how far a hypothesis has come with its phrases.
+
+    Attributes
+    ----------
+    counts : tuple of int
+        Occurrences of each phrase.
+    matched : tuple of int
+        For each phrase, how many of its tokens the hypothesis ends in.
+
+    Notes
+    -----
+    All that must be known of the tokens so far.
+    """
+
+    counts: tuple[int, ...]
+    matched: tuple[int, ...]
+
+
+class Phrases:
+    """
+    Know what one sentence's translation must contain.
+
+    Parameters
+    ----------
+    phrases : sequence of sequence of int
+        Token sequences; one that is listed twice must occur twice. Empty ones are left out.
+
+    Notes
+    -----
+    Occurrences are places: they may overlap, so “a a” occurs twice in “a a a”.
+    """
+
+    def __init__(self, phrases: Sequence[Ids]) -> None:
+        wanted = Counter(tuple(phrase) for phrase in phrases if phrase)
+        self.phrases, self.wanted = tuple(wanted), tuple(wanted.values())
+        self._borders = tuple(map(_borders, self.phrases))
+        nothing = (0,) * len(self.phrases)
+        self._read: dict[tuple[int, ...], Progress] = {(): Progress(nothing, nothing)}
+
+    def read(self, tokens: tuple[int, ...]) -> Progress:
+        """
+        Read a hypothesis.
+
+        Parameters
+        ----------
+        tokens : tuple of int
+            All its tokens.
+
+        Returns
+        -------
+        Progress
+            What it contains.
+
+        Notes
+        -----
+        Remembered, so a hypothesis whose parent was read costs one step.
+        """
+        known = len(tokens)
+        while tokens[:known] not in self._read:
+            known -= 1
+        progress = self._read[tokens[:known]]
+        for length in range(known, len(tokens)):
+            progress = self.after(progress, tokens[length])
+            self._read[tokens[: length + 1]] = progress
+        return progress
+
+    def after(self, progress: Progress, token: int) -> Progress:
+        """
+        Read one more token.
+
+        Parameters
+        ----------
+        progress : Progress
+            Before it.
+        token : int
+            The token.
+
+        Returns
+        -------
+        Progress
+            After it.
+
+        Notes
+        -----
+        Knuth, Morris and Pratt 1977: after a mismatch, go on with the longest beginning of the
+        phrase that is still an end of the text.
+        """
+        counts, matched = list(progress.counts), list(progress.matched)
+        for i, phrase in enumerate(self.phrases):
+            length = self._open_end(i, matched[i])
+            while length and phrase[length] != token:
+                length = self._borders[i][length - 1]
+            matched[i] = length + (phrase[length] == token)
+            counts[i] += matched[i] == len(phrase)
+        return Progress(tuple(counts), tuple(matched))
+
+    def met(self, progress: Progress) -> bool:
+        """
+        Decide whether all phrases are there.
+
+        Parameters
+        ----------
+        progress : Progress
+            Of a hypothesis.
+
+        Returns
+        -------
+        bool
+            True if each occurs as often as it is wanted.
+
+        Notes
+        -----
+        Only then may a hypothesis end.
+        """
+        return all(have >= want for have, want in zip(progress.counts, self.wanted, strict=True))
+
+    def bank(self, progress: Progress) -> int:
+        """
+        Count the tokens of the phrases that are met.
+
+        Parameters
+        ----------
+        progress : Progress
+            Of a hypothesis.
+
+        Returns
+        -------
+        int
+            Tokens of whole occurrences that are wanted, and of the phrase that has come furthest
+            among those not yet there.
+
+        Notes
+        -----
+        Breaking a phrase off gives its tokens back.
+        """
+        whole = sum(
+            min(have, want) * len(phrase)
+            for phrase, have, want in zip(self.phrases, progress.counts, self.wanted, strict=True)
+        )
+        begun = (self._open_end(i, progress.matched[i]) for i in self._missing(progress))
+        return whole + max(begun, default=0)
+
+    def onward(self, progress: Progress) -> set[int]:
+        """
+        Find the tokens that carry a missing phrase on.
+
+        Parameters
+        ----------
+        progress : Progress
+            Of a hypothesis.
+
+        Returns
+        -------
+        set of int
+            The next token of each missing phrase, its first where it has not begun.
+
+        Notes
+        -----
+        They become candidates however improbable they are.
+        """
+        return {
+            self.phrases[i][self._open_end(i, progress.matched[i])] for i in self._missing(progress)
+        }
+
+    def missing(self, tokens: Ids) -> list[tuple[int, ...]]:
+        """
+        List the phrases that a translation lacks.
+
+        Parameters
+        ----------
+        tokens : sequence of int
+            The translation.
+
+        Returns
+        -------
+        list of tuple of int
+            Each phrase that does not occur as often as it is wanted, once.
+
+        Notes
+        -----
+        For the message to the user.
+        """
+        return [self.phrases[i] for i in self._missing(self.read(tuple(tokens)))]
+
+    def _missing(self, progress: Progress) -> list[int]:
+        """List the phrases that do not yet occur often enough."""
+        return [i for i, want in enumerate(self.wanted) if progress.counts[i] < want]
+
+    def _open_end(self, i: int, matched: int) -> int:
+        """Count how much of the next occurrence of a phrase is there: a whole one is past."""
+        return self._borders[i][-1] if matched == len(self.phrases[i]) else matched
+
+
+def _borders(phrase: tuple[int, ...]) -> tuple[int, ...]:
+    """Compute for each beginning the longest shorter beginning that it ends in."""
+    borders = [0] * len(phrase)
+    length = 0
+    for end in range(1, len(phrase)):
+        while length and phrase[end] != phrase[length]:
+            length = borders[length - 1]
+        length += phrase[end] == phrase[length]
+        borders[end] = length
+    return tuple(borders)
