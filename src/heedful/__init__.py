@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from heedful.model.feed_forward import FeedForward
     from heedful.model.transformer import Transformer
     from heedful.workflow.train import train
-    from heedful.workflow.translator import Translation, Translator
+    from heedful.workflow.translation import Translation
+    from heedful.workflow.translator import Translator
 
 __version__ = "0.1.0"
 
@@ -44,7 +45,7 @@ _HOME = {
     "HeedfulError": "heedful.errors:HeedfulError",
     "MultiHeadAttention": "heedful.model.attention:MultiHeadAttention",
     "Transformer": "heedful.model.transformer:Transformer",
-    "Translation": "heedful.workflow.translator:Translation",
+    "Translation": "heedful.workflow.translation:Translation",
     "Translator": "heedful.workflow.translator:Translator",
     "recipes": "heedful.config.recipes:",
     "scaled_dot_product_attention": "heedful.model.attention:scaled_dot_product_attention",

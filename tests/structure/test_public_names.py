@@ -14,7 +14,7 @@ PROMISED = {
     "HeedfulError": "heedful.errors",
     "MultiHeadAttention": "heedful.model.attention",
     "Transformer": "heedful.model.transformer",
-    "Translation": "heedful.workflow.translator",
+    "Translation": "heedful.workflow.translation",
     "Translator": "heedful.workflow.translator",
     "scaled_dot_product_attention": "heedful.model.attention",
     "train": "heedful.workflow.train",

@@ -13,7 +13,7 @@ from heedful.errors import SettingError
 from heedful.evaluation.utility import UTILITIES, bleu_table, chrf_table, utility
 from heedful.search.risk import minimum_bayes_risk, pairwise
 from heedful.workflow.risk import choose_by_risk
-from heedful.workflow.translator import Translation
+from heedful.workflow.translation import Translation
 
 WORDS = ["a", "b", "c", "ab", "abc", "cat", "cats,", "dog", ".", "Zoë", "☃"]
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)

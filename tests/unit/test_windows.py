@@ -8,7 +8,7 @@ import pytest
 
 from heedful.errors import TextError
 from heedful.workflow.translate import Layout, windows
-from heedful.workflow.translator import Translation
+from heedful.workflow.translation import Translation
 
 
 def test_lines_come_in_order_in_full_windows():

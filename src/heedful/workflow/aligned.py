@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float
+from torch import Tensor
 
 from heedful.data.tokenizer import UNKNOWN
-from heedful.errors import TextError
+from heedful.errors import SettingError, TextError
 from heedful.model.transformer import Transformer
 from heedful.search.alignment import Extraction, attention_links, rate_layers
 from heedful.search.links import Gold, LinkCounts, Links, write_links
@@ -76,23 +77,23 @@ class Note(NamedTuple):
 
 class Aligner:
     """
-    Read alignments off the attention of one model.
+    Read alignments off the attention of one model, or of an ensemble.
 
     Parameters
     ----------
     run : Run
         Settings and tokenizer.
-    model : Transformer
-        In evaluation mode, on its device.
+    models : sequence of Transformer
+        In evaluation mode, on their device.
 
     Notes
     -----
-    The part of a `Translator` that knows about words.
+    The part of a `Translator` that knows about words. Of an ensemble it looks at the mean of the
+    weights, layer by layer and head by head, so the members must have as many of both.
     """
 
-    def __init__(self, run: Run, model: Transformer) -> None:
-        self.run, self.model = run, model
-        self.tokenizer, self.collator = run.tokenizer, run.collator(model)
+    def __init__(self, run: Run, models: Sequence[Transformer]) -> None:
+        self.run, self.models, self.tokenizer = run, tuple(models), run.tokenizer
 
     def extraction(self, text: str) -> Extraction:
         """
@@ -177,13 +178,25 @@ class Aligner:
         lengths = [max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)]
         for rows in by_length(lengths, _BATCH_TOKENS):
             some = [sources[row] for row in rows], [targets[row] for row in rows]
-            batch = self.collator.batch(*some).to(self.model.device)
-            with torch.inference_mode():
-                layers = self.model.attention(batch.source, batch.target_in).cross
-            weights = torch.stack(layers, dim=1)
+            weights = torch.stack([self._cross(model, *some) for model in self.models]).mean(0)
             for place, row in enumerate(rows):
                 real = weights[place, :, :, : len(targets[row]) + 1, : len(sources[row])]
                 yield row, real.float().cpu().numpy()
+
+    @torch.inference_mode()
+    def _cross(
+        self, model: Transformer, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> Float[Tensor, "rows layers heads target source"]:
+        """Compute one model's weights; each member of an ensemble reads its own start token."""
+        batch = self.run.collator(model).batch(sources, targets).to(model.device)
+        found = torch.stack(model.attention(batch.source, batch.target_in).cross, dim=1).float()
+        config = self.run.config.model
+        if found.shape[1:3] != (config.decoder_layers, config.decoder_heads or config.heads):
+            raise SettingError(
+                "alignments of an ensemble need members with as many decoder layers and heads as "
+                "the first, but they differ; name one run alone to align with it."
+            )
+        return found
 
     def align(
         self, sources: Sequence[str], targets: Sequence[str], by: Extraction

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from heedful.workflow.aligned import Alignment
-from heedful.workflow.translator import Translation, Translator
+from heedful.workflow.translation import Translation
+from heedful.workflow.translator import Translator
 
 # So many lines are sorted by length together: enough for full batches of similar length.
 _WINDOW = 2048

@@ -9,26 +9,26 @@ A trained run as an object that translates, scores and shows its attention.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
 import torch
-from jaxtyping import Float
 
 from heedful.data.tokenizer import PAD, START
 from heedful.data.unknown import input_warning
-from heedful.errors import HeedfulError
+from heedful.errors import HeedfulError, RunFolderError
 from heedful.machine import resolve_device, resolve_precision, resolve_threads
 from heedful.model.transformer import Transformer
-from heedful.search.beam import beam_search
-from heedful.search.greedy import greedy_search
+from heedful.search.ensemble import Ensemble
+from heedful.search.find import find
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.search.options import Sampling, SearchOptions
 from heedful.search.rules import Allowed
-from heedful.workflow.aligned import Aligner, Alignment, Note
+from heedful.workflow.aligned import Aligner, Alignment
+from heedful.workflow.demands import check_prefixes, read_demands, report_missing
 from heedful.workflow.group import by_length
 from heedful.workflow.run import Run
+from heedful.workflow.translation import Attention, Translation, noted
 from heedful.workflow.validate import pair_log_probabilities
 
 _BATCH_TOKENS = 2048
@@ -37,99 +37,33 @@ _STEP_LOGITS = 1 << 26
 Warn = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Attention:
-    """
-    Hold the attention weights of every layer and head for one sentence pair.
-
-    Attributes
-    ----------
-    source_tokens : tuple of str
-        Subwords of the source, the end symbol included.
-    target_tokens : tuple of str
-        Subwords that the decoder predicts at each position, the end symbol last.
-    encoder : ndarray of float, shape (layers, heads, source, source)
-        Self-attention of the encoder.
-    decoder : ndarray of float, shape (layers, heads, target, target)
-        Masked self-attention of the decoder; its columns are the decoder's inputs, which are the
-        target tokens moved right by one.
-    cross : ndarray of float, shape (layers, heads, target, source)
-        Attention of the decoder to the source.
-
-    Notes
-    -----
-    Row i of `cross` is where the decoder looked when it predicted target token i.
-    """
-
-    source_tokens: tuple[str, ...]
-    target_tokens: tuple[str, ...]
-    encoder: Float[np.ndarray, "layers heads source source"]
-    decoder: Float[np.ndarray, "layers heads target target"]
-    cross: Float[np.ndarray, "layers heads target source"]
-
-
-@dataclass(frozen=True)
-class Translation:
-    """
-    Hold one translated line.
-
-    Attributes
-    ----------
-    text : str
-        The translation.
-    score : float
-        Log-probability divided by the length penalty; 0 for an empty line.
-    tokens : tuple of str
-        Its subwords, without special symbols.
-    log_probability : float
-        Natural logarithm of the probability of the whole translation.
-    alternatives : tuple of Translation
-        The next best ones, if more than one was asked for.
-    attention : Attention, optional
-        Only if it was asked for.
-    alignment : Alignment, optional
-        Its words and those of the source, and which translates which; only if it was asked for.
-
-    Notes
-    -----
-    A hypothesis that was cut at the length limit ends without an end symbol.
-    """
-
-    text: str
-    score: float
-    tokens: tuple[str, ...]
-    log_probability: float
-    alternatives: tuple["Translation", ...] = ()
-    attention: Attention | None = field(default=None, repr=False)
-    alignment: Alignment | None = field(default=None, repr=False)
-
-
 class Translator:
     """
-    Translate with one trained run.
+    Translate with one trained run, or with several together.
 
     Parameters
     ----------
     run : Run
-        Settings and tokenizer.
-    model : Transformer
-        In evaluation mode, on its device.
+        Settings and tokenizer; of an ensemble, the first member's.
+    *models : Transformer
+        In evaluation mode, on one device; more than one are an ensemble.
 
     Notes
     -----
     Made by `Translator.load`. Not safe for use from several threads at once.
     """
 
-    def __init__(self, run: Run, model: Transformer) -> None:
-        self.run, self.model = run, model
+    def __init__(self, run: Run, *models: Transformer) -> None:
+        self.run, self.models = run, models
+        self.model = models[0] if len(models) == 1 else Ensemble(models)
         self.tokenizer = run.tokenizer
-        self.collator = run.collator(model)
-        self.aligner = Aligner(run, model)
+        self.collator = run.collator(models[0])
+        self.aligner = Aligner(run, models)
 
     @classmethod
     def load(
         cls,
-        path: str | Path,
+        path: str | Path | Sequence[str | Path],
         *,
         weights: str = "default",
         device: str = "auto",
@@ -137,12 +71,14 @@ class Translator:
         threads: int = 0,
     ) -> "Translator":
         """
-        Open a run folder.
+        Open a run folder, or several as an ensemble.
 
         Parameters
         ----------
-        path : str or Path
-            The folder that `heedful train` made.
+        path : str, Path or sequence of them
+            The folder that `heedful train` made. Several must share their tokenizer; each token
+            then has the mean of the probabilities that they give it, and whatever else a run
+            knows (languages, search settings, attention) is the first one's.
         weights : str, default 'default'
             ``average``, ``best``, ``last`` or ``step-N``; by default the average if there is one,
             else the best, else the last.
@@ -162,11 +98,12 @@ class Translator:
         -----
         Checksums are checked; nothing in a run folder is ever executed.
         """
-        run = Run.open(path)
+        runs = [Run.open(one) for one in ([path] if isinstance(path, str | Path) else path)]
+        _check_members(runs)
         place = resolve_device(device)
         resolve_threads(threads)
-        model = run.load_model(weights, place, resolve_precision(precision, place))
-        return cls(run, model)
+        precision = resolve_precision(precision, place)
+        return cls(runs[0], *(run.load_model(weights, place, precision) for run in runs))
 
     def translate(
         self,
@@ -176,11 +113,19 @@ class Translator:
         length_penalty: str | None = None,
         max_length: str | None = None,
         n_best: int = 1,
+        sample: Sampling | None = None,
+        no_repeat: int = 0,
+        groups: int = 1,
+        diversity: float | None = None,
+        prefixes: Sequence[str] | None = None,
+        constraints: Sequence[Sequence[str]] | None = None,
+        avoid: Sequence[Sequence[str]] | None = None,
         attention: bool = False,
         alignments: bool = False,
         align_by: str = "",
         replace_unknown: bool | Mapping[str, str] = False,
         batch_tokens: int = _BATCH_TOKENS,
+        first_line: int = 1,
         warn: Warn | None = None,
     ) -> list[Translation]:
         """
@@ -198,6 +143,22 @@ class Translator:
             ``input+50`` or a number of tokens; the recipe's when absent.
         n_best : int, default 1
             How many translations of each line; the beam is at least as wide.
+        sample : Sampling, optional
+            Draw `n_best` translations instead of searching for the best.
+        no_repeat : int, default 0
+            No so many subwords in a row occur twice in a translation; 0 allows all.
+        groups : int, default 1
+            Groups of the beam that are kept different from each other (diverse beam search).
+        diversity : float, optional
+            What it costs a group to choose a subword that an earlier group chose in the same step,
+            as a logarithm of a probability; a half when absent.
+        prefixes : sequence of str, optional
+            How each translation begins, as whole subwords: “wo” does not become “world” where
+            that is one subword.
+        constraints : sequence of sequence of str, optional
+            For each line the phrases that its translation must contain.
+        avoid : sequence of sequence of str, optional
+            For each line the phrases that its translation must not contain.
         attention : bool, default False
             Whether to return attention weights with the best translation.
         alignments : bool, default False
@@ -209,60 +170,82 @@ class Translator:
             word's translation, if it is among the given ones.
         batch_tokens : int, default 2048
             Source tokens, padding included, that are searched together.
+        first_line : int, default 1
+            Number of the first line in its text, for messages and for samples, which depend on it.
         warn : callable, optional
-            Told in a sentence about lines that had to be cut, and about unknown subwords.
+            Told in a sentence about lines that had to be cut or lack a constraint, and about
+            unknown subwords.
 
         Returns
         -------
         list of Translation
-            One a line, in order. An empty line stays empty.
+            One a line, in order. An empty line stays empty, whatever is asked of it.
 
         Notes
         -----
         Lines of similar length are searched together; the order of the result is that of `texts`.
+        Phrases are looked for as the tokenizer cuts them: cut in another way, the same letters
+        are another phrase.
         """
+        options = SearchOptions(
+            beam, length_penalty, max_length, n_best, sample, no_repeat, groups, diversity
+        )
+        if constraints is not None:
+            options.check_constraints()
         search = self.run.config.search
-        beam = max(search.beam if beam is None else beam, n_best)
+        beam = options.width(search.beam)
         penalty = LengthPenalty.parse(length_penalty or search.length_penalty)
         limit = LengthLimit.parse(max_length or search.max_length)
-        rules = [Allowed(self.tokenizer.target_size, (PAD, START))]
         by = self.aligner.extraction(align_by)
-        ids = self._source_ids(texts, warn)
+        demands = read_demands(
+            self.tokenizer,
+            len(texts),
+            prefixes=prefixes,
+            constraints=constraints,
+            avoid=avoid,
+            first_line=first_line,
+            warn=warn,
+        )
+        ids = self._source_ids(texts, warn, first_line)
         results = [Translation("", 0.0, (), 0.0)] * len(texts)
         written: list[list[tuple[int, ...]]] = [[()] for _ in texts]
         filled = [index for index, row in enumerate(ids) if row]
-        most_rows = max(1, _STEP_LOGITS // (beam * self.run.vocabularies[1]))
+        each_row = beam * self.run.vocabularies[1] * len(self.models)
+        most_rows = max(1, _STEP_LOGITS // each_row)
         for group in by_length([len(ids[index]) for index in filled], batch_tokens, most_rows):
             rows = [filled[position] for position in group]
             source = self.collator.source([ids[row] for row in rows]).to(self.model.device)
             limits = [limit.tokens(len(ids[row])) for row in rows]
-            if beam == 1:
-                greedy = greedy_search(self.model, source, limits, penalty=penalty, rules=rules)
-                found = [[hypothesis] for hypothesis in greedy]
-            else:
-                found = beam_search(
-                    self.model,
-                    source,
-                    limits,
-                    beam=beam,
-                    penalty=penalty,
-                    n_best=n_best,
-                    finish_among=beam if search.finish_among == "beam" else 2 * beam,
-                    rules=rules,
-                )
-            for row, hypotheses in zip(rows, found, strict=True):
+            lines = [first_line + row for row in rows]
+            check_prefixes([demands[row] for row in rows], limits, lines)
+            found = find(
+                self.model,
+                source,
+                limits,
+                options=options,
+                beam=beam,
+                penalty=penalty,
+                ends_among_twice=search.finish_among == "twice",
+                allowed=Allowed(self.tokenizer.target_size, (PAD, START)),
+                demands=[demands[row] for row in rows],
+                lines=lines,
+                constrained=constraints is not None,
+            )
+            for row, line, hypotheses in zip(rows, lines, found, strict=True):
                 if not hypotheses or not math.isfinite(hypotheses[0].score):
                     raise HeedfulError(
-                        f"the model must give numbers, but for line {row + 1} it gives none: these "
+                        f"the model must give numbers, but for line {line} it gives none: these "
                         "weights have diverged. Use earlier ones with --weights, or train again."
                     )
+                if warn is not None:
+                    report_missing(self.tokenizer, demands[row], hypotheses[0], line, warn)
                 weights = self._attention(ids[row], hypotheses[0]) if attention else None
                 results[row] = self._translation(hypotheses, weights)
                 written[row] = [hypothesis.tokens for hypothesis in hypotheses]
         if not alignments and replace_unknown is False:
             return results
         notes = self.aligner.note(texts, ids, written, by, alignments, replace_unknown)
-        return [_noted(*pair) for pair in zip(results, notes, strict=True)]
+        return [noted(*pair) for pair in zip(results, notes, strict=True)]
 
     def align(
         self, sources: Sequence[str], targets: Sequence[str], align_by: str = ""
@@ -318,11 +301,8 @@ class Translator:
         lengths = [max(len(s), len(t)) + 1 for s, t in zip(source_ids, target_ids, strict=True)]
         results: list[list[float]] = [[] for _ in sources]
         for rows in by_length(lengths, batch_tokens):
-            scored = pair_log_probabilities(
-                self.model,
-                self.collator,
-                [source_ids[row] for row in rows],
-                [target_ids[row] for row in rows],
+            scored = self._score(
+                [source_ids[row] for row in rows], [target_ids[row] for row in rows]
             )
             for row, log_probabilities in zip(rows, scored, strict=True):
                 results[row] = log_probabilities
@@ -356,13 +336,31 @@ class Translator:
         tokens = Hypothesis(tuple(target_ids), (), 0.0, ended=True)
         return self._attention(self._source_ids([source], None)[0], tokens)
 
-    def _source_ids(self, texts: Sequence[str], warn: Warn | None) -> list[list[int]]:
+    def _score(
+        self, sources: Sequence[list[int]], targets: Sequence[list[int]]
+    ) -> list[list[float]]:
+        """Score pairs by every member and average the probabilities of each token."""
+        scored = [
+            pair_log_probabilities(model, self.run.collator(model), sources, targets)
+            for model in self.models
+        ]
+        if not isinstance(self.model, Ensemble):
+            return scored[0]
+        device = self.model.device
+        return [
+            self.model.mean(torch.tensor(each, device=device).T).tolist()
+            for each in zip(*scored, strict=True)
+        ]
+
+    def _source_ids(
+        self, texts: Sequence[str], warn: Warn | None, first_line: int = 1
+    ) -> list[list[int]]:
         """Encode the lines; cut what is longer than `search.max_source`."""
         limit = self.run.config.search.max_source
         ids = self.tokenizer.encode_source([text if text.strip() else "" for text in texts])
         if warn is not None and (warning := input_warning(texts, ids, self.tokenizer)):
             warn(warning)
-        for number, row in enumerate(ids, start=1):
+        for number, row in enumerate(ids, start=first_line):
             if len(row) > limit:
                 if warn is not None:
                     warn(
@@ -393,7 +391,7 @@ class Translator:
     def _attention(self, source: Sequence[int], hypothesis: Hypothesis) -> Attention:
         """Compute all weights of one pair."""
         batch = self.collator.batch([source], [hypothesis.tokens]).to(self.model.device)
-        weights = self.model.attention(batch.source, batch.target_in)
+        weights = self.models[0].attention(batch.source, batch.target_in)
         end = [self.collator.end_token]
         ending = end if self.collator.source_end else []
         layers = (weights.encoder, weights.decoder, weights.cross)
@@ -404,15 +402,17 @@ class Translator:
         )
 
 
-def _noted(translation: Translation, notes: Sequence[Note]) -> Translation:
-    """Complete a translation and its alternatives."""
-    first, *others = notes
-    return replace(
-        translation,
-        text=translation.text if first.text is None else first.text,
-        alignment=first.alignment,
-        alternatives=tuple(
-            _noted(other, [note])
-            for other, note in zip(translation.alternatives, others, strict=True)
-        ),
-    )
+def _check_members(runs: Sequence[Run]) -> None:
+    """Check that runs read and write the same tokens."""
+    if not runs:
+        raise RunFolderError("a translator needs at least one run folder, but none was named.")
+    first, *others = runs
+    for other in others:
+        same_tokens = other.tokenizer.fingerprint == first.tokenizer.fingerprint
+        if not same_tokens or other.config.model.source_end != first.config.model.source_end:
+            what = "model.source_end" if same_tokens else "subwords"
+            raise RunFolderError(
+                f"runs that translate together must have the same subwords on both sides and end "
+                f"their sources alike, but {first.folder.path} and {other.folder.path} differ in "
+                f"their {what}; train them on the same prepared text, or translate with one alone."
+            )

@@ -1,0 +1,159 @@
+"""From what is asked for to the search that does it."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from heedful.model.seq2seq import Seq2Seq
+from heedful.search.beam import beam_search
+from heedful.search.constrained import constrained_beam_search
+from heedful.search.diverse import diverse_beam_search
+from heedful.search.greedy import greedy_search
+from heedful.search.hypothesis import Hypothesis
+from heedful.search.length import LengthPenalty
+from heedful.search.options import Demands, SearchOptions
+from heedful.search.rules import Allowed, AvoidPhrases, ForcedPrefix, NoRepeat, Rule
+from heedful.search.sample import sample
+
+
+def find(
+    model: Seq2Seq,
+    source: Int[Tensor, "sentences source"],
+    limits: Sequence[int],
+    *,
+    options: SearchOptions,
+    beam: int,
+    penalty: LengthPenalty,
+    ends_among_twice: bool = False,
+    allowed: Allowed,
+    demands: Sequence[Demands],
+    lines: Sequence[int],
+    constrained: bool = False,
+) -> list[list[Hypothesis]]:
+    """
+    Translate a batch of sentences in the way that the options name.
+
+    Parameters
+    ----------
+    model : Seq2Seq
+        In evaluation mode.
+    source : Tensor of int, shape (sentences, source)
+        Padded ids, on the model's device.
+    limits : sequence of int
+        Most target tokens of each sentence, the end symbol not counted.
+    options : SearchOptions
+        How.
+    beam : int
+        Open hypotheses a sentence, from `SearchOptions.width`.
+    penalty : LengthPenalty
+        Orders complete hypotheses of different lengths.
+    ends_among_twice : bool, default False
+        Whether an end counts among the best 2 x beam candidates of a step instead of `beam`.
+    allowed : Allowed
+        Which ids are subwords.
+    demands : sequence of Demands
+        What the translation of each sentence must be like.
+    lines : sequence of int
+        Number of each sentence in its text; samples depend on it.
+    constrained : bool, default False
+        Whether there are constraints anywhere in the text.
+
+    Returns
+    -------
+    list of list of Hypothesis
+        For each sentence its hypotheses: samples as they were drawn, all others best first.
+
+    Notes
+    -----
+    What a sentence gets does not depend on its batch: without constraints of its own a constrained
+    beam is a plain one. A beam of 1 is greedy search, but for a text with constraints it is a beam.
+    """
+    rules = rules_for(options, allowed, demands, source.device)
+    if options.sample is not None:
+        return sample(
+            model,
+            source,
+            limits,
+            sampling=options.sample,
+            samples=options.n_best,
+            lines=lines,
+            penalty=penalty,
+            rules=rules,
+        )
+    if beam == 1 and not constrained:
+        greedy = greedy_search(model, source, limits, penalty=penalty, rules=rules)
+        return [[hypothesis] for hypothesis in greedy]
+    among = beam // options.groups * (2 if ends_among_twice else 1)
+    if options.groups > 1:
+        return diverse_beam_search(
+            model,
+            source,
+            limits,
+            beam=beam,
+            groups=options.groups,
+            diversity=options.diversity_cost,
+            penalty=penalty,
+            n_best=options.n_best,
+            finish_among=among,
+            rules=rules,
+        )
+    if any(demand.contains for demand in demands):
+        return constrained_beam_search(
+            model,
+            source,
+            limits,
+            phrases=[demand.contains for demand in demands],
+            beam=beam,
+            penalty=penalty,
+            n_best=options.n_best,
+            finish_among=among,
+            rules=rules,
+        )
+    return beam_search(
+        model,
+        source,
+        limits,
+        beam=beam,
+        penalty=penalty,
+        n_best=options.n_best,
+        finish_among=among,
+        rules=rules,
+    )
+
+
+def rules_for(
+    options: SearchOptions, allowed: Allowed, demands: Sequence[Demands], device: torch.device
+) -> list[Rule]:
+    """
+    Collect the rules that a batch needs.
+
+    Parameters
+    ----------
+    options : SearchOptions
+        For all sentences alike.
+    allowed : Allowed
+        Which ids are subwords.
+    demands : sequence of Demands
+        Of each sentence.
+    device : torch.device
+        Where the scores are.
+
+    Returns
+    -------
+    list of Rule
+        In the order in which they are to be applied.
+
+    Notes
+    -----
+    Without wishes it is `allowed` alone, so nobody pays for what nobody asked for.
+    """
+    rules: list[Rule] = [allowed]
+    if any(demand.prefix for demand in demands):
+        rules.append(ForcedPrefix([demand.prefix for demand in demands], device))
+    if any(demand.avoids for demand in demands):
+        rules.append(AvoidPhrases([demand.avoids for demand in demands], device))
+    if options.no_repeat:
+        rules.append(NoRepeat(options.no_repeat))
+    return rules

@@ -1,0 +1,148 @@
+"""What each line's translation must be like, from text to tokens and back to the user."""
+
+from collections.abc import Callable, Sequence
+
+from heedful.data.tokenizer import UNKNOWN, Tokenizer
+from heedful.errors import TextError
+from heedful.search.hypothesis import Hypothesis
+from heedful.search.options import Demands
+from heedful.search.phrases import Phrases
+
+Lists = Sequence[Sequence[str]]
+Warn = Callable[[str], None]
+
+
+def read_demands(
+    tokenizer: Tokenizer,
+    lines: int,
+    *,
+    prefixes: Sequence[str] | None,
+    constraints: Lists | None,
+    avoid: Lists | None,
+    first_line: int,
+    warn: Warn | None,
+) -> list[Demands]:
+    """
+    Cut what users ask for into subwords.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+        Its target side.
+    lines : int
+        Number of lines to translate.
+    prefixes : sequence of str or None
+        How each translation begins; empty where it may begin freely.
+    constraints : sequence of sequence of str or None
+        For each line the phrases that its translation must contain.
+    avoid : sequence of sequence of str or None
+        For each line the phrases that its translation must not contain.
+    first_line : int
+        Number of the first line, for messages.
+    warn : callable or None
+        Told in a sentence about what cannot be spelled.
+
+    Returns
+    -------
+    list of Demands
+        One a line.
+
+    Notes
+    -----
+    Spaces around a phrase do not count. A phrase begins where a word begins, as the tokenizer cuts
+    it alone.
+    """
+    given = {"prefixes": prefixes, "constraints": constraints, "avoid": avoid}
+    for name, some in given.items():
+        if some is not None and len(some) != lines:
+            raise TextError(
+                f"{name} must have one entry for each line that is translated, but there are "
+                f"{len(some):,} for {lines:,} lines; leave an entry empty where nothing is asked."
+            )
+    beginnings = tokenizer.encode_target([text.strip() for text in prefixes or [""] * lines])
+    wanted = [_cut(tokenizer, phrases) for phrases in constraints or [()] * lines]
+    unwanted = [_cut(tokenizer, phrases) for phrases in avoid or [()] * lines]
+    found = []
+    for number, prefix in enumerate(beginnings):
+        for ids in (prefix, *wanted[number]):
+            if UNKNOWN in ids and warn is not None:
+                warn(
+                    f"line {first_line + number} asks for “{tokenizer.decode(ids)}”, with ⁇ for "
+                    "what the tokenizer does not know; that is how it will be written."
+                )
+        found.append(Demands(tuple(prefix), wanted[number], unwanted[number]))
+    return found
+
+
+def check_prefixes(demands: Sequence[Demands], limits: Sequence[int], lines: Sequence[int]) -> None:
+    """
+    Refuse beginnings that are longer than a translation may be.
+
+    Parameters
+    ----------
+    demands : sequence of Demands
+        Of some lines.
+    limits : sequence of int
+        Most subwords of each translation.
+    lines : sequence of int
+        Numbers of the lines.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `TextError` naming the first line: cut in silence, the beginning would be lost.
+    """
+    for demand, limit, line in zip(demands, limits, lines, strict=True):
+        if len(demand.prefix) > limit:
+            raise TextError(
+                f"the prefix of line {line} must fit into its translation, which may have "
+                f"{limit:,} subwords, but it has {len(demand.prefix):,}; shorten it, or allow a "
+                "greater length with max-length."
+            )
+
+
+def report_missing(
+    tokenizer: Tokenizer, demands: Demands, best: Hypothesis, line: int, warn: Warn
+) -> None:
+    """
+    Tell which phrases a translation lacks.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+        Spells the phrases.
+    demands : Demands
+        What was asked for.
+    best : Hypothesis
+        What was found.
+    line : int
+        Its number.
+    warn : callable
+        Told in a sentence.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Only a translation that was cut at the length limit can lack any.
+    """
+    missing = Phrases(demands.contains).missing(best.tokens)
+    if missing:
+        names = " and ".join(f"“{tokenizer.decode(phrase)}”" for phrase in missing)
+        warn(
+            f"line {line} has no translation with {names} that ends within its length limit; the "
+            "nearest is given, cut there. Allow more with max-length, or a wider beam."
+        )
+
+
+def _cut(tokenizer: Tokenizer, phrases: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Cut phrases into subwords, leaving empty ones out."""
+    ids = tokenizer.encode_target([phrase.strip() for phrase in phrases])
+    return tuple(tuple(phrase) for phrase in ids if phrase)
