@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,9 +21,15 @@ from heedful.cli.options import (
     warn,
 )
 
+if TYPE_CHECKING:
+    from heedful.search.options import Sampling
+
 
 def translate(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    run: Annotated[
+        list[Path],
+        typer.Argument(help="A run folder; several with the same subwords are an ensemble."),
+    ],
     input: Annotated[Path | None, typer.Option(help="Text to translate, else stdin.")] = None,
     output: Annotated[Path | None, typer.Option(help="Where to write, else stdout.")] = None,
     weights: Weights = "default",
@@ -37,6 +43,51 @@ def translate(
         str | None, typer.Option(help="input+N or N tokens, the end symbol not counted.")
     ] = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations of each line.")] = 1,
+    to: Annotated[
+        str, typer.Option(help="Language code of the tag to put before every line: de for >>de<<.")
+    ] = "",
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Draw translations instead of searching for the best.")
+    ] = False,
+    temperature: Annotated[
+        float | None, typer.Option(help="With --sample: below 1 the probable is drawn more often.")
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option(help="With --sample: draw from the N most probable subwords.")
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option(help="With --sample: draw from the fewest subwords of this probability."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="With --sample: another seed draws other translations; 0.")
+    ] = None,
+    mbr: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Draw N translations and write the one that agrees best with the others."
+        ),
+    ] = 0,
+    no_repeat: Annotated[
+        int, typer.Option(min=0, help="No N subwords in a row twice in a translation; 0 for any.")
+    ] = 0,
+    groups: Annotated[
+        int, typer.Option(min=1, help="Parts of the beam that are kept apart (diverse beam).")
+    ] = 1,
+    diversity: Annotated[
+        float | None, typer.Option(help="With --groups: cost of an earlier group's subword; 0.5.")
+    ] = None,
+    prefix: Annotated[
+        Path | None, typer.Option(help="File with the beginning of each translation.")
+    ] = None,
+    constraints: Annotated[
+        Path | None,
+        typer.Option(help="File with the phrases, tabs between them, that each must contain."),
+    ] = None,
+    avoid: Annotated[
+        Path | None,
+        typer.Option(help="File with the phrases, tabs between them, that none may contain."),
+    ] = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Put the score before the text.")
     ] = False,
@@ -62,7 +113,8 @@ def translate(
 
     An empty line stays empty. Output appears whenever input pauses, so it can be used in a pipe or
     by hand. With --n-best, lines are written as: number ||| text ||| score. With --alignments the
-    links of words follow as one more field, behind a tab.
+    links of words follow as one more field, behind a tab. The files of --prefix, --constraints and
+    --avoid have one line for each line of the input; an empty one asks nothing.
     """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
@@ -73,23 +125,46 @@ def translate(
 
     from heedful.data.corpus import one_file, read_lines
     from heedful.data.lines import decode_lines
-    from heedful.search.length import LengthLimit, LengthPenalty
+    from heedful.search.options import SearchOptions
     from heedful.search.unknown import read_dictionary
+
+    drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    sampling = _sampling(sample or mbr > 0, drawn)
+    options = SearchOptions(
+        beam, length_penalty, max_length, mbr or n_best, sampling, no_repeat, groups, diversity
+    )
+    if constraints is not None:
+        options.check_constraints()
+    if 0 < mbr < n_best:
+        raise typer.BadParameter("must be at least --n-best.", param_hint="--mbr")
+    known = read_dictionary(dictionary) if dictionary is not None else replace_unknown
+    given = {"prefixes": prefix, "constraints": constraints, "avoid": avoid}
+    text = None if input is None else one_file(input)
+    _check_output(
+        output,
+        {
+            "--input": text.path if text else None,
+            "--prefix": prefix,
+            "--constraints": constraints,
+            "--avoid": avoid,
+            "--dictionary": dictionary,
+        },
+    )
+    lines = decode_lines(_standard_input(), "stdin") if text is None else read_lines(text)
+    if to:
+        lines = (f">>{to}<< {line}" if line.strip() else line for line in lines)
+
     from heedful.workflow.translate import Layout, translate_lines
     from heedful.workflow.translator import Translator
 
-    LengthPenalty.parse(length_penalty or "none")
-    LengthLimit.parse(max_length or "input+50")
-    known = read_dictionary(dictionary) if dictionary is not None else replace_unknown
-    lines = decode_lines(_standard_input(), "stdin")
-    if input is not None:
-        text = one_file(input)
-        if output is not None and output.exists() and output.samefile(text.path):
-            raise typer.BadParameter("must be another file than --input.", param_hint="--output")
-        lines = read_lines(text)
     translator = Translator.load(
         run, weights=weights, device=device, precision=precision, threads=threads
     )
+    if to and f">>{to}<<" not in translator.tokenizer.tags:
+        tags = ", ".join(translator.tokenizer.tags) or "none"
+        raise typer.BadParameter(
+            f"must be a language of this model's tags ({tags}), but is {to}.", param_hint="--to"
+        )
     translator.aligner.extraction(align_by)
     if output is None:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
@@ -105,13 +180,41 @@ def translate(
             stream,
             Layout(format, n_best, scores, alignments),
             warn,
+            name="stdin" if input is None else str(input),
+            beside={what: path for what, path in given.items() if path is not None},
+            mbr=mbr,
             beam=beam,
             length_penalty=length_penalty,
             max_length=max_length,
+            sample=sampling,
+            no_repeat=no_repeat,
+            groups=groups,
+            diversity=diversity,
             alignments=alignments,
             align_by=align_by,
             replace_unknown=known,
         )
+
+
+def _sampling(wanted: bool, details: dict[str, Any]) -> "Sampling | None":
+    """Put the options of sampling together; without --sample there must be none."""
+    from heedful.search.options import Sampling
+
+    given = {name: value for name, value in details.items() if value is not None}
+    if wanted:
+        return Sampling(**given)
+    for name in given:
+        option = "--" + name.replace("_", "-")
+        raise typer.BadParameter("says how to sample and needs --sample.", param_hint=option)
+    return None
+
+
+def _check_output(output: Path | None, read: dict[str, Path | None]) -> None:
+    """Refuse to write over what is being read."""
+    for option, path in read.items():
+        both = output is not None and path is not None and output.exists() and path.exists()
+        if both and output.samefile(path):  # type: ignore[union-attr, arg-type]
+            raise typer.BadParameter(f"must be another file than {option}.", param_hint="--output")
 
 
 def _standard_input() -> Iterator[bytes]:

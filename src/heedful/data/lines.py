@@ -62,6 +62,34 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
         ) from error
 
 
+def plain_lines(path: Path) -> Iterator[str]:
+    """
+    Read every line of a file, whatever its ending says of its format.
+
+    Parameters
+    ----------
+    path : Path
+        A UTF-8 file, plain or compressed.
+
+    Yields
+    ------
+    str
+        A line without its line end.
+
+    Raises
+    ------
+    TextError
+        If the file cannot be read or is no text.
+
+    Notes
+    -----
+    For files whose format the program knows: lists that may well be called ``.tsv``, of which no
+    column is meant.
+    """
+    with opened(path) as stream:
+        yield from decode_lines(stream, str(path))
+
+
 def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
     """
     Decode the lines of a binary stream.

@@ -9,7 +9,7 @@ word itself, what to write: the “PosUnk” of Deep-Att in the paper's Table 2.
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from heedful.data.lines import decode_lines, opened
+from heedful.data.lines import plain_lines
 from heedful.errors import TextError
 from heedful.search.links import Links
 
@@ -111,10 +111,7 @@ def read_dictionary(path: Path) -> dict[str, str]:
     skipped.
     """
     entries: dict[str, str] = {}
-    # Not `read_lines`: it would ask which column of a .tsv file is meant.
-    with opened(path) as stream:
-        lines = list(decode_lines(stream, str(path)))
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(plain_lines(path), start=1):
         if not line.strip():
             continue
         entry = [part.strip() for part in line.split("\t")]

@@ -1,10 +1,12 @@
 """Minimum Bayes risk among translations."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol, TypeVar, runtime_checkable
 
 from heedful.evaluation.utility import utility
 from heedful.search.risk import minimum_bayes_risk
+from heedful.workflow.translation import Translation
 
 
 @runtime_checkable
@@ -52,3 +54,34 @@ def choose_by_risk(
     """
     ordered = minimum_bayes_risk([each.text for each in candidates], utility(by), weights)
     return [(candidates[number], expected) for number, expected in ordered]
+
+
+def least_risk(translation: Translation, n_best: int = 1, by: str = "chrf") -> Translation:
+    """
+    Put the translation that agrees best with its alternatives first.
+
+    Parameters
+    ----------
+    translation : Translation
+        With samples as its alternatives.
+    n_best : int, default 1
+        How many to keep; no text is kept twice.
+    by : {'chrf', 'bleu'}, default 'chrf'
+        The measure of agreement.
+
+    Returns
+    -------
+    Translation
+        Its score is the expected agreement in percent, as are those of its alternatives.
+
+    Notes
+    -----
+    The log-probability stays the model's.
+    """
+    ordered = choose_by_risk([translation, *translation.alternatives], by)
+    kept: dict[str, Translation] = {}
+    for candidate, expected in ordered:
+        if candidate.text not in kept and len(kept) < n_best:
+            kept[candidate.text] = replace(candidate, score=expected, alternatives=())
+    best, *others = kept.values()
+    return replace(best, alternatives=tuple(others))

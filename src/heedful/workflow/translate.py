@@ -3,17 +3,21 @@
 import json
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TextIO
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
 
 from heedful.workflow.aligned import Alignment
+from heedful.workflow.beside import in_step
+from heedful.workflow.risk import least_risk
 from heedful.workflow.translation import Translation
 from heedful.workflow.translator import Translator
 
 # So many lines are sorted by length together: enough for full batches of similar length.
 _WINDOW = 2048
 _PAUSE_SECONDS = 0.05
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,10 @@ def translate_lines(
     output: TextIO,
     layout: Layout,
     warn: Callable[[str], None],
+    *,
+    name: str = "the input",
+    beside: Mapping[str, Path] | None = None,
+    mbr: int = 0,
     **search: Any,
 ) -> int:
     """
@@ -105,6 +113,12 @@ def translate_lines(
         How they are written.
     warn : callable
         Told in a sentence about lines that had to be cut, and once about unknown subwords.
+    name : str, default 'the input'
+        What to call `lines` in messages.
+    beside : mapping of str to Path, optional
+        Files with one entry for each line: ``prefixes``, ``constraints``, ``avoid``.
+    mbr : int, default 0
+        Candidates to draw for each line, of which the one of least risk is written; 0 for none.
     **search : object
         Passed to `Translator.translate`.
 
@@ -118,20 +132,28 @@ def translate_lines(
     Reads ahead in a thread of its own, at most two windows, so memory does not grow with the text.
     """
     done = 0
-    told = False
-    for window in windows(lines):
-        first = done
+    files = beside or {}
+    told: set[str] = set()
 
-        def warn_here(text: str, first: int = first) -> None:
-            nonlocal told
-            word, number, rest = text.split(" ", 2)
-            if word == "line":
-                warn(f"{word} {int(number) + first} {rest}")
-            elif not told:  # about the input as a whole, of which this window is a part
-                told = True
-                warn(text)
+    def warn_once(text: str) -> None:
+        """Tell of each line, but of the input as a whole only once."""
+        kind = "line" if text.startswith("line ") else "input"
+        if kind == "line" or kind not in told:
+            told.add(kind)
+            warn(text)
 
-        found = translator.translate(window, n_best=layout.n_best, warn=warn_here, **search)
+    for window in windows(in_step(lines, name, files)):
+        asked: dict[str, Any] = {what: [entries[what] for _, entries in window] for what in files}
+        found = translator.translate(
+            [line for line, _ in window],
+            n_best=mbr or layout.n_best,
+            first_line=done + 1,
+            warn=warn_once,
+            **asked,
+            **search,
+        )
+        if mbr:
+            found = [least_risk(translation, layout.n_best) for translation in found]
         for translation in found:
             for line in layout.lines(done, translation):
                 output.write(line + "\n")
@@ -140,27 +162,27 @@ def translate_lines(
     return done
 
 
-def windows(lines: Iterable[str], size: int = _WINDOW) -> Iterator[list[str]]:
+def windows(lines: Iterable[_Item], size: int = _WINDOW) -> Iterator[list[_Item]]:
     """
     Group lines that are there, without waiting for ones that are not.
 
     Parameters
     ----------
-    lines : iterable of str
-        May block for any time between two lines.
+    lines : iterable
+        May block for any time between two lines; a line may carry what belongs to it.
     size : int, default 2048
         Most lines of a group.
 
     Yields
     ------
-    list of str
+    list
         A full group, or what came before the input paused.
 
     Notes
     -----
     An error of the iterable is raised here, after the lines before it were handed out.
     """
-    arrived: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=2 * size)
+    arrived: queue.Queue[_Item | BaseException | None] = queue.Queue(maxsize=2 * size)
     given_up = threading.Event()
 
     def read() -> None:
@@ -180,7 +202,7 @@ def windows(lines: Iterable[str], size: int = _WINDOW) -> Iterator[list[str]]:
 
     threading.Thread(target=read, daemon=True).start()
     try:
-        window: list[str] = []
+        window: list[_Item] = []
         while True:
             try:
                 item = arrived.get(timeout=_PAUSE_SECONDS if window else None)
@@ -188,7 +210,7 @@ def windows(lines: Iterable[str], size: int = _WINDOW) -> Iterator[list[str]]:
                 yield window
                 window = []
                 continue
-            if isinstance(item, str):
+            if item is not None and not isinstance(item, BaseException):
                 window.append(item)
                 if len(window) < size:
                     continue
