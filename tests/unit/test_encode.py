@@ -93,6 +93,15 @@ def test_what_is_kept_is_what_the_tokenizer_gives(text, tokenizer, tmp_path):
         assert [pairs.target(index).tolist()] == tokenizer.encode_target([target])
 
 
+def test_a_rule_that_could_not_be_applied_is_noted_once(text, tokenizer, tmp_path):
+    rules = TextRules("xx", "fr", 0.5)
+    pairs = encode_corpus(text, tokenizer, FILTER, tmp_path / "ids", rules=rules, processes=2)
+    (note,) = pairs.report.notes
+    assert "the script of “xx”, which is not in the table" in note
+    assert note in (tmp_path / "ids" / "report.json").read_text("utf-8")
+    assert pairs.report.dropped["script"] == 1  # the French side was judged
+
+
 class Interrupted(BaseException):
     """What Ctrl-C would raise, at a moment that the test chooses."""
 
