@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from heedful.data import sampled, texts
 from heedful.data.clean import PairFilter
 from heedful.data.corpus import Corpus
-from heedful.data.encoded import EncodedPairs, encode_corpus
+from heedful.data.encode import encode_corpus
+from heedful.data.encoded import EncodedPairs
 from heedful.data.grammar import split_pairs
 from heedful.data.sampled import sampled_epoch
 from heedful.data.texts import Texts, TextWriter, write_texts

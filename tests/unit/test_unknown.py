@@ -5,7 +5,8 @@ import pytest
 
 from heedful.data.clean import PairFilter
 from heedful.data.corpus import Corpus
-from heedful.data.encoded import EncodedPairs, encode_corpus
+from heedful.data.encode import encode_corpus
+from heedful.data.encoded import EncodedPairs
 from heedful.data.tokenizer import Tokenizer
 from heedful.data.unknown import input_warning, unknown_parts, unknown_warning
 

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,6 +35,7 @@ from heedful.training.loss import chunked_loss
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
 from heedful.training.progress import Clock, Counters, RunLog, peak_memory, perplexity
+from heedful.training.protocols import Checkpointer, Order
 from heedful.training.schedule import learning_rate
 
 Validation = dict[str, float | int]
@@ -46,89 +47,6 @@ _LACK_OF_MEMORY = (
     "bad_alloc",
     "out of memory",
 )
-
-
-@runtime_checkable
-class Order(Protocol):
-    """
-    What the loop asks of whoever lays out the batches.
-
-    Attributes
-    ----------
-    micro_batch_tokens : int
-        Padded tokens a side that are computed at once.
-
-    Notes
-    -----
-    `heedful.data.batching.BatchOrder` is one.
-    """
-
-    @property
-    def micro_batch_tokens(self) -> int:
-        """Padded tokens a side that are computed at once."""
-
-    def epoch(self, number: int) -> list[MicroBatches]:
-        """
-        Lay out one pass over the pairs.
-
-        Parameters
-        ----------
-        number : int
-            Which epoch, counted from 0.
-
-        Returns
-        -------
-        list of list of ndarray of int
-            Batches, each a list of micro-batches.
-
-        Notes
-        -----
-        Asked for once an epoch, before its first batch.
-        """
-
-    def largest(self) -> Rows:
-        """
-        Find the micro-batch that needs the most memory.
-
-        Returns
-        -------
-        ndarray of int, shape (rows,)
-            Indices of its pairs.
-
-        Notes
-        -----
-        Tried before the first step.
-        """
-
-
-@runtime_checkable
-class Checkpointer(Protocol):
-    """
-    What the loop asks of whoever keeps checkpoints.
-
-    Notes
-    -----
-    The loop says when; where and how is not its business.
-    """
-
-    def save(self, reason: str) -> None:
-        """
-        Write a checkpoint of the present state.
-
-        Parameters
-        ----------
-        reason : {'regular', 'best', 'last'}
-            Why it is written.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Returns when it is safely on disk.
-        """
 
 
 @dataclass
