@@ -13,7 +13,7 @@ from heedful.errors import RunFolderError, SettingError, TextError, TokenizerErr
 from heedful.workflow.ahead import prepare
 from heedful.workflow.encode import RawText
 from heedful.workflow.prepare import claim_folder
-from heedful.workflow.prepared import PreparedText, find_material
+from heedful.workflow.prepared import PreparedText, find_material, find_text
 from heedful.workflow.run import Choices, write_config
 
 SETTINGS = ("data.vocabulary_size=300", "data.max_ratio=2.5")
@@ -50,9 +50,9 @@ def times(folder: Path) -> dict[Path, int]:
 
 def test_the_same_again_does_nothing(text, prepared):
     before, said = times(prepared), []
-    pairs = prepare("tiny", **text, out=prepared, settings=SETTINGS, say=said.append)
-    assert said == ["the text was encoded before"]
-    assert pairs.report.kept + pairs.report.total_dropped == 300
+    report = prepare("tiny", **text, out=prepared, settings=SETTINGS, say=said.append)
+    assert said == ["the text was encoded before", "300 pairs kept, 0 dropped"]
+    assert report.kept + report.total_dropped == 300
     assert times(prepared) == before
 
 
@@ -146,7 +146,7 @@ def test_a_record_that_was_changed_is_refused(prepared, change, part):
 def test_text_is_said_once(text, prepared):
     assert isinstance(find_material(**text), RawText)
     assert find_material(None, None, None, prepared).describe().endswith(f"in {prepared}")
-    with pytest.raises(TextError, match="both --source and --target, or --data"):
+    with pytest.raises(TextError, match="both --source and --target, or --corpora"):
         find_material(text["source"], None)
     for more in ({**text}, {"source": None, "target": None, "exclude": text["source"]}):
         with pytest.raises(TextError, match="one or the other"):
@@ -168,7 +168,7 @@ def test_a_recipe_gives_way_to_the_folder_and_the_user_does_not(prepared):
 
 
 def test_raw_text_tells_its_languages_and_is_read_before_anything_is_done(text):
-    raw = RawText.find(str(text["source"]), [text["target"]], text["source"].parent / "*.fr")
+    raw = find_text(str(text["source"]), [text["target"]], text["source"].parent / "*.fr")
     config = raw.configure(load_config("tiny"))
     assert (config.data.source_language, config.data.target_language) == ("en", "fr")
     assert raw.describe() == "300 pairs"

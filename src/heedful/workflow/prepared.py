@@ -276,7 +276,7 @@ def names_of(corpus: Sizes) -> list[str]:
 
     Notes
     -----
-    A prepared folder may come from a stranger: a name that would lead out of it is refused.
+    A prepared folder may come from a stranger: a name that would lead out of it is none.
     """
     found = [side.removesuffix("source").removesuffix(".") for side in corpus if _SOURCE(side)]
     return found or [""]
@@ -425,7 +425,7 @@ def read_record(path: Path) -> dict[str, Any]:
         and isinstance(record.get("settings"), dict)
         and isinstance(corpus, dict)
         and all(isinstance(files, list) for files in corpus.values())
-        and all(isinstance(file, dict) for files in corpus.values() for file in files)
+        and all(_is_entry(file) for files in corpus.values() for file in files)
     )
     if not expected:
         raise RunFolderError(
@@ -434,3 +434,12 @@ def read_record(path: Path) -> dict[str, Any]:
             "text again into another folder, or upgrade heedful."
         )
     return record
+
+
+def _is_entry(entry: object) -> bool:
+    """Tell whether this is how a file, or the weight of a corpus, is listed."""
+    if not isinstance(entry, dict):
+        return False
+    if entry.keys() == {"weight"}:
+        return isinstance(entry["weight"], int | float) and entry["weight"] > 0
+    return {"file", "bytes"} <= entry.keys() <= {"file", "bytes", "part", "tag"}
