@@ -8,7 +8,7 @@ import typer
 
 def prepare(
     recipe: Annotated[
-        str, typer.Argument(help="A built-in recipe or a TOML file; its [data] settings are used.")
+        str, typer.Argument(help="A built-in recipe or a TOML file; its data settings are used.")
     ],
     out: Annotated[Path, typer.Option(help="The folder to make, or to go on with.")],
     source: Annotated[

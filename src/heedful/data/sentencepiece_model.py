@@ -85,7 +85,8 @@ class SentencePieceModel:
         Neighbouring unknown characters are one unknown subword.
         """
         try:
-            ids: list[list[int]] = self._processor.encode(list(texts), out_type=int)
+            # One thread: who wants more speed encodes in several processes.
+            ids: list[list[int]] = self._processor.encode(list(texts), out_type=int, num_threads=1)
         except TypeError:
             refuse_half_characters(texts)
             raise

@@ -23,7 +23,7 @@ Kind = Literal["bpe", "unigram", "character", "word"]
 """How text can be cut into subwords."""
 
 _SENTENCEPIECE_KIND = {"bpe": "bpe", "unigram": "unigram", "character": "char", "word": "word"}
-_MOST_LINES = 2_000_000
+_MOST_LINES = 1_000_000
 _BYTE_FALLBACK_FROM = 4_000
 _BYTES = 256
 # Sentencepiece counts positions inside a word in 16 bits and drops sentences that are too long.
@@ -58,7 +58,7 @@ def learn_subwords(
     vocabulary_size : int
         Subwords, the special ones included; an upper limit for “character”.
     seed : int
-        Which lines are taken from a text of more than two million lines.
+        Which lines are taken from a text of more than a million lines.
     threads : int
         Threads that learn; part of the result for “unigram”.
     tagged : int, default 0

@@ -99,7 +99,7 @@ class Tokenizer:
         target_language : str
             Code of the target language.
         seed : int
-            Which lines are taken from a text of more than two million lines.
+            Which lines are taken from a text of more than a million lines.
         threads : int, default 4
             Threads that learn. The subwords of a unigram model depend on it (each thread adds up
             its own share of the counts), which is why it is not read off the machine.
