@@ -5,9 +5,11 @@ import os
 # Before torch is imported anywhere; child processes inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -45,13 +47,64 @@ def corpora() -> Path:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
-def heedful_cli() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """
-    Run ``python -m heedful`` with arguments, in a process and session of its own.
+def _variables(env: dict[str, str | None] | None = None) -> dict[str, str]:
+    """The environment of a command: this checkout, no colours, wide lines."""
+    path = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    plain = {"PYTHONPATH": os.pathsep.join(path), "NO_COLOR": "1", "COLUMNS": "200"}
+    variables = {**os.environ, **plain, **(env or {})}
+    return {name: value for name, value in variables.items() if value is not None}
 
-    Keywords: ``stdin`` (text), ``env`` (overrides; None removes a variable), ``cwd``, and
-    ``timeout`` in seconds, after which the whole process group is killed.
+
+class Zygote:
+    """A process with everything imported, of which each command is a fork."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, ROOT / "tests" / "zygote.py"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=_variables(),
+            encoding="utf-8",
+            start_new_session=True,
+        )
+
+    def run(
+        self, args: list[str], stdin: str, cwd: Path | None, timeout: float
+    ) -> subprocess.CompletedProcess[str]:
+        files = {name: self.folder / name for name in ("stdin", "stdout", "stderr")}
+        files["stdin"].write_text(stdin, encoding="utf-8", newline="")
+        request = {"args": args, "cwd": str(cwd or Path.cwd())}
+        request |= {name: str(file) for name, file in files.items()}
+        print(json.dumps(request), file=self.process.stdin, flush=True)
+        child = int(self.process.stdout.readline())
+        late = threading.Timer(timeout, os.killpg, (child, signal.SIGKILL))
+        late.start()
+        try:
+            code = int(self.process.stdout.readline())
+        except BaseException:
+            os.killpg(child, signal.SIGKILL)
+            raise
+        late.cancel()
+        output, errors = (files[name].read_bytes().decode("utf-8") for name in ("stdout", "stderr"))
+        return subprocess.CompletedProcess(["heedful", *args], code, output, errors)
+
+
+@pytest.fixture(scope="session")
+def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+    """The process that commands are forked from."""
+    made = Zygote(tmp_path_factory.mktemp("zygote"))
+    yield made
+    made.process.communicate(timeout=10)
+
+
+@pytest.fixture(scope="session")
+def heedful_cli(zygote: Zygote) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """
+    Run the ``heedful`` command with arguments, in a process and session of its own.
+
+    Keywords: ``stdin`` (text), ``env`` (overrides; None removes a variable; such a command is
+    started from nothing), ``cwd``, and ``timeout`` in seconds, after which it is killed.
     """
 
     def run(
@@ -61,25 +114,18 @@ def heedful_cli() -> Callable[..., subprocess.CompletedProcess[str]]:
         cwd: Path | None = None,
         timeout: float = 120,
     ) -> subprocess.CompletedProcess[str]:
-        path = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-        plain = {"PYTHONPATH": os.pathsep.join(path), "NO_COLOR": "1", "COLUMNS": "200"}
-        variables = {**os.environ, **plain, **(env or {})}
-        process = subprocess.Popen(
+        if env is None:
+            return zygote.run([*map(str, args)], stdin, cwd, timeout)
+        return subprocess.run(
             [sys.executable, "-m", "heedful", *map(str, args)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={name: value for name, value in variables.items() if value is not None},
+            input=stdin,
+            capture_output=True,
+            env=_variables(env),
             cwd=cwd,
             encoding="utf-8",
             start_new_session=True,
+            timeout=timeout,
+            check=False,
         )
-        try:
-            output, errors = process.communicate(stdin, timeout=timeout)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            raise
-        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     return run
