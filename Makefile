@@ -41,8 +41,9 @@ soak: $(VENV)/.for-work ## run the long tests
 	$(PYTHON) -m pytest tests/soak
 endif
 
-bench: $(VENV)/.for-use ## time the quickstart, then train multi30k on real text and score it (an hour)
+bench: $(VENV)/.for-use ## time the quickstart and a preparation, then train multi30k and score it (an hour)
 	$(PYTHON) -m benchmarks.quickstart
+	$(PYTHON) -m benchmarks.prepare
 	$(PYTHON) -m benchmarks.multi30k
 
 docs: $(VENV)/.for-docs ## write the documentation site to build/site

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.codes import Codes, joined, words_of
-from heedful.data.merges import Merges
+from heedful.data.subwords.codes import Codes, joined, words_of
+from heedful.data.subwords.merges import Merges
 from heedful.errors import TokenizerError
 
 LOW = b"#version: 0.2\nl o\nlo w</w>\ne r</w>\nlo w\nlow er</w>\n"

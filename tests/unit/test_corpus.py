@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.data.corpus import Corpus, expand, language_of, one_file, read_lines
-from heedful.data.formats import Text
-from heedful.data.lines import decode_lines
+from heedful.data.formats.lines import decode_lines
+from heedful.data.formats.text import Text
 from heedful.errors import TextError
 
 OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}

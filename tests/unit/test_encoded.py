@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.data import encode, join
+from heedful.data import encode
 from heedful.data.clean import PairFilter
 from heedful.data.corpus import Corpus
 from heedful.data.encode import encode_corpus
 from heedful.data.encoded import EncodedPairs
+from heedful.data.store import join
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError, TextError
 

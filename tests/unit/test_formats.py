@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.data.corpus import Corpus, language_of, read_lines
-from heedful.data.formats import Text, read_rows, split_name
+from heedful.data.formats.text import Text, read_rows, split_name
 from heedful.errors import TextError
 
 OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import sentencepiece
 
-from heedful.data.given import CodesFile, WordList, read_given
-from heedful.data.sentencepiece_model import SentencePieceModel
+from heedful.data.subwords.given import CodesFile, WordList, read_given
+from heedful.data.subwords.sentencepiece_model import SentencePieceModel
 from heedful.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from heedful.errors import RunFolderError, TextError, TokenizerError
 

@@ -7,9 +7,9 @@ from random import Random
 import pytest
 import sentencepiece
 
-from heedful.data.lattice import Lattice
-from heedful.data.sentencepiece_model import SentencePieceModel
-from heedful.data.subwords import learn_subwords
+from heedful.data.subwords.lattice import Lattice
+from heedful.data.subwords.learn import learn_subwords
+from heedful.data.subwords.sentencepiece_model import SentencePieceModel
 
 SCORES = {"a": -1.0, "b": -2.0, "c": -2.5, "ab": -2.0, "bc": -3.5, "abc": -4.0, "ca": -9.0}
 

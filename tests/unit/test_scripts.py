@@ -7,8 +7,8 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.data.cleaning.scripts import _SCRIPT, _WRITTEN_IN, scripts_of, share_in
 from heedful.data.corpus import read_lines
-from heedful.data.scripts import _SCRIPT, _WRITTEN_IN, scripts_of, share_in
 
 # What Unicode calls a script, where the names of its letters begin with another word.
 UNICODE = {"CJK": "Han", "CANADIAN": "Canadian_Aboriginal", "HENTAIGANA": "Hiragana"}

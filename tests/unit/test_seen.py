@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.seen import SeenHashes, hash_texts
+from heedful.data.cleaning.seen import SeenHashes, hash_texts
 
 # Few values, so that most are met again; the largest and the smallest that there are.
 values = st.one_of(st.integers(0, 30), st.sampled_from([2**63, 2**64 - 1]))

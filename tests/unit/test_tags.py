@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.data.grammar import split_pairs
-from heedful.data.symbols import split_tag
+from heedful.data.subwords.symbols import split_tag
 from heedful.data.tokenizer import END, START, UNKNOWN, Tokenizer
 from heedful.errors import TextError, TokenizerError
 

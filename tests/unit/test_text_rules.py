@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.rules import TextJudge, TextRules, folded, read_excluded
+from heedful.data.cleaning.rules import TextJudge, TextRules, folded, read_excluded
 
 words = st.sampled_from(["", " ", "a", "A", "b ", " b", "ab", "да", "aда", "7", "Ⅷ!", "\u2028"])
 pairs = st.lists(st.tuples(words, words), max_size=40)

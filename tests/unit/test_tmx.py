@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from heedful.data.corpus import Corpus, read_lines
-from heedful.data.formats import Text, read_rows
+from heedful.data.formats.text import Text, read_rows
 from heedful.errors import TextError
 
 CODES = ("bpt", "ept", "it", "ph", "ut")
@@ -230,7 +230,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 import resource, sys
 from pathlib import Path
 from heedful.data.corpus import Corpus
-from heedful.data.formats import Text
+from heedful.data.formats.text import Text
 for name in ("small", "large"):
     path = Path(sys.argv[1]) / f"{name}.tmx"
     print(sum(1 for _ in Corpus([Text(path, "en")], [Text(path, "de")]).pairs()))

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data import subwords
-from heedful.data.sentencepiece_model import SentencePieceModel
+from heedful.data.subwords import learn as subwords
+from heedful.data.subwords.sentencepiece_model import SentencePieceModel
 from heedful.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from heedful.errors import HeedfulError, RunFolderError, StorageError, TextError, TokenizerError
 

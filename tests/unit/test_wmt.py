@@ -10,8 +10,8 @@ from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 from sacrebleu.dataset.wmt_xml import WMTXMLDataset
 
 from heedful.data.corpus import Corpus, read_lines
-from heedful.data.formats import Text, read_rows
-from heedful.data.wmt import read_segments
+from heedful.data.formats.text import Text, read_rows
+from heedful.data.formats.wmt import read_segments
 from heedful.errors import TextError
 
 

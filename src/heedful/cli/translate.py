@@ -124,7 +124,7 @@ def translate(
         )
 
     from heedful.data.corpus import one_file, read_lines
-    from heedful.data.lines import decode_lines
+    from heedful.data.formats.lines import decode_lines
     from heedful.search.options import SearchOptions
     from heedful.search.unknown import read_dictionary
 

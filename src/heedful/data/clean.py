@@ -1,7 +1,7 @@
 """
 Which sentence pairs are left out of training, and how many for which reason.
 
-Text is judged first (`TextRules` in `heedful.data.rules`), what is left by its subwords
+Text is judged first (`TextRules` in `heedful.data.cleaning.rules`), what is left by its subwords
 (`PairFilter`): lengths are counted in subwords, because that is what costs memory and time. A pair
 is counted under the first rule that it breaks.
 """

@@ -2,7 +2,7 @@
 Text files in, sentence pairs out.
 
 Line n of the source belongs to line n of the target. What a line is in which kind of file is said
-in `heedful.data.formats`.
+in `heedful.data.formats.text`.
 """
 
 import glob
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from heedful.data.formats import Text, read_rows, restricted, same_file, split_name
+from heedful.data.formats.text import Text, read_rows, restricted, same_file, split_name
 from heedful.errors import TextError
 
 

@@ -18,12 +18,12 @@ from itertools import chain, islice
 from pathlib import Path
 
 from heedful.data.clean import CleaningReport, PairFilter
+from heedful.data.cleaning.rules import TextJudge, TextRules
 from heedful.data.corpus import Corpus
 from heedful.data.encoded import EncodedPairs, refuse_foreign
-from heedful.data.files import sync_folder
-from heedful.data.join import id_type, write_pairs
-from heedful.data.rules import TextJudge, TextRules
-from heedful.data.shards import (
+from heedful.data.store.files import sync_folder
+from heedful.data.store.join import id_type, write_pairs
+from heedful.data.store.shards import (
     Shard,
     encode_shard,
     is_finished,
@@ -32,9 +32,9 @@ from heedful.data.shards import (
     read_report,
     shard_digest,
 )
+from heedful.data.store.workers import Workers
 from heedful.data.texts import write_texts
 from heedful.data.tokenizer import Tokenizer
-from heedful.data.workers import Workers
 from heedful.errors import StorageError, TextError
 
 _SHARD_PAIRS = 10_000

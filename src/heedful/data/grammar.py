@@ -1,11 +1,11 @@
 """
 A small English-French grammar: the corpus that needs no download.
 
-A sentence is drawn as a tree (`heedful.data.phrases`) that both languages say, each in its own
-file: `heedful.data.english`, `heedful.data.french`. Where the two differ is what a translator has
-to learn. Every English sentence has exactly one French translation: what English hides and French
-must show (a gender, a tense) is left out or told by the sentence itself. Since both sides say the
-same tree, it is known which word translates which.
+A sentence is drawn as a tree that both languages say, each in its own file of
+`heedful.data.embedded`. Where the two differ is what a translator has to learn. Every English
+sentence has exactly one French translation: what English hides and French must show (a gender, a
+tense) is left out or told by the sentence itself. Since both sides say the same tree, it is known
+which word translates which.
 """
 
 import random
@@ -14,9 +14,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
-from heedful.data.english import english
-from heedful.data.french import french
-from heedful.data.lexicon import (
+from heedful.data.embedded.english import english
+from heedful.data.embedded.french import french
+from heedful.data.embedded.lexicon import (
     ADJECTIVES,
     DETERMINERS,
     GROUPS,
@@ -34,7 +34,7 @@ from heedful.data.lexicon import (
     Verb,
     suits,
 )
-from heedful.data.phrases import (
+from heedful.data.embedded.phrases import (
     Being,
     Clause,
     Nominal,
@@ -44,7 +44,7 @@ from heedful.data.phrases import (
     Tree,
     VerbPhrase,
 )
-from heedful.data.wording import Token, links
+from heedful.data.embedded.wording import Token, links
 
 Pair = tuple[str, str]
 

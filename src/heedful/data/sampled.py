@@ -11,24 +11,20 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from heedful.data.clean import CleaningReport
 from heedful.data.encoded import EncodedPairs
-from heedful.data.flat import FlatWriter, new_file, whole_folder
-from heedful.data.symbols import UNKNOWN
+from heedful.data.store.flat import whole_folder
+from heedful.data.store.join import EncodedPart, flatten, id_type, write_pairs
 from heedful.data.texts import Texts
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import HeedfulError, RunFolderError
@@ -96,7 +92,14 @@ def sampled_epoch(
     encoder, out = _Encoder(job), Path(out)
     if _made_from(out) != encoder.made_from:
         with whole_folder(out, _META) as folder, _encoded(job, encoder, processes) as shards:
-            _write(folder, encoder, shards)
+            made_from = encoder.made_from
+            write_pairs(
+                folder,
+                shards,
+                (id_type(encoder.tokenizer.source_size), id_type(encoder.tokenizer.target_size)),
+                CleaningReport(kept=made_from["pairs"]),
+                {"tokenizer": made_from["tokenizer"], "made_from": made_from},
+            )
     return EncodedPairs.open(out, encoder.tokenizer.fingerprint)
 
 
@@ -135,7 +138,7 @@ class _Encoder:
             "shard_pairs": self.job.shard_pairs,
         }
 
-    def encode(self, shard: int) -> "_Shard":
+    def encode(self, shard: int) -> EncodedPart:
         """Encode the pairs of a shard."""
         job, tokenizer = self.job, self.tokenizer
         chance = sha256(f"{job.seed} {job.epoch} {shard}".encode()).digest()
@@ -151,26 +154,11 @@ class _Encoder:
                     rows[place] = encode([lines[place]])[0]
             encoded.append(rows)
         sizes = tokenizer.source_size, tokenizer.target_size
-        return tuple(map(_side, encoded, sizes))
-
-
-_Side = tuple[NDArray[Any], NDArray[np.int64]]
-_Shard = tuple[_Side, ...]
-
-
-def _side(rows: Sequence[list[int]], size: int) -> _Side:
-    """Put the ids of one side end to end, with the length of each row."""
-    lengths = np.array([*map(len, rows)], np.int64)
-    return np.fromiter(chain.from_iterable(rows), _id_type(size), int(lengths.sum())), lengths
-
-
-def _id_type(size: int) -> np.dtype[Any]:
-    """Choose what an id of a vocabulary fits into."""
-    return np.dtype("<u2" if size <= 1 << 16 else "<u4")
+        return EncodedPart(*flatten(encoded[0], sizes[0]), *flatten(encoded[1], sizes[1]))
 
 
 @contextmanager
-def _encoded(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[_Shard]]:
+def _encoded(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[EncodedPart]]:
     """Encode the shards here, or in processes of their own that end with the block."""
     processes = min(processes, encoder.shards)
     if processes <= 1:
@@ -204,51 +192,13 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _encode(job: _Job, shard: int) -> _Shard:
+def _encode(job: _Job, shard: int) -> EncodedPart:
     """Encode a shard in a process of its own."""
     return _encoder(job).encode(shard)
 
 
 # Text and tokenizer are opened once in each process.
 _encoder = lru_cache(1)(_Encoder)
-
-
-def _write(folder: Path, encoder: _Encoder, shards: Iterable[_Shard]) -> None:
-    """Write the files of encoded pairs."""
-    names = ("source", "target")
-    sizes = encoder.tokenizer.source_size, encoder.tokenizer.target_size
-    unknown = [0, 0]
-    with ExitStack() as files:
-        writers = [
-            FlatWriter(
-                files.enter_context(new_file(folder / f"{name}.ids")),
-                files.enter_context(new_file(folder / f"{name}.offsets")),
-            )
-            for name in names
-        ]
-        for shard in shards:
-            for side, (ids, lengths) in enumerate(shard):
-                writers[side].append(ids.tobytes(), lengths)
-                unknown[side] += int((ids == UNKNOWN).sum())
-    sides = {
-        name: {
-            "dtype": _id_type(size).str,
-            "ids": writer.total,
-            "unknown_share": count / max(1, writer.total),
-        }
-        for name, size, writer, count in zip(names, sizes, writers, unknown, strict=True)
-    }
-    made_from = encoder.made_from
-    meta = {
-        "format": _FORMAT,
-        "pairs": made_from["pairs"],
-        "tokenizer": made_from["tokenizer"],
-        "report": CleaningReport(kept=made_from["pairs"]).to_json(),
-        **sides,
-        "made_from": made_from,
-    }
-    with new_file(folder / _META) as file:
-        file.write((json.dumps(meta, indent=2) + "\n").encode())
 
 
 def _made_from(out: Path) -> Any:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.flat import FlatWriter, map_flat, new_file
+from heedful.data.store.files import new_file
+from heedful.data.store.flat import FlatWriter, map_flat
 from heedful.errors import RunFolderError, StorageError
 
 _SIDES = ("source", "target")
@@ -134,7 +135,7 @@ class TextWriter:
     Notes
     -----
     A context manager: the files are on the disk when its block ends. They are not renamed, because
-    the folder as a whole is: see `heedful.data.flat.whole_folder`.
+    the folder as a whole is: see `heedful.data.store.flat.whole_folder`.
     """
 
     def __init__(self, folder: Path) -> None:

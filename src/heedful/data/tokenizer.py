@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from heedful.data.formats import Text
-from heedful.data.given import CodesFile, read_given
-from heedful.data.listed_model import learn_codes_vocabulary, learn_word_vocabulary
-from heedful.data.sentencepiece_model import SentencePieceModel
-from heedful.data.subword_model import SubwordModel, models_of_sides
-from heedful.data.subwords import Kind, learn_subwords
-from heedful.data.symbols import END, PAD, START, UNKNOWN, split_tag
-from heedful.data.tokenizer_files import fingerprint_of, read_models, write_models
+from heedful.data.formats.text import Text
+from heedful.data.subwords.given import CodesFile, read_given
+from heedful.data.subwords.learn import Kind, learn_subwords
+from heedful.data.subwords.listed_model import learn_codes_vocabulary, learn_word_vocabulary
+from heedful.data.subwords.sentencepiece_model import SentencePieceModel
+from heedful.data.subwords.subword_model import SubwordModel, models_of_sides
+from heedful.data.subwords.symbols import END, PAD, START, UNKNOWN, split_tag
+from heedful.data.subwords.tokenizer_files import fingerprint_of, read_models, write_models
 from heedful.errors import TextError, TokenizerError
 
 __all__ = ["END", "PAD", "SAMPLED_KINDS", "START", "UNKNOWN", "Tokenizer"]

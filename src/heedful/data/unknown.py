@@ -11,7 +11,7 @@ from itertools import chain, islice
 
 from heedful.data.corpus import Corpus
 from heedful.data.encoded import EncodedPairs
-from heedful.data.symbols import split_tag
+from heedful.data.subwords.symbols import split_tag
 from heedful.data.tokenizer import UNKNOWN, Tokenizer
 
 _MOST_IN_TRAINING = 0.01

@@ -9,7 +9,7 @@ word itself, what to write: the “PosUnk” of Deep-Att in the paper's Table 2.
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from heedful.data.lines import plain_lines
+from heedful.data.formats.lines import plain_lines
 from heedful.errors import TextError
 from heedful.search.links import Links
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.data.lines import plain_lines
+from heedful.data.formats.lines import plain_lines
 from heedful.errors import TextError
 
 # How a line of each file is read; the names are those of `Translator.translate`.

@@ -14,11 +14,11 @@ from pathlib import Path
 from heedful.checkpoint.rundir import RunFolder
 from heedful.config.schema import RunConfig
 from heedful.data.clean import PairFilter
+from heedful.data.cleaning.rules import TextRules, read_excluded
 from heedful.data.corpus import Corpus, language_of
 from heedful.data.encode import encode_corpus
 from heedful.data.encoded import EncodedPairs
-from heedful.data.formats import Text
-from heedful.data.rules import TextRules, read_excluded
+from heedful.data.formats.text import Text
 from heedful.data.tokenizer import Tokenizer
 from heedful.data.unknown import unknown_warning
 from heedful.workflow.corpora import Part

@@ -9,7 +9,7 @@ from typing import Any
 from sacrebleu.metrics.base import Metric
 
 from heedful.data.corpus import expand, language_of, one_file, read_lines
-from heedful.data.formats import Text
+from heedful.data.formats.text import Text
 from heedful.errors import TextError, UserError
 from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.comet import NEEDS, comet_score, require_comet

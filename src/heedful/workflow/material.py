@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 from heedful.checkpoint.rundir import RunFolder
 from heedful.config.schema import RunConfig
 from heedful.data.encoded import EncodedPairs
-from heedful.data.formats import Text
+from heedful.data.formats.text import Text
 from heedful.data.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]

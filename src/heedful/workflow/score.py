@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from heedful.data.corpus import Corpus, read_lines
-from heedful.data.formats import Text
+from heedful.data.formats.text import Text
 from heedful.data.tokenizer import END
 from heedful.errors import TextError
 from heedful.search.forced import target_ranks

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.data.codes import VERSION_MARK
 from heedful.data.corpus import one_file, read_lines
-from heedful.data.sentencepiece_model import SentencePieceModel
-from heedful.data.subwords import Kind
+from heedful.data.subwords.codes import VERSION_MARK
+from heedful.data.subwords.learn import Kind
+from heedful.data.subwords.sentencepiece_model import SentencePieceModel
 from heedful.errors import TextError, TokenizerError
 
 # Of sentencepiece's ModelProto and TrainerSpec (sentencepiece_model.proto).

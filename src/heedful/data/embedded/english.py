@@ -1,7 +1,7 @@
 """How English says a tree: do in negations, adjectives before the noun, “an” before a vowel."""
 
-from heedful.data.lexicon import BE, DETERMINERS, DO, WAS, Pronoun
-from heedful.data.phrases import (
+from heedful.data.embedded.lexicon import BE, DETERMINERS, DO, WAS, Pronoun
+from heedful.data.embedded.phrases import (
     Being,
     Clause,
     Nominal,
@@ -12,7 +12,7 @@ from heedful.data.phrases import (
     VerbPhrase,
     conjugate,
 )
-from heedful.data.wording import Said, Token, said, spell, within
+from heedful.data.embedded.wording import Said, Token, said, spell, within
 
 
 def english(tree: Tree) -> list[Token]:

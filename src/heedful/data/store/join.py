@@ -1,10 +1,11 @@
 """Parts of encoded text, joined to the flat files that `EncodedPairs` opens."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from hashlib import blake2b
 from io import BufferedWriter
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from heedful.data.clean import CleaningReport
 from heedful.data.encoded import FILES, FORMAT, ID_TYPES, META, OFFSET, Ids, Lengths
-from heedful.data.files import new_file, sync_folder
+from heedful.data.store.files import new_file, sync_folder
 from heedful.data.tokenizer import UNKNOWN
 
 _REPORT = "report.json"
@@ -59,6 +60,34 @@ def id_type(vocabulary_size: int) -> np.dtype[Any]:
     Up to 65,536 subwords fit in two bytes, which halves what is read from the disk.
     """
     return np.dtype(ID_TYPES[0] if vocabulary_size <= 1 << 16 else ID_TYPES[1])
+
+
+def flatten(sentences: Sequence[Sequence[int]], vocabulary_size: int) -> tuple[Ids, Lengths]:
+    """
+    Lay sentences end to end.
+
+    Parameters
+    ----------
+    sentences : sequence of sequences of int
+        Ids.
+    vocabulary_size : int
+        Decides the type of the ids.
+
+    Returns
+    -------
+    ids : ndarray of uint16 or uint32, shape (ids,)
+        Of all sentences.
+    lengths : ndarray of int32, shape (sentences,)
+        How many each has.
+
+    Notes
+    -----
+    One side of an `EncodedPart`.
+    """
+    lengths = np.array([len(sentence) for sentence in sentences], np.int32)
+    total = int(lengths.sum(dtype=np.int64))
+    ids = np.fromiter(chain.from_iterable(sentences), id_type(vocabulary_size), total)
+    return ids, lengths
 
 
 def write_pairs(

@@ -3,7 +3,7 @@ Several processes that encode shards at the same time.
 
 They are programs of their own, not copies of this one: no memory, threads or modules come along,
 and the program that uses heedful needs no `if __name__ == "__main__"`. What they are told and what
-they answer is in `heedful.data.worker`.
+they answer is in `heedful.data.store.worker`.
 """
 
 import json
@@ -25,7 +25,7 @@ from heedful.data.clean import PairFilter
 # The child finds its modules where this process found them.
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from heedful.data.worker import main; main()"
+    "from heedful.data.store.worker import main; main()"
 )
 _KEPT = "Run the same command again: what is encoded is kept, and it goes on from there."
 

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from heedful.data import tmx, wmt
-from heedful.data.lines import decode_lines, opened, without_compression
+from heedful.data.formats import tmx, wmt
+from heedful.data.formats.lines import decode_lines, opened, without_compression
 from heedful.errors import TextError
 
 _NAME_AND_PART = re.compile(r"(.+?\.(?:tsv|tmx|xml|sgml?)(?:\.gz|\.xz)?):(.*)", re.I | re.S)

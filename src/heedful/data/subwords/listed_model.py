@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from heedful.data.codes import Codes, joined, words_of
 from heedful.data.corpus import read_lines
-from heedful.data.formats import Text
-from heedful.data.symbols import UNKNOWN, UNKNOWN_TEXT, refuse_half_characters, split_tag
-from heedful.data.vocabulary import Vocabulary
+from heedful.data.formats.text import Text
+from heedful.data.subwords.codes import Codes, joined, words_of
+from heedful.data.subwords.symbols import UNKNOWN, UNKNOWN_TEXT, refuse_half_characters, split_tag
+from heedful.data.subwords.vocabulary import Vocabulary
 from heedful.errors import TextError
 
 

@@ -1,9 +1,9 @@
 """
 A process that encodes shards for another one.
 
-It is started by `heedful.data.workers` and reads jobs from its standard input: first a line of
-JSON that says which subwords and limits to use, then for each shard a line of JSON that names the
-file to write and a line that is the shard. It answers each job with a line of JSON: an empty
+It is started by `heedful.data.store.workers` and reads jobs from its standard input: first a line
+of JSON that says which subwords and limits to use, then for each shard a line of JSON that names
+the file to write and a line that is the shard. It answers each job with a line of JSON: an empty
 object, or what went wrong. Only text goes in and out; torch is never loaded.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from heedful.data.clean import PairFilter
-from heedful.data.shards import Shard, encode_shard
+from heedful.data.store.shards import Shard, encode_shard
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import HeedfulError
 

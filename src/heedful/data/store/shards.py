@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from heedful.data.clean import CleaningReport, PairFilter
-from heedful.data.encoded import Ids, Lengths
-from heedful.data.files import write_whole
-from heedful.data.join import EncodedPart, id_type
+from heedful.data.store.files import write_whole
+from heedful.data.store.join import EncodedPart, flatten
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError
 
@@ -157,7 +155,7 @@ def encode_shard(shard: Shard, tokenizer: Tokenizer, pair_filter: PairFilter, pa
             line, texts = shard.lines[number], (shard.sources[number], shard.targets[number])
             report.drop(reason, line, *texts)
     part = EncodedPart(
-        *_flat(sources, tokenizer.source_size), *_flat(targets, tokenizer.target_size)
+        *flatten(sources, tokenizer.source_size), *flatten(targets, tokenizer.target_size)
     )
     told = {_REPORT: json.dumps(report.to_json())}
     tensors = {**part._asdict(), _LINES: np.array(lines, np.int64)}
@@ -282,11 +280,3 @@ def _opened(path: Path) -> Iterator[Any]:
             f"{path} must be a part of encoded text, but it cannot be read ({error}); delete "
             f"{path.parent} and run the command again."
         ) from error
-
-
-def _flat(sentences: list[list[int]], vocabulary_size: int) -> tuple[Ids, Lengths]:
-    """Lay sentences end to end."""
-    lengths = np.array([len(sentence) for sentence in sentences], np.int32)
-    total = int(lengths.sum(dtype=np.int64))
-    ids = np.fromiter(chain.from_iterable(sentences), id_type(vocabulary_size), total)
-    return ids, lengths

@@ -18,7 +18,7 @@ itself, which stays.
 from collections.abc import Iterable, Iterator, Sequence
 from io import BufferedIOBase
 
-from heedful.data.markup import read_events
+from heedful.data.formats.markup import read_events
 from heedful.errors import TextError
 
 _CODES = frozenset(("bpt", "ept", "it", "ph", "ut", "sub"))

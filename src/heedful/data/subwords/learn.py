@@ -15,8 +15,8 @@ from typing import Literal
 import sentencepiece
 
 from heedful.data.corpus import read_lines
-from heedful.data.formats import Text
-from heedful.data.symbols import SPECIAL_IDS, split_tag
+from heedful.data.formats.text import Text
+from heedful.data.subwords.symbols import SPECIAL_IDS, split_tag
 from heedful.errors import TextError, TokenizerError
 
 Kind = Literal["bpe", "unigram", "character", "word"]

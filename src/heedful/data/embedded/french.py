@@ -6,7 +6,7 @@ behind the noun, object pronouns stand before the verb, a negation embraces it, 
 change in front of a vowel.
 """
 
-from heedful.data.lexicon import (
+from heedful.data.embedded.lexicon import (
     AUXILIARIES,
     DETERMINERS,
     ETAIT,
@@ -15,7 +15,7 @@ from heedful.data.lexicon import (
     Adjective,
     Pronoun,
 )
-from heedful.data.phrases import (
+from heedful.data.embedded.phrases import (
     Being,
     Clause,
     Nominal,
@@ -26,7 +26,7 @@ from heedful.data.phrases import (
     VerbPhrase,
     conjugate,
 )
-from heedful.data.wording import Said, Token, said, spell, within
+from heedful.data.embedded.wording import Said, Token, said, spell, within
 
 _VOWELS = "aeéiouhœ"
 _ASPIRATED = ("hibou", "hiboux")

@@ -13,11 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from heedful.data.listed_model import ListedModel
-from heedful.data.sentencepiece_model import SentencePieceModel
-from heedful.data.subword_model import SubwordModel
-from heedful.data.symbols import SPECIAL_IDS
-from heedful.data.vocabulary import Vocabulary
+from heedful.data.subwords.listed_model import ListedModel
+from heedful.data.subwords.sentencepiece_model import SentencePieceModel
+from heedful.data.subwords.subword_model import SubwordModel
+from heedful.data.subwords.symbols import SPECIAL_IDS
+from heedful.data.subwords.vocabulary import Vocabulary
 from heedful.errors import RunFolderError, StorageError, TokenizerError
 
 RECORD = "tokenizer.json"

@@ -1,14 +1,14 @@
 """
 The trees of the embedded corpus: who does what to whom, and where.
 
-A tree belongs to no language. `heedful.data.english` and `heedful.data.french` each say it in their
-own words; `heedful.data.grammar` draws one.
+A tree belongs to no language. `heedful.data.embedded.english` and `heedful.data.embedded.french`
+each say it in their own words; `heedful.data.grammar` draws one.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heedful.data.lexicon import HUMANS, PRONOUNS, Adjective, Noun, Pronoun, Verb
+from heedful.data.embedded.lexicon import HUMANS, PRONOUNS, Adjective, Noun, Pronoun, Verb
 
 
 @dataclass(frozen=True)

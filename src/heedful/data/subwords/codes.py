@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from random import Random
 
-from heedful.data.merges import Merges
+from heedful.data.subwords.merges import Merges
 from heedful.errors import TokenizerError
 
 SEPARATOR = "@@"

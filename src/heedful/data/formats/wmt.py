@@ -21,8 +21,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from io import BufferedIOBase
 
-from heedful.data.lines import on_one_line
-from heedful.data.markup import read_events
+from heedful.data.formats.lines import on_one_line
+from heedful.data.formats.markup import read_events
 from heedful.errors import TextError
 
 _OUTSIDE = re.compile(r"<!--|<(/?)(seg|doc)(?=[\s/>]|$)", re.IGNORECASE)

@@ -14,10 +14,10 @@ from typing import Any
 
 import sentencepiece
 
-from heedful.data.lattice import Lattice
-from heedful.data.merges import Merges
-from heedful.data.subwords import SPACE, Kind
-from heedful.data.symbols import (
+from heedful.data.subwords.lattice import Lattice
+from heedful.data.subwords.learn import SPACE, Kind
+from heedful.data.subwords.merges import Merges
+from heedful.data.subwords.symbols import (
     END,
     PAD,
     SPECIAL_IDS,

@@ -5,7 +5,6 @@ One file holds the values of all rows end to end, the other where each row begin
 through the memory map, so that what is not used takes no memory.
 """
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.data.store.files import sync_folder
 from heedful.errors import RunFolderError, StorageError
 
 _OFFSET = np.dtype("<i8")
@@ -127,31 +127,6 @@ def map_flat(
 
 
 @contextmanager
-def new_file(path: Path) -> Iterator[BufferedWriter]:
-    """
-    Open a new file that is on the disk when the block ends.
-
-    Parameters
-    ----------
-    path : Path
-        Must not exist.
-
-    Yields
-    ------
-    BufferedWriter
-        To be written to.
-
-    Notes
-    -----
-    Synced, because a rename alone does not say that the content is there.
-    """
-    with path.open("xb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-
-
-@contextmanager
 def whole_folder(folder: Path, mark: str) -> Iterator[Path]:
     """
     Make a folder that is whole or not there.
@@ -193,7 +168,7 @@ def whole_folder(folder: Path, mark: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
         for changed in (folder, folder.parent):
-            _sync(changed)
+            sync_folder(changed)
     except OSError as error:
         raise StorageError(
             f"{folder} could not be written: “{error.strerror or error}”; make room or choose "
@@ -201,12 +176,3 @@ def whole_folder(folder: Path, mark: str) -> Iterator[Path]:
         ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-def _sync(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

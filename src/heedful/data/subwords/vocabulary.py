@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from heedful.data.symbols import SPECIAL_PIECES
+from heedful.data.subwords.symbols import SPECIAL_PIECES
 from heedful.errors import TokenizerError
 
 

@@ -11,7 +11,7 @@ from io import BufferedIOBase
 from typing import NamedTuple
 from xml.parsers import expat
 
-from heedful.data.lines import on_one_line
+from heedful.data.formats.lines import on_one_line
 from heedful.errors import TextError
 
 _CHUNK = 1 << 16

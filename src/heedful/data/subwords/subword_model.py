@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 from typing import Protocol, runtime_checkable
 
-from heedful.data.formats import Text
+from heedful.data.formats.text import Text
 
 
 @runtime_checkable
@@ -16,13 +16,13 @@ class SubwordModel(Protocol):
     Attributes
     ----------
     kind : str
-        How text is cut: one of `heedful.data.tokenizer_files.KINDS`.
+        How text is cut: one of `heedful.data.subwords.tokenizer_files.KINDS`.
     tags : mapping of str to int
         The ids of language tags, which text never produces.
 
     Notes
     -----
-    Special ids are those of `heedful.data.symbols` in every model.
+    Special ids are those of `heedful.data.subwords.symbols` in every model.
     """
 
     kind: str

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from heedful.data.cleaning.scripts import scripts_of, share_in
+from heedful.data.cleaning.seen import SeenHashes, hash_texts
 from heedful.data.corpus import read_lines
-from heedful.data.formats import Text
-from heedful.data.scripts import scripts_of, share_in
-from heedful.data.seen import SeenHashes, hash_texts
-from heedful.data.symbols import split_tag
+from heedful.data.formats.text import Text
+from heedful.data.subwords.symbols import split_tag
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Which pairs are left out, judged by their text."""

@@ -1,0 +1,1 @@
+"""What a text file may be: lines, columns, translation memories, test sets."""

@@ -1,0 +1,1 @@
+"""How ids come to lie on the disk: shards, processes, flat files."""

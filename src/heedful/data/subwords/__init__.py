@@ -1,0 +1,1 @@
+"""Ways to cut text: learned subwords, byte-pair codes, lists of words."""
