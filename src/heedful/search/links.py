@@ -57,13 +57,13 @@ class LinkCounts:
     Attributes
     ----------
     found : int
-        Links that were found, |A|.
+        Links that were found, ``|A|``.
     sure : int
-        Links that had to be, |S|.
+        Links that had to be, ``|S|``.
     found_sure : int
-        Both, |A ∩ S|.
+        Both, ``|A ∩ S|``.
     found_possible : int
-        Links that were found and may be there, |A ∩ P|.
+        Links that were found and may be there, ``|A ∩ P|``.
 
     Notes
     -----
@@ -95,7 +95,7 @@ class LinkCounts:
 
     @property
     def error_rate(self) -> float:
-        """The alignment error rate, 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|); 0 is best."""
+        """The alignment error rate, ``1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)``; 0 is best."""
         total = self.found + self.sure
         return 1.0 - (self.found_sure + self.found_possible) / total if total else 0.0
 

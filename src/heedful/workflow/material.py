@@ -10,12 +10,12 @@ from heedful.data.encoded import EncodedPairs
 from heedful.data.formats.text import Text
 from heedful.data.tokenizer import Tokenizer
 
+# A file, a pattern, or several.
 Files = str | Path | Sequence[str | Path]
-"""A file, a pattern, or several."""
+# Told a line for the person at the terminal.
 Say = Callable[[str], object]
-"""Told a line for the person at the terminal."""
+# For each side of a text the names of its files and what else tells them apart.
 Sizes = dict[str, list[dict[str, Any]]]
-"""For each side of a text the names of its files and what else tells them apart."""
 
 
 @runtime_checkable
