@@ -8,7 +8,7 @@ from heedful.data.tokenizer import Tokenizer
 
 SETTINGS = (
     "data.vocabulary_size=400",
-    "train.batch_tokens=1024",
+    "train.batch_tokens=4096",
     "train.precision=fp32",
     "train.checkpoint_steps=100",
     "train.checkpoint_minutes=none",
