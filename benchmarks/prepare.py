@@ -184,7 +184,7 @@ def body(rows: list[Measured], report: dict) -> str:
         "| what | processes | seconds | pairs a minute | processor seconds | peak memory, MB |\n"
         f"| --- | --- | --- | --- | --- | --- |\n{table}\n\n"
         f"The goals: {PAIRS_A_MINUTE:,} pairs a minute on two cores once subwords are learned, "
-        "less than 1,000 MB; learning itself, the first row, reads up to two million lines "
+        "less than 1,000 MB; learning itself, the first row, reads up to a million lines "
         "into memory. The ids were the same to the byte in every run with the same "
         "settings.\n\n"
         f"Cleaning kept {report['kept']:,} pairs:\n\n"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from heedful.model.attention import MultiHeadAttention, scaled_dot_product_attention
     from heedful.model.feed_forward import FeedForward
     from heedful.model.transformer import Transformer
+    from heedful.search.options import Sampling
     from heedful.workflow.train import train
     from heedful.workflow.translation import Translation
     from heedful.workflow.translator import Translator
@@ -32,6 +33,7 @@ __all__ = [
     "FeedForward",
     "HeedfulError",
     "MultiHeadAttention",
+    "Sampling",
     "Transformer",
     "Translation",
     "Translator",
@@ -44,6 +46,7 @@ _HOME = {
     "FeedForward": "heedful.model.feed_forward:FeedForward",
     "HeedfulError": "heedful.errors:HeedfulError",
     "MultiHeadAttention": "heedful.model.attention:MultiHeadAttention",
+    "Sampling": "heedful.search.options:Sampling",
     "Transformer": "heedful.model.transformer:Transformer",
     "Translation": "heedful.workflow.translation:Translation",
     "Translator": "heedful.workflow.translator:Translator",

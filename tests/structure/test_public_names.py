@@ -13,6 +13,7 @@ PROMISED = {
     "FeedForward": "heedful.model.feed_forward",
     "HeedfulError": "heedful.errors",
     "MultiHeadAttention": "heedful.model.attention",
+    "Sampling": "heedful.search.options",
     "Transformer": "heedful.model.transformer",
     "Translation": "heedful.workflow.translation",
     "Translator": "heedful.workflow.translator",
