@@ -211,9 +211,10 @@ def _sampling(wanted: bool, details: dict[str, Any]) -> "Sampling | None":
 
 def _check_output(output: Path | None, read: dict[str, Path | None]) -> None:
     """Refuse to write over what is being read."""
+    if output is None or not output.exists():
+        return
     for option, path in read.items():
-        both = output is not None and path is not None and output.exists() and path.exists()
-        if both and output.samefile(path):  # type: ignore[union-attr, arg-type]
+        if path is not None and path.exists() and output.samefile(path):
             raise typer.BadParameter(f"must be another file than {option}.", param_hint="--output")
 
 
