@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heedful.data.store.files import sync_folder
 from heedful.errors import RunFolderError, StorageError
 
 _STEP = re.compile(r"step-(\d+)$")
@@ -270,31 +271,6 @@ def write_synced(path: Path, content: bytes | memoryview) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def sync_folder(path: Path) -> None:
-    """
-    Wait until the names in a folder are on the disk.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    A rename is safe only then.
-    """
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -55,7 +55,7 @@ class Origin:
 
     Notes
     -----
-    Written to `origin.json` of the new run, so that resuming it and reading it need no memory.
+    Written to `origin.json` of the new run, which a resumed one is checked against.
     """
 
     run: str
@@ -218,7 +218,7 @@ def read_origin(folder: RunFolder) -> Origin | None:
 
     Notes
     -----
-    The other run need not exist any more once this one has a checkpoint.
+    To use the run nothing else is needed; to resume it the other one must be there, unchanged.
     """
     path = folder.path / _FILE
     if not path.exists():

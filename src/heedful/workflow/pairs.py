@@ -47,10 +47,9 @@ class Sampler:
 
     def __call__(self, epoch: int) -> JoinedPairs:
         """Make the pairs of an epoch, or open them if they are there."""
-        if self._ranks.is_first:
-            self._sample(epoch)
+        made = self._sample(epoch) if self._ranks.is_first else ()
         self._ranks.tell(0.0)
-        return JoinedPairs(self._sample(epoch))
+        return JoinedPairs(made or self._sample(epoch))
 
     def _sample(self, epoch: int) -> tuple[EncodedPairs, ...]:
         """Make or open every corpus."""
