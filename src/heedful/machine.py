@@ -132,6 +132,53 @@ def resolve_precision(precision: str, device: torch.device) -> str:
     return "bf16" if rates["bf16"] >= CLEARLY_FASTER * rates["fp32"] else "fp32"
 
 
+def check_int8(device: torch.device) -> None:
+    """
+    Refuse products of 8-bit integers where they cannot be had.
+
+    Parameters
+    ----------
+    device : torch.device
+        Where products will run.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `DeviceError`. They are oneDNN's, which are fast on x86 processors only.
+    """
+    x86 = platform.machine().lower() in ("x86_64", "amd64")
+    if device.type != "cpu" or not x86 or not torch.backends.mkldnn.is_available():
+        raise DeviceError(
+            f"--precision int8 needs an x86 processor, but this would run on {device} "
+            f"({platform.machine()}); choose auto, fp32 or bf16, or --device cpu."
+        )
+
+
+def int8_levels() -> int:
+    """
+    Tell how finely inputs may be rounded for products of 8-bit integers.
+
+    Returns
+    -------
+    int
+        127, or 63 on processors that add two products in 16 bits, which larger ones overflow.
+
+    Notes
+    -----
+    The instructions that add in 32 bits are called VNNI.
+    """
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("flags"):
+                return 127 if {"avx512_vnni", "avx_vnni"} & set(line.split()) else 63
+    return 63
+
+
 def product_rates(device: torch.device) -> dict[str, float]:
     """
     Measure matrix products in both precisions, or remember an earlier measurement.

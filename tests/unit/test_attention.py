@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from heedful.model.attention import (
     MultiHeadAttention,
+    biased_attention,
     fused_attention,
     scaled_dot_product_attention,
 )
+from heedful.model.cache import bias_of
 from heedful.model.masks import causal_mask, padding_mask
 
 
@@ -94,19 +96,25 @@ def test_projecting_the_keys_beforehand_gives_the_same(d_k, d_v):
     torch.manual_seed(3)
     attention = MultiHeadAttention(16, 4, d_k, d_v)
     x, memory = torch.randn(2, 3, 16), torch.randn(2, 6, 16)
+    nothing_barred = torch.zeros(2, 4, 3, 6)
     direct, _ = attention(x, memory)
-    torch.testing.assert_close(attention.look(x, attention.offer(memory))[0], direct)
+    found = biased_attention(attention.ask(x), *attention.offer(memory), nothing_barred)
+    torch.testing.assert_close(attention.mix(found), direct)
     whole, _ = attention(x, x)
-    torch.testing.assert_close(attention.look(x, attention.offer(x))[0], whole)
+    query, offered = attention.project(x)
+    found = biased_attention(query, *offered, nothing_barred[..., :3])
+    torch.testing.assert_close(attention.mix(found), whole)
 
 
-def test_keys_can_be_offered_piece_by_piece_and_reordered():
-    attention = MultiHeadAttention(8, 2)
-    x = torch.randn(3, 5, 8)
-    first, rest = attention.offer(x[:, :2]), attention.offer(x[:, 2:])
-    torch.testing.assert_close(first.append(rest).keys, attention.offer(x).keys)
-    rows = torch.tensor([2, 0, 0])
-    torch.testing.assert_close(first.select(rows).values, attention.offer(x[rows, :2]).values)
+@pytest.mark.parametrize("batch", [1, 9])
+def test_a_bias_of_minus_infinity_is_a_mask(batch):
+    torch.manual_seed(5)
+    query, key, value = (torch.randn(batch, 4, n, 8) for n in (3, 7, 7))
+    may_attend = torch.rand(batch, 4, 3, 7) < 0.5
+    may_attend[..., 2] = True
+    plain, _ = scaled_dot_product_attention(query, key, value, may_attend)
+    found = biased_attention(query, key, value, bias_of(may_attend, torch.float32))
+    torch.testing.assert_close(found, plain)
 
 
 def test_heads_that_do_not_divide_are_refused():

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.options import (
+    SEARCH_PRECISIONS,
     AlignBy,
     Alignments,
     Device,
     Format,
-    Precision,
+    SearchPrecision,
     Threads,
     Weights,
     check_choice,
@@ -105,7 +106,7 @@ def translate(
     ] = None,
     format: Format = "text",
     device: Device = "auto",
-    precision: Precision = "auto",
+    precision: SearchPrecision = "auto",
     threads: Threads = 0,
 ) -> None:
     """
@@ -117,7 +118,7 @@ def translate(
     --avoid have one line for each line of the input; an empty one asks nothing.
     """
     check_choice("--format", format, ("text", "jsonl"))
-    check_choice("--precision", precision, ("auto", "fp32", "bf16"))
+    check_choice("--precision", precision, SEARCH_PRECISIONS)
     if align_by and not (alignments or replace_unknown or dictionary):
         raise typer.BadParameter(
             "needs --alignments, --replace-unknown or --dictionary.", param_hint="--align-by"

@@ -96,6 +96,51 @@ def fused_attention(
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=may_attend)
 
 
+def biased_attention(
+    query: Float[Tensor, "batch heads queries d_k"],
+    key: Float[Tensor, "batch heads keys d_k"],
+    value: Float[Tensor, "batch heads keys d_v"],
+    bias: Float[Tensor, "batch heads queries keys"],
+) -> Float[Tensor, "batch heads queries d_v"]:
+    """
+    Compute the context for a few queries with a mask that is written as numbers.
+
+    Parameters
+    ----------
+    query : Tensor of float, shape (batch, heads, queries, d_k)
+        One row per position that asks.
+    key : Tensor of float, shape (batch, heads, keys, d_k)
+        One row per position that may answer.
+    value : Tensor of float, shape (batch, heads, keys, d_v)
+        What each key hands over, in the order of `key`.
+    bias : Tensor of float, shape (batch, heads, queries, keys)
+        Zero where the query may look at the key, minus infinity elsewhere.
+
+    Returns
+    -------
+    Tensor of float, shape (batch, heads, queries, d_v)
+        Weighted sum of the values.
+
+    Notes
+    -----
+    For the steps of a search, where everything is small and each pass over memory counts: the
+    scores are made by one product that begins with the bias.
+    """
+    batch, heads, queries, _ = query.shape
+    if query.device.type != "cpu" or batch * heads <= _FEW_PRODUCTS:
+        return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+    scores = torch.baddbmm(
+        bias.flatten(0, 1),
+        query.reshape(batch * heads, queries, -1),
+        key.flatten(0, 1).transpose(1, 2),
+        alpha=1.0 / math.sqrt(query.size(-1)),
+    )
+    context = torch.softmax(scores, dim=-1) @ value.flatten(0, 1)
+    return context.view(batch, heads, queries, -1)
+
+
+# So few products in a batch are quicker within one fused kernel than as batched products.
+_FEW_PRODUCTS = 16
 # Below this many keys the batched products of the plain form beat torch's fused kernel on a
 # processor (2.8 times over a whole training step at 30 tokens); above it memory decides.
 _PLAIN_KEYS = 256
@@ -114,33 +159,11 @@ class KeysAndValues(NamedTuple):
 
     Notes
     -----
-    The cache of section “search”: computed once a token, read at every later step.
+    Computed once a token, read at every later step of a search.
     """
 
     keys: Float[Tensor, "batch heads keys d_k"]
     values: Float[Tensor, "batch heads keys d_v"]
-
-    def append(self, newer: "KeysAndValues") -> "KeysAndValues":
-        """
-        Put later positions behind the ones that are kept.
-
-        Parameters
-        ----------
-        newer : KeysAndValues
-            Keys and values of the positions that follow, same batch and heads.
-
-        Returns
-        -------
-        KeysAndValues
-            Both, in order.
-
-        Notes
-        -----
-        Returns a copy; neither part is changed.
-        """
-        return KeysAndValues(
-            torch.cat((self.keys, newer.keys), dim=2), torch.cat((self.values, newer.values), dim=2)
-        )
 
     def select(self, rows: Tensor) -> "KeysAndValues":
         """
@@ -158,7 +181,7 @@ class KeysAndValues(NamedTuple):
 
         Notes
         -----
-        Beam search reorders its hypotheses with this.
+        Sentences leave a search with this.
         """
         return KeysAndValues(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
@@ -248,11 +271,57 @@ class MultiHeadAttention(nn.Module):
         Section 3.2.2: ``Concat(head_1, ..., head_h) W^O``.
         """
         if queries_from is keys_from:
-            query, key, value = self.project_in(queries_from).split(self.widths, dim=-1)
-            offered = KeysAndValues(self._split(key), self._split(value))
+            query, offered = self.project(queries_from)
         else:
-            query, offered = self._query(queries_from), self.offer(keys_from)
-        return self._attend(self._split(query), offered, may_attend, need_weights)
+            query, offered = self.ask(queries_from), self.offer(keys_from)
+        return self._attend(query, offered, may_attend, need_weights)
+
+    def project(
+        self, x: Float[Tensor, "batch time d_model"]
+    ) -> tuple[Float[Tensor, "batch heads time d_k"], KeysAndValues]:
+        """
+        Project a sequence that looks at itself.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            The sequence that asks and answers.
+
+        Returns
+        -------
+        query : Tensor of float, shape (batch, heads, time, d_k)
+            What it asks.
+        offered : KeysAndValues
+            What it offers.
+
+        Notes
+        -----
+        ``ask`` and ``offer`` in one product.
+        """
+        query, key, value = self._project(x, 0, 3).split(self.widths, dim=-1)
+        return self._split(query), KeysAndValues(self._split(key), self._split(value))
+
+    def ask(
+        self, queries_from: Float[Tensor, "batch queries d_model"]
+    ) -> Float[Tensor, "batch heads queries d_k"]:
+        """
+        Project a sequence to what it asks.
+
+        Parameters
+        ----------
+        queries_from : Tensor of float, shape (batch, queries, d_model)
+            The sequence that asks.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, heads, queries, d_k)
+            Queries of every head.
+
+        Notes
+        -----
+        Section 3.2.2, W^Q.
+        """
+        return self._split(self._project(queries_from, 0, 1))
 
     def offer(self, keys_from: Float[Tensor, "batch keys d_model"]) -> KeysAndValues:
         """
@@ -272,57 +341,40 @@ class MultiHeadAttention(nn.Module):
         -----
         Search calls this once a source sentence, not once a step.
         """
-        width = self.widths[0]
-        bias = self.project_in.bias
-        both = nn.functional.linear(
-            keys_from, self.project_in.weight[width:], None if bias is None else bias[width:]
-        )
-        key, value = both.split(self.widths[1:], dim=-1)
+        key, value = self._project(keys_from, 1, 3).split(self.widths[1:], dim=-1)
         return KeysAndValues(self._split(key), self._split(value))
 
-    def look(
-        self,
-        queries_from: Float[Tensor, "batch queries d_model"],
-        offered: KeysAndValues,
-        may_attend: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
-        need_weights: bool = False,
-    ) -> tuple[
-        Float[Tensor, "batch queries d_model"], Float[Tensor, "batch heads queries keys"] | None
-    ]:
+    def mix(
+        self, context: Float[Tensor, "batch heads queries d_v"]
+    ) -> Float[Tensor, "batch queries d_model"]:
         """
-        Attend to keys and values that were projected before.
+        Put what the heads found together.
 
         Parameters
         ----------
-        queries_from : Tensor of float, shape (batch, queries, d_model)
-            The sequence that asks.
-        offered : KeysAndValues
-            What `offer` returned, perhaps appended to since.
-        may_attend : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
-            True where the query may look at the key; everywhere when absent.
-        need_weights : bool, default False
-            Whether to return the weights.
+        context : Tensor of float, shape (batch, heads, queries, d_v)
+            What each head found.
 
         Returns
         -------
-        context : Tensor of float, shape (batch, queries, d_model)
-            What was found, mixed by W^O.
-        weights : Tensor of float, shape (batch, heads, queries, keys), or None
-            The weights of every head if they were asked for.
+        Tensor of float, shape (batch, queries, d_model)
+            Mixed by W^O.
 
         Notes
         -----
-        Equal to `forward` when `offered` is ``offer(keys_from)``.
+        Section 3.2.2.
         """
-        query = self._split(self._query(queries_from))
-        return self._attend(query, offered, may_attend, need_weights)
+        out: Tensor = self.project_out(context.transpose(1, 2).flatten(2))
+        return out
 
-    def _query(self, queries_from: Tensor) -> Tensor:
-        """Project to the queries of all heads, side by side."""
-        width = self.widths[0]
+    def _project(self, x: Tensor, first: int, last: int) -> Tensor:
+        """Multiply by some of W^Q, W^K and W^V (numbers 0, 1, 2), those of all heads together."""
+        if last - first == 3:
+            return self.project_in(x)
+        part = slice(sum(self.widths[:first]), sum(self.widths[:last]))
         bias = self.project_in.bias
         return nn.functional.linear(
-            queries_from, self.project_in.weight[:width], None if bias is None else bias[:width]
+            x, self.project_in.weight[part], None if bias is None else bias[part]
         )
 
     def _split(self, x: Tensor) -> Tensor:
@@ -339,5 +391,4 @@ class MultiHeadAttention(nn.Module):
             context, weights = scaled_dot_product_attention(query, *offered, may_attend)
         else:
             context = fused_attention(query, *offered, may_attend)
-        mixed = self.project_out(context.transpose(1, 2).flatten(2))
-        return mixed, weights if need_weights else None
+        return self.mix(context), weights if need_weights else None

@@ -72,7 +72,10 @@ class TokenEmbedding(nn.Module):
         -----
         Section 3.4.
         """
-        out: Tensor = _Lookup.apply(self.weight, ids)
+        if torch.is_grad_enabled():
+            out: Tensor = _Lookup.apply(self.weight, ids)
+        else:
+            out = nn.functional.embedding(ids, self.weight)
         out = out * self.scale
         if self.zero_token is not None:
             out = out.masked_fill((ids == self.zero_token).unsqueeze(-1), 0.0)

@@ -5,6 +5,7 @@ Each layer is a few sub-layers, each wrapped in residual wiring (`heedful.model.
 stacks take vectors, not ids, and are usable alone.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from jaxtyping import Bool, Float
@@ -14,6 +15,11 @@ from heedful.model.attention import KeysAndValues, MultiHeadAttention
 from heedful.model.feed_forward import FeedForward
 from heedful.model.masks import causal_mask
 from heedful.model.residual import RESIDUALS
+
+LookBack = Callable[[Tensor, KeysAndValues], Tensor]
+"""From queries and the newest keys and values to the context of all tokens so far."""
+LookAtMemory = Callable[[Tensor], Tensor]
+"""From queries to the context of the source."""
 
 
 @dataclass(frozen=True)
@@ -321,55 +327,42 @@ class DecoderLayer(nn.Module):
 
     def step(
         self,
-        x: Float[Tensor, "rows 1 d_model"],
-        past: KeysAndValues | None,
-        memory: KeysAndValues,
-        may_attend_memory: Bool[Tensor, "sentences 1 1 source"],
-    ) -> tuple[Float[Tensor, "rows 1 d_model"], KeysAndValues]:
+        x: Float[Tensor, "sentences width d_model"],
+        look_back: LookBack,
+        look_at_memory: LookAtMemory,
+    ) -> Float[Tensor, "sentences width d_model"]:
         """
         Read one more token for each hypothesis.
 
         Parameters
         ----------
-        x : Tensor of float, shape (rows, 1, d_model)
+        x : Tensor of float, shape (sentences, width, d_model)
             States of the newest tokens.
-        past : KeysAndValues or None
-            What the earlier tokens offer; None before the first.
-        memory : KeysAndValues
-            What the source offers, one row a sentence.
-        may_attend_memory : Tensor of bool, shape (sentences, 1, 1, source)
-            True at real source tokens.
+        look_back : callable
+            From queries and what the newest tokens offer to what the tokens so far tell.
+        look_at_memory : callable
+            From queries to what the source tells.
 
         Returns
         -------
-        x : Tensor of float, shape (rows, 1, d_model)
+        Tensor of float, shape (sentences, width, d_model)
             New states.
-        past : KeysAndValues
-            What the tokens offer now, the newest included.
 
         Notes
         -----
-        The hypotheses of a sentence ask as so many queries of one sequence, so the keys and
-        values of the source are there once.
+        The hypotheses of a sentence ask as so many queries of one sequence.
         """
-        sentences = may_attend_memory.size(0)
 
-        def look_back(states: Tensor) -> Tensor:
-            nonlocal past
-            newest = self.self_attention.offer(states)
-            past = newest if past is None else past.append(newest)
-            return _collect(self.self_attention.look(states, past), None)
+        def own(states: Tensor) -> Tensor:
+            return self.self_attention.mix(look_back(*self.self_attention.project(states)))
 
-        def look_at_memory(states: Tensor) -> Tensor:
-            together = states.view(sentences, -1, states.size(-1))
-            found = self.cross_attention.look(together, memory, may_attend_memory)
-            return _collect(found, None).view(states.shape)
+        def cross(states: Tensor) -> Tensor:
+            return self.cross_attention.mix(look_at_memory(self.cross_attention.ask(states)))
 
-        x = self.self_residual(x, look_back)
-        x = self.cross_residual(x, look_at_memory)
-        x = self.feed_forward_residual(x, self.feed_forward)
-        assert past is not None
-        return x, past
+        x = self.self_residual(x, own)
+        x = self.cross_residual(x, cross)
+        out: Tensor = self.feed_forward_residual(x, self.feed_forward)
+        return out
 
 
 class Decoder(nn.Module):

@@ -13,10 +13,12 @@ remember what they need between two steps of a search.
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.model.attention import KeysAndValues
+from heedful.model.attention import KeysAndValues, biased_attention
+from heedful.model.cache import TokenCache, bias_of
 from heedful.model.dropout import Dropout
 from heedful.model.embedding import TokenEmbedding
 from heedful.model.masks import padding_mask
@@ -25,6 +27,10 @@ from heedful.model.seq2seq import Seq2Seq
 from heedful.model.stacks import Decoder, Encoder
 
 Positions = SinusoidalPositions | LearnedPositions
+
+# From more sentences than these on, keys and values are kept in a shorter type if there is one:
+# then reading them costs more than turning queries into that type and contexts back.
+_SENTENCES = 2
 
 
 @dataclass(frozen=True)
@@ -55,12 +61,12 @@ class DecoderState:
 
     Attributes
     ----------
-    past : tuple of KeysAndValues or None
-        What the target tokens so far offer, one entry a layer, one row a hypothesis.
+    past : TokenCache
+        What the target tokens so far offer.
     memory : tuple of KeysAndValues
         What the source offers, one entry a layer, one row a sentence.
-    may_attend : Tensor of bool, shape (sentences, 1, 1, source)
-        True at real source tokens.
+    bias : Tensor of float, shape (sentences, 1, 1, source)
+        Zero at real source tokens, minus infinity at padding.
     length : int
         Target tokens read so far.
 
@@ -69,9 +75,9 @@ class DecoderState:
     Fulfils the contract `heedful.model.seq2seq.State`.
     """
 
-    past: tuple[KeysAndValues | None, ...]
+    past: TokenCache
     memory: tuple[KeysAndValues, ...]
-    may_attend: Tensor
+    bias: Tensor
     length: int
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "DecoderState":
@@ -92,14 +98,13 @@ class DecoderState:
 
         Notes
         -----
-        Only the tokens' own keys and values are copied each time.
+        Keys and values are copied only when sentences leave.
         """
-        memory, may_attend = self.memory, self.may_attend
+        memory, bias = self.memory, self.bias
         if sentences is not None:
             memory = tuple(layer.select(sentences) for layer in memory)
-            may_attend = may_attend.index_select(0, sentences)
-        past = tuple(None if layer is None else layer.select(rows) for layer in self.past)
-        return DecoderState(past, memory, may_attend, self.length)
+            bias = bias.index_select(0, sentences)
+        return DecoderState(self.past.select(rows, sentences), memory, bias, self.length)
 
 
 @dataclass(frozen=True)
@@ -178,6 +183,8 @@ class Transformer(Seq2Seq):
         self.encoder, self.decoder = encoder, decoder
         self.output_table, self.output_bias = output_table, output_bias
         self.dropout = Dropout(dropout)
+        self.projection: nn.Module | None = None
+        self.short_type: torch.dtype | None = None
 
     def encode(
         self, source: Int[Tensor, "batch source"], weights: list[Tensor] | None = None
@@ -280,7 +287,16 @@ class Transformer(Seq2Seq):
             layer.cross_attention.offer(memory.states)  # type: ignore[operator,union-attr]
             for layer in self.decoder.layers
         )
-        return DecoderState((None,) * len(offered), offered, memory.may_attend, 0)
+        dtype = memory.states.dtype
+        if self.short_type is not None and len(memory.states) > _SENTENCES:
+            dtype = self.short_type
+        # laid out head by head, as every step reads them
+        layers = tuple(
+            KeysAndValues(*(part.to(dtype, memory_format=torch.contiguous_format) for part in one))
+            for one in offered
+        )
+        bias = bias_of(memory.may_attend, dtype)
+        return DecoderState(TokenCache.empty(len(layers), layers[0]), layers, bias, 0)
 
     def step(
         self, state: DecoderState, tokens: Int[Tensor, " rows"]
@@ -306,15 +322,28 @@ class Transformer(Seq2Seq):
         -----
         Equal to `forward` on the whole prefix; the tests hold them together.
         """
-        x = self.embed_target(tokens.unsqueeze(1)) + self.target_positions(state.length, 1)
-        x = self.dropout(x)
-        past: list[KeysAndValues] = []
-        for layer, own, memory in zip(self.decoder.layers, state.past, state.memory, strict=True):
-            x, own = layer.step(x, own, memory, state.may_attend)  # type: ignore[operator]
-            past.append(own)
+        sentences = state.bias.size(0)
+        width = len(tokens) // sentences
+        x = self.embed_target(tokens.view(sentences, width))
+        x = self.dropout(x + self.target_positions(state.length, 1))
+        past = state.past.advance(width)
+        heads, dtype = past.layers[0].keys.size(1), past.bias.dtype
+        own_bias = past.bias.unsqueeze(1).repeat(1, heads, 1, 1)
+        memory_bias = state.bias.repeat(1, heads, width, 1)
+        for index, layer in enumerate(self.decoder.layers):
+
+            def look_back(query: Tensor, newest: KeysAndValues, index: int = index) -> Tensor:
+                kept = past.write(index, newest)
+                return biased_attention(query.to(dtype), *kept, own_bias).to(query.dtype)
+
+            def look_at_memory(query: Tensor, index: int = index) -> Tensor:
+                kept = state.memory[index]
+                return biased_attention(query.to(dtype), *kept, memory_bias).to(query.dtype)
+
+            x = layer.step(x, look_back, look_at_memory)  # type: ignore[operator]
         states: Tensor = self.decoder.norm(x)
-        newer = DecoderState(tuple(past), state.memory, state.may_attend, state.length + 1)
-        return states.squeeze(1), newer
+        newer = DecoderState(past, state.memory, state.bias, state.length + 1)
+        return states.flatten(0, 1), newer
 
     def output(self) -> tuple[Tensor, Tensor | None]:
         """
@@ -333,6 +362,31 @@ class Transformer(Seq2Seq):
         """
         table = self.embed_target.weight if self.output_table is None else self.output_table
         return table, self.output_bias
+
+    def project(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
+        """
+        Turn states into logits over the target vocabulary.
+
+        Parameters
+        ----------
+        states : Tensor of float, shape (..., d_model)
+            What `forward` or `step` returned.
+
+        Returns
+        -------
+        Tensor of float, shape (..., vocabulary)
+            Unnormalised log-probabilities.
+
+        Notes
+        -----
+        By the table, or by what `heedful.model.packed` made of it.
+        """
+        if self.projection is None:
+            return super().project(states)
+        out: Tensor = self.projection(states)
+        return out
 
     def _decode(
         self,

@@ -11,6 +11,10 @@ from heedful.model.seq2seq import Seq2Seq, State
 NextLogProbabilities = Callable[[Tensor, State], tuple[Tensor, State]]
 """From newest tokens (rows,) and a state to log-probabilities (rows, vocabulary) and a state."""
 
+# What is done leaves the batch when it is so large a part of it: leaving copies what is kept of
+# all that stay, and every size of a batch has products of its own to prepare.
+LEAVING = 1 / 4
+
 
 def begin(
     model: Seq2Seq, source: Int[Tensor, "sentences source"]

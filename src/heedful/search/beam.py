@@ -11,12 +11,13 @@ Beam search, in steps that can each be tested with five numbers.
 How many of the best count for `finish` is where searches differ: `beam` of them in most toolkits,
 2 x beam in the authors' code. The paper does not say.
 
-Many sentences are searched together. A sentence that is done leaves the batch, so the work shrinks
-with it. Nothing here knows the architecture: the model is asked through
+Many sentences are searched together. Sentences that are done leave the batch, a few at a time, so
+the work shrinks with it. Nothing here knows the architecture: the model is asked through
 `heedful.model.seq2seq`. Other beam searches (`heedful.search.diverse`,
 `heedful.search.constrained`) put another `extend` into the same loop.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,7 +28,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq, State
-from heedful.search.ask import NextLogProbabilities, begin
+from heedful.search.ask import LEAVING, NextLogProbabilities, begin
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import Rule, apply_all
@@ -59,6 +60,9 @@ class Extensions:
     parents: Int[Tensor, "sentences candidates"]
     tokens: Int[Tensor, "sentences candidates"]
 
+
+# Tokens whose maximum is looked at first; two rounds over about 300 numbers for 8,000 tokens.
+_BLOCK = 32
 
 Extend = Callable[[Tensor, Tensor, Tensor, Tensor], Extensions]
 """
@@ -94,9 +98,52 @@ def extend(
     The totals are compared without a length penalty: all candidates are equally long.
     """
     sentences, width, vocabulary = next_log_probabilities.shape
-    everything = (totals.unsqueeze(2) + next_log_probabilities).view(sentences, width * vocabulary)
-    where = everything.topk(min(candidates, width * vocabulary), dim=1).indices
-    return pick(totals, next_log_probabilities, where)
+    scores, tokens = best_of_each(next_log_probabilities.flatten(0, 1), min(candidates, vocabulary))
+    each = scores.view(sentences, width, -1)
+    sums = (totals.unsqueeze(2) + each).flatten(1)
+    best, where = sums.topk(min(candidates, sums.size(1)), dim=1)
+    parents = where // each.size(2)
+    tokens = tokens.view(sentences, -1).gather(1, where)
+    return Extensions(best, each.flatten(1).gather(1, where), parents, tokens)
+
+
+def best_of_each(
+    scores: Float[Tensor, "rows vocabulary"], wanted: int
+) -> tuple[Float[Tensor, "rows wanted"], Int[Tensor, "rows wanted"]]:
+    """
+    Find the best tokens of each row.
+
+    Parameters
+    ----------
+    scores : Tensor of float, shape (rows, vocabulary)
+        Of each possible token.
+    wanted : int
+        How many.
+
+    Returns
+    -------
+    scores : Tensor of float, shape (rows, wanted)
+        Best first.
+    tokens : Tensor of int, shape (rows, wanted)
+        Which they are.
+
+    Notes
+    -----
+    `torch.topk` sorts slowly on a processor. The best n of a row stand in those n of its blocks
+    whose maxima are largest, so it needs to look at these alone.
+    """
+    rows, vocabulary = scores.shape
+    size = math.gcd(vocabulary, _BLOCK)
+    blocks = vocabulary // size
+    if scores.device.type != "cpu" or size == 1 or blocks <= 2 * wanted:
+        best = scores.topk(wanted, dim=1)
+        return best.values, best.indices
+    cut = scores.view(rows, blocks, size)
+    chosen = cut.amax(dim=2).topk(wanted, dim=1, sorted=False).indices
+    first = torch.arange(0, rows * blocks, blocks).unsqueeze(1)
+    few = cut.view(-1, size).index_select(0, (first + chosen).flatten()).view(rows, -1)
+    values, where = few.topk(wanted, dim=1)
+    return values, chosen.gather(1, where // size) * size + where % size
 
 
 def pick(
@@ -205,11 +252,17 @@ class _Open(NamedTuple):
 
 @dataclass
 class _Lane:
-    """The open hypotheses of one sentence, or of one group of it, and the complete ones."""
+    """
+    The open hypotheses of one sentence, or of one group of it, and the complete ones.
+
+    A lane that is done may stay in the batch for a while; its rows are dead.
+    """
 
     limit: int
     open: list[_Open] = field(default_factory=lambda: [_Open([], [], 0.0)])
     complete: list[Hypothesis] = field(default_factory=list)
+    may_win: bool = True
+    done: bool = False
 
     def finish(self, hypothesis: Hypothesis, keep: int) -> None:
         """Sort a complete hypothesis in and keep the best few."""
@@ -349,22 +402,35 @@ def search(
         totals = found.totals.masked_fill(ended, float("-inf")).gather(1, columns)
         ended[:, finish_among or beam :] = False
         length += 1
-        open_lanes = _advance(running, found, ended, columns, end_token, length, penalty, n_best)
+        _advance(running, found, ended, columns, end_token, length, penalty, n_best)
         # A sentence stays whole: what one of its groups does next may depend on the others.
-        whole = {row // groups for row in open_lanes}
-        staying = [row for row in range(len(running)) if row // groups in whole]
-        if not staying:
+        whole = [row for row in range(0, len(running), groups) if _goes_on(running, row, groups)]
+        if not whole:
             break
+        staying = list(range(len(running)))
+        if len(whole) * groups <= (1 - LEAVING) * len(running):
+            staying = [row + group for row in whole for group in range(groups)]
         kept = torch.tensor(staying, device=device)
         parents = found.parents.gather(1, columns)
         rows = (torch.arange(len(running), device=device)[:, None] * width + parents)[kept]
         all_stay = len(staying) == len(running)
         state = state.select(rows.flatten(), None if all_stay else kept[::groups] // groups)
+        running = [running[row] for row in staying]
         totals, sentences = totals[kept], sentences[kept]
+        totals[[row for row, lane in enumerate(running) if lane.done]] = float("-inf")
         tokens = found.tokens.gather(1, columns)[kept].flatten()
         written = torch.cat([written[rows.flatten()], tokens.unsqueeze(1)], dim=1)
-        running = [running[row] for row in staying]
     return [lane.complete[:n_best] for lane in lanes]
+
+
+def _goes_on(running: list[_Lane], row: int, groups: int) -> bool:
+    """Whether any lane of a sentence may still win; if not, all of them are done."""
+    lanes = running[row : row + groups]
+    if any(lane.may_win for lane in lanes):
+        return True
+    for lane in lanes:
+        lane.done = True
+    return False
 
 
 def _extend(
@@ -384,14 +450,15 @@ def _advance(
     length: int,
     penalty: LengthPenalty,
     n_best: int,
-) -> list[int]:
-    """Write the step into the lanes' lists; return the rows of those that are not done."""
+) -> None:
+    """Write the step into the lists of the lanes that are not done, and whether they may win."""
     each, parents, tokens = (
         part.tolist() for part in (found.log_probabilities, found.parents, found.tokens)
     )
     ends, kept = ended.tolist(), columns.tolist()
-    going = []
     for row, lane in enumerate(running):
+        if lane.done:
+            continue
         before = lane.open
         for column, end in enumerate(ends[row]):
             past, last = before[parents[row][column]], each[row][column]
@@ -408,9 +475,8 @@ def _advance(
         best = max(hypothesis.log_probability for hypothesis in lane.open)
         if length > lane.limit:
             _cut(lane, before, penalty, n_best)
-        elif can_still_win(best, lane.limit + 1, penalty, lane.complete, n_best):
-            going.append(row)
-    return going
+        full = lane.limit + 1
+        lane.may_win = length < full and can_still_win(best, full, penalty, lane.complete, n_best)
 
 
 def _cut(lane: _Lane, open_before: list[_Open], penalty: LengthPenalty, n_best: int) -> None:

@@ -112,7 +112,8 @@ class Allowed:
         The same for every row.
         """
         del written, sentences
-        scores[:, list(self.forbidden)] = float("-inf")
+        for token in self.forbidden:
+            scores[:, token] = float("-inf")
         if self.vocabulary is not None:
             scores[:, self.vocabulary :] = float("-inf")
         return scores

@@ -7,7 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.model.seq2seq import State
-from heedful.search.ask import NextLogProbabilities
+from heedful.search.ask import LEAVING, NextLogProbabilities
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import Rule, apply_all
@@ -61,32 +61,34 @@ def walk(
 
     Notes
     -----
-    A walk that has ended leaves the batch, so the work shrinks with it.
+    Walks that have ended leave the batch, a few at a time, so the work shrinks with it.
     """
-    remaining = torch.tensor(limits, device=tokens.device)
     live = torch.arange(len(limits), device=tokens.device)
     rows_written = tokens.new_empty(len(limits), 0)
     written: list[list[int]] = [[] for _ in limits]
     scores: list[list[float]] = [[] for _ in limits]
     ended = [False] * len(limits)
+    done = [False] * len(limits)
     while len(live):
         found, state = next_log_probabilities(tokens, state)
         found = apply_all(rules, found, rows_written, live // each)
         tokens = choose(found, live, rows_written.size(1))
         chosen = found.gather(1, tokens.unsqueeze(1)).squeeze(1)
-        over = (tokens == end_token) | (remaining[live] == 0)
         steps = zip(live.tolist(), tokens.tolist(), chosen.tolist(), strict=True)
         for index, token, score in steps:
-            if token == end_token:
+            if done[index]:
+                continue
+            ended[index] = token == end_token
+            done[index] = ended[index] or len(written[index]) == limits[index]
+            if ended[index]:
                 scores[index].append(score)
-                ended[index] = True
-            elif len(written[index]) < limits[index]:
+            elif not done[index]:
                 written[index].append(token)
                 scores[index].append(score)
-        remaining[live] -= 1
         rows_written = torch.cat([rows_written, tokens.unsqueeze(1)], dim=1)
-        if bool(over.any()):
-            going = (~over).nonzero().squeeze(1)
+        open_rows = [row for row, index in enumerate(live.tolist()) if not done[index]]
+        if len(open_rows) <= (1 - LEAVING) * len(live):
+            going = torch.tensor(open_rows, dtype=torch.long, device=live.device)
             state = state.select(going, going)
             live, tokens, rows_written = live[going], tokens[going], rows_written[going]
     return [

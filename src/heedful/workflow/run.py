@@ -19,6 +19,8 @@ from heedful.data.batch import Collator
 from heedful.data.tokenizer import END, PAD, START, Tokenizer
 from heedful.errors import RunFolderError
 from heedful.model.build import build_model, padded_vocabulary
+from heedful.model.layouts import can_pack
+from heedful.model.packed import pack
 from heedful.model.transformer import Transformer
 
 _FORMAT = 1
@@ -219,13 +221,14 @@ class Run:
             As in `checkpoint_folder`.
         device : torch.device
             Where it goes.
-        precision : {'fp32', 'bf16'}
+        precision : {'fp32', 'bf16', 'int8'}
             What it computes with.
 
         Returns
         -------
         Transformer
-            In evaluation mode.
+            In evaluation mode; on a processor its weights are laid out for products, so it can
+            neither be trained nor saved.
 
         Notes
         -----
@@ -235,7 +238,10 @@ class Run:
         model = self.build()
         load_weights(model, load_checkpoint(place).model, place)
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-        return model.to(device=device, dtype=dtype).eval()
+        model = model.to(device=device, dtype=dtype).eval()
+        if precision == "int8":
+            return pack(model, "int8")
+        return pack(model, "packed") if can_pack(device, dtype) else model
 
     def last_checkpoint(self) -> Checkpoint | None:
         """

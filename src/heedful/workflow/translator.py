@@ -16,7 +16,7 @@ import torch
 from heedful.data.tokenizer import PAD, START
 from heedful.data.unknown import input_warning
 from heedful.errors import HeedfulError, RunFolderError
-from heedful.machine import resolve_device, resolve_precision, resolve_threads
+from heedful.machine import check_int8, resolve_device, resolve_precision, resolve_threads
 from heedful.model.transformer import Transformer
 from heedful.search.ensemble import Ensemble
 from heedful.search.find import find
@@ -84,8 +84,9 @@ class Translator:
             else the best, else the last.
         device : str, default 'auto'
             ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        precision : {'auto', 'fp32', 'bf16'}, default 'auto'
-            `auto` takes bf16 where this machine is clearly faster with it.
+        precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'
+            `auto` takes bf16 where this machine is clearly faster with it. With int8 weights and
+            states are rounded to 8 bits for the products, on a processor only.
         threads : int, default 0
             Of the processor; 0 for all.
 
@@ -102,6 +103,8 @@ class Translator:
         _check_members(runs)
         place = resolve_device(device)
         resolve_threads(threads)
+        if precision == "int8":
+            check_int8(place)
         precision = resolve_precision(precision, place)
         return cls(runs[0], *(run.load_model(weights, place, precision) for run in runs))
 
