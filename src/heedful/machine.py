@@ -7,6 +7,7 @@ processor and torch version, and the result is kept in the user's cache folder. 
 taken only when it wins clearly.
 """
 
+import ctypes
 import json
 import os
 import platform
@@ -25,6 +26,8 @@ CLEARLY_FASTER = 1.3
 _ROWS, _IN, _OUT = 2048, 512, 2048
 # Address space that is set aside but not used: thread stacks and the allocator's arenas.
 _RESERVED_BYTES = 512 << 20
+# Numbers of `mallopt`'s parameters in glibc's malloc.h.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 def resolve_device(name: str) -> torch.device:
@@ -315,6 +318,27 @@ def bounded_memory() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def keep_freed_memory() -> bool:
+    """
+    Let the next training step use the memory of the last one.
+
+    Returns
+    -------
+    bool
+        Whether the C library knows how.
+
+    Notes
+    -----
+    glibc asks the system anew for every large tensor and gives it back at once, and the system
+    clears each page again: a fifth of a training step on a processor. Now up to a gibibyte a
+    tensor comes from what was freed before. The process keeps its peak until it ends.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    return bool(mallopt(_MMAP_THRESHOLD, 1 << 30)) and bool(mallopt(_TRIM_THRESHOLD, -1))
 
 
 def free_memory() -> int | None:

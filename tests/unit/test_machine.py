@@ -1,5 +1,7 @@
 import json
 import resource
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -102,3 +104,24 @@ def test_an_earlier_measurement_is_found_without_measuring(own_cache):
     assert not own_cache.exists()
     assert machine.product_rates(CPU) == machine.remembered_rates(*here)
     assert machine.remembered_rates(processor, torch.get_num_threads() + 1, here[2]) is None
+
+
+def test_freed_memory_is_used_again_instead_of_asked_for():
+    program = """
+import resource, torch
+from heedful.machine import keep_freed_memory
+def new_pages():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(4):
+        torch.zeros(16 << 20)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+kept = keep_freed_memory()
+for _ in range(6):
+    new_pages()
+print(kept, new_pages())
+"""
+    out = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    kept, pages = out.stdout.split()
+    assert kept == "False" or int(pages) < 4096  # one of the four would be 16,384 small pages

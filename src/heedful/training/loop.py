@@ -28,7 +28,7 @@ from torch import Tensor
 from heedful.data.batch import Batch
 from heedful.data.batching import MicroBatches, Rows
 from heedful.errors import DeviceError, TrainingFailed
-from heedful.machine import bounded_memory
+from heedful.machine import bounded_memory, keep_freed_memory
 from heedful.model.seq2seq import Seq2Seq
 from heedful.training.distributed import Ranks
 from heedful.training.loss import chunked_loss
@@ -200,6 +200,7 @@ class Trainer:
         -----
         The last step is always a checkpoint.
         """
+        keep_freed_memory()
         self.model.train()
         counters = self.progress.counters
         reason = self._end_before_step()
