@@ -29,6 +29,12 @@ SHAPES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def products_that_torch_counts(monkeypatch):
+    """The plain ones: torch's counter does not know oneDNN's."""
+    monkeypatch.setattr("heedful.model.products._HAS_ONEDNN", False)
+
+
 def counted(call) -> int:
     """What torch counts while something runs."""
     with FlopCounterMode(display=False) as counter:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.model import output
+from heedful.training import loss as losses
 from heedful.training.loss import SMOOTHING_FORMS, chunked_loss, plain_loss, smoothed_target
 
 
@@ -80,6 +81,34 @@ def test_many_chunks_equal_one(monkeypatch):
     parts = chunked_loss(states, targets, table)[0]
     torch.testing.assert_close(parts, whole)
     torch.testing.assert_close(torch.autograd.grad(parts, states)[0], gradient)
+
+
+def test_rows_are_kept_in_equal_shares_of_whole_chunks(monkeypatch):
+    monkeypatch.setattr(output, "_CHUNK_LOGITS", 50 * 64)
+    monkeypatch.setattr(losses, "_KEPT_ROWS", 200)
+    torch.manual_seed(1)
+    states, table = torch.randn(500, 8), torch.randn(50, 8, requires_grad=True)
+    bias, targets = torch.randn(50, requires_grad=True), torch.randint(50, (500,))
+    assert losses._rows_kept(500, 50, states.device) == 256
+    results = []
+    for function in (plain_loss, chunked_loss):
+        loss, _ = function(states, targets, table, bias)
+        results.append(torch.autograd.grad(loss, [table, bias]))
+    torch.testing.assert_close(*results, atol=1e-4, rtol=1e-5)
+
+
+def test_bf16_gradients_stay_close_to_fp32():
+    torch.manual_seed(1)
+    exact = [torch.randn(600, 32) / 4, torch.randn(300, 32) / 4, torch.randn(300)]
+    targets = torch.randint(300, (600,))
+    found = []
+    for dtype in (torch.float32, torch.bfloat16):
+        # both from the same rounded numbers: what differs is the arithmetic alone
+        leaves = [leaf.bfloat16().to(dtype).requires_grad_() for leaf in exact]
+        loss, _ = chunked_loss(leaves[0], targets, leaves[1], leaves[2])
+        found.append(torch.autograd.grad(loss, leaves))
+    for one, other in zip(*found, strict=True):
+        assert float((one - other.float()).norm() / one.norm()) < 0.01
 
 
 def test_bf16_stays_close_to_fp32():

@@ -11,8 +11,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-# About so many logits are computed at once: 4 million floats fit into a large cache.
-_CHUNK_LOGITS = 1 << 22
+# About so many logits are computed at once: enough for fast products, and they fit into a large
+# cache. A GPU's product fills it with more.
+_CHUNK_LOGITS = 1 << 23
+_CHUNKS_ON_GPU = 8
 
 
 def logits(
@@ -44,7 +46,7 @@ def logits(
     return nn.functional.linear(states, table, bias)
 
 
-def chunk_rows(rows: int, vocabulary: int) -> Iterator[slice]:
+def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -> Iterator[slice]:
     """
     Cut rows so that the logits of a part stay small.
 
@@ -54,6 +56,8 @@ def chunk_rows(rows: int, vocabulary: int) -> Iterator[slice]:
         Number of positions.
     vocabulary : int
         Number of classes.
+    device : torch.device, optional
+        Where the logits are computed; a processor when absent.
 
     Yields
     ------
@@ -62,9 +66,10 @@ def chunk_rows(rows: int, vocabulary: int) -> Iterator[slice]:
 
     Notes
     -----
-    At most about four million logits a part, at least 64 rows: products of fewer rows are slow.
+    At most about eight million logits a part, at least 64 rows: products of fewer rows are slow.
     """
-    size = max(64, _CHUNK_LOGITS // vocabulary)
+    most = _CHUNK_LOGITS * (1 if device is None or device.type == "cpu" else _CHUNKS_ON_GPU)
+    size = max(64, min(2048, most // vocabulary // 32 * 32))
     for start in range(0, rows, size):
         yield slice(start, min(start + size, rows))
 

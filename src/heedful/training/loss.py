@@ -19,7 +19,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.model.output import chunk_rows, logits
+from heedful.model.products import column_sums, times, times_transposed
 
+# The probabilities of so many rows are kept until their part of the table's gradient is computed.
+_KEPT_ROWS = 2048
 SMOOTHING_FORMS = ("uniform", "others")
 
 
@@ -132,8 +135,9 @@ def chunked_loss(
 
     Notes
     -----
-    Memory is that of a chunk of logits instead of all (rows, classes). Sums and exponentials are
-    taken in fp32 whatever the type of the states.
+    Memory is that of some 2,000 rows of probabilities instead of all rows of logits, probabilities
+    and gradients. Sums and exponentials are taken in fp32 whatever the type of the states; the
+    probabilities themselves are rounded to that type.
     """
     loss, nll = _ChunkedLoss.apply(states, targets, table, bias, smoothing, form)
     return loss, nll
@@ -149,65 +153,105 @@ class _ChunkedLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, states, targets, table, bias, smoothing, form):  # type: ignore[no-untyped-def]
-        classes = table.size(0)
-        off, on = _off_and_on(classes, smoothing, form)
-        loss = torch.zeros((), device=states.device)
-        nll = torch.zeros((), device=states.device)
-        row_sum = table.float().sum(dim=0)
+        off, on = _off_and_on(table.size(0), smoothing, form)
+        wanted = any(ctx.needs_input_grad)
+        row_sum = table.sum(dim=0, dtype=torch.float32)
         bias_sum = 0.0 if bias is None else bias.float().sum()
-        gradients = _Gradients(states, table, bias) if any(ctx.needs_input_grad) else None
-        for part in chunk_rows(len(targets), classes):
-            right = targets[part]
-            scores = logits(states[part], table, bias).float()
-            probabilities = torch.softmax(scores, dim=1)
+        gradients = _Gradients(states, targets, table, bias, on - off) if wanted else None
+        chosen, spread = [], []
+        for part in chunk_rows(len(targets), table.size(0), states.device):
+            scores = times_transposed(states[part], table, bias)
+            largest = scores.amax(dim=1).float()
+            right = scores.gather(1, targets[part].unsqueeze(1)).squeeze(1).float()
+            room = scores if gradients is None else gradients.room(part)
+            probabilities = torch.softmax(scores, dim=1, out=room)
             # the largest probability is never tiny, so its logarithm is safe
-            normaliser = scores.amax(dim=1) - probabilities.amax(dim=1).log()
-            chosen = scores.gather(1, right.unsqueeze(1)).squeeze(1) - normaliser
-            spread = states[part].float() @ row_sum + bias_sum - classes * normaliser
-            nll -= chosen.sum()
-            loss -= off * spread.sum() + (on - off) * chosen.sum()
+            normaliser = largest - probabilities.amax(dim=1).float().log()
+            chosen.append((right - normaliser).sum())
+            all_classes = states[part].float() @ row_sum + bias_sum - table.size(0) * normaliser
+            spread.append(all_classes.sum())
             if gradients is not None:
-                gradients.add(part, right, probabilities, on - off)
+                gradients.add(part, probabilities)
+        nll = -torch.stack(chosen).sum()
+        loss = (on - off) * nll - off * torch.stack(spread).sum()
         ctx.gradients = None if gradients is None else gradients.total(off, row_sum)
         ctx.mark_non_differentiable(nll)
         return loss, nll
 
     @staticmethod
     def backward(ctx, upstream, _):  # type: ignore[no-untyped-def]
-        d_states, d_table, d_bias = (
-            None if gradient is None else (gradient * upstream.to(gradient.dtype))
-            for gradient in ctx.gradients
-        )
+        gradients = ctx.gradients
+        # on a GPU, looking at the number would wait for it
+        if upstream.device.type != "cpu" or float(upstream) != 1.0:
+            gradients = [None if g is None else g * upstream.to(g.dtype) for g in gradients]
+        d_states, d_table, d_bias = gradients
         return d_states, None, d_table, d_bias, None, None
 
 
 class _Gradients:
-    """Add up the gradients of the loss with respect to states, table and bias."""
+    """
+    Add up the gradients of the loss with respect to states, table and bias.
 
-    def __init__(self, states: Tensor, table: Tensor, bias: Tensor | None) -> None:
-        self.states, self.table = states, table
+    The gradient of the table sums over rows, and as many classes as it has, adding to it costs as
+    much as a product of a hundred rows. So what many chunks have to say is kept for one product.
+    """
+
+    def __init__(
+        self, states: Tensor, targets: Tensor, table: Tensor, bias: Tensor | None, excess: float
+    ) -> None:
+        self.states, self.targets, self.table, self.excess = states, targets, table, excess
         self.d_states = torch.empty_like(states)
-        self.d_table = torch.zeros(table.shape, device=table.device)
+        self.d_table: Tensor | None = None
         self.d_bias = None if bias is None else torch.zeros(bias.shape, device=bias.device)
+        rows = _rows_kept(len(states), table.size(0), states.device)
+        self.kept = torch.empty(rows, table.size(0), dtype=states.dtype, device=states.device)
+        self.first = self.last = 0
 
-    def add(self, part: slice, right: Tensor, probabilities: Tensor, excess: float) -> None:
-        """Add softmax minus `excess` at the right class for some rows."""
+    def room(self, part: slice) -> Tensor:
+        """Return where the probabilities of some rows belong."""
+        if part.stop - self.first > len(self.kept):
+            self._multiply()
+        return self.kept[part.start - self.first : part.stop - self.first]
+
+    def add(self, part: slice, probabilities: Tensor) -> None:
+        """Turn softmax into softmax minus `excess` at the right class, and multiply."""
+        classes = probabilities.size(1)
+        places = torch.arange(len(probabilities), device=probabilities.device) * classes
+        places += self.targets[part]
+        flat = probabilities.view(-1)
+        flat[places] -= self.excess
+        self.d_states[part] = times(probabilities, self.table)
+        self.last = part.stop
+
+    def _multiply(self) -> None:
+        """Add what the kept rows say to the gradients of table and bias, and forget them."""
+        kept = self.kept[: self.last - self.first]
+        product = torch.mm(kept.t(), self.states[self.first : self.last])
+        if self.d_table is None:
+            self.d_table = product
+        else:
+            self.d_table = self.d_table.float()
+            self.d_table += product.float()
         if self.d_bias is not None:
-            self.d_bias += probabilities.sum(dim=0)
-            self.d_bias.index_add_(0, right, torch.full_like(probabilities[:, 0], -excess))
-        states, rounded = self.states[part], probabilities.to(self.states.dtype)
-        torch.mm(rounded, self.table, out=self.d_states[part])
-        self.d_states[part] -= excess * self.table[right]
-        self.d_table += rounded.t() @ states
-        self.d_table.index_add_(0, right, states.float(), alpha=-excess)
+            self.d_bias += column_sums(kept)
+        self.first = self.last
 
     def total(self, off: float, row_sum: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Take `off` at every class away, at last, and return the three in their own types."""
+        self._multiply()
+        assert self.d_table is not None
         self.d_states -= (off * row_sum).to(self.d_states.dtype)
-        self.d_table -= off * self.states.sum(dim=0, dtype=torch.float32)
+        self.d_table -= (off * self.states.sum(dim=0, dtype=torch.float32)).to(self.d_table.dtype)
         d_bias = None if self.d_bias is None else self.d_bias - off * len(self.states)
         d_table = self.d_table.to(self.table.dtype)
         return self.d_states, d_table, None if d_bias is None else d_bias.to(self.table.dtype)
+
+
+def _rows_kept(rows: int, classes: int, device: torch.device) -> int:
+    """Share the rows out evenly: whole chunks, about `_KEPT_ROWS` of them at a time."""
+    chunks = list(chunk_rows(rows, classes, device))
+    together = -(-len(chunks) // max(1, round(rows / _KEPT_ROWS)))
+    return sum(part.stop - part.start for part in chunks[:together])
 
 
 def _off_and_on(classes: int, smoothing: float, form: str) -> tuple[float, float]:
