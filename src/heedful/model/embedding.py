@@ -19,8 +19,20 @@ class _Lookup(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
         (ids,) = ctx.saved_tensors
+        if gradient.device.type == "cpu" and gradient.dtype != torch.float32:
+            return _add_rows(gradient, ids, ctx.rows), None
         total = torch.ops.aten.embedding_dense_backward(gradient.float(), ids, ctx.rows, -1, False)
         return total.to(gradient.dtype), None
+
+
+def _add_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:
+    """Add up the rows of each token in fp32; the table is far larger than what is in use of it."""
+    used, place = ids.unique(return_inverse=True)
+    width = gradient.size(-1)
+    sums = torch.zeros(len(used), width)
+    sums.index_add_(0, place.reshape(-1), gradient.reshape(-1, width).float())
+    total = torch.zeros(rows, width, dtype=gradient.dtype)
+    return total.index_copy_(0, used, sums.to(gradient.dtype))
 
 
 class TokenEmbedding(nn.Module):

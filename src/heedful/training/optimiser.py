@@ -58,8 +58,7 @@ class MasterWeights:
                 parameter.data = parameter.data.to(torch.bfloat16)
             for buffer in model.buffers():
                 buffer.data = buffer.data.to(torch.bfloat16)
-        for master in self.masters:
-            master.grad = torch.zeros_like(master)
+        self.discard()
         self.adam = torch.optim.AdamW(
             self.masters,
             lr=0.0,
@@ -89,8 +88,12 @@ class MasterWeights:
         -----
         Never None: a rank without a micro-batch contributes zeros.
         """
-        gradients = [master.grad for master in self.masters]
-        return [gradient for gradient in gradients if gradient is not None]
+        gradients = []
+        for master in self.masters:
+            if master.grad is None:
+                master.grad = torch.zeros_like(master)
+            gradients.append(master.grad)
+        return gradients
 
     def collect(self) -> None:
         """
@@ -108,9 +111,15 @@ class MasterWeights:
         if self.masters is self.working:
             return
         for master, parameter in zip(self.masters, self.working, strict=True):
-            if parameter.grad is not None and master.grad is not None:
-                master.grad.add_(parameter.grad)
-                parameter.grad = None
+            if parameter.grad is None:
+                continue
+            # torch adds bf16 to fp32 four times as slowly as it converts and adds
+            gradient = parameter.grad.float()
+            parameter.grad = None
+            if master.grad is None:
+                master.grad = gradient
+            else:
+                master.grad += gradient
 
     def gradient_norm(self) -> float:
         """
@@ -146,9 +155,10 @@ class MasterWeights:
 
         Notes
         -----
-        The sums are zero afterwards.
+        The sums are zero afterwards. Adam scales the gradients in the pass that it makes anyway.
         """
-        torch._foreach_mul_(self.gradients, scale)
+        device = self.gradients[0].device
+        self.adam.grad_scale = torch.tensor(1.0 / scale, device=device)  # type: ignore[attr-defined]
         for group in self.adam.param_groups:
             group["lr"] = learning_rate
         self.adam.step()
@@ -167,9 +177,11 @@ class MasterWeights:
 
         Notes
         -----
-        Used after a step and after the trial of the largest batch.
+        Used after a step and after the trial of the largest batch. The next backward pass need not
+        add to zeros.
         """
-        torch._foreach_zero_(self.gradients)
+        for master in self.masters:
+            master.grad = None
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
