@@ -12,7 +12,7 @@ PACKAGING := pyproject.toml constraints.txt
 SOAK := $(wildcard tests/soak)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench docs clean
+.PHONY: help quickstart test check pytest format bench peers docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -45,6 +45,16 @@ bench: $(VENV)/.for-use ## time the quickstart and a preparation, then train mul
 	$(PYTHON) -m benchmarks.quickstart
 	$(PYTHON) -m benchmarks.prepare
 	$(PYTHON) -m benchmarks.multi30k
+
+# Each peer has an environment of its own: their versions do not go together, nor with ours.
+PEERS := $(patsubst %/requirements.txt,%/.venv/.installed,$(wildcard benchmarks/peers/*/requirements.txt))
+
+peers: $(PEERS) ## install the toolkits that `heedful bench` measures beside heedful
+
+benchmarks/peers/%/.venv/.installed: benchmarks/peers/%/requirements.txt
+	$(PYTHON3) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --requirement $<
+	@touch $@
 
 docs: $(VENV)/.for-docs ## write the documentation site to build/site
 	$(PYTHON) -m sphinx -W --keep-going -q -b html docs build/site

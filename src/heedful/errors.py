@@ -8,6 +8,7 @@ What can go wrong, and what the user is told.
     ├── RunStopped            exit 1   a signal ended the run; it can be resumed
     ├── StorageError          exit 1   a file could not be written
     ├── DownloadError         exit 1   a file could not be fetched
+    ├── MeasurementFailed     exit 1   a process that was to be measured gave no answer
     └── UserError             exit 2   the command or its input is wrong
         ├── SettingError               an unknown setting, a value out of range
         ├── TextError                  a text file that cannot be used
@@ -41,6 +42,10 @@ class StorageError(HeedfulError):
 
 class DownloadError(HeedfulError):
     """A file could not be fetched; what arrived is kept, and the same command goes on."""
+
+
+class MeasurementFailed(HeedfulError):
+    """A process that was to be measured ended without an answer."""
 
 
 class UserError(HeedfulError):

@@ -13,6 +13,7 @@ import typer
 
 from heedful.cli import (
     average,
+    bench,
     compare,
     data,
     evaluate,
@@ -42,6 +43,7 @@ app.command()(score.score)
 app.command()(evaluate.evaluate)
 app.command()(plot.plot)
 app.command()(compare.compare)
+app.add_typer(bench.app)
 app.command()(info.info)
 
 

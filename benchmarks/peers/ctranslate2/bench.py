@@ -1,0 +1,147 @@
+"""CTranslate2, the engine to beat on a processor: heedful's weights, converted by its own spec."""
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import protocol
+
+# What it offers on this machine; on AMD its own choice of instructions is not the fastest.
+VARIANTS = {
+    "translate": [
+        {"name": "int8", "precision": "int8"},
+        {"name": "float32", "precision": "fp32"},
+        {"name": "int8 AVX512", "precision": "int8"},
+        {"name": "float32 AVX512", "precision": "fp32"},
+    ]
+}
+
+
+def translate(request: protocol.Request) -> protocol.Answer:
+    """Convert the weights and translate."""
+    compute, _, instructions = request["variant"].partition(" ")
+    if instructions:
+        os.environ["CT2_FORCE_CPU_ISA"] = instructions  # read when the library is loaded
+    import ctranslate2
+
+    sources = [[str(token) for token in row] for row in protocol.source_ids(request)]
+    limit = request["max_length"]
+    longest = max(map(len, sources)) if limit["relative"] else 0
+    batch = request["batch"]
+    options = {
+        "beam_size": request["beam"],
+        "length_penalty": request["alpha"],
+        "max_decoding_length": limit["tokens"] + longest,
+        "max_batch_size": batch or 2048,
+        "batch_type": "examples" if batch else "tokens",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        convert(request).save(folder)
+        started = time.perf_counter()
+        translator = ctranslate2.Translator(
+            folder,
+            device=request["device"].partition(":")[0],
+            compute_type=compute,
+            inter_threads=1,
+            intra_threads=request["threads"],
+        )
+        loaded = time.perf_counter() - started
+    filled = [row for row in range(len(sources)) if len(sources[row]) > 1]
+    outputs: list[list[int]] = [[] for _ in sources]
+
+    def some(rows: list[int]) -> None:
+        found = translator.translate_batch([sources[row] for row in rows], **options)
+        for row, result in zip(rows, found, strict=True):
+            outputs[row] = [int(token) for token in result.hypotheses[0]]
+
+    def everything() -> None:
+        if batch == 1:
+            for row in filled:
+                some([row])
+        else:
+            for first in range(0, len(filled), 2048):
+                some(filled[first : first + 2048])
+
+    some(filled[: batch or 32])
+    seconds = protocol.repeated(everything, request["repeats"])
+    memory = protocol.peak_memory()
+    protocol.write_outputs(request, outputs)
+    return {
+        "seconds": seconds,
+        "memory": memory,
+        "load": loaded,
+        "versions": {"ctranslate2": ctranslate2.__version__},
+    }
+
+
+def convert(request: protocol.Request) -> Any:
+    """Describe heedful's model in CTranslate2's terms."""
+    import numpy as np
+    from ctranslate2.specs import TransformerSpec
+    from ctranslate2.specs.common_spec import Activation
+    from safetensors.numpy import load_file
+
+    shape = request["model"]
+    protocol.only_paper_shape(shape)
+    weights = load_file(request["model_file"])
+    spec = TransformerSpec.from_config(
+        (shape["encoder_layers"], shape["decoder_layers"]),
+        shape["heads"],
+        pre_norm=False,
+        activation=Activation[shape["activation"].upper()],
+    )
+    table = weights["embed_source.weight"]
+    positions = np.load(request["positions"])
+    spec.encoder.embeddings[0].weight = table
+    spec.decoder.embeddings.weight = table
+    spec.decoder.projection.weight = table
+    for side in ("encoder", "decoder"):
+        stack = getattr(spec, side)
+        stack.scale_embeddings = True
+        stack.position_encodings.encodings = positions
+        for number, layer in enumerate(stack.layer):
+            convert_layer(layer, f"{side}.layers.{number}", weights)
+    tokens = [str(number) for number in range(len(table))]
+    start, end = shape["start_token"], shape["end_token"]
+    spec.register_source_vocabulary(tokens)
+    spec.register_target_vocabulary(tokens)
+    spec.config.unk_token, spec.config.bos_token = "1", str(start)
+    spec.config.eos_token, spec.config.decoder_start_token = str(end), str(start)
+    spec.config.layer_norm_epsilon = shape["norm_epsilon"]
+    spec.validate()
+    spec.optimize()
+    return spec
+
+
+def convert_layer(layer: Any, name: str, weights: dict[str, Any]) -> None:
+    """Hand over one layer."""
+
+    def linear(spec: Any, place: str, rows: slice = slice(None)) -> None:
+        spec.weight = weights[f"{name}.{place}.weight"][rows]
+        if f"{name}.{place}.bias" in weights:
+            spec.bias = weights[f"{name}.{place}.bias"][rows]
+
+    def norm(spec: Any, place: str) -> None:
+        spec.gamma = weights[f"{name}.{place}.norm.weight"]
+        spec.beta = weights[f"{name}.{place}.norm.bias"]
+
+    linear(layer.self_attention.linear[0], "self_attention.project_in")
+    linear(layer.self_attention.linear[1], "self_attention.project_out")
+    norm(layer.self_attention.layer_norm, "self_residual")
+    if hasattr(layer, "attention"):
+        width = len(weights[f"{name}.cross_attention.project_in.weight"]) // 3
+        linear(layer.attention.linear[0], "cross_attention.project_in", slice(0, width))
+        linear(layer.attention.linear[1], "cross_attention.project_in", slice(width, None))
+        linear(layer.attention.linear[2], "cross_attention.project_out")
+        norm(layer.attention.layer_norm, "cross_residual")
+    linear(layer.ffn.linear_0, "feed_forward.widen")
+    linear(layer.ffn.linear_1, "feed_forward.narrow")
+    norm(layer.ffn.layer_norm, "feed_forward_residual")
+
+
+protocol.serve(VARIANTS, {"translate": translate})

@@ -1,0 +1,224 @@
+"""MarianMTModel of Hugging Face's transformers, the model behind most published translators."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import protocol
+
+VARIANTS = {
+    "train": [
+        {"name": "fp32", "precision": "fp32"},
+        {"name": "autocast bf16", "precision": "bf16"},
+    ],
+    "translate": [
+        {"name": "fp32", "precision": "fp32"},
+        {"name": "bf16", "precision": "bf16"},
+    ],
+}
+
+
+def build(request: protocol.Request) -> Any:
+    """Build a model of the asked shape, weights random."""
+    import torch
+    from transformers import MarianConfig, MarianMTModel
+
+    shape = request["model"]
+    protocol.only_paper_shape(shape)
+    torch.manual_seed(1)
+    torch.set_num_threads(request["threads"])
+    config = MarianConfig(
+        vocab_size=shape["vocabulary"],
+        d_model=shape["d_model"],
+        encoder_layers=shape["encoder_layers"],
+        decoder_layers=shape["decoder_layers"],
+        encoder_attention_heads=shape["heads"],
+        decoder_attention_heads=shape["heads"],
+        encoder_ffn_dim=shape["d_ff"],
+        decoder_ffn_dim=shape["d_ff"],
+        activation_function=shape["activation"],
+        dropout=shape["dropout"],
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        max_position_embeddings=1100,
+        scale_embedding=True,
+        static_position_embeddings=True,
+        init_std=shape["d_model"] ** -0.5,
+        pad_token_id=shape["pad"],
+        bos_token_id=shape["start_token"],
+        eos_token_id=shape["end_token"],
+        forced_eos_token_id=None,
+        decoder_start_token_id=shape["start_token"],
+    )
+    return MarianMTModel(config).to(request["device"])
+
+
+def train(request: protocol.Request) -> protocol.Answer:
+    """Take training steps: forward, cross-entropy with smoothing, backward, AdamW."""
+    import torch
+
+    model = build(request)
+    model.train()
+    device = model.device
+    padding = request["model"]["pad"]
+    source, target_in, target_out = (
+        torch.tensor(side, device=device) for side in protocol.sides(request)
+    )
+    adam = torch.optim.AdamW(
+        model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
+    )
+    losses = []
+
+    def step() -> None:
+        adam.zero_grad(set_to_none=True)
+        with torch.autocast(device.type, torch.bfloat16, request["precision"] == "bf16"):
+            logits = model(
+                input_ids=source,
+                attention_mask=(source != padding).long(),
+                decoder_input_ids=target_in,
+                use_cache=False,
+            ).logits
+            loss = torch.nn.functional.cross_entropy(
+                logits.flatten(0, 1),
+                target_out.flatten(),
+                ignore_index=padding,
+                label_smoothing=request["label_smoothing"],
+            )
+        loss.backward()
+        adam.step()
+        losses.append(float(loss.detach()))
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+
+    step()
+    seconds = protocol.repeated(step, request["steps"])
+    memory = protocol.peak_memory()
+    if device.type == "cuda":
+        memory = torch.cuda.max_memory_allocated()
+    return {"seconds": seconds, "memory": memory, "loss": losses[0], "versions": versions()}
+
+
+def translate(request: protocol.Request) -> protocol.Answer:
+    """Translate with `generate` and heedful's weights."""
+    import torch
+
+    model = build(request)
+    load(model, request)
+    model.eval()
+    if request["precision"] == "bf16":
+        model.to(torch.bfloat16)
+    sources = protocol.source_ids(request)
+    filled = [row for row in range(len(sources)) if len(sources[row]) > 1]
+    special = {request["model"][name] for name in ("pad", "start_token", "end_token")}
+    outputs: list[list[int]] = [[] for _ in sources]
+
+    def some(rows: list[int]) -> None:
+        ids = torch.tensor(
+            protocol.padded([sources[row] for row in rows], request["model"]["pad"]),
+            device=model.device,
+        )
+        limit = request["max_length"]
+        extra = max(len(sources[row]) for row in rows) if limit["relative"] else 0
+        with torch.inference_mode():
+            found = model.generate(
+                input_ids=ids,
+                attention_mask=(ids != request["model"]["pad"]).long(),
+                num_beams=request["beam"],
+                length_penalty=request["alpha"],
+                max_new_tokens=limit["tokens"] + extra,
+                max_length=None,
+                do_sample=False,
+            )
+        for row, tokens in zip(rows, found.tolist(), strict=True):
+            outputs[row] = [token for token in tokens if token not in special]
+
+    def everything() -> None:
+        for rows in batches(sources, filled, request["batch"]):
+            some(rows)
+
+    some(filled[: request["batch"] or 32])
+    seconds = protocol.repeated(everything, request["repeats"])
+    memory = protocol.peak_memory()
+    if model.device.type == "cuda":
+        memory = torch.cuda.max_memory_allocated()
+    protocol.write_outputs(request, outputs)
+    return {"seconds": seconds, "memory": memory, "versions": versions()}
+
+
+def batches(sources: list[list[int]], filled: list[int], size: int | None) -> list[list[int]]:
+    """Put sentences of similar length together: so many, or about 2,048 tokens of them."""
+    if size == 1:
+        return [[row] for row in filled]
+    order = sorted(filled, key=lambda row: -len(sources[row]))
+    found: list[list[int]] = []
+    for row in order:
+        if found:
+            most = size or max(1, 2048 // len(sources[found[-1][0]]))
+        if not found or len(found[-1]) >= most:
+            found.append([])
+        found[-1].append(row)
+    return found
+
+
+def load(model: Any, request: protocol.Request) -> None:
+    """Copy heedful's weights to where Marian has them."""
+    import numpy as np
+    import torch
+    from safetensors.torch import load_file
+
+    theirs = load_file(request["model_file"])
+    table = theirs["embed_source.weight"]
+    positions = torch.from_numpy(np.load(request["positions"]))
+    inner = model.model
+    with torch.no_grad():
+        inner.shared.weight.copy_(table)
+        model.lm_head.weight.copy_(table)
+        for side in ("encoder", "decoder"):
+            stack = getattr(inner, side)
+            stack.embed_positions.weight.copy_(positions[: len(stack.embed_positions.weight)])
+            stack.embed_tokens.weight.copy_(table)
+            for number, layer in enumerate(stack.layers):
+                copy_layer(layer, f"{side}.layers.{number}", theirs, request["model"])
+
+
+def copy_layer(layer: Any, name: str, theirs: dict[str, Any], shape: dict[str, Any]) -> None:
+    """Copy one layer."""
+    attentions = {"self_attention": layer.self_attn}
+    norms = {"self_residual.norm": layer.self_attn_layer_norm}
+    if hasattr(layer, "encoder_attn"):
+        attentions["cross_attention"] = layer.encoder_attn
+        norms["cross_residual.norm"] = layer.encoder_attn_layer_norm
+    norms["feed_forward_residual.norm"] = layer.final_layer_norm
+    for place, attention in attentions.items():
+        parts = (attention.q_proj, attention.k_proj, attention.v_proj)
+        copy_linear(attention.out_proj, f"{name}.{place}.project_out", theirs)
+        weight = theirs[f"{name}.{place}.project_in.weight"].chunk(3)
+        bias = theirs.get(f"{name}.{place}.project_in.bias")
+        for number, part in enumerate(parts):
+            part.weight.copy_(weight[number])
+            part.bias.zero_() if bias is None else part.bias.copy_(bias.chunk(3)[number])
+    copy_linear(layer.fc1, f"{name}.feed_forward.widen", theirs)
+    copy_linear(layer.fc2, f"{name}.feed_forward.narrow", theirs)
+    for place, norm in norms.items():
+        norm.eps = shape["norm_epsilon"]
+        copy_linear(norm, f"{name}.{place}", theirs)
+
+
+def copy_linear(module: Any, name: str, theirs: dict[str, Any]) -> None:
+    """Copy a weight and a bias; no bias is a bias of zero."""
+    module.weight.copy_(theirs[f"{name}.weight"])
+    bias = theirs.get(f"{name}.bias")
+    module.bias.zero_() if bias is None else module.bias.copy_(bias)
+
+
+def versions() -> dict[str, str]:
+    """Name what this is."""
+    import torch
+    import transformers
+
+    return {"transformers": transformers.__version__, "torch": torch.__version__}
+
+
+protocol.serve(VARIANTS, {"train": train, "translate": translate})

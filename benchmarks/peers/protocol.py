@@ -1,0 +1,87 @@
+"""
+How a peer is asked and answers; it needs nothing but Python.
+
+One JSON object on standard input, one on standard output. ``{"task": "variants", "of": "train"}``
+is answered by what the peer can do, ``train`` and ``translate`` by the seconds of each repetition.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
+
+
+def serve(
+    variants: dict[str, list[dict[str, str]]], tasks: dict[str, Callable[[Request], Answer]]
+) -> None:
+    """Answer one request."""
+    request = json.load(sys.stdin)
+    if request["task"] == "variants":
+        answer: Answer = {"variants": variants.get(request["of"], [])}
+    else:
+        answer = tasks[request["task"]](request)
+    print(json.dumps(answer))
+
+
+def repeated(work: Callable[[], object], repeats: int) -> list[float]:
+    """Time some work several times."""
+    seconds = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+def peak_memory() -> int:
+    """Bytes that this process has held at most."""
+    for line in Path("/proc/self/status").read_text("ascii", errors="replace").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise SystemExit("the memory of a process is read from /proc, but there is none")
+
+
+def padded(rows: list[list[int]], padding: int) -> list[list[int]]:
+    """Fill rows up to the longest."""
+    width = max(map(len, rows))
+    return [row + [padding] * (width - len(row)) for row in rows]
+
+
+def sides(request: Request) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
+    """Source, decoder input and what is to be predicted, padded, as heedful has them."""
+    model = request["model"]
+    pad, start, end = model["pad"], model["start_token"], model["end_token"]
+    ending = [end] if model["source_end"] else []
+    source = [[*row, *ending] for row in request["sources"]]
+    target_in = [[start, *row] for row in request["targets"]]
+    target_out = [[*row, end] for row in request["targets"]]
+    return padded(source, pad), padded(target_in, pad), padded(target_out, pad)
+
+
+def source_ids(request: Request) -> list[list[int]]:
+    """Read the sources of a translation, end symbols added where the model wants them."""
+    model = request["model"]
+    ending = [model["end_token"]] if model["source_end"] else []
+    with Path(request["sources"]).open(encoding="ascii") as file:
+        return [[*json.loads(line), *ending] for line in file]
+
+
+def write_outputs(request: Request, outputs: list[list[int]]) -> None:
+    """Write translations as ids, without special symbols."""
+    with Path(request["output"]).open("w", encoding="ascii") as file:
+        file.writelines(f"{json.dumps(row)}\n" for row in outputs)
+
+
+def only_paper_shape(model: dict[str, Any]) -> None:
+    """Refuse what no peer is told to build."""
+    wanted = {"norm": "post", "tie": "all", "output_bias": False, "scale_embeddings": True}
+    other = {name: model[name] for name, value in wanted.items() if model[name] != value}
+    sizes = ("d_k", "d_v", "encoder_heads", "decoder_heads", "encoder_d_ff", "decoder_d_ff")
+    other |= {name: model[name] for name in sizes if model[name] is not None}
+    if other:
+        raise SystemExit(f"the peer is given the paper's shape only, but {other} came")

@@ -1,0 +1,106 @@
+"""torch.nn.Transformer: the training step that PyTorch's own tutorial would take."""
+
+import math
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import protocol
+
+VARIANTS = {
+    "train": [
+        {"name": "fp32", "precision": "fp32"},
+        {"name": "autocast bf16", "precision": "bf16"},
+    ]
+}
+
+
+def train(request: protocol.Request) -> protocol.Answer:
+    """Take training steps: forward, cross-entropy with smoothing, backward, AdamW."""
+    import torch
+    from torch import nn
+
+    shape = request["model"]
+    protocol.only_paper_shape(shape)
+    torch.manual_seed(1)
+    torch.set_num_threads(request["threads"])
+    device = torch.device(request["device"])
+    source, target_in, target_out = (
+        torch.tensor(side, device=device) for side in protocol.sides(request)
+    )
+    width, padding = shape["d_model"], shape["pad"]
+
+    class Model(nn.Module):
+        """nn.Transformer between a shared table and itself."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(shape["vocabulary"], width)
+            nn.init.normal_(self.table.weight, 0.0, width**-0.5)
+            self.layers = nn.Transformer(
+                width,
+                shape["heads"],
+                shape["encoder_layers"],
+                shape["decoder_layers"],
+                shape["d_ff"],
+                shape["dropout"],
+                shape["activation"],
+                batch_first=True,
+            )
+            self.dropout = nn.Dropout(shape["dropout"])
+            length = max(source.size(1), target_in.size(1))
+            rates = 10000.0 ** (-torch.arange(0, width, 2) / width)
+            angles = torch.outer(torch.arange(length), rates)
+            positions = torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1)
+            self.register_buffer("positions", positions)
+
+        def embed(self, ids: torch.Tensor) -> torch.Tensor:
+            return self.dropout(self.table(ids) * math.sqrt(width) + self.positions[: ids.size(1)])
+
+        def forward(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+            hidden = source == padding
+            later = nn.Transformer.generate_square_subsequent_mask(target.size(1), device)
+            states = self.layers(
+                self.embed(source),
+                self.embed(target),
+                tgt_mask=later.isinf(),
+                src_key_padding_mask=hidden,
+                memory_key_padding_mask=hidden,
+                tgt_key_padding_mask=target == padding,
+                tgt_is_causal=True,
+            )
+            return nn.functional.linear(states, self.table.weight)
+
+    model = Model().to(device)
+    adam = torch.optim.AdamW(
+        model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
+    )
+    losses = []
+
+    def step() -> None:
+        adam.zero_grad(set_to_none=True)
+        with torch.autocast(device.type, torch.bfloat16, request["precision"] == "bf16"):
+            logits = model(source, target_in)
+            loss = nn.functional.cross_entropy(
+                logits.flatten(0, 1),
+                target_out.flatten(),
+                ignore_index=padding,
+                label_smoothing=request["label_smoothing"],
+            )
+        loss.backward()
+        adam.step()
+        losses.append(float(loss.detach()))
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+
+    step()
+    seconds = protocol.repeated(step, request["steps"])
+    memory = protocol.peak_memory()
+    if device.type == "cuda":
+        memory = torch.cuda.max_memory_allocated()
+    versions = {"torch": torch.__version__}
+    return {"seconds": seconds, "memory": memory, "loss": losses[0], "versions": versions}
+
+
+protocol.serve(VARIANTS, {"train": train})

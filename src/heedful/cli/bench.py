@@ -1,0 +1,225 @@
+"""`heedful bench`."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from heedful.cli.options import Device, Precision, Threads, Weights, check_choice
+
+if TYPE_CHECKING:
+    from heedful.workflow.bench.measurement import Report
+    from heedful.workflow.bench.train import Conditions
+
+_HERE = Path("benchmarks/peers")
+
+app = typer.Typer(
+    name="bench",
+    help="Measure speed and memory, beside other toolkits where they are installed.",
+    no_args_is_help=True,
+)
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting: model.d_model=256."),
+]
+Vocabulary = Annotated[
+    int | None, typer.Option(min=8, help="Symbols of both sides; the recipe's by default.")
+]
+Peers = Annotated[
+    Path,
+    typer.Option(help="Folder of the other toolkits: DIR/NAME/bench.py and DIR/NAME/.venv."),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(help="Who takes part: heedful, or a peer's name; may be repeated."),
+]
+Rounds = Annotated[
+    int, typer.Option(min=1, help="Turns of each, one after the other, in processes of their own.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, with every repetition.")]
+
+
+@app.command()
+def train(
+    recipe: Annotated[str, typer.Argument(help="A built-in recipe or a TOML file.")] = "small",
+    set_: Settings = None,
+    source_length: Annotated[
+        int, typer.Option(min=2, help="Mean tokens of a source, its end symbol included.")
+    ] = 25,
+    target_length: Annotated[int, typer.Option(min=2, help="Mean tokens of a target.")] = 25,
+    batch_tokens: Annotated[int, typer.Option(min=2, help="Tokens a side of one step.")] = 2000,
+    vocabulary: Vocabulary = None,
+    steps: Annotated[int, typer.Option(min=1, help="Steps to time, after one to warm up.")] = 5,
+    rounds: Rounds = 1,
+    peers: Peers = _HERE,
+    only: Only = None,
+    as_json: Json = False,
+    device: Device = "auto",
+    precision: Precision = "auto",
+    threads: Threads = 0,
+) -> None:
+    """
+    Time the training step: batch, forward, loss, backward, update.
+
+    Pairs are random and of lengths a fifth below and above the mean. The share of products is what
+    the model needs for the real tokens, by the rate of matrix products measured just before. With
+    --precision bf16 or fp32 others must compute with it too; by default each does it every way it
+    can.
+    """
+    check_choice("--precision", precision, ("auto", "fp32", "bf16"))
+    from heedful.workflow.bench.train import bench_train
+
+    report = bench_train(
+        recipe,
+        set_ or (),
+        source_length=source_length,
+        target_length=target_length,
+        batch_tokens=batch_tokens,
+        vocabulary=vocabulary,
+        steps=steps,
+        conditions=_conditions(device, precision, threads, peers, only, rounds),
+        say=_tell,
+    )
+    _print(report, as_json)
+
+
+@app.command()
+def translate(
+    run: Annotated[
+        Path | None, typer.Argument(help="A run folder; without one the weights are random.")
+    ] = None,
+    input: Annotated[Path | None, typer.Option(help="Text to translate with RUN.")] = None,
+    reference: Annotated[
+        list[Path] | None, typer.Option(help="Its translation by people; may be repeated.")
+    ] = None,
+    lines: Annotated[
+        int | None, typer.Option(min=1, help="How many of its first lines; all by default.")
+    ] = None,
+    weights: Weights = "default",
+    recipe: Annotated[str, typer.Option(help="Without RUN: the shape of the model.")] = "small",
+    set_: Settings = None,
+    source_length: Annotated[
+        int, typer.Option(min=2, help="Without RUN: mean tokens of a line.")
+    ] = 25,
+    tokens: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Without RUN: tokens of every translation, neither more nor less."
+        ),
+    ] = 24,
+    vocabulary: Vocabulary = None,
+    beam: Annotated[int, typer.Option(min=1, help="Open hypotheses a sentence.")] = 4,
+    batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Sentences searched together; else as heedful translate does."),
+    ] = None,
+    length_penalty: Annotated[
+        str, typer.Option(help="power:ALPHA, as other toolkits have it; gnmt:ALPHA or none.")
+    ] = "power:1",
+    max_length: Annotated[
+        str, typer.Option(help="input+N or N tokens, the end symbol not counted.")
+    ] = "input+50",
+    repeats: Annotated[int, typer.Option(min=1, help="Passes over the text to time.")] = 5,
+    rounds: Rounds = 1,
+    peers: Peers = _HERE,
+    only: Only = None,
+    as_json: Json = False,
+    device: Device = "auto",
+    precision: Precision = "auto",
+    threads: Threads = 0,
+) -> None:
+    """
+    Time translating: lines in, lines out, with the weights of RUN in every toolkit.
+
+    Without RUN the weights and the lines are random, and every translation is as long as --tokens
+    says. Shown for each toolkit: how many lines come out as heedful's do, and BLEU where there is a
+    --reference. With --precision bf16 or fp32 others must compute with it too.
+    """
+    check_choice("--precision", precision, ("auto", "fp32", "bf16"))
+    from heedful.workflow.bench.translate import Text, bench_random, bench_trained
+
+    text = Text(
+        input,
+        tuple(reference or ()),
+        lines,
+        beam,
+        batch,
+        length_penalty,
+        max_length,
+        repeats,
+    )
+    conditions = _conditions(device, precision, threads, peers, only, rounds)
+    if run is not None:
+        report = bench_trained(run, text, weights=weights, conditions=conditions, say=_tell)
+    else:
+        report = bench_random(
+            recipe,
+            set_ or (),
+            text,
+            tokens=tokens,
+            source_length=source_length,
+            vocabulary=vocabulary,
+            conditions=conditions,
+            say=_tell,
+        )
+    _print(report, as_json)
+
+
+@app.command()
+def data(
+    recipe: Annotated[str, typer.Argument(help="A built-in recipe or a TOML file.")] = "small",
+    set_: Settings = None,
+    source: Annotated[
+        list[str] | None, typer.Option(help="Source text; else the embedded grammar writes some.")
+    ] = None,
+    target: Annotated[
+        list[str] | None, typer.Option(help="Its translations, line by line.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often each stage is timed.")] = 5,
+    as_json: Json = False,
+    threads: Threads = 0,
+) -> None:
+    """Time each stage from text to batches: subwords, ids on disk, padded tensors."""
+    from heedful.workflow.bench.data import bench_data
+
+    report = bench_data(
+        recipe,
+        set_ or (),
+        source=source or (),
+        target=target or (),
+        repeats=repeats,
+        threads=threads,
+    )
+    _print(report, as_json)
+
+
+def _conditions(
+    device: str,
+    precision: str,
+    threads: int,
+    peers: Path,
+    only: list[str] | None,
+    rounds: int,
+) -> "Conditions":
+    """Put together under what conditions contenders meet."""
+    if peers != _HERE and not peers.is_dir():
+        raise typer.BadParameter(f"must be a folder, but {peers} is none.", param_hint="--peers")
+    from heedful.workflow.bench.train import Conditions
+
+    return Conditions(device, precision, threads, peers, tuple(only or ()), rounds)
+
+
+def _print(report: "Report", as_json: bool) -> None:
+    """Print a report."""
+    if as_json:
+        typer.echo(json.dumps(report.to_dict(), indent=2, ensure_ascii=False))
+        return
+    for line in report.lines():
+        typer.echo(line)
+
+
+def _tell(text: str) -> None:
+    """Tell the person who waits whose turn it is."""
+    typer.echo(text, err=True)

@@ -1,0 +1,1 @@
+"""Speed and memory of training, translating and preparing, here and in other toolkits."""

@@ -1,0 +1,59 @@
+"""What is measured, in a process of its own: reads a request, does it, prints the answer."""
+
+import json
+import sys
+from typing import Any
+
+import torch
+
+from heedful import __version__
+from heedful.errors import HeedfulError
+from heedful.machine import measured_rates, resolve_device, resolve_threads
+
+# The best counts, so that a machine that is busy for a moment still shows what it can do.
+_RATE_REPEATS = 40
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """
+    Do what is asked.
+
+    Parameters
+    ----------
+    request : dict
+        With `task` and what that needs.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+
+    Notes
+    -----
+    Only what the task needs is imported, so that its memory is that of the task.
+    """
+    if request["task"] == "rates":
+        device = resolve_device(request["device"])
+        resolve_threads(request["threads"])
+        return {"rates": measured_rates(device, _RATE_REPEATS)}
+    done: dict[str, Any]
+    if request["task"] == "train":
+        from heedful.workflow.bench.step import measure_step
+
+        done = measure_step(request)
+    elif request["task"] == "translate":
+        from heedful.workflow.bench.search import measure_search
+
+        done = measure_search(request)
+    else:
+        from heedful.workflow.bench.preparing import measure_preparing
+
+        done = measure_preparing(request)
+    return {**done, "versions": {"heedful": __version__, "torch": torch.__version__}}
+
+
+if __name__ == "__main__":
+    try:
+        print(json.dumps(answer(json.load(sys.stdin))))
+    except HeedfulError as error:
+        sys.exit(str(error))

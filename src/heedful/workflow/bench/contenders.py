@@ -1,0 +1,230 @@
+"""
+Who is measured: heedful, and other toolkits in environments of their own.
+
+A peer is a folder with an environment (``.venv``) and a script (``bench.py``) that speaks the
+protocol of `heedful.workflow.bench.process`: asked for ``{"task": "variants", "of": "train"}`` it
+lists what it can do, asked for ``train`` or ``translate`` it does it and tells the seconds. heedful
+answers the same requests, as a process like any other.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import MeasurementFailed
+from heedful.workflow.bench.process import ask
+
+OURS = "heedful"
+"""What heedful is called among the contenders."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """
+    Know how to measure one variant of one toolkit.
+
+    Attributes
+    ----------
+    name : str
+        Of the toolkit.
+    command : tuple of str
+        Starts its process.
+    variant : str
+        Which of its ways to do it.
+    precision : str
+        What that way computes with.
+
+    Notes
+    -----
+    A process each, so memory is not that of an earlier variant.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    variant: str
+    precision: str
+
+    @property
+    def title(self) -> str:
+        """Name and variant."""
+        return f"{self.name} {self.variant}".strip()
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Let it do what is measured.
+
+        Parameters
+        ----------
+        request : mapping
+            With its `task`.
+
+        Returns
+        -------
+        dict
+            With `seconds`, `memory` and `versions`.
+
+        Notes
+        -----
+        Adds the variant and its precision to the request.
+        """
+        return ask(self.command, {**request, "variant": self.variant, "precision": self.precision})
+
+
+@dataclass(frozen=True)
+class Field:
+    """
+    Hold who takes part and who does not.
+
+    Attributes
+    ----------
+    contenders : tuple of Contender
+        heedful first, if it takes part.
+    notes : tuple of str
+        Why others do not.
+
+    Notes
+    -----
+    A peer that is not installed is no error: the figures of heedful alone are of use.
+    """
+
+    contenders: tuple[Contender, ...]
+    notes: tuple[str, ...]
+
+
+def ours(precision: str) -> Contender:
+    """
+    Describe heedful as a contender.
+
+    Parameters
+    ----------
+    precision : str
+        What it is to compute with; not ``auto``.
+
+    Returns
+    -------
+    Contender
+        The program that is running now.
+
+    Notes
+    -----
+    With the interpreter of this process.
+    """
+    return Contender(OURS, (sys.executable, "-m", __package__), "", precision)
+
+
+def find_field(
+    task: str, precision: str, peers: Path | None, only: Sequence[str], forced: bool
+) -> Field:
+    """
+    Find who can take part.
+
+    Parameters
+    ----------
+    task : {'train', 'translate'}
+        At what.
+    precision : str
+        Of heedful itself.
+    peers : Path or None
+        Folder with one folder for each peer; None for none.
+    only : sequence of str
+        Names that take part; all when empty.
+    forced : bool
+        Whether peers must compute with `precision`, too; else each in all its ways.
+
+    Returns
+    -------
+    Field
+        Who does, and who does not.
+
+    Notes
+    -----
+    Peers are asked for their variants without loading anything heavy.
+    """
+    found: list[Contender] = []
+    notes: list[str] = []
+    if not only or OURS in only:
+        found.append(ours(precision))
+    folders = sorted(peers.iterdir()) if peers is not None and peers.is_dir() else []
+    for folder in folders:
+        script, python = folder / "bench.py", folder / ".venv" / "bin" / "python"
+        if not script.exists() or (only and folder.name not in only):
+            continue
+        if not python.exists():
+            notes.append(f"{folder.name} is not installed; `make peers` does it.")
+            continue
+        command = (str(python), str(script))
+        try:
+            listed = ask(command, {"task": "variants", "of": task})["variants"]
+        except MeasurementFailed as error:
+            notes.append(str(error))
+            continue
+        found += [
+            Contender(folder.name, command, each["name"], each["precision"])
+            for each in listed
+            if not forced or each["precision"] == precision
+        ]
+    return Field(tuple(found), tuple(notes))
+
+
+def in_turns(
+    field: Field,
+    request: Mapping[str, Any],
+    rounds: int,
+    say: Say,
+    keep: Callable[[Contender], object] | None = None,
+) -> tuple[list[tuple[Contender, dict[str, Any]]], list[str]]:
+    """
+    Measure all contenders, one after the other, in several rounds.
+
+    Parameters
+    ----------
+    field : Field
+        Who takes part.
+    request : mapping
+        What each is asked.
+    rounds : int
+        How often each has its turn.
+    say : callable
+        Told whose turn it is.
+    keep : callable, optional
+        Told who has just had a turn, before the next one has.
+
+    Returns
+    -------
+    answers : list of (Contender, dict)
+        Seconds of all rounds together, the most memory of any.
+    notes : list of str
+        Who failed, and what was said.
+
+    Notes
+    -----
+    In turns, so that a slow minute of the machine is nobody's disadvantage. heedful itself must not
+    fail.
+    """
+    answers: dict[Contender, dict[str, Any]] = {}
+    notes: dict[Contender, str] = {}
+    for number in range(rounds):
+        for contender in field.contenders:
+            if contender in notes:
+                continue
+            say(f"round {number + 1} of {rounds}: {contender.title}")
+            try:
+                answer = contender.ask(request)
+            except MeasurementFailed as error:
+                if contender.name == OURS:
+                    raise
+                notes[contender] = f"{contender.title}: {error}"
+                continue
+            if contender in answers:
+                before = answers[contender]
+                answer["seconds"] = before["seconds"] + answer["seconds"]
+                answer["memory"] = max(before["memory"], answer["memory"])
+            answers[contender] = answer
+            if keep is not None:
+                keep(contender)
+    done = [(one, answer) for one, answer in answers.items() if one not in notes]
+    return done, list(notes.values())

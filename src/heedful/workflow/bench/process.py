@@ -1,0 +1,111 @@
+"""A process of its own for every measurement: equal for us and for others."""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import MeasurementFailed
+
+
+def peak_memory() -> int:
+    """
+    Ask how much memory this process has held at most.
+
+    Returns
+    -------
+    int
+        Bytes of resident memory.
+
+    Notes
+    -----
+    Linux hands `ru_maxrss` on from the parent to what it starts, so a child of a large process
+    would look large; the high-water mark of the address space begins anew.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def repeated(work: Callable[[], object], repeats: int) -> list[float]:
+    """
+    Time some work several times.
+
+    Parameters
+    ----------
+    work : callable
+        Ends when the work is done, on a GPU too.
+    repeats : int
+        How often.
+
+    Returns
+    -------
+    list of float
+        Seconds of each time.
+
+    Notes
+    -----
+    Warming up is the caller's business: what is warm depends on the work.
+    """
+    seconds = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+def ask(command: Sequence[str | Path], request: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Hand a request to a new process and wait for its answer.
+
+    Parameters
+    ----------
+    command : sequence of str or Path
+        Reads one JSON object from standard input; the last line it prints is another.
+    request : mapping
+        The object.
+
+    Returns
+    -------
+    dict
+        The answer.
+
+    Raises
+    ------
+    MeasurementFailed
+        If there is none; with the last line that the process wrote to standard error.
+
+    Notes
+    -----
+    What a library prints before the answer is ignored.
+    """
+    done = subprocess.run(
+        [*map(str, command)],
+        input=json.dumps(request),
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    printed = done.stdout.strip().splitlines()
+    if done.returncode == 0 and printed:
+        try:
+            answer = json.loads(printed[-1])
+        except ValueError:
+            answer = None
+        if isinstance(answer, dict):
+            return answer
+    said = done.stderr.strip().splitlines()
+    raise MeasurementFailed(
+        f"{' '.join(map(str, command))} must answer with a JSON object, but it ended with exit "
+        f"code {done.returncode}: {said[-1] if said else 'nothing was said'}"
+    )
