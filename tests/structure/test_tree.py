@@ -19,7 +19,7 @@ ONE_MACHINE = re.compile(r"(?<![\w.])/(work|farm|home|root|Users)/[\w.]|(?<![\w.
 
 def _files(*patterns: str) -> list[Path]:
     found = sorted(file for pattern in patterns for file in ROOT.glob(pattern) if file.is_file())
-    return [file for file in found if "__pycache__" not in file.parts]
+    return [file for file in found if not {"__pycache__", ".venv"} & set(file.parts)]
 
 
 SOURCES = _files("src/**/*.py")

@@ -171,8 +171,8 @@ class Report:
 
         Notes
         -----
-        The last column says how many times as fast as that contender heedful is, by the last unit
-        that was counted.
+        The last column says how many times as fast as that contender heedful is: all did the same
+        work, whatever came out.
         """
         facts = [f"{name} {_said(value)}" for name, value in self.what.items()]
         rows = [self._head(), *map(self._row, self.measurements)]
@@ -207,8 +207,7 @@ class Report:
     def _row(self, one: Measurement) -> list[str]:
         """Write what one contender did."""
         ours = self.measurements[0]
-        unit = list(one.counts)[-1]
-        times = ours.per_second(unit) / one.per_second(unit)
+        times = one.median / ours.median
         return [
             one.who,
             one.precision,

@@ -233,7 +233,7 @@ def _bench(
     )
     what = {
         "recipe": run.config.recipe,
-        "run": run.folder.path.name,
+        "run": run.folder.path.name if text.input else "random weights",
         "weights": place.name,
         "lines": len(lines),
         "source tokens": sum(map(len, ids)),
