@@ -12,7 +12,7 @@ PACKAGING := pyproject.toml constraints.txt
 SOAK := $(wildcard tests/soak)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench peers docs clean
+.PHONY: help quickstart test check pytest format bench bench-speed peers docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -45,6 +45,9 @@ bench: $(VENV)/.for-use ## time the quickstart and a preparation, then train mul
 	$(PYTHON) -m benchmarks.quickstart
 	$(PYTHON) -m benchmarks.prepare
 	$(PYTHON) -m benchmarks.multi30k
+
+bench-speed: $(VENV)/.for-use peers ## measure heedful beside the peers, write docs/results/speed.md (hours)
+	$(PYTHON) -m benchmarks.speed
 
 # Each peer has an environment of its own: their versions do not go together, nor with ours.
 PEERS := $(patsubst %/requirements.txt,%/.venv/.installed,$(wildcard benchmarks/peers/*/requirements.txt))

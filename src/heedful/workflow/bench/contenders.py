@@ -170,13 +170,37 @@ def find_field(
     return Field(tuple(found), tuple(notes))
 
 
+@dataclass(frozen=True)
+class Turns:
+    """
+    Hold what came of all turns.
+
+    Attributes
+    ----------
+    answers : tuple of (Contender, dict)
+        Seconds of all rounds together, the most memory of any.
+    rates : dict of str to float
+        GFLOP/s of matrix products by precision, the best that was seen between the rounds.
+    notes : tuple of str
+        Who failed, and what was said.
+
+    Notes
+    -----
+    A machine that is shared gives its rate only now and then, so it is measured often.
+    """
+
+    answers: tuple[tuple[Contender, dict[str, Any]], ...]
+    rates: dict[str, float]
+    notes: tuple[str, ...]
+
+
 def in_turns(
     field: Field,
     request: Mapping[str, Any],
     rounds: int,
     say: Say,
     keep: Callable[[Contender], object] | None = None,
-) -> tuple[list[tuple[Contender, dict[str, Any]]], list[str]]:
+) -> Turns:
     """
     Measure all contenders, one after the other, in several rounds.
 
@@ -185,7 +209,7 @@ def in_turns(
     field : Field
         Who takes part.
     request : mapping
-        What each is asked.
+        What each is asked; with `device` and `threads`.
     rounds : int
         How often each has its turn.
     say : callable
@@ -195,10 +219,8 @@ def in_turns(
 
     Returns
     -------
-    answers : list of (Contender, dict)
-        Seconds of all rounds together, the most memory of any.
-    notes : list of str
-        Who failed, and what was said.
+    Turns
+        What came of them.
 
     Notes
     -----
@@ -207,6 +229,7 @@ def in_turns(
     """
     answers: dict[Contender, dict[str, Any]] = {}
     notes: dict[Contender, str] = {}
+    rates = _rates(request)
     for number in range(rounds):
         for contender in field.contenders:
             if contender in notes:
@@ -226,5 +249,14 @@ def in_turns(
             answers[contender] = answer
             if keep is not None:
                 keep(contender)
-    done = [(one, answer) for one, answer in answers.items() if one not in notes]
-    return done, list(notes.values())
+        again = _rates(request)
+        rates = {precision: max(rate, again[precision]) for precision, rate in rates.items()}
+    done = tuple((one, answer) for one, answer in answers.items() if one not in notes)
+    return Turns(done, rates, tuple(notes.values()))
+
+
+def _rates(request: Mapping[str, Any]) -> dict[str, float]:
+    """Measure matrix products in a process of their own."""
+    where = {"device": request["device"], "threads": request["threads"]}
+    rates: dict[str, float] = ours("").ask({"task": "rates", **where})["rates"]
+    return rates

@@ -8,7 +8,7 @@ from typing import Any
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.machine import describe_machine, resolve_device, resolve_precision, resolve_threads
-from heedful.workflow.bench.contenders import Say, find_field, in_turns, ours
+from heedful.workflow.bench.contenders import Say, find_field, in_turns
 from heedful.workflow.bench.measurement import Measurement, Report
 from heedful.workflow.bench.work import flops_of, shape_of, synthetic_pairs, training_work
 
@@ -127,8 +127,7 @@ def bench_train(
     }
     forced = conditions.precision != "auto"
     field = find_field("train", precision, conditions.peers, conditions.only, forced)
-    rates = ours(precision).ask({"task": "rates", "device": device, "threads": threads})["rates"]
-    answers, failed = in_turns(field, request, conditions.rounds, say)
+    turns = in_turns(field, request, conditions.rounds, say)
     needed = _needed(config, vocabulary, sources, targets)
     measurements = tuple(
         Measurement(
@@ -137,11 +136,11 @@ def bench_train(
             tuple(answer["seconds"]),
             needed[1],
             needed[0],
-            rates.get(contender.precision),
+            turns.rates.get(contender.precision),
             answer["memory"],
             {"loss": answer["loss"], "versions": answer.get("versions", {})},
         )
-        for contender, answer in answers
+        for contender, answer in turns.answers
     )
     what = {
         "recipe": config.recipe,
@@ -151,8 +150,9 @@ def bench_train(
         **needed[1],
         "steps": steps * conditions.rounds,
     }
-    machine = {**describe_machine(), "threads": threads, "device": device, "product_gflops": rates}
-    return Report(what, machine, measurements, (*field.notes, *failed))
+    machine = {**describe_machine(), "threads": threads, "device": device}
+    machine["product_gflops"] = turns.rates
+    return Report(what, machine, measurements, (*field.notes, *turns.notes))
 
 
 def _needed(

@@ -17,7 +17,7 @@ from heedful.evaluation.bleu import evaluate_texts
 from heedful.evaluation.cost import ForwardFlops
 from heedful.machine import describe_machine
 from heedful.search.length import LengthLimit, LengthPenalty
-from heedful.workflow.bench.contenders import Contender, Field, Say, find_field, in_turns, ours
+from heedful.workflow.bench.contenders import Contender, Field, Say, find_field, in_turns
 from heedful.workflow.bench.measurement import Measurement, Report
 from heedful.workflow.bench.random_run import make_random_run, random_lines
 from heedful.workflow.bench.train import Conditions
@@ -188,7 +188,6 @@ def _bench(
     device, precision, threads = conditions.resolve()
     model = run.build()
     field = _field(run, precision, conditions)
-    rates = ours(precision).ask({"task": "rates", "device": device, "threads": threads})["rates"]
     ids = run.tokenizer.encode_source(lines)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -225,11 +224,11 @@ def _bench(
         def keep(contender: Contender) -> None:
             outputs[contender.title] = list(_outputs(folder / "output", run))
 
-        answers, failed = in_turns(field, request, conditions.rounds, say, keep)
+        turns = in_turns(field, request, conditions.rounds, say, keep)
     judge = _Judge(run, lines, ids, text, ForwardFlops.of(model), outputs)
     measurements = tuple(
-        judge.measurement(contender, answer, rates.get(contender.precision))
-        for contender, answer in answers
+        judge.measurement(contender, answer, turns.rates.get(contender.precision))
+        for contender, answer in turns.answers
     )
     what = {
         "recipe": run.config.recipe,
@@ -243,8 +242,9 @@ def _bench(
         "max length": text.max_length,
         "passes": text.repeats * conditions.rounds,
     }
-    machine = {**describe_machine(), "threads": threads, "device": device, "product_gflops": rates}
-    return Report(what, machine, measurements, (*field.notes, *failed))
+    machine = {**describe_machine(), "threads": threads, "device": device}
+    machine["product_gflops"] = turns.rates
+    return Report(what, machine, measurements, (*field.notes, *turns.notes))
 
 
 def _field(run: Run, precision: str, conditions: Conditions) -> Field:

@@ -1,0 +1,1 @@
+"""How fast heedful is, beside others: sections that can each be measured alone."""

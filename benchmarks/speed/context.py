@@ -1,0 +1,140 @@
+"""What all sections share: where things lie, and a record of what was run."""
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.prepare import Watch
+from benchmarks.report import ROOT
+
+PEERS = ROOT / "benchmarks" / "peers"
+MULTI30K = "multi30k/raw"
+
+
+@dataclass
+class Finished:
+    """
+    What a command took.
+
+    Attributes
+    ----------
+    seconds : float
+        From its start to its end.
+    peak : int
+        Most bytes that it held with its children.
+    output : str
+        What it printed.
+    """
+
+    seconds: float
+    peak: int
+    output: str
+
+
+@dataclass
+class Context:
+    """
+    Where things lie, and what has been run.
+
+    Attributes
+    ----------
+    data : Path
+        The corpora.
+    run : Path
+        A run of 6+6 layers, width 512, trained on Multi30k; trained there if there is none.
+    work : Path
+        Where runs of the sections go.
+    quick : bool
+        Whether to try everything with shapes that take seconds, instead of measuring.
+    rounds : int
+        Turns of each contender.
+    threads : int
+        0 for all.
+    commands : list of str
+        What was run, for the page.
+    """
+
+    data: Path
+    run: Path
+    work: Path
+    quick: bool = False
+    rounds: int = 3
+    threads: int = 0
+    commands: list[str] = field(default_factory=list)
+
+    def text(self, part: str, language: str) -> Path:
+        """Name a file of Multi30k."""
+        return self.data / MULTI30K / f"{part}.{language}.gz"
+
+    def bench(self, *arguments: object) -> dict[str, Any]:
+        """Run `heedful bench` and read what it found."""
+        asked = ("bench", *arguments, "--peers", PEERS, "--threads", self.threads)
+        return json.loads(self.heedful(*asked, "--json").output)
+
+    def heedful(self, *arguments: object) -> Finished:
+        """Run a command as a user would, timed from start to end."""
+        return self.command(sys.executable, "-m", "heedful", *arguments)
+
+    def command(self, *arguments: object) -> Finished:
+        """Run any command, timed from start to end."""
+        command = [*map(str, arguments)]
+        self.record(command)
+        started = time.monotonic()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
+            watch = Watch(process.pid)
+            watch.start()
+            output, _ = process.communicate()
+            seconds = time.monotonic() - started
+            watch.join()
+        if process.returncode:
+            raise SystemExit(f"{shlex.join(command)} ended with {process.returncode}")
+        return Finished(seconds, watch.peak, output)
+
+    def record(self, command: list[str]) -> None:
+        """Remember a command as anybody could type it."""
+        line = shlex.join(command)
+        program = shlex.join([sys.executable, "-m", "heedful"])
+        for long, short in (
+            (program, "heedful"),
+            (sys.executable, "python"),
+            (str(self.run), "RUN"),
+            (str(self.data), "$HEEDFUL_DATA"),
+            (str(self.work), "WORK"),
+            (f"{ROOT}/", ""),
+        ):
+            line = line.replace(long, short)
+        if line not in self.commands:
+            self.commands.append(line)
+
+    def trained(self) -> Path:
+        """Return the run of 6+6 layers; train it first if it is not there."""
+        if not (self.run / "config.json").exists():
+            valid = ("--valid-source", self.text("val", "en"))
+            settings = [part for setting in BIG for part in ("--set", setting)]
+            self.heedful(
+                "train",
+                "paper-base",
+                *("--source", self.text("train", "en"), "--target", self.text("train", "de")),
+                *valid,
+                *("--valid-target", self.text("val", "de"), "--out", self.run),
+                *(settings[:4] if self.quick else settings),
+                *(("--set", "train.steps=2") if self.quick else ()),
+            )
+        return self.run
+
+
+# The model that speed of translation is measured with: the paper's base on 29,000 pairs.
+BIG = (
+    "data.vocabulary_size=8000",
+    "train.batch_tokens=3000",
+    "model.dropout=0.2",
+    "train.steps=3000",
+    "train.warmup=600",
+    "train.learning_rate_factor=0.32",
+    "train.validate_steps=400",
+)

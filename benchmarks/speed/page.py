@@ -1,0 +1,197 @@
+"""From figures to `docs/results/speed.md`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.speed.goals import Found, goals
+from benchmarks.speed.plots import draw
+
+TITLES = {
+    "training": "Training, command to command",
+    "step": "The training step",
+    "step-fp32": "The training step in fp32",
+    "memory": "Memory of a step",
+    "translate": "Translating, 32 sentences at a time",
+    "translate-one": "Translating one sentence at a time",
+    "lines": "Lines of mixed lengths",
+    "stream": "A long text",
+    "start": "From the start to the first translation",
+    "data": "From text to batches",
+    "curves": "Batch size, sentence length, vocabulary",
+    "corpus": "A corpus that grows a hundredfold",
+    "ranks": "Two processes against one",
+    "gpu": "On a GPU",
+}
+INTRODUCTION = """Measured by `make bench-speed`: heedful and other toolkits in turns, each in a
+process of its own, with as many threads, on the same text, subwords, shapes, beam and number of
+tokens; translating, with the same weights. One warm-up, then the median; the smallest and the
+largest are in brackets. Operations are counted for the real tokens only. The share of products is
+of the rate that large matrix products were measured to reach here a moment before, in the same
+precision."""
+
+
+def write_page(folder: Path) -> Path:
+    """Write the page from all that was found, and its pictures beside it."""
+    records = {
+        name: json.loads((folder / f"{name}.json").read_text("utf-8"))
+        for name in TITLES
+        if (folder / f"{name}.json").exists()
+    }
+    found = {name: record["found"] for name, record in records.items()}
+    parts = ["# Speed", " ".join(INTRODUCTION.split())]
+    if rows := goals(found):
+        parts.append(
+            "| work | heedful | other | who | ratio | goal | |\n"
+            "| --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(goal.row() for goal in rows)
+        )
+    for name, record in records.items():
+        parts += [f"## {TITLES[name]}", *body(name, record["found"], folder), _origin(record)]
+    page = folder.parent / "speed.md"
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return page
+
+
+def body(name: str, found: Found, folder: Path) -> list[str]:
+    """Lay one section out."""
+    own = {"training": _training, "start": _start, "corpus": _corpus, "ranks": _ranks}
+    pictures = draw(name, found, folder) if name in ("curves", "corpus") else []
+    if name in own:
+        return [own[name](found), *pictures]
+    if pictures:
+        return pictures
+    if "measurements" in found:
+        return [_what(found), table(found)]
+    return [part for each in found.values() for part in (_what(each), table(each))]
+
+
+def table(found: Found) -> str:
+    """Write what everybody did."""
+    units = list(found["measurements"][0]["counts"])
+    heads = ["", "precision", *(f"{unit}/s" for unit in units), "seconds", "GFLOP/s"]
+    heads += ["share of products", "peak memory, MB", *_extras(found)]
+    rows = [heads, ["---"] * len(heads)]
+    for one in found["measurements"]:
+        seconds = one["seconds"]
+        rows.append(
+            [
+                one["who"],
+                one["precision"],
+                *(f"{one['per_second'][unit]:,.1f}" for unit in units),
+                f"{seconds['median']:.3f} ({seconds['min']:.3f}-{seconds['max']:.3f})",
+                "" if one["gflops"] is None else f"{one['gflops']:,.0f}",
+                "" if one["share"] is None else f"{one['share']:.0%}",
+                f"{one['memory'] / 1e6:,.0f}",
+                *(f"{one[extra]:.4g}" for extra in _extras(found)),
+            ]
+        )
+    lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    notes = "".join(f"\n\nNot measured: {note}" for note in found["notes"])
+    return lines + notes
+
+
+def _extras(found: Found) -> list[str]:
+    """List what else everybody has a number for."""
+    known = ("lines equal to the first", "bleu", "loss")
+    return [name for name in known if all(name in one for one in found["measurements"])]
+
+
+def _what(found: Found) -> str:
+    """Say what was measured."""
+    facts = ", ".join(
+        f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}"
+        for name, value in found["what"].items()
+        if name not in ("run", "weights")
+    )
+    rates = found["machine"].get("product_gflops", {})
+    products = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
+    return f"{facts[:1].upper()}{facts[1:]}." + (f" Products: {products} GFLOP/s." * bool(rates))
+
+
+def _training(found: Found) -> str:
+    """Write both sides of every turn."""
+    rows = [
+        "| | seconds of the command | seconds of training by its own log | target tokens "
+        "| tokens/s of the command | peak memory, MB |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for turn in found["turns"]:
+        for who, one in turn.items():
+            if "missing" not in one:
+                seconds = one["seconds"]
+                seconds = seconds[0] if isinstance(seconds, list) else seconds
+                rows.append(
+                    f"| {who} | {seconds:.1f} | {one['own_seconds']:.1f} "
+                    f"| {one['target_tokens']:,} | {one['target_tokens'] / seconds:,.0f} "
+                    f"| {one['memory'] / 1e6:,.0f} |"
+                )
+    return (
+        f"`{found['recipe']}`, {found['pairs']:,} pairs of Multi30k English-German, one epoch. "
+        "heedful learns its subwords in that time; Joey NMT is given them.\n\n" + "\n".join(rows)
+    )
+
+
+def _start(found: Found) -> str:
+    """Write medians and all."""
+    rows = [
+        f"| {name} | {one['median']:.2f} | {min(one['all']):.2f}-{max(one['all']):.2f} |"
+        for name, one in found.items()
+    ]
+    return "| | seconds | range |\n| --- | --- | --- |\n" + "\n".join(rows)
+
+
+def _corpus(found: Found) -> str:
+    """Write what a pair and a token cost."""
+    rows = [
+        "| pairs | microseconds a pair to prepare | peak memory, MB | microseconds a target token "
+        "to train | peak memory, MB |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for size, one in found["sizes"].items():
+        rows.append(
+            f"| {int(size):,} | {1e6 * one['prepare_seconds'] / int(size):,.0f} "
+            f"| {one['prepare_memory'] / 1e6:,.0f} "
+            f"| {1e6 * one['train_seconds'] / one['target_tokens']:,.0f} "
+            f"| {one['memory'] / 1e6:,.0f} |"
+        )
+    steps = f"Europarl French-English, `small`, {found['steps']} steps on each."
+    return steps + "\n\n" + "\n".join(rows)
+
+
+def _ranks(found: Found) -> str:
+    """Write the rate of each."""
+    rows = [
+        f"| {name} | {one['rate']:,.0f} | {one['command_seconds']:.1f} |"
+        for name, one in found["runs"].items()
+    ]
+    return (
+        f"Processes of so many threads, gloo between them, {found['steps']} steps.\n\n"
+        "| | target tokens/s | seconds of the command |\n| --- | --- | --- |\n" + "\n".join(rows)
+    )
+
+
+def _origin(record: dict[str, Any]) -> str:
+    """Say how, where and when."""
+    shown = "\n".join(dict.fromkeys(record["commands"]))
+    return (
+        f"```text\n{shown}\n```\n\n{record['machine']}; commit {record['commit']}, "
+        f"{record['date']}. {_versions(record['found'])}"
+    ).strip()
+
+
+def _versions(found: Any) -> str:
+    """Collect the versions of everybody, wherever they are told."""
+    seen: dict[str, str] = {}
+
+    def look(part: Any) -> None:
+        if isinstance(part, dict):
+            seen.update(part.get("versions", {}))
+            for inner in part.values():
+                look(inner)
+        elif isinstance(part, list):
+            for inner in part:
+                look(inner)
+
+    look(found)
+    listed = ", ".join(f"{name} {version}" for name, version in seen.items())
+    return f"{listed}." if listed else ""

@@ -1,0 +1,187 @@
+"""
+What is measured, section by section: the rows of the table of goals and the curves.
+
+Each function takes a `Context` and returns plain values; the page is written from those alone.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from benchmarks.speed.context import Context
+from benchmarks.speed.whole import corpus, ranks, start, training
+from heedful.data.corpus import read_lines
+
+Section = Callable[[Context], dict[str, Any]]
+
+BASE = ("paper-base", "--vocabulary", 37_000)
+TINY = ("tiny", "--vocabulary", 500)
+
+
+def step(context: Context) -> dict[str, Any]:
+    """Time the training step of the paper's base model, everybody as they do it best."""
+    return _step(context, "auto")
+
+
+def step_fp32(context: Context) -> dict[str, Any]:
+    """Time the same in fp32."""
+    return _step(context, "fp32")
+
+
+def _step(context: Context, precision: str) -> dict[str, Any]:
+    """Time a step of 2,000 + 2,000 tokens."""
+    shape = TINY if context.quick else BASE
+    tokens = 200 if context.quick else 2000
+    steps = 1 if context.quick else 5
+    chosen = ("--precision", precision, "--steps", steps, "--rounds", context.rounds)
+    return context.bench("train", *shape, "--batch-tokens", tokens, *chosen)
+
+
+def memory(context: Context) -> dict[str, Any]:
+    """Measure the memory of a large step beside Marian, and of the paper's batch alone."""
+    shape = TINY if context.quick else BASE
+    compared, alone = (200, 400) if context.quick else (4000, 25_000)
+    once = ("--steps", 1)
+    both = ("--only", "heedful", "--only", "marian")
+    return {
+        "compared": context.bench("train", *shape, "--batch-tokens", compared, *once, *both),
+        "alone": context.bench(
+            "train", *shape, "--batch-tokens", alone, *once, "--only", "heedful"
+        ),
+    }
+
+
+def translate(context: Context) -> dict[str, Any]:
+    """Translate a test set with beam 4, 32 sentences at a time."""
+    return _translate(context, 32, 2)
+
+
+def translate_one(context: Context) -> dict[str, Any]:
+    """Translate the same one sentence at a time."""
+    return _translate(context, 1, 1)
+
+
+def _translate(context: Context, batch: int, passes: int) -> dict[str, Any]:
+    """Translate Multi30k's test set, weights everywhere the same."""
+    name = "test_2016_flickr"
+    text = ("--input", context.text(name, "en"), "--reference", context.text(name, "de"))
+    some = ("--lines", 4) if context.quick else ()
+    often = ("--repeats", passes, "--rounds", context.rounds)
+    return context.bench("translate", context.trained(), *text, *some, "--batch", batch, *often)
+
+
+def lines(context: Context) -> dict[str, Any]:
+    """Translate 5,000 lines of mixed lengths, as `heedful translate` streams them."""
+    count = 8 if context.quick else 5000
+    text = context.work / "mixed.en"
+    sentences = read_lines(context.text("train", "en"))
+    mixed = islice(_mixed(sentences), count)
+    text.write_text("".join(f"{line}\n" for line in mixed), encoding="utf-8")
+    return context.bench("translate", context.trained(), "--input", text, "--repeats", 1)
+
+
+def _mixed(sentences: Iterator[str]) -> Iterator[str]:
+    """Put one to four sentences on a line."""
+    number = 0
+    while part := list(islice(sentences, 1 + number % 4)):
+        yield " ".join(part)
+        number += 1
+
+
+def stream(context: Context) -> dict[str, Any]:
+    """Translate ten times as many lines in the same memory."""
+    few, many = (100, 1000) if context.quick else (10_000, 100_000)
+    shape = (
+        "--recipe",
+        "tiny" if context.quick else "small",
+        "--tokens",
+        4 if context.quick else 12,
+    )
+    once = ("--repeats", 1, "--source-length", 14, "--only", "heedful")
+    return {
+        "few": context.bench("translate", *shape, "--lines", few, *once),
+        "many": context.bench("translate", *shape, "--lines", many, *once),
+    }
+
+
+def data(context: Context) -> dict[str, Any]:
+    """Time the stages from text to batches."""
+    files = ("--source", context.text("train", "en"), "--target", context.text("train", "de"))
+    recipe = "tiny" if context.quick else "small"
+    few = ("--repeats", 1) if context.quick else ()
+    return json.loads(context.heedful("bench", "data", recipe, *files, *few, "--json").output)
+
+
+def curves(context: Context) -> dict[str, Any]:
+    """Tokens a second against batch size, sentence length and vocabulary, heedful and Marian."""
+    shape = "tiny" if context.quick else "paper-base"
+    who = ("--only", "heedful", "--only", "marian", "--precision", "bf16")
+    few = ("--steps", 1 if context.quick else 3)
+    sizes = (100, 200) if context.quick else (250, 500, 1000, 2000, 4000, 8000)
+    lengths = (10, 20) if context.quick else (10, 25, 50, 100, 200, 400)
+    words = (500, 1000) if context.quick else (2000, 8000, 16_000, 37_000)
+    tokens = 200 if context.quick else 2000
+    vocabulary = 500 if context.quick else 8000
+
+    def measure(tokens: int, length: int, vocabulary: int) -> dict[str, Any]:
+        mean = ("--source-length", length, "--target-length", length)
+        size = ("--batch-tokens", tokens, "--vocabulary", vocabulary)
+        return context.bench("train", shape, *size, *mean, *who, *few)
+
+    return {
+        "batch": {size: measure(size, 25, vocabulary) for size in sizes},
+        "length": {length: measure(tokens, length, vocabulary) for length in lengths},
+        "vocabulary": {size: measure(tokens, 25, size) for size in words},
+        "search": {size: _search(context, size) for size in ((1, 4) if context.quick else BATCHES)},
+    }
+
+
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+def _search(context: Context, batch: int) -> dict[str, Any]:
+    """Translate with random weights, every output 24 tokens."""
+    if context.quick:
+        shape = ("--recipe", "tiny", "--lines", 8, "--tokens", 4)
+    else:
+        shape = ("--recipe", "paper-base", "--vocabulary", 8000, "--lines", max(16, 2 * batch))
+    who = ("--only", "heedful", "--only", "ctranslate2")
+    return context.bench("translate", *shape, "--batch", batch, "--repeats", 2, *who)
+
+
+def gpu(context: Context) -> dict[str, Any]:
+    """Measure the paper's two models at its batch size on a GPU, and their search."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise SystemExit("the section gpu needs a GPU, but torch sees none")
+    where = ("--device", "cuda", "--precision", "bf16")
+    found: dict[str, Any] = {}
+    for recipe in ("paper-base", "paper-big"):
+        words = ("--vocabulary", 37_000)
+        tokens = ("--batch-tokens", 25_000, "--rounds", context.rounds)
+        found[f"{recipe} step"] = context.bench("train", recipe, *words, *tokens, *where)
+        size = ("--recipe", recipe, *words, "--lines", 512, "--batch", 128, "--repeats", 3)
+        found[f"{recipe} search"] = context.bench("translate", *size, *where)
+    return found
+
+
+SECTIONS: dict[str, Section] = {
+    "training": training,
+    "step": step,
+    "step-fp32": step_fp32,
+    "memory": memory,
+    "translate": translate,
+    "translate-one": translate_one,
+    "lines": lines,
+    "stream": stream,
+    "start": start,
+    "data": data,
+    "curves": curves,
+    "corpus": corpus,
+    "ranks": ranks,
+    "gpu": gpu,
+}
+
+ON_A_GPU = ("gpu",)
