@@ -15,7 +15,7 @@ SOAK := $(wildcard tests/soak)
 .PHONY: help quickstart test check pytest format bench bench-speed peers docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
 	    { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 quickstart: $(VENV)/.for-use ## train, score and draw a small translator into OUT=runs/quickstart

@@ -209,7 +209,7 @@ def product_rates(device: torch.device) -> dict[str, float]:
     return cache[key]
 
 
-def measured_rates(device: torch.device, repeats: int = 6) -> dict[str, float]:
+def measured_rates(device: torch.device, seconds: float = 0.0) -> dict[str, float]:
     """
     Measure matrix products in both precisions now.
 
@@ -217,8 +217,8 @@ def measured_rates(device: torch.device, repeats: int = 6) -> dict[str, float]:
     ----------
     device : torch.device
         Where to measure.
-    repeats : int, default 6
-        How often; the best counts.
+    seconds : float, default 0.0
+        How long to go on in either, beyond the six products that are always tried; the best counts.
 
     Returns
     -------
@@ -230,8 +230,8 @@ def measured_rates(device: torch.device, repeats: int = 6) -> dict[str, float]:
     Nothing is remembered: a benchmark compares with what the machine gives it today.
     """
     return {
-        "fp32": _rate(torch.float32, device, repeats),
-        "bf16": _rate(torch.bfloat16, device, repeats),
+        "fp32": _rate(torch.float32, device, seconds),
+        "bf16": _rate(torch.bfloat16, device, seconds),
     }
 
 
@@ -397,12 +397,13 @@ def free_memory() -> int | None:
     return max(0, min(found)) if found else None
 
 
-def _rate(dtype: torch.dtype, device: torch.device, repeats: int) -> float:
+def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
     """Time one product of a typical shape: the best of several runs, in GFLOP/s."""
     left = torch.ones(_ROWS, _IN, dtype=dtype, device=device)
     right = torch.ones(_OUT, _IN, dtype=dtype, device=device)
-    best = float("inf")
-    for _ in range(repeats):
+    best, until, tried = float("inf"), time.perf_counter() + seconds, 0
+    while tried < 6 or time.perf_counter() < until:
+        tried += 1
         started = time.perf_counter()
         torch.nn.functional.linear(left, right)
         if device.type == "cuda":

@@ -1,6 +1,8 @@
 """CTranslate2, the engine to beat on a processor: heedful's weights, converted by its own spec."""
 
+import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -41,7 +43,14 @@ def translate(request: protocol.Request) -> protocol.Answer:
         "batch_type": "examples" if batch else "tokens",
     }
     with tempfile.TemporaryDirectory() as folder:
-        convert(request).save(folder)
+        # by another process: what converting holds is not what translating holds
+        subprocess.run(
+            [sys.executable, __file__],
+            input=json.dumps({**request, "task": "convert", "folder": folder}),
+            stdout=subprocess.DEVNULL,
+            encoding="utf-8",
+            check=True,
+        )
         started = time.perf_counter()
         translator = ctranslate2.Translator(
             folder,
@@ -79,7 +88,13 @@ def translate(request: protocol.Request) -> protocol.Answer:
     }
 
 
-def convert(request: protocol.Request) -> Any:
+def convert(request: protocol.Request) -> protocol.Answer:
+    """Convert the weights and write them where they are wanted."""
+    describe(request).save(request["folder"])
+    return {}
+
+
+def describe(request: protocol.Request) -> Any:
     """Describe heedful's model in CTranslate2's terms."""
     import numpy as np
     from ctranslate2.specs import TransformerSpec
@@ -144,4 +159,4 @@ def convert_layer(layer: Any, name: str, weights: dict[str, Any]) -> None:
     norm(layer.ffn.layer_norm, "feed_forward_residual")
 
 
-protocol.serve(VARIANTS, {"translate": translate})
+protocol.serve(VARIANTS, {"translate": translate, "convert": convert})

@@ -8,10 +8,6 @@ import torch
 
 from heedful import __version__
 from heedful.errors import HeedfulError
-from heedful.machine import measured_rates, resolve_device, resolve_threads
-
-# The best counts, so that a machine that is busy for a moment still shows what it can do.
-_RATE_REPEATS = 40
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -32,10 +28,6 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     -----
     Only what the task needs is imported, so that its memory is that of the task.
     """
-    if request["task"] == "rates":
-        device = resolve_device(request["device"])
-        resolve_threads(request["threads"])
-        return {"rates": measured_rates(device, _RATE_REPEATS)}
     done: dict[str, Any]
     if request["task"] == "train":
         from heedful.workflow.bench.step import measure_step

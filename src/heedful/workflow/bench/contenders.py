@@ -14,12 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import MeasurementFailed
+from heedful.machine import measured_rates, resolve_device
 from heedful.workflow.bench.process import ask
 
 OURS = "heedful"
 """What heedful is called among the contenders."""
 
 Say = Callable[[str], None]
+
+# The best counts, so that a machine that is busy for a moment still shows what it can do.
+_RATE_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
@@ -186,7 +190,8 @@ class Turns:
 
     Notes
     -----
-    A machine that is shared gives its rate only now and then, so it is measured often.
+    A machine that is shared gives its rate only now and then, so it is measured often; by this
+    process, whose threads are as many as theirs (`Conditions.resolve`).
     """
 
     answers: tuple[tuple[Contender, dict[str, Any]], ...]
@@ -209,7 +214,7 @@ def in_turns(
     field : Field
         Who takes part.
     request : mapping
-        What each is asked; with `device` and `threads`.
+        What each is asked; with `device`.
     rounds : int
         How often each has its turn.
     say : callable
@@ -229,7 +234,8 @@ def in_turns(
     """
     answers: dict[Contender, dict[str, Any]] = {}
     notes: dict[Contender, str] = {}
-    rates = _rates(request)
+    device = resolve_device(request["device"])
+    rates = measured_rates(device, _RATE_SECONDS)
     for number in range(rounds):
         for contender in field.contenders:
             if contender in notes:
@@ -249,14 +255,7 @@ def in_turns(
             answers[contender] = answer
             if keep is not None:
                 keep(contender)
-        again = _rates(request)
+        again = measured_rates(device, _RATE_SECONDS)
         rates = {precision: max(rate, again[precision]) for precision, rate in rates.items()}
     done = tuple((one, answer) for one, answer in answers.items() if one not in notes)
     return Turns(done, rates, tuple(notes.values()))
-
-
-def _rates(request: Mapping[str, Any]) -> dict[str, float]:
-    """Measure matrix products in a process of their own."""
-    where = {"device": request["device"], "threads": request["threads"]}
-    rates: dict[str, float] = ours("").ask({"task": "rates", **where})["rates"]
-    return rates

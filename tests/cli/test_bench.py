@@ -1,0 +1,62 @@
+"""`heedful bench`, on toy shapes."""
+
+import json
+
+
+def test_a_training_step_is_measured_in_a_process_of_its_own(heedful_cli):
+    shape = ("--batch-tokens", 200, "--vocabulary", 300, "--set", "model.dropout=0.0")
+    done = heedful_cli("bench", "train", "tiny", *shape, "--steps", 2, "--json", "--threads", 1)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    ours = report["measurements"][0]
+    assert (ours["who"], len(ours["seconds"]["all"])) == ("heedful", 2)
+    assert ours["counts"] == {"source tokens": 200, "target tokens": 200, "tokens": 400}
+    assert 0 < ours["share"] < 1
+    assert 50e6 < ours["memory"] < 4e9
+    assert 5 < ours["loss"] < 8
+    assert ours["versions"].keys() == {"heedful", "torch"}
+    assert report["machine"]["product_gflops"].keys() == {"fp32", "bf16"}
+
+
+def test_a_search_with_random_weights_is_as_long_as_asked(heedful_cli):
+    shape = ("--recipe", "tiny", "--vocabulary", 300, "--lines", 6, "--tokens", 5, "--batch", 4)
+    often = ("--repeats", 2, "--threads", 1, "--only", "heedful", "--precision", "fp32")
+    done = heedful_cli("bench", "translate", *shape, *often)
+    assert done.returncode == 0, done.stderr
+    facts, _, head, row, *rest = done.stdout.splitlines()
+    assert "lines 6" in facts
+    assert "run random weights" in facts
+    assert head.split()[:3] == ["precision", "sentences/s", "tokens/s"]
+    assert row.startswith("heedful")
+    sentences, tokens = (float(cell.replace(",", "")) for cell in row.split()[2:4])
+    assert abs(tokens / sentences - 5) < 0.3
+    assert "heedful: lines equal to the first 1" in rest
+
+
+def test_the_stages_from_text_to_batches_are_measured(heedful_cli, tmp_path):
+    for language in ("en", "fr"):
+        text = "".join(f"{language} {number} the big red dog\n" for number in range(200))
+        (tmp_path / f"text.{language}").write_text(text, encoding="utf-8")
+    files = ("--source", tmp_path / "text.en", "--target", tmp_path / "text.fr")
+    small = ("--set", "data.vocabulary_size=60", "--repeats", 2, "--threads", 1)
+    done = heedful_cli("bench", "data", "tiny", *files, *small, "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert [len(one["seconds"]["all"]) for one in report["measurements"]] == [1, 2, 2, 2]
+    assert all(one["counts"] == {"lines": 200} for one in report["measurements"])
+
+
+def test_what_cannot_be_measured_is_said(heedful_cli, tmp_path):
+    cases = {
+        ("train", "smal"): "recipe",
+        ("train", "--peers", tmp_path / "nowhere"): "must be a folder",
+        ("train", "--precision", "half"): "fp32",
+        ("translate", "--input", tmp_path / "text"): "need a RUN",
+        ("translate", tmp_path): "--input names none",
+        ("data", "--source", tmp_path / "text"): "belong together",
+    }
+    for arguments, message in cases.items():
+        done = heedful_cli("bench", *arguments)
+        assert done.returncode == 2, done.stderr
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
