@@ -4,8 +4,9 @@ import json
 
 
 def test_a_training_step_is_measured_in_a_process_of_its_own(heedful_cli):
+    alone = ("--only", "heedful", "--threads", 1)
     shape = ("--batch-tokens", 200, "--vocabulary", 300, "--set", "model.dropout=0.0")
-    done = heedful_cli("bench", "train", "tiny", *shape, "--steps", 2, "--json", "--threads", 1)
+    done = heedful_cli("bench", "train", "tiny", *shape, "--steps", 2, "--json", *alone)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     ours = report["measurements"][0]
