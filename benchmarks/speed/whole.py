@@ -25,7 +25,7 @@ def training(context: Context) -> dict[str, Any]:
     shape = ("--set", "data.vocabulary_size=500") if context.quick else ()
     recipe = "tiny" if context.quick else "small"
     turns: list[dict[str, Any]] = []
-    for number in range(1 if context.quick else 2):
+    for number in range(1 if context.quick else min(context.rounds, 2)):
         prepared = context.work / "prepared"
         text = ("--source", source, "--target", target)
         shutil.rmtree(prepared, ignore_errors=True)

@@ -159,6 +159,9 @@ def test_peers_that_are_installed_take_part(peers):
     forced = find_field("train", "fp32", peers, ("toy",), forced=True)
     assert [one.title for one in forced.contenders] == ["toy slow"]
     assert forced.notes == ()
+    one = find_field("train", "bf16", peers, ("toy quick", "absent fast"), forced=False)
+    assert [each.title for each in one.contenders] == ["toy quick"]
+    assert len(one.notes) == 1
     assert find_field("train", "fp32", None, (), forced=True).contenders[0].title == "heedful"
 
 

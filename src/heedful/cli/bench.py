@@ -33,7 +33,7 @@ Peers = Annotated[
 ]
 Only = Annotated[
     list[str] | None,
-    typer.Option(help="Who takes part: heedful, or a peer's name; may be repeated."),
+    typer.Option(help="Who takes part: heedful, marian, “marian fp32”; may be repeated."),
 ]
 Rounds = Annotated[
     int, typer.Option(min=1, help="Turns of each, one after the other, in processes of their own.")

@@ -135,7 +135,7 @@ def find_field(
     peers : Path or None
         Folder with one folder for each peer; None for none.
     only : sequence of str
-        Names that take part; all when empty.
+        Names that take part, or titles of single variants; all when empty.
     forced : bool
         Whether peers must compute with `precision`, too; else each in all its ways.
 
@@ -155,7 +155,8 @@ def find_field(
     folders = sorted(peers.iterdir()) if peers is not None and peers.is_dir() else []
     for folder in folders:
         script, python = folder / "bench.py", folder / ".venv" / "bin" / "python"
-        if not script.exists() or (only and folder.name not in only):
+        named = not only or any(name.split()[:1] == [folder.name] for name in only)
+        if not script.exists() or not named:
             continue
         if not python.exists():
             notes.append(f"{folder.name} is not installed; `make peers` does it.")
@@ -166,11 +167,12 @@ def find_field(
         except MeasurementFailed as error:
             notes.append(str(error))
             continue
-        found += [
+        variants = [
             Contender(folder.name, command, each["name"], each["precision"])
             for each in listed
             if not forced or each["precision"] == precision
         ]
+        found += [one for one in variants if not only or {one.name, one.title} & {*only}]
     return Field(tuple(found), tuple(notes))
 
 

@@ -1,6 +1,7 @@
 """`heedful bench translate`: the search, here and elsewhere."""
 
 import json
+import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -292,7 +293,11 @@ class _Judge:
         texts, lengths = zip(*self.outputs[contender.title], strict=True)
         first = next(iter(self.outputs.values()))
         same = sum(text == other for text, (other, _) in zip(texts, first, strict=True))
-        facts: dict[str, Any] = {"lines equal to the first": same / len(first)}
+        seconds = tuple(answer["seconds"])
+        facts: dict[str, Any] = {
+            "milliseconds a sentence": 1000 * statistics.median(seconds) / len(texts),
+            "lines equal to the first": same / len(first),
+        }
         if self.text.reference:
             facts["bleu"] = self._bleu(texts)
         if "load" in answer:
@@ -303,7 +308,7 @@ class _Judge:
         return Measurement(
             contender.title,
             contender.precision,
-            tuple(answer["seconds"]),
+            seconds,
             {"sentences": len(texts), "tokens": sum(lengths)},
             float(flops),
             rate,
