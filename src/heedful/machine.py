@@ -135,30 +135,26 @@ def resolve_precision(precision: str, device: torch.device) -> str:
     return "bf16" if rates["bf16"] >= CLEARLY_FASTER * rates["fp32"] else "fp32"
 
 
-def check_int8(device: torch.device) -> None:
+def has_int8(device: torch.device) -> bool:
     """
-    Refuse products of 8-bit integers where they cannot be had.
+    Tell whether products of 8-bit integers can be had.
 
     Parameters
     ----------
     device : torch.device
-        Where products will run.
+        Where products would run.
 
     Returns
     -------
-    None
-        Nothing.
+    bool
+        True on x86 processors.
 
     Notes
     -----
-    Raises `DeviceError`. They are oneDNN's, which are fast on x86 processors only.
+    They are oneDNN's, which are fast there only.
     """
     x86 = platform.machine().lower() in ("x86_64", "amd64")
-    if device.type != "cpu" or not x86 or not torch.backends.mkldnn.is_available():
-        raise DeviceError(
-            f"--precision int8 needs an x86 processor, but this would run on {device} "
-            f"({platform.machine()}); choose auto, fp32 or bf16, or --device cpu."
-        )
+    return device.type == "cpu" and x86 and torch.backends.mkldnn.is_available()
 
 
 def int8_levels() -> int:

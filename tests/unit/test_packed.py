@@ -1,6 +1,7 @@
 """Weights that are laid out for products give the model that they were taken from."""
 
 import copy
+import os
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from tests.unit.test_transformer import SETTINGS, batch, small
 
 from heedful.model.layouts import Int8Linear, PackedLinear, can_pack
 from heedful.model.packed import pack
+from heedful.model.quick import QuickDecoder, QuickEncoder
 
 CPU = torch.device("cpu")
 PACKED = [
@@ -24,7 +26,8 @@ def outputs(model):
     target[:, 0] = model.start_token
     with torch.inference_mode():
         states = model(source, target)
-        found = [states, model.project(states)]
+        logs = model.log_probabilities(states.flatten(0, 1))
+        found = [states, model.project(states), logs.exp()]
         state = model.start(model.encode(source))
         for position in range(target.size(1)):
             states, state = model.step(state, target[:, position])
@@ -43,10 +46,11 @@ def test_a_packed_model_computes_the_same(changes, dtype):
         torch.testing.assert_close(one, other, atol=bound, rtol=bound)
 
 
+@pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("changes", SETTINGS)
-def test_eight_bits_compute_nearly_the_same(changes):
+def test_eight_bits_compute_nearly_the_same(changes, native):
     plain = small(**changes)
-    rounded = pack(copy.deepcopy(plain), "int8")
+    rounded = pack(copy.deepcopy(plain), "int8", native=native)
     for one, other in zip(outputs(rounded), outputs(plain), strict=True):
         assert (one - other).norm() < 0.04 * other.norm()
 
@@ -65,7 +69,7 @@ def test_a_row_of_eight_bits_does_not_depend_on_its_neighbours(rows, seed):
 def test_eight_bits_are_as_near_as_their_steps_allow(levels):
     torch.manual_seed(1)
     x, weight, bias = torch.randn(50, 64), torch.randn(40, 64), torch.randn(40)
-    found = Int8Linear(weight, bias, levels)(x)
+    found = Int8Linear(weight, bias, levels=levels)(x)
     # each input and each weight is off by half a step at most
     step = x.abs().amax(1, keepdim=True) / levels * weight.abs().sum(1) / 2
     step = step + (weight.abs().amax(1) / 127 / 2) * x.abs().sum(1, keepdim=True) * 1.01
@@ -84,3 +88,32 @@ def test_packed_products_are_products(rows):
     x, weight, bias = torch.randn(3, rows, 48), torch.randn(56, 48), torch.randn(56)
     found = PackedLinear(weight, bias)(x)
     torch.testing.assert_close(found, torch.nn.functional.linear(x, weight, bias))
+
+
+@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}])
+def test_compiled_functions_compute_what_the_plain_modules_do(changes):
+    plain, quick = (
+        pack(small(**changes, d_model=64, d_ff=128), "int8", native=native)
+        for native in (False, True)
+    )
+    if type(quick.decoder) is type(plain.decoder) and "CI" not in os.environ:
+        pytest.skip("there is no C compiler (`cc`) on this machine")
+    assert isinstance(quick.decoder, QuickDecoder)
+    assert isinstance(quick.encoder, QuickEncoder)
+    for one, other in zip(outputs(quick), outputs(plain), strict=True):
+        # keys and values are bf16 here and fp32 there, and a rounded number may fall either way
+        assert (one - other).norm() < 0.015 * other.norm()
+
+
+def test_the_number_of_threads_changes_nothing():
+    model = pack(small(d_model=64, d_ff=128), "int8")
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = outputs(model)
+        torch.set_num_threads(3)
+        other = outputs(model)
+    finally:
+        torch.set_num_threads(before)
+    for a, b in zip(one, other, strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)

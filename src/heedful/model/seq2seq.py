@@ -201,6 +201,28 @@ class Seq2Seq(nn.Module, ABC):
         table, bias = self.output()
         return nn.functional.linear(states, table, bias)
 
+    def log_probabilities(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
+        """
+        Turn states into log-probabilities of the next token.
+
+        Parameters
+        ----------
+        states : Tensor of float, shape (..., d_model)
+            What `forward` or `step` returned.
+
+        Returns
+        -------
+        Tensor of float32, shape (..., vocabulary)
+            Natural logarithms; their exponentials sum to one.
+
+        Notes
+        -----
+        What every step of a search asks for. The softmax is taken in fp32.
+        """
+        return torch.log_softmax(self.project(states).float(), dim=-1)
+
     @property
     def device(self) -> torch.device:
         """

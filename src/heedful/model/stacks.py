@@ -5,13 +5,14 @@ Each layer is a few sub-layers, each wrapped in residual wiring (`heedful.model.
 stacks take vectors, not ids, and are usable alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.model.attention import KeysAndValues, MultiHeadAttention
+from heedful.model.attention import KeysAndValues, MultiHeadAttention, biased_attention
+from heedful.model.cache import TokenCache
 from heedful.model.feed_forward import FeedForward
 from heedful.model.masks import causal_mask
 from heedful.model.residual import RESIDUALS
@@ -328,8 +329,8 @@ class DecoderLayer(nn.Module):
     def step(
         self,
         x: Float[Tensor, "sentences width d_model"],
-        look_back: LookBack,
-        look_at_memory: LookAtMemory,
+        past: LookBack,
+        memory: LookAtMemory,
     ) -> Float[Tensor, "sentences width d_model"]:
         """
         Read one more token for each hypothesis.
@@ -338,9 +339,9 @@ class DecoderLayer(nn.Module):
         ----------
         x : Tensor of float, shape (sentences, width, d_model)
             States of the newest tokens.
-        look_back : callable
+        past : callable
             From queries and what the newest tokens offer to what the tokens so far tell.
-        look_at_memory : callable
+        memory : callable
             From queries to what the source tells.
 
         Returns
@@ -353,14 +354,14 @@ class DecoderLayer(nn.Module):
         The hypotheses of a sentence ask as so many queries of one sequence.
         """
 
-        def own(states: Tensor) -> Tensor:
-            return self.self_attention.mix(look_back(*self.self_attention.project(states)))
+        def look_back(states: Tensor) -> Tensor:
+            return self.self_attention.mix(past(*self.self_attention.project(states)))
 
-        def cross(states: Tensor) -> Tensor:
-            return self.cross_attention.mix(look_at_memory(self.cross_attention.ask(states)))
+        def look_at_memory(states: Tensor) -> Tensor:
+            return self.cross_attention.mix(memory(self.cross_attention.ask(states)))
 
-        x = self.self_residual(x, own)
-        x = self.cross_residual(x, cross)
+        x = self.self_residual(x, look_back)
+        x = self.cross_residual(x, look_at_memory)
         out: Tensor = self.feed_forward_residual(x, self.feed_forward)
         return out
 
@@ -419,6 +420,54 @@ class Decoder(nn.Module):
         may_attend = causal_mask(x.size(1), x.device)
         for layer in self.layers:
             x = layer(x, memory, may_attend, may_attend_memory, weights)
+        out: Tensor = self.norm(x)
+        return out
+
+    def step(
+        self,
+        x: Float[Tensor, "sentences width d_model"],
+        past: TokenCache,
+        memory: Sequence[KeysAndValues],
+        barred: Float[Tensor, "sentences 1 1 source"],
+    ) -> Float[Tensor, "sentences width d_model"]:
+        """
+        Read one more token for each hypothesis with all layers.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (sentences, width, d_model)
+            The newest tokens, embedded, with their positions.
+        past : TokenCache
+            With slots for these tokens, which are written.
+        memory : sequence of KeysAndValues
+            What the source offers to each layer.
+        barred : Tensor of float, shape (sentences, 1, 1, source)
+            Minus infinity where the source is padding, else zero.
+
+        Returns
+        -------
+        Tensor of float, shape (sentences, width, d_model)
+            They predict the next token.
+
+        Notes
+        -----
+        Equal to the last position of `forward` on the whole target; the tests hold them together.
+        """
+        width, dtype = x.size(1), past.bias.dtype
+        heads = past.layers[0].keys.size(1)
+        own_bias = past.bias.unsqueeze(1).repeat(1, heads, 1, 1)
+        memory_bias = barred.repeat(1, heads, width, 1)
+        for index, layer in enumerate(self.layers):
+
+            def look_back(query: Tensor, newest: KeysAndValues, index: int = index) -> Tensor:
+                kept = past.write(index, newest)
+                return biased_attention(query.to(dtype), *kept, own_bias).to(query.dtype)
+
+            def look_at_memory(query: Tensor, index: int = index) -> Tensor:
+                found = biased_attention(query.to(dtype), *memory[index], memory_bias)
+                return found.to(query.dtype)
+
+            x = layer.step(x, look_back, look_at_memory)  # type: ignore[operator]
         out: Tensor = self.norm(x)
         return out
 

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.model.attention import KeysAndValues, biased_attention
+from heedful.model.attention import KeysAndValues
 from heedful.model.cache import TokenCache, bias_of
 from heedful.model.dropout import Dropout
 from heedful.model.embedding import TokenEmbedding
@@ -27,10 +27,6 @@ from heedful.model.seq2seq import Seq2Seq
 from heedful.model.stacks import Decoder, Encoder
 
 Positions = SinusoidalPositions | LearnedPositions
-
-# From more sentences than these on, keys and values are kept in a shorter type if there is one:
-# then reading them costs more than turning queries into that type and contexts back.
-_SENTENCES = 2
 
 
 @dataclass(frozen=True)
@@ -183,8 +179,12 @@ class Transformer(Seq2Seq):
         self.encoder, self.decoder = encoder, decoder
         self.output_table, self.output_bias = output_table, output_bias
         self.dropout = Dropout(dropout)
+        # What a search may use instead of the table, see `heedful.model.packed`.
         self.projection: nn.Module | None = None
+        self.quick_output: nn.Module | None = None
+        # A shorter type for the keys and values of a search, from more sentences than these on.
         self.short_type: torch.dtype | None = None
+        self.short_above = 0
 
     def encode(
         self, source: Int[Tensor, "batch source"], weights: list[Tensor] | None = None
@@ -288,7 +288,7 @@ class Transformer(Seq2Seq):
             for layer in self.decoder.layers
         )
         dtype = memory.states.dtype
-        if self.short_type is not None and len(memory.states) > _SENTENCES:
+        if self.short_type is not None and len(memory.states) > self.short_above:
             dtype = self.short_type
         # laid out head by head, as every step reads them
         layers = tuple(
@@ -327,21 +327,7 @@ class Transformer(Seq2Seq):
         x = self.embed_target(tokens.view(sentences, width))
         x = self.dropout(x + self.target_positions(state.length, 1))
         past = state.past.advance(width)
-        heads, dtype = past.layers[0].keys.size(1), past.bias.dtype
-        own_bias = past.bias.unsqueeze(1).repeat(1, heads, 1, 1)
-        memory_bias = state.bias.repeat(1, heads, width, 1)
-        for index, layer in enumerate(self.decoder.layers):
-
-            def look_back(query: Tensor, newest: KeysAndValues, index: int = index) -> Tensor:
-                kept = past.write(index, newest)
-                return biased_attention(query.to(dtype), *kept, own_bias).to(query.dtype)
-
-            def look_at_memory(query: Tensor, index: int = index) -> Tensor:
-                kept = state.memory[index]
-                return biased_attention(query.to(dtype), *kept, memory_bias).to(query.dtype)
-
-            x = layer.step(x, look_back, look_at_memory)  # type: ignore[operator]
-        states: Tensor = self.decoder.norm(x)
+        states = self.decoder.step(x, past, state.memory, state.bias)
         newer = DecoderState(past, state.memory, state.bias, state.length + 1)
         return states.flatten(0, 1), newer
 
@@ -386,6 +372,31 @@ class Transformer(Seq2Seq):
         if self.projection is None:
             return super().project(states)
         out: Tensor = self.projection(states)
+        return out
+
+    def log_probabilities(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
+        """
+        Turn states into log-probabilities of the next token.
+
+        Parameters
+        ----------
+        states : Tensor of float, shape (..., d_model)
+            What `forward` or `step` returned.
+
+        Returns
+        -------
+        Tensor of float32, shape (..., vocabulary)
+            Natural logarithms; their exponentials sum to one.
+
+        Notes
+        -----
+        In fewer passes where `heedful.model.packed` made that possible.
+        """
+        if self.quick_output is None or states.dim() != 2:
+            return super().log_probabilities(states)
+        out: Tensor = self.quick_output(states)
         return out
 
     def _decode(

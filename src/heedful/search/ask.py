@@ -48,6 +48,6 @@ def begin(
 
     def next_log_probabilities(tokens: Tensor, state: State) -> tuple[Tensor, State]:
         states, state = model.step(state, tokens)
-        return torch.log_softmax(model.project(states).float(), dim=-1), state
+        return model.log_probabilities(states), state
 
     return next_log_probabilities, state, tokens

@@ -8,6 +8,7 @@ A trained run as an object that translates, scores and shows its attention.
 """
 
 import math
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -15,8 +16,8 @@ import torch
 
 from heedful.data.tokenizer import PAD, START
 from heedful.data.unknown import input_warning
-from heedful.errors import HeedfulError, RunFolderError
-from heedful.machine import check_int8, resolve_device, resolve_precision, resolve_threads
+from heedful.errors import DeviceError, HeedfulError, RunFolderError
+from heedful.machine import has_int8, resolve_device, resolve_precision, resolve_threads
 from heedful.model.transformer import Transformer
 from heedful.search.ensemble import Ensemble
 from heedful.search.find import find
@@ -103,8 +104,11 @@ class Translator:
         _check_members(runs)
         place = resolve_device(device)
         resolve_threads(threads)
-        if precision == "int8":
-            check_int8(place)
+        if precision == "int8" and not has_int8(place):
+            raise DeviceError(
+                f"int8 needs an x86 processor, but this would run on {place} of "
+                f"{platform.machine()}; choose auto, fp32 or bf16, or the device cpu."
+            )
         precision = resolve_precision(precision, place)
         return cls(runs[0], *(run.load_model(weights, place, precision) for run in runs))
 

@@ -99,7 +99,7 @@ class Field:
     notes: tuple[str, ...]
 
 
-def ours(precision: str) -> Contender:
+def ours(precision: str, variant: str = "") -> Contender:
     """
     Describe heedful as a contender.
 
@@ -107,6 +107,8 @@ def ours(precision: str) -> Contender:
     ----------
     precision : str
         What it is to compute with; not ``auto``.
+    variant : str, default ''
+        Which of its ways this is.
 
     Returns
     -------
@@ -117,11 +119,16 @@ def ours(precision: str) -> Contender:
     -----
     With the interpreter of this process.
     """
-    return Contender(OURS, (sys.executable, "-m", __package__), "", precision)
+    return Contender(OURS, (sys.executable, "-m", __package__), variant, precision)
 
 
 def find_field(
-    task: str, precision: str, peers: Path | None, only: Sequence[str], forced: bool
+    task: str,
+    precision: str,
+    peers: Path | None,
+    only: Sequence[str],
+    forced: bool,
+    ways: Sequence[str] = (),
 ) -> Field:
     """
     Find who can take part.
@@ -138,6 +145,8 @@ def find_field(
         Names that take part, or titles of single variants; all when empty.
     forced : bool
         Whether peers must compute with `precision`, too; else each in all its ways.
+    ways : sequence of str, default ()
+        Precisions that heedful has besides, which take part if nothing is forced.
 
     Returns
     -------
@@ -150,8 +159,9 @@ def find_field(
     """
     found: list[Contender] = []
     notes: list[str] = []
-    if not only or OURS in only:
-        found.append(ours(precision))
+    for one in (ours(precision), *(() if forced else (ours(way, way) for way in ways))):
+        if not only or {one.name, one.title} & {*only}:
+            found.append(one)
     folders = sorted(peers.iterdir()) if peers is not None and peers.is_dir() else []
     for folder in folders:
         script, python = folder / "bench.py", folder / ".venv" / "bin" / "python"

@@ -16,9 +16,9 @@ from heedful.data.corpus import read_lines
 from heedful.errors import SettingError, TextError
 from heedful.evaluation.bleu import evaluate_texts
 from heedful.evaluation.cost import ForwardFlops
-from heedful.machine import describe_machine
+from heedful.machine import describe_machine, has_int8, resolve_device
 from heedful.search.length import LengthLimit, LengthPenalty
-from heedful.workflow.bench.contenders import Contender, Field, Say, find_field, in_turns
+from heedful.workflow.bench.contenders import OURS, Contender, Field, Say, find_field, in_turns
 from heedful.workflow.bench.measurement import Measurement, Report
 from heedful.workflow.bench.random_run import make_random_run, random_lines
 from heedful.workflow.bench.train import Conditions
@@ -251,10 +251,11 @@ def _bench(
 def _field(run: Run, precision: str, conditions: Conditions) -> Field:
     """Find who can take part with this model."""
     peers, forced = conditions.peers, conditions.precision != "auto"
-    field = find_field("translate", precision, peers, conditions.only, forced)
+    ways = ("int8",) if has_int8(resolve_device(conditions.device)) else ()
+    field = find_field("translate", precision, peers, conditions.only, forced, ways)
     if run.config.model.positions != "learned":
         return field
-    alone = tuple(one for one in field.contenders if not one.variant)
+    alone = tuple(one for one in field.contenders if one.name == OURS)
     return Field(alone, (*field.notes, "peers are given no learned positions."))
 
 
