@@ -5,6 +5,8 @@ from collections.abc import Callable
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from heedful.model.products import Linear
+
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": nn.functional.relu,
     "gelu": nn.functional.gelu,
@@ -32,8 +34,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
         super().__init__()
-        self.widen = nn.Linear(d_model, d_ff)
-        self.narrow = nn.Linear(d_ff, d_model)
+        self.widen = Linear(d_model, d_ff)
+        self.narrow = Linear(d_ff, d_model)
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
@@ -54,5 +56,7 @@ class FeedForward(nn.Module):
         -----
         Section 3.3; the same weights at every position.
         """
-        out: Tensor = self.narrow(self.activation(self.widen(x)))
+        is_relu = self.activation is ACTIVATIONS["relu"]
+        inner = self.widen(x, relu=is_relu)
+        out: Tensor = self.narrow(inner if is_relu else self.activation(inner))
         return out

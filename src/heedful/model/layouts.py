@@ -75,7 +75,9 @@ class PackedLinear(nn.Module):
         self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
         self.bias = None if bias is None else bias.detach()
 
-    def forward(self, x: Float[Tensor, "*batch d_in"]) -> Float[Tensor, "*batch d_out"]:
+    def forward(
+        self, x: Float[Tensor, "*batch d_in"], relu: bool = False
+    ) -> Float[Tensor, "*batch d_out"]:
         """
         Multiply.
 
@@ -83,6 +85,8 @@ class PackedLinear(nn.Module):
         ----------
         x : Tensor of float, shape (..., d_in)
             Of the type of the weights.
+        relu : bool, default False
+            Whether to put zero in place of what is negative.
 
         Returns
         -------
@@ -93,7 +97,8 @@ class PackedLinear(nn.Module):
         -----
         The result is rounded as that of a plain product is.
         """
-        out: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
+        kind = "relu" if relu else "none"
+        out: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, kind, [], "")
         return out
 
 
@@ -173,7 +178,9 @@ class Int8Linear(nn.Module):
         )
         return out
 
-    def forward(self, x: Float[Tensor, "*batch d_in"]) -> Float[Tensor, "*batch d_out"]:
+    def forward(
+        self, x: Float[Tensor, "*batch d_in"], relu: bool = False
+    ) -> Float[Tensor, "*batch d_out"]:
         """
         Round the rows, multiply, and scale back.
 
@@ -181,6 +188,8 @@ class Int8Linear(nn.Module):
         ----------
         x : Tensor of float32, shape (..., d_in)
             Each row is divided by its largest absolute value.
+        relu : bool, default False
+            Whether to put zero in place of what is negative.
 
         Returns
         -------
@@ -196,7 +205,8 @@ class Int8Linear(nn.Module):
         # a half more, and cut: that rounds
         rounded = torch.addcmul(self.middle, x, largest.reciprocal(), value=self.levels)
         product = self.multiply(rounded.to(torch.uint8))
-        return torch.addcmul(self.bias, product, largest) if self.has_bias else product * largest
+        out = torch.addcmul(self.bias, product, largest) if self.has_bias else product * largest
+        return out.relu_() if relu else out
 
 
 LayOut = Callable[[Tensor, Tensor | None], nn.Module]

@@ -15,8 +15,24 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 
-def _is_fast(x: Tensor) -> bool:
-    """Whether oneDNN multiplies such tensors well."""
+def is_fast(x: Tensor) -> bool:
+    """
+    Say whether oneDNN multiplies such tensors well.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any tensor; only its device and type matter.
+
+    Returns
+    -------
+    bool
+        True on a processor, in fp32, and in bf16 where it has the instructions.
+
+    Notes
+    -----
+    The same for a whole run, so that a run that goes on takes the same way.
+    """
     if x.device.type != "cpu" or not _HAS_ONEDNN or not torch.backends.mkldnn.enabled:
         return False
     return x.dtype == torch.float32 or (x.dtype == torch.bfloat16 and _HAS_BF16)
@@ -57,7 +73,7 @@ def times_transposed(
     -----
     No gradients: call it inside a function that has its own, or use `linear`.
     """
-    if _is_fast(x):
+    if is_fast(x):
         kind = "relu" if relu else "none"
         out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, kind, [], "")
         return out
@@ -87,7 +103,7 @@ def times(
     -----
     No gradients of its own. In bf16 torch takes oneDNN here already.
     """
-    if x.dtype == torch.float32 and _is_fast(x):
+    if x.dtype == torch.float32 and is_fast(x):
         out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight.t(), None, "none", [], "")
         return out
     return torch.mm(x, weight)
@@ -111,7 +127,7 @@ def column_sums(x: Float[Tensor, "rows width"]) -> Float[Tensor, " width"]:
     -----
     On a processor a product with ones takes half the time of torch's sum of bf16 columns.
     """
-    if _is_fast(x):
+    if is_fast(x):
         return torch.mm(torch.ones(1, x.size(0), dtype=x.dtype), x).squeeze(0)
     return x.sum(dim=0)
 
@@ -145,11 +161,52 @@ def linear(
     -----
     torch's own wherever oneDNN does not serve; the tests hold the two equal.
     """
-    if _is_fast(x) and x.numel():
+    if is_fast(x) and x.numel():
         out: Tensor = _Linear.apply(x, weight, bias, relu)
         return out
     out = nn.functional.linear(x, weight, bias)
     return out.relu() if relu else out
+
+
+class Linear(nn.Linear):
+    """
+    A matrix and a bias to multiply by and add.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+        Width of what goes in and of what comes out.
+    bias : bool, default True
+        Whether there is a bias.
+
+    Notes
+    -----
+    `torch.nn.Linear` but for the way it multiplies.
+    """
+
+    def forward(
+        self, x: Float[Tensor, "*batch width"], relu: bool = False
+    ) -> Float[Tensor, "*batch out"]:
+        """
+        Multiply and add.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (..., width)
+            What goes in.
+        relu : bool, default False
+            Whether to put zero in place of what is negative.
+
+        Returns
+        -------
+        Tensor of float, shape (..., out)
+            ``x W^T + b``.
+
+        Notes
+        -----
+        See `linear`.
+        """
+        return linear(x, self.weight, self.bias, relu)
 
 
 class _Linear(torch.autograd.Function):
