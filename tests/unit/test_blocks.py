@@ -140,6 +140,21 @@ def test_dropout_gradients_pass_where_the_values_passed():
     torch.testing.assert_close(out.detach(), x.detach() * x.grad)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_adding_what_dropout_leaves_equals_adding_it_afterwards(dtype):
+    x, y = (torch.randn(50, 50).to(dtype).requires_grad_() for _ in range(2))
+    upstream = torch.randn(50, 50).to(dtype)
+    results = []
+    for sum_of in (lambda dropout: x + dropout(y), lambda dropout: dropout.add(x, y)):
+        torch.manual_seed(1)
+        out = sum_of(Dropout(0.3))
+        results.append((out.detach(), *torch.autograd.grad(out, (x, y), upstream)))
+    close = {"atol": 0.03, "rtol": 0.01} if dtype == torch.bfloat16 else {}
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other, **close)
+    assert torch.equal(Dropout(0.3).eval().add(x, y), x + y)
+
+
 def test_dropout_repeats_under_the_same_seed_and_differs_otherwise():
     shape = torch.Size([100])
     torch.manual_seed(7)

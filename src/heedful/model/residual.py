@@ -61,7 +61,7 @@ class PostNorm(nn.Module):
         -----
         The output is normalised, so no norm is needed at the end of a stack.
         """
-        out: Tensor = self.norm(x + self.dropout(sublayer(x)))
+        out: Tensor = self.norm(self.dropout.add(x, sublayer(x)))
         return out
 
 
@@ -110,7 +110,7 @@ class PreNorm(nn.Module):
         -----
         The stack that uses it must normalise its last output.
         """
-        return x + self.dropout(sublayer(self.norm(x)))
+        return self.dropout.add(x, sublayer(self.norm(x)))
 
 
 RESIDUALS: dict[str, type[PostNorm] | type[PreNorm]] = {"post": PostNorm, "pre": PreNorm}
