@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.model.products import Linear, linear
-from heedful.model.short_attention import SHORT, serves, short_attention
+from heedful.model.short_attention import SHORT, Packings, serves, short_attention
 
 
 def scaled_dot_product_attention(
@@ -239,9 +239,10 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self,
         queries_from: Float[Tensor, "batch queries d_model"],
-        keys_from: Float[Tensor, "batch keys d_model"],
-        may_attend: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
+        keys_from: Float[Tensor, "other keys d_model"],
+        may_attend: Bool[Tensor, "_ _ _ _"] | None = None,
         need_weights: bool = False,
+        packings: Packings = (None, None),
     ) -> tuple[
         Float[Tensor, "batch queries d_model"], Float[Tensor, "batch heads queries keys"] | None
     ]:
@@ -255,9 +256,11 @@ class MultiHeadAttention(nn.Module):
         keys_from : Tensor of float, shape (batch, keys, d_model)
             The sequence that answers; the same tensor for self-attention.
         may_attend : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
-            True where the query may look at the key; everywhere when absent.
+            True where the query may look at the key, in rows; everywhere when absent.
         need_weights : bool, default False
             Whether to return the weights, which needs the plain computation.
+        packings : pair of Packing or None, optional
+            How the positions that ask and those that answer are packed; in rows where None.
 
         Returns
         -------
@@ -270,8 +273,9 @@ class MultiHeadAttention(nn.Module):
         -----
         Section 3.2.2: ``Concat(head_1, ..., head_h) W^O``.
         """
-        if serves(queries_from, keys_from.size(1)) and not need_weights:
-            return self._attend_shortly(queries_from, keys_from, may_attend), None
+        packed = any(packing is not None for packing in packings)
+        if packed or (serves(queries_from, keys_from.size(1)) and not need_weights):
+            return self._attend_shortly(queries_from, keys_from, may_attend, packings), None
         if queries_from is keys_from:
             query, offered = self.project(queries_from)
         else:
@@ -383,14 +387,18 @@ class MultiHeadAttention(nn.Module):
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def _attend_shortly(
-        self, queries_from: Tensor, keys_from: Tensor, may_attend: Tensor | None
+        self,
+        queries_from: Tensor,
+        keys_from: Tensor,
+        may_attend: Tensor | None,
+        packings: Packings,
     ) -> Tensor:
         """Do the same for short rows on a processor, several times as fast."""
         if queries_from is keys_from:
             queries, offered = self._project(queries_from, 0, 3), None
         else:
             queries, offered = self._project(queries_from, 0, 1), self._project(keys_from, 1, 3)
-        found = short_attention(queries, offered, may_attend, self.heads, self.d_k)
+        found = short_attention(queries, offered, may_attend, self.heads, self.d_k, packings)
         out: Tensor = self.project_out(found)
         return out
 

@@ -15,11 +15,15 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from heedful.model.packing import Packing, gather, repeat, scatter
 from heedful.model.products import is_fast
 
 # Above so many keys memory decides, and torch's fused kernel never writes the weights down.
 SHORT = 256
 _VECTOR = 32  # bf16 numbers
+
+# How the positions that ask and those that answer are packed.
+Packings = tuple[Packing | None, Packing | None]
 
 
 def serves(x: Tensor, keys: int) -> bool:
@@ -47,10 +51,11 @@ def serves(x: Tensor, keys: int) -> bool:
 
 def short_attention(
     queries: Float[Tensor, "batch queries width"],
-    offered: Float[Tensor, "batch keys other"] | None,
-    may_attend: Bool[Tensor, "#batch #heads #queries keys"] | None,
+    offered: Float[Tensor, "_ keys other"] | None,
+    may_attend: Bool[Tensor, "_ _ _ _"] | None,
     heads: int,
     d_k: int,
+    packings: Packings = (None, None),
 ) -> Float[Tensor, "batch queries context"]:
     """
     Compute what all heads find, from projections as they come.
@@ -67,6 +72,8 @@ def short_attention(
         How many.
     d_k : int
         Width of a head's queries and keys.
+    packings : pair of Packing or None, optional
+        How the positions that ask and those that answer are packed; in rows where None.
 
     Returns
     -------
@@ -77,7 +84,7 @@ def short_attention(
     -----
     Section 3.2. No weights are returned; ask the plain way for them.
     """
-    found: Tensor = _ShortAttention.apply(queries, offered, may_attend, heads, d_k)
+    found: Tensor = _ShortAttention.apply(queries, offered, may_attend, heads, d_k, packings)
     return found
 
 
@@ -92,7 +99,13 @@ class _ShortAttention(torch.autograd.Function):
         may_attend: Tensor | None,
         heads: int,
         d_k: int,
+        packings: Packings,
     ) -> Tensor:
+        asking, answering = packings
+        # What stands at padding is never looked at, and what it finds is left out again.
+        queries = queries if asking is None else repeat(queries, asking)
+        if offered is not None and answering is not None:
+            offered = repeat(offered, answering)
         width = heads * d_k
         both = queries[..., width:] if offered is None else offered
         keys = both.size(1)
@@ -106,15 +119,17 @@ class _ShortAttention(torch.autograd.Function):
             scores.view(both.size(0), heads, -1, filled).add_(hidden)
         weights = torch.softmax(scores, dim=-1)
         ctx.save_for_backward(query, key, value, weights)
-        ctx.heads, ctx.keys, ctx.together = heads, keys, offered is None
+        ctx.heads, ctx.keys, ctx.together, ctx.packings = heads, keys, offered is None, packings
         context = torch.bmm(weights, value)
         found = torch.empty(*queries.shape[:2], heads * value.size(2), dtype=context.dtype)
         _write(found, context, heads)
-        return found
+        return found if asking is None else gather(found, asking)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, weights = ctx.saved_tensors
+        asking, answering = ctx.packings
+        gradient = gradient if asking is None else scatter(gradient, asking)
         heads, keys, (rows, queries) = ctx.heads, ctx.keys, gradient.shape[:2]
         d_context = _by_head(gradient, heads, queries)
         d_value = torch.bmm(weights.transpose(1, 2), d_context)
@@ -123,16 +138,21 @@ class _ShortAttention(torch.autograd.Function):
         d_query = torch.bmm(d_scores, key)
         d_key = torch.bmm(d_scores.transpose(1, 2), query)
         width, other = heads * query.size(2), heads * (query.size(2) + value.size(2))
+        d_offered: Tensor | None = None
         if ctx.together:
             d_queries = gradient.new_empty(rows, queries, width + other)
-            d_offered, d_both = None, d_queries[..., width:]
+            d_both = d_queries[..., width:]
         else:
             d_queries = gradient.new_empty(rows, queries, width)
             d_offered = d_both = gradient.new_empty(rows, keys, other)
         _write(d_queries[..., :width], d_query, heads, 1.0 / math.sqrt(query.size(2)))
         _write(d_both[..., :width], d_key[:, :keys], heads)
         _write(d_both[..., width:], d_value[:, :keys], heads)
-        return d_queries, d_offered, None, None, None
+        if asking is not None:
+            d_queries = gather(d_queries, asking)
+        if d_offered is not None and answering is not None:
+            d_offered = gather(d_offered, answering)
+        return d_queries, d_offered, None, None, None, None
 
 
 def _by_head(x: Tensor, heads: int, time: int, factor: float = 1.0) -> Tensor:

@@ -15,7 +15,9 @@ from heedful.model.attention import KeysAndValues, MultiHeadAttention, biased_at
 from heedful.model.cache import TokenCache
 from heedful.model.feed_forward import FeedForward
 from heedful.model.masks import causal_mask
+from heedful.model.packing import Packing
 from heedful.model.residual import RESIDUALS
+from heedful.model.short_attention import Packings, serves
 
 LookBack = Callable[[Tensor, KeysAndValues], Tensor]
 """From queries and the newest keys and values to the context of all tokens so far."""
@@ -154,8 +156,9 @@ class EncoderLayer(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch time d_model"],
-        may_attend: Bool[Tensor, "batch 1 1 time"] | None = None,
+        may_attend: Bool[Tensor, "_ 1 1 _"] | None = None,
         weights: list[Tensor] | None = None,
+        packing: Packing | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
         Let the positions look at each other, then transform each one.
@@ -168,6 +171,8 @@ class EncoderLayer(nn.Module):
             True at real tokens.
         weights : list, optional
             Collects the attention weights of this layer.
+        packing : Packing, optional
+            How `x` is packed; it is in rows when absent.
 
         Returns
         -------
@@ -180,9 +185,9 @@ class EncoderLayer(nn.Module):
         """
 
         def look(states: Tensor) -> Tensor:
-            return _collect(
-                self.self_attention(states, states, may_attend, weights is not None), weights
-            )
+            need = weights is not None
+            found = self.self_attention(states, states, may_attend, need, (packing, packing))
+            return _collect(found, weights)
 
         x = self.self_residual(x, look)
         out: Tensor = self.feed_forward_residual(x, self.feed_forward)
@@ -250,10 +255,14 @@ class Encoder(nn.Module):
         -----
         Section 3.1.
         """
+        packing = None
+        if may_attend is not None and weights is None and serves(x, x.size(1)):
+            packing = Packing.of(may_attend[:, 0, 0])
+        x = x if packing is None else packing.pack(x)
         for layer in self.layers:
-            x = layer(x, may_attend, weights)
+            x = layer(x, may_attend, weights, packing)
         out: Tensor = self.norm(x)
-        return out
+        return out if packing is None else packing.unpack(out)
 
 
 class DecoderLayer(nn.Module):
@@ -282,10 +291,11 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch time d_model"],
-        memory: Float[Tensor, "batch source d_model"],
-        may_attend: Bool[Tensor, "1 1 time time"],
-        may_attend_memory: Bool[Tensor, "batch 1 1 source"],
+        memory: Float[Tensor, "_ source d_model"],
+        may_attend: Bool[Tensor, "1 1 _ _"],
+        may_attend_memory: Bool[Tensor, "_ 1 1 _"],
         weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        packings: Packings = (None, None),
     ) -> Float[Tensor, "batch time d_model"]:
         """
         Read the target so far and the source.
@@ -302,6 +312,8 @@ class DecoderLayer(nn.Module):
             True at real source tokens.
         weights : pair of lists, optional
             Collects the weights of self-attention and of attention to the memory.
+        packings : pair of Packing or None, optional
+            How `x` and `memory` are packed; they are in rows where None.
 
         Returns
         -------
@@ -314,12 +326,14 @@ class DecoderLayer(nn.Module):
         """
         need = weights is not None
         own, cross = weights if weights is not None else (None, None)
+        here = (packings[0], packings[0])
 
         def look_back(states: Tensor) -> Tensor:
-            return _collect(self.self_attention(states, states, may_attend, need), own)
+            return _collect(self.self_attention(states, states, may_attend, need, here), own)
 
         def look_at_memory(states: Tensor) -> Tensor:
-            return _collect(self.cross_attention(states, memory, may_attend_memory, need), cross)
+            found = self.cross_attention(states, memory, may_attend_memory, need, packings)
+            return _collect(found, cross)
 
         x = self.self_residual(x, look_back)
         x = self.cross_residual(x, look_at_memory)
@@ -393,6 +407,7 @@ class Decoder(nn.Module):
         memory: Float[Tensor, "batch source d_model"],
         may_attend_memory: Bool[Tensor, "batch 1 1 source"],
         weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
         Run all layers on a known target.
@@ -407,6 +422,9 @@ class Decoder(nn.Module):
             True at real source tokens.
         weights : pair of lists, optional
             Collects the weights of self-attention and of attention to the memory.
+        real : Tensor of bool, shape (batch, time), optional
+            True at real tokens, which come first in each row; everywhere when absent. The states
+            of other places may be zero.
 
         Returns
         -------
@@ -418,10 +436,16 @@ class Decoder(nn.Module):
         Section 3.1; the mask is that of section 3.2.3.
         """
         may_attend = causal_mask(x.size(1), x.device)
+        own = cross = None
+        if weights is None and serves(x, x.size(1)) and serves(x, memory.size(1)):
+            own = None if real is None else Packing.of(real)
+            cross = Packing.of(may_attend_memory[:, 0, 0])
+        x = x if own is None else own.pack(x)
+        memory = memory if cross is None else cross.pack(memory)
         for layer in self.layers:
-            x = layer(x, memory, may_attend, may_attend_memory, weights)
+            x = layer(x, memory, may_attend, may_attend_memory, weights, (own, cross))
         out: Tensor = self.norm(x)
-        return out
+        return out if own is None else own.unpack(out)
 
     def step(
         self,

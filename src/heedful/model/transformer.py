@@ -407,5 +407,8 @@ class Transformer(Seq2Seq):
     ) -> Tensor:
         """Run the decoder on a known target."""
         x = self.embed_target(target_in) + self.target_positions(0, target_in.size(1))
-        out: Tensor = self.decoder(self.dropout(x), memory.states, memory.may_attend, weights)
+        x = self.dropout(x)
+        real = target_in != self.padding
+        real[:, 0] = True  # what stands before the first token may be the padding symbol
+        out: Tensor = self.decoder(x, memory.states, memory.may_attend, weights, real)
         return out
