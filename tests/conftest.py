@@ -47,6 +47,18 @@ def corpora() -> Path:
     pytest.skip(reason)
 
 
+@pytest.fixture(scope="session")
+def compiled() -> None:
+    """The library of C functions; without a compiler tests are skipped, and fail where CI=true."""
+    from heedful.model.native.compile import native_library
+
+    if native_library("steps") is None:
+        reason = "a C compiler (`cc`) must be there to test what is compiled"
+        if CI:
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
 def _variables(env: dict[str, str | None] | None = None) -> dict[str, str]:
     """The environment of a command: this checkout, no colours, wide lines."""
     path = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from heedful.config.schema import ModelConfig
 from heedful.model.build import build_model, initialise
-from heedful.model.stacks import Encoder, LayerShape
+from heedful.model.layer_shape import LayerShape
+from heedful.model.stacks import Encoder
 
 SETTINGS = [
     {},

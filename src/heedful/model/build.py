@@ -15,8 +15,9 @@ from heedful.config.schema import ModelConfig
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.embedding import TokenEmbedding
 from heedful.model.feed_forward import FeedForward
+from heedful.model.layer_shape import LayerShape
 from heedful.model.position import LearnedPositions, SinusoidalPositions
-from heedful.model.stacks import Decoder, DecoderLayer, Encoder, LayerShape
+from heedful.model.stacks import Decoder, DecoderLayer, Encoder
 from heedful.model.transformer import Positions, Transformer
 
 
