@@ -5,16 +5,15 @@ import os
 # Before torch is imported anywhere; child processes inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import json
-import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.forked import Zygote
 
 ROOT = Path(__file__).parent.parent
 CI = os.environ.get("CI") == "true"
@@ -67,45 +66,10 @@ def _variables(env: dict[str, str | None] | None = None) -> dict[str, str]:
     return {name: value for name, value in variables.items() if value is not None}
 
 
-class Zygote:
-    """A process with everything imported, of which each command is a fork."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.process = subprocess.Popen(
-            [sys.executable, ROOT / "tests" / "zygote.py"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=_variables(),
-            encoding="utf-8",
-            start_new_session=True,
-        )
-
-    def run(
-        self, args: list[str], stdin: str, cwd: Path | None, timeout: float
-    ) -> subprocess.CompletedProcess[str]:
-        files = {name: self.folder / name for name in ("stdin", "stdout", "stderr")}
-        files["stdin"].write_text(stdin, encoding="utf-8", newline="")
-        request = {"args": args, "cwd": str(cwd or Path.cwd())}
-        request |= {name: str(file) for name, file in files.items()}
-        print(json.dumps(request), file=self.process.stdin, flush=True)
-        child = int(self.process.stdout.readline())
-        late = threading.Timer(timeout, os.killpg, (child, signal.SIGKILL))
-        late.start()
-        try:
-            code = int(self.process.stdout.readline())
-        except BaseException:
-            os.killpg(child, signal.SIGKILL)
-            raise
-        late.cancel()
-        output, errors = (files[name].read_bytes().decode("utf-8") for name in ("stdout", "stderr"))
-        return subprocess.CompletedProcess(["heedful", *args], code, output, errors)
-
-
 @pytest.fixture(scope="session")
 def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
     """The process that commands are forked from."""
-    made = Zygote(tmp_path_factory.mktemp("zygote"))
+    made = Zygote(tmp_path_factory.mktemp("zygote"), _variables())
     yield made
     made.process.communicate(timeout=10)
 
@@ -127,7 +91,9 @@ def heedful_cli(zygote: Zygote) -> Callable[..., subprocess.CompletedProcess[str
         timeout: float = 120,
     ) -> subprocess.CompletedProcess[str]:
         if env is None:
-            return zygote.run([*map(str, args)], stdin, cwd, timeout)
+            started = zygote.start(*args, stdin=stdin, cwd=cwd)
+            output, errors = started.communicate(timeout)
+            return subprocess.CompletedProcess(started.args, started.returncode, output, errors)
         return subprocess.run(
             [sys.executable, "-m", "heedful", *map(str, args)],
             input=stdin,

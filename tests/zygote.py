@@ -2,22 +2,28 @@
 A process that has everything imported and forks for each command that is to be run.
 
 Importing torch takes longer than most commands that the tests try. The command line runs in a
-process and session of its own all the same, with its own streams, folder and arguments; how it
-starts from nothing is for ``tests/structure/test_start.py`` and for every test that starts
-``python -m heedful`` itself.
+process and session of its own all the same, with its own streams, folder, environment and
+arguments; how it starts from nothing is for ``tests/structure/test_start.py``, for the README's
+commands and for every test that starts ``python -m heedful`` itself.
 
-Reads one JSON object a line from standard input: ``args``, ``cwd``, and the files ``stdin``,
-``stdout`` and ``stderr``. Answers with the process id, then with the exit code.
+Listens at the socket whose path is its argument, until standard input ends. Who connects sends
+three streams and, as a line of JSON, ``args``, ``cwd`` and ``environ`` (see ``tests/ask.py``), and
+is told the process id and then the exit code, minus the number of the signal if there was one.
 """
 
 import json
 import os
+import select
+import signal
+import socket
 import sys
 import traceback
+from types import FrameType
 
 
 def preload() -> None:
-    """Import what the commands import."""
+    """Import what the commands import, with what they set before that."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     import sacrebleu.metrics  # noqa: F401
     import torch  # noqa: F401
 
@@ -25,20 +31,22 @@ def preload() -> None:
     import heedful.workflow.compare
     import heedful.workflow.evaluate
     import heedful.workflow.info
+    import heedful.workflow.quickstart
     import heedful.workflow.score
     import heedful.workflow.show
     import heedful.workflow.train
     import heedful.workflow.translate  # noqa: F401
 
 
-def become(request: dict) -> None:
-    """Take on the streams, the folder and the arguments of a command."""
+def become(request: dict, streams: list[int]) -> None:
+    """Take on the streams, the folder, the environment and the arguments of a command."""
     os.setsid()
     os.chdir(request["cwd"])
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    streams = [(request["stdin"], os.O_RDONLY), (request["stdout"], flags)]
-    for number, (path, how) in enumerate([*streams, (request["stderr"], flags)]):
-        os.dup2(os.open(path, how, 0o600), number)
+    os.environ.clear()
+    os.environ.update(request["environ"])
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", closefd=False)
@@ -62,24 +70,56 @@ def run() -> int:
     return 0
 
 
-def serve() -> None:
-    """Fork for every request until the input ends."""
-    answers = os.dup(1)
-    os.dup2(2, 1)
+def answer(connection: socket.socket) -> None:
+    """Run one command in a child and tell how it ended."""
+    _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+    request = json.loads(connection.makefile().readline())
+    child = os.fork()
+    if child == 0:
+        connection.close()
+        become(request, streams)
+        code = run()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    for stream in streams:
+        os.close(stream)  # else the reader of a pipe would wait for us
+    connection.sendall(f"{child}\n".encode())
+    _, status = os.waitpid(child, 0)
+    connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def reap(number: int, frame: FrameType | None) -> None:
+    """Take note of who has answered."""
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                return
+        except ChildProcessError:
+            return
+
+
+def serve(path: str) -> None:
+    """Fork for every connection until the input ends."""
     preload()
-    for line in sys.stdin:
-        request = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            become(request)
-            code = run()
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-        os.write(answers, f"{child}\n".encode())
-        _, status = os.waitpid(child, 0)
-        os.write(answers, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        print("ready", flush=True)
+        while listener in select.select([listener, sys.stdin], [], [])[0]:
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                try:
+                    answer(connection)
+                except BrokenPipeError:
+                    pass  # whoever asked is gone
+                finally:
+                    os._exit(0)
+            connection.close()
 
 
 if __name__ == "__main__":
-    serve()
+    signal.signal(signal.SIGCHLD, reap)
+    serve(sys.argv[1])

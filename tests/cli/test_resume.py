@@ -7,8 +7,6 @@ while subwords are trained, in the middle of steps, while a checkpoint is being 
 
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -16,15 +14,6 @@ import pytest
 from tests.cli.conftest import train_arguments
 
 LAST = "step-00000030"
-
-
-def start(arguments):
-    return subprocess.Popen(
-        [sys.executable, "-m", "heedful", *map(str, arguments)],
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        encoding="utf-8",
-    )
 
 
 def wait_until(condition, process, seconds=60):
@@ -39,8 +28,8 @@ def wait_until(condition, process, seconds=60):
     raise AssertionError("it did not happen in time")
 
 
-def kill_when(condition, arguments, delay=0.0):
-    process = start(arguments)
+def kill_when(zygote, condition, arguments, delay=0.0):
+    process = zygote.start(*arguments)
     happened = wait_until(condition, process)
     time.sleep(delay)
     if process.poll() is None:
@@ -50,9 +39,9 @@ def kill_when(condition, arguments, delay=0.0):
     return happened
 
 
-def finish(arguments):
-    process = start(arguments)
-    _, errors = process.communicate(timeout=120)
+def finish(zygote, arguments):
+    process = zygote.start(*arguments)
+    _, errors = process.communicate()
     assert process.returncode == 0, errors
     return errors
 
@@ -63,7 +52,7 @@ def last_bytes(out):
 
 
 @pytest.mark.parametrize(("precision", "average"), [("fp32", "none"), ("bf16", "0.9")])
-def test_a_killed_run_ends_with_the_same_bytes(text, tmp_path, precision, average):
+def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path, precision, average):
     settings = (
         "train.steps=30",
         "train.checkpoint_steps=3",
@@ -74,31 +63,37 @@ def test_a_killed_run_ends_with_the_same_bytes(text, tmp_path, precision, averag
         "train.micro_batch_tokens=512",
     )
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    finish(train_arguments(text, whole, *settings))
+    finish(zygote, train_arguments(text, whole, *settings))
     command = [*train_arguments(text, killed, *settings), "--resume"]
     checkpoints = killed / "checkpoints"
 
     def names():
         return [entry.name for entry in checkpoints.iterdir()] if checkpoints.is_dir() else []
 
-    kill_when(killed.exists, command)  # nothing but an empty folder, perhaps
-    kill_when((killed / "tokenizer.model").exists, command)
-    assert kill_when(lambda: any(name.startswith(".step") for name in names()), command)
-    assert kill_when(lambda: any(name >= "step-00000006" for name in names()), command, 0.05)
-    kill_when(lambda: any(n.startswith(".step") and n > ".step-00000009" for n in names()), command)
-    errors = finish(command)
+    kill_when(zygote, killed.exists, command)  # nothing but an empty folder, perhaps
+    kill_when(zygote, (killed / "tokenizer.model").exists, command)
+    assert kill_when(zygote, lambda: any(name.startswith(".step") for name in names()), command)
+    assert kill_when(
+        zygote, lambda: any(name >= "step-00000006" for name in names()), command, 0.05
+    )
+    kill_when(
+        zygote,
+        lambda: any(n.startswith(".step") and n > ".step-00000009" for n in names()),
+        command,
+    )
+    errors = finish(zygote, command)
     assert "continuing from step" in errors
     assert last_bytes(killed) == last_bytes(whole)
     assert not any(name.startswith(".") for name in names())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_with_a_checkpoint_and_the_rest_is_the_same(text, tmp_path, number):
+def test_a_signal_ends_with_a_checkpoint_and_the_rest_is_the_same(zygote, text, tmp_path, number):
     settings = ("train.steps=30", "train.precision=fp32", "train.checkpoint_steps=none")
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    finish(train_arguments(text, whole, *settings, validate=False))
+    finish(zygote, train_arguments(text, whole, *settings, validate=False))
     command = train_arguments(text, stopped, *settings, "train.validate_steps=2")
-    process = start(command)
+    process = zygote.start(*command)
     assert wait_until((stopped / "best.json").exists, process)
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
@@ -106,18 +101,18 @@ def test_a_signal_ends_with_a_checkpoint_and_the_rest_is_the_same(text, tmp_path
     message = errors.strip().splitlines()[-1]
     assert f"ended by {number.name} at step" in message
     assert "--resume" in message
-    finish([*command, "--resume"])
+    finish(zygote, [*command, "--resume"])
     assert last_bytes(stopped) == last_bytes(whole)
 
 
-def test_the_log_of_a_killed_run_has_every_step_once(text, tmp_path):
+def test_the_log_of_a_killed_run_has_every_step_once(zygote, text, tmp_path):
     import json
 
     out = tmp_path / "run"
     settings = ("train.steps=30", "train.checkpoint_steps=3", "train.validate_steps=3")
     command = [*train_arguments(text, out, *settings), "--resume"]
-    kill_when((out / "checkpoints" / "step-00000009").exists, command, 0.02)
-    finish(command)
+    kill_when(zygote, (out / "checkpoints" / "step-00000009").exists, command, 0.02)
+    finish(zygote, command)
     lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     validated = [line["step"] for line in lines if "bleu" in line]
     assert validated == list(range(3, 31, 3))

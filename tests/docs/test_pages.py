@@ -2,7 +2,8 @@
 Every command of every page is executed, in the order of the page.
 
 A page is read like a session in one folder that holds ``train``, ``valid`` and ``test`` in ``.en``
-and ``.fr`` and a trained run, ``runs/en-fr``. Trainings are cut short; nothing else is changed.
+and ``.fr`` and a trained run, ``runs/en-fr``. Trainings are cut short, and ``heedful`` is a fork of
+the zygote (the README's commands start from nothing); nothing else is changed.
 """
 
 import os
@@ -66,13 +67,9 @@ def shortened(command):
     return command
 
 
-def run_shell(command, folder):
-    path = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    variables = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(path),
-    }
+def run_shell(zygote, command, folder):
+    programs = [str(zygote.programs), str(Path(sys.executable).parent), os.environ["PATH"]]
+    variables = zygote.environ | {"PATH": os.pathsep.join(programs)}
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
         cwd=folder,
@@ -87,7 +84,7 @@ def run_shell(command, folder):
 
 
 @pytest.fixture(scope="session")
-def begun(tmp_path_factory):
+def begun(zygote, tmp_path_factory):
     """A folder with text and a run, copied for each page."""
     from heedful.data.grammar import split_pairs
 
@@ -98,17 +95,17 @@ def begun(tmp_path_factory):
             lines = "".join(f"{pair[side]}\n" for pair in part)
             (folder / f"{name}.{language}").write_text(lines, encoding="utf-8")
     files = "--source train.en --target train.fr --valid-source valid.en --valid-target valid.fr"
-    run_shell(shortened(f"heedful train tiny {files} --out runs/en-fr"), folder)
-    run_shell("heedful average runs/en-fr", folder)
+    run_shell(zygote, shortened(f"heedful train tiny {files} --out runs/en-fr"), folder)
+    run_shell(zygote, "heedful average runs/en-fr", folder)
     return folder
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_page_work(page, begun, corpora, tmp_path):
+def test_the_commands_of_a_page_work(page, zygote, begun, corpora, tmp_path):
     shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
     (tmp_path / "corpora").symlink_to(corpora)
     for command in commands(page):
-        run_shell(shortened(command), tmp_path)
+        run_shell(zygote, shortened(command), tmp_path)
 
 
 @pytest.mark.parametrize("page", PAGES)
