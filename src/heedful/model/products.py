@@ -172,16 +172,9 @@ class Linear(nn.Linear):
     """
     A matrix and a bias to multiply by and add.
 
-    Parameters
-    ----------
-    in_features, out_features : int
-        Width of what goes in and of what comes out.
-    bias : bool, default True
-        Whether there is a bias.
-
     Notes
     -----
-    `torch.nn.Linear` but for the way it multiplies.
+    `torch.nn.Linear`, made and kept as it is, but for the way it multiplies.
     """
 
     def forward(

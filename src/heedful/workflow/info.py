@@ -12,6 +12,7 @@ from heedful.checkpoint.rundir import read_json
 from heedful.checkpoint.store import STATE
 from heedful.machine import describe_machine
 from heedful.model.build import parameter_count
+from heedful.model.native.compile import native_library
 from heedful.training.history import read_history
 from heedful.workflow.cost import training_cost
 from heedful.workflow.run import Run, best_steps, read_choices
@@ -46,9 +47,17 @@ def describe_installation() -> dict[str, Any]:
     return {
         "heedful": __version__,
         "machine": describe_machine(),
+        "compiled": _compiled(),
         "packages": {name: _version(name) for name in _CORE},
         "extras": extras,
     }
+
+
+def _compiled() -> str:
+    """Say whether 8-bit translation has its C functions."""
+    if native_library("steps") is not None:
+        return "functions of --precision int8, by the C compiler"
+    return "nothing: --precision int8 is faster with a C compiler (cc, or what CC names)"
 
 
 def describe_run(path: str | Path) -> dict[str, Any]:
