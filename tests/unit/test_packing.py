@@ -27,6 +27,16 @@ def test_packed_rows_come_back(lengths, seed):
         assert torch.autograd.gradcheck(function, given_x.clone().requires_grad_())
 
 
+def test_a_large_batch_has_a_round_number_of_tokens():
+    real = torch.arange(30).expand(100, 30) < torch.randint(20, 31, (100, 1))
+    packing = Packing.of(real)
+    assert len(packing.places) % 64 == 0
+    assert len(packing.places) - int(real.sum()) < 64
+    assert packing.places.unique().equal(packing.places)
+    x = torch.randn(100, 30, 2)
+    assert torch.equal(scatter(gather(x, packing), packing)[real], x[real])
+
+
 def test_rows_without_padding_are_left_alone():
     assert Packing.of(torch.ones(3, 4, dtype=torch.bool)) is None
 

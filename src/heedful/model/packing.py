@@ -15,21 +15,25 @@ from torch import Tensor
 
 # Below this share of padding the copies cost more than they save.
 _WORTH = 0.03
+# oneDNN compiles a product for each new number of rows, which takes as long as a few hundred rows
+# of a small model. So a large batch keeps some of its padding.
+_STEP, _LARGE = 64, 1024
 
 
 @dataclass(frozen=True)
 class Packing:
     """
-    Know where the real tokens of a batch stand.
+    Know where the tokens of a batch stand.
 
     Attributes
     ----------
     rows, time : int
         Shape of the batch.
     places : Tensor of int, shape (tokens,)
-        Where each real token stands in the batch, counted row by row.
+        Where each token stands in the batch, counted row by row: the real ones and so much
+        padding that their number is round.
     origins : Tensor of int, shape (rows * time,)
-        Which real token stands at each place; the first one where there is padding.
+        Which token stands at each place; the first one where none does.
 
     Notes
     -----
@@ -61,16 +65,19 @@ class Packing:
         A function of the lengths alone: a run that goes on does the same.
         """
         flat = real.reshape(-1)
-        places = flat.nonzero().squeeze(1)
-        if not 0 < len(places) <= (1.0 - _WORTH) * flat.numel():
+        count, step = int(flat.sum()), _STEP if flat.numel() >= _LARGE else 1
+        more = -count % step
+        if not 0 < count + more <= (1.0 - _WORTH) * flat.numel():
             return None
+        filling = (~flat).nonzero().squeeze(1)[:more]
+        places = flat.index_fill(0, filling, True).nonzero().squeeze(1)
         origins = torch.zeros_like(flat, dtype=torch.int64)
         origins[places] = torch.arange(len(places), device=real.device)
         return cls(real.size(0), real.size(1), places, origins)
 
     def pack(self, x: Float[Tensor, "rows time d_model"]) -> Float[Tensor, "1 tokens d_model"]:
         """
-        Keep the real tokens.
+        Keep the tokens, leave the rest out.
 
         Parameters
         ----------
@@ -80,32 +87,32 @@ class Packing:
         Returns
         -------
         Tensor of float, shape (1, tokens, d_model)
-            States of its real tokens, row after row.
+            States of its tokens, row after row.
 
         Notes
         -----
-        The gradient at padding is zero.
+        The gradient of what is left out is zero.
         """
         out: Tensor = _Move.apply(x, self, True)
         return out
 
     def unpack(self, x: Float[Tensor, "1 tokens d_model"]) -> Float[Tensor, "rows time d_model"]:
         """
-        Put real tokens back into rows.
+        Put the tokens back into rows.
 
         Parameters
         ----------
         x : Tensor of float, shape (1, tokens, d_model)
-            States of real tokens.
+            States of the tokens.
 
         Returns
         -------
         Tensor of float, shape (rows, time, d_model)
-            The same in rows, zero at padding.
+            The same in rows, zero where there is none.
 
         Notes
         -----
-        Undoes `pack`, but for what stood at padding.
+        Undoes `pack`, but for what was left out.
         """
         out: Tensor = _Move.apply(x, self, False)
         return out
@@ -113,14 +120,14 @@ class Packing:
 
 def gather(x: Tensor, packing: Packing) -> Tensor:
     """
-    Take real tokens out of rows, without gradients.
+    Take the tokens out of rows, without gradients.
 
     Parameters
     ----------
     x : Tensor, shape (rows, time, width)
         In rows.
     packing : Packing
-        Where the real tokens stand.
+        Where the tokens stand.
 
     Returns
     -------
@@ -136,12 +143,12 @@ def gather(x: Tensor, packing: Packing) -> Tensor:
 
 def scatter(x: Tensor, packing: Packing) -> Tensor:
     """
-    Put real tokens into rows with zeros at padding, without gradients.
+    Put the tokens into rows with zeros in between, without gradients.
 
     Parameters
     ----------
     x : Tensor, shape (1, tokens, width)
-        Real tokens.
+        The tokens.
     packing : Packing
         Where they stand.
 
@@ -160,12 +167,12 @@ def scatter(x: Tensor, packing: Packing) -> Tensor:
 
 def repeat(x: Tensor, packing: Packing) -> Tensor:
     """
-    Put real tokens into rows with a copy of the first one at padding, without gradients.
+    Put the tokens into rows with copies of the first in between, without gradients.
 
     Parameters
     ----------
     x : Tensor, shape (1, tokens, width)
-        Real tokens.
+        The tokens.
     packing : Packing
         Where they stand.
 

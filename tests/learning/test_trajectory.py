@@ -1,0 +1,77 @@
+"""Training by the fast ways of a processor, beside training by the plain ones."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+# In a process of its own, where the types of every call are not checked.
+PROGRAM = """
+import json, sys
+import torch
+from heedful.config.schema import ModelConfig
+from heedful.model import products
+from heedful.model.build import build_model, initialise
+from heedful.model.packing import Packing
+from heedful.training.loss import chunked_loss, plain_loss
+from heedful.training.optimiser import MasterWeights
+
+precision, fast = sys.argv[1], sys.argv[2] == "fast"
+torch.set_num_threads(1)
+if not fast:
+    products._HAS_ONEDNN = False
+    Packing.of = classmethod(lambda cls, real: None)
+shape = {"d_model": 64, "d_ff": 128, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}
+model = build_model(ModelConfig(**shape, dropout=0.0), 100, 100, max_length=20)
+initialise(model, 1)
+weights = MasterWeights(model, precision)
+torch.manual_seed(1)
+losses = []
+for step in range(1, 301):
+    # the target is the source backwards, one word larger
+    source = torch.randint(4, 99, (48, 8))
+    lengths = torch.randint(3, 9, (48, 1))
+    place = torch.arange(8)
+    target = (source + 1).gather(1, (lengths - 1 - place).clamp(min=0))
+    source[place >= lengths] = 0
+    target[place >= lengths] = 0
+    start = torch.full((48, 1), model.start_token)
+    states = model(source, torch.cat((start, target[:, :-1]), 1) * (place < lengths))
+    real = place < lengths
+    loss_of = chunked_loss if fast else plain_loss
+    loss, nll = loss_of(states[real], target[real], *model.output())
+    loss.backward()
+    weights.collect()
+    weights.step(0.025 * min(step ** -0.5, step * 100 ** -1.5), 1.0 / int(real.sum()))
+    losses.append(float(nll) / int(real.sum()))
+print(json.dumps(losses))
+"""
+
+
+def trajectory(precision, way):
+    command = [sys.executable, "-c", PROGRAM, precision, way]
+    out = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(out.stdout)
+
+
+def around(losses, step):
+    return sum(losses[step - 10 : step + 10]) / 20
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return trajectory("fp32", "plain")
+
+
+@pytest.mark.parametrize(
+    ("precision", "early", "late"), [("fp32", 1e-4, 0.05), ("bf16", 0.02, 0.15)]
+)
+def test_three_hundred_steps_go_the_same_way(precision, early, late, plain):
+    fast = trajectory(precision, "fast")
+    assert plain[0] > 4.0
+    assert around(plain, 290) < 0.25 * plain[0]
+    # what rounding changes grows as the steps go on
+    for step in range(10, 300, 20):
+        bound = early if step < 150 else late
+        assert around(fast, step) == pytest.approx(around(plain, step), rel=bound), step
