@@ -276,12 +276,11 @@ def test_commands_that_are_wrong_end_with_2(heedful_cli, arguments):
     assert "Traceback" not in done.stderr
 
 
-def test_a_full_disk_loses_no_checkpoint(text, tmp_path):
+def test_a_full_disk_loses_no_checkpoint(heedful_cli, text, tmp_path):
     """A limit on the size of files stops the second kind of file, as a full disk would."""
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "heedful"]
-    ok = [*map(str, train_arguments(text, out, "train.steps=8", validate=False))]
-    subprocess.run([*command, *ok], check=True, capture_output=True)
+    done = heedful_cli(*train_arguments(text, out, "train.steps=8", validate=False))
+    assert done.returncode == 0, done.stderr
     good = (out / "checkpoints" / "step-00000008" / "model.safetensors").read_bytes()
 
     def limit():
@@ -289,12 +288,16 @@ def test_a_full_disk_loses_no_checkpoint(text, tmp_path):
 
     more = [*map(str, train_arguments(text, out, "train.steps=16", validate=False)), "--resume"]
     done = subprocess.run(
-        [*command, *more], preexec_fn=limit, check=False, capture_output=True, encoding="utf-8"
+        [sys.executable, "-m", "heedful", *more],
+        preexec_fn=limit,
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
     )
     refused(done, "cannot write to", "what was written before is intact", code=1)
     names = [entry.name for entry in (out / "checkpoints").iterdir()]
     assert names == ["step-00000008"]
-    resumed = subprocess.run([*command, *more], check=False, capture_output=True, encoding="utf-8")
+    resumed = heedful_cli(*more)
     assert resumed.returncode == 0, resumed.stderr
 
 

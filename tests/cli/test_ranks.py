@@ -26,7 +26,7 @@ def torchrun(arguments):
     )
 
 
-def test_two_ranks_give_the_weights_of_one(text, tmp_path):
+def test_two_ranks_give_the_weights_of_one(heedful_cli, text, tmp_path):
     settings = (
         "train.steps=30",
         "train.precision=fp32",
@@ -34,8 +34,8 @@ def test_two_ranks_give_the_weights_of_one(text, tmp_path):
         "train.validate_steps=10",
     )
     one, two = tmp_path / "one", tmp_path / "two"
-    command = [sys.executable, "-m", "heedful", *map(str, train_arguments(text, one, *settings))]
-    subprocess.run(command, check=True, capture_output=True)
+    done = heedful_cli(*train_arguments(text, one, *settings))
+    assert done.returncode == 0, done.stderr
     process = torchrun(train_arguments(text, two, *settings))
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
