@@ -179,7 +179,7 @@ class Transformer(Seq2Seq):
         self.encoder, self.decoder = encoder, decoder
         self.output_table, self.output_bias = output_table, output_bias
         self.dropout = Dropout(dropout)
-        # What a search may use instead of the table, see `heedful.model.packed`.
+        # What a search may use instead of the table, see `heedful.model.ready`.
         self.projection: nn.Module | None = None
         self.quick_output: nn.Module | None = None
         # A shorter type for the keys and values of a search, from more sentences than these on.
@@ -367,7 +367,7 @@ class Transformer(Seq2Seq):
 
         Notes
         -----
-        By the table, or by what `heedful.model.packed` made of it.
+        By the table, or by what `heedful.model.ready` made of it.
         """
         if self.projection is None:
             return super().project(states)
@@ -392,7 +392,7 @@ class Transformer(Seq2Seq):
 
         Notes
         -----
-        In fewer passes where `heedful.model.packed` made that possible.
+        In fewer passes where `heedful.model.ready` made that possible.
         """
         if self.quick_output is None or states.dim() != 2:
             return super().log_probabilities(states)

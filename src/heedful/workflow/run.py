@@ -20,7 +20,7 @@ from heedful.data.tokenizer import END, PAD, START, Tokenizer
 from heedful.errors import RunFolderError
 from heedful.model.build import build_model, padded_vocabulary
 from heedful.model.layouts import can_pack
-from heedful.model.packed import pack
+from heedful.model.ready import make_ready
 from heedful.model.transformer import Transformer
 
 _FORMAT = 1
@@ -240,8 +240,8 @@ class Run:
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         model = model.to(device=device, dtype=dtype).eval()
         if precision == "int8":
-            return pack(model, "int8")
-        return pack(model, "packed") if can_pack(device, dtype) else model
+            return make_ready(model, "int8")
+        return make_ready(model, "packed") if can_pack(device, dtype) else model
 
     def last_checkpoint(self) -> Checkpoint | None:
         """

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.unit.test_transformer import SETTINGS, batch, small
 
 from heedful.model.layouts import Int8Linear, PackedLinear, can_pack
-from heedful.model.packed import pack
 from heedful.model.quick import QuickDecoder, QuickEncoder
+from heedful.model.ready import make_ready
 
 CPU = torch.device("cpu")
 PACKED = [
@@ -39,7 +39,7 @@ def outputs(model):
 @pytest.mark.parametrize("changes", SETTINGS)
 def test_a_packed_model_computes_the_same(changes, dtype):
     plain = small(**changes).to(dtype)
-    packed = pack(copy.deepcopy(plain), "packed")
+    packed = make_ready(copy.deepcopy(plain), "packed")
     bound = 1e-5 if dtype == torch.float32 else 0.05
     for one, other in zip(outputs(packed), outputs(plain), strict=True):
         torch.testing.assert_close(one, other, atol=bound, rtol=bound)
@@ -49,7 +49,7 @@ def test_a_packed_model_computes_the_same(changes, dtype):
 @pytest.mark.parametrize("changes", SETTINGS)
 def test_eight_bits_compute_nearly_the_same(changes, native):
     plain = small(**changes)
-    rounded = pack(copy.deepcopy(plain), "int8", native=native)
+    rounded = make_ready(copy.deepcopy(plain), "int8", native=native)
     for one, other in zip(outputs(rounded), outputs(plain), strict=True):
         assert (one - other).norm() < 0.04 * other.norm()
 
@@ -93,7 +93,7 @@ def test_packed_products_are_products(rows):
 @pytest.mark.usefixtures("compiled")
 def test_compiled_functions_compute_what_the_plain_modules_do(changes):
     plain, quick = (
-        pack(small(**changes, d_model=64, d_ff=128), "int8", native=native)
+        make_ready(small(**changes, d_model=64, d_ff=128), "int8", native=native)
         for native in (False, True)
     )
     assert isinstance(quick.decoder, QuickDecoder)
@@ -104,7 +104,7 @@ def test_compiled_functions_compute_what_the_plain_modules_do(changes):
 
 
 def test_the_number_of_threads_changes_nothing():
-    model = pack(small(d_model=64, d_ff=128), "int8")
+    model = make_ready(small(d_model=64, d_ff=128), "int8")
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)

@@ -17,7 +17,7 @@ from heedful.model.transformer import Transformer
 _FEW_SENTENCES = 2
 
 
-def pack(model: Transformer, layout: str, native: bool = True) -> Transformer:
+def make_ready(model: Transformer, layout: str, native: bool = True) -> Transformer:
     """
     Lay out all weights of a model that will not change any more.
 
