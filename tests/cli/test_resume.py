@@ -60,6 +60,7 @@ def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path, precision
         f"train.precision={precision}",
         f"train.average_decay={average}",
         "train.threads=2",
+        "train.batch_tokens=1024",
         "train.micro_batch_tokens=512",
     )
     whole, killed = tmp_path / "whole", tmp_path / "killed"
@@ -89,7 +90,12 @@ def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path, precision
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_with_a_checkpoint_and_the_rest_is_the_same(zygote, text, tmp_path, number):
-    settings = ("train.steps=30", "train.precision=fp32", "train.checkpoint_steps=none")
+    settings = (
+        "train.steps=30",
+        "train.batch_tokens=1024",
+        "train.precision=fp32",
+        "train.checkpoint_steps=none",
+    )
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     finish(zygote, train_arguments(text, whole, *settings, validate=False))
     command = train_arguments(text, stopped, *settings, "train.validate_steps=2")

@@ -11,7 +11,10 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-QUICK = "--set train.steps=6 --set train.warmup=4 --set data.vocabulary_size=400"
+QUICK = (
+    "--set train.steps=6 --set train.warmup=4 --set train.batch_tokens=1024 "
+    "--set data.vocabulary_size=400"
+)
 
 
 def blocks(language):

@@ -48,8 +48,8 @@ def test_reversing_letters_is_learned(heedful_cli, task, tmp_path, reading):
     settings = (
         "data.vocabulary_size=25",
         "model.dropout=0.0",
-        "train.steps=800",
-        "train.batch_tokens=2048",
+        "train.steps=1200",
+        "train.batch_tokens=300",
         "train.warmup=200",
         "train.checkpoint_steps=20",
         *RECIPES[reading],
