@@ -40,7 +40,6 @@ def preload() -> None:
 
 def become(request: dict, streams: list[int]) -> None:
     """Take on the streams, the folder, the environment and the arguments of a command."""
-    os.setsid()
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["environ"])
@@ -76,6 +75,8 @@ def answer(connection: socket.socket) -> None:
     request = json.loads(connection.makefile().readline())
     child = os.fork()
     if child == 0:
+        os.setsid()  # first, for whoever knows the process id may kill its group
+        connection.sendall(f"{os.getpid()}\n".encode())
         connection.close()
         become(request, streams)
         code = run()
@@ -84,7 +85,6 @@ def answer(connection: socket.socket) -> None:
         os._exit(code)
     for stream in streams:
         os.close(stream)  # else the reader of a pipe would wait for us
-    connection.sendall(f"{child}\n".encode())
     _, status = os.waitpid(child, 0)
     connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
