@@ -8,6 +8,7 @@ taken only when it wins clearly.
 """
 
 import ctypes
+import functools
 import json
 import os
 import platform
@@ -157,6 +158,7 @@ def has_int8(device: torch.device) -> bool:
     return device.type == "cpu" and x86 and torch.backends.mkldnn.is_available()
 
 
+@functools.cache
 def int8_levels() -> int:
     """
     Tell how finely inputs may be rounded for products of 8-bit integers.

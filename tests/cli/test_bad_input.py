@@ -373,3 +373,11 @@ def test_too_little_memory_names_the_setting(text, tmp_path):
     )
     refused(done, "largest batch", "train.micro_batch_tokens")
     assert not (out / "checkpoints").exists()
+
+
+def test_what_a_measuring_process_complains_of_is_said_as_it_is(heedful_cli, tmp_path):
+    files = ("--source", tmp_path / "no.en", "--target", tmp_path / "no.fr")
+    done = heedful_cli("bench", "data", "tiny", *files)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"heedful: The text file {tmp_path / 'no.en'} must exist")
+    assert "exit code" not in done.stderr

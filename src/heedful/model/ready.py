@@ -42,7 +42,7 @@ def make_ready(model: Transformer, layout: str, native: bool = True) -> Transfor
     lay_out = LAYOUTS[layout]
     with torch.no_grad():
         table, bias = model.output()
-        model.projection = lay_out(table, bias)
+        model.projection = projection = lay_out(table, bias)
         for layer in [*model.encoder.layers, *model.decoder.layers]:
             layer.self_attention = PackedAttention(layer.self_attention, lay_out, True)
             if isinstance(layer, DecoderLayer):
@@ -52,7 +52,8 @@ def make_ready(model: Transformer, layout: str, native: bool = True) -> Transfor
         model.short_type, model.short_above = torch.bfloat16, _FEW_SENTENCES
         if native and can_be_quick(model.decoder):
             model.decoder, model.short_above = QuickDecoder(model.decoder), 0
-            model.quick_output = QuickOutput(Int8Linear(table, bias))
+            assert isinstance(projection, Int8Linear)
+            model.quick_output = QuickOutput(projection)
         if native and can_be_quick(model.encoder):
             model.encoder = QuickEncoder(model.encoder)
     return model.eval()

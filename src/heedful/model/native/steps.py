@@ -118,11 +118,10 @@ class NativeSteps:
         library = native_library("steps")
         if library is None:
             raise RuntimeError("steps.c could not be compiled here")
-        self.levels = levels
+        self.levels, self.library = levels, library
         for name, arguments in _SIGNATURES.items():
             function = getattr(library, name)
             function.argtypes, function.restype = arguments, None
-            setattr(self, f"_{name}", function)
 
     def round(self, x: Float[Tensor, "rows width"]) -> Rounded:
         """
@@ -144,7 +143,7 @@ class NativeSteps:
         """
         rows, width = x.shape
         out = Rounded.empty(rows, width)
-        self._round_rows(  # type: ignore[attr-defined]
+        self.library.round_rows(
             x.data_ptr(),
             rows,
             width,
@@ -181,7 +180,7 @@ class NativeSteps:
         """
         rows, width = product.shape
         out = Rounded.empty(rows, width)
-        self._relu_rows(  # type: ignore[attr-defined]
+        self.library.relu_rows(
             product.data_ptr(),
             x.largest.data_ptr(),
             bias.data_ptr(),
@@ -235,7 +234,7 @@ class NativeSteps:
         """
         rows, width = product.shape
         out = Rounded.empty(rows, width)
-        self._add_norm_rows(  # type: ignore[attr-defined]
+        self.library.add_norm_rows(
             product.data_ptr(),
             x.largest.data_ptr(),
             bias.data_ptr(),
@@ -299,7 +298,7 @@ class NativeSteps:
         sentences, heads, slots, d_k = keys.shape
         rows, d_v = len(product), values.size(3)
         out = Rounded.empty(rows, heads * d_v)
-        self._attend_rows(  # type: ignore[attr-defined]
+        self.library.attend_rows(
             product.data_ptr(),
             x.largest.data_ptr(),
             bias.data_ptr(),
@@ -351,7 +350,7 @@ class NativeSteps:
         The end of a step, over the whole vocabulary.
         """
         rows, width = product.shape
-        self._log_softmax_rows(  # type: ignore[attr-defined]
+        self.library.log_softmax_rows(
             product.data_ptr(),
             x.largest.data_ptr(),
             None if bias is None else bias.data_ptr(),

@@ -48,4 +48,4 @@ if __name__ == "__main__":
     try:
         print(json.dumps(answer(json.load(sys.stdin))))
     except HeedfulError as error:
-        sys.exit(str(error))
+        print(json.dumps({"error": str(error), "exit_code": error.exit_code}))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from heedful.errors import MeasurementFailed
+from heedful.errors import MeasurementFailed, UserError
 
 
 def peak_memory() -> int:
@@ -83,6 +83,8 @@ def ask(command: Sequence[str | Path], request: Mapping[str, Any]) -> dict[str, 
     ------
     MeasurementFailed
         If there is none; with the last line that the process wrote to standard error.
+    UserError
+        If the process says that what it was asked is wrong.
 
     Notes
     -----
@@ -102,6 +104,11 @@ def ask(command: Sequence[str | Path], request: Mapping[str, Any]) -> dict[str, 
             answer = json.loads(printed[-1])
         except ValueError:
             answer = None
+        if isinstance(answer, dict) and "error" in answer:
+            kind = (
+                UserError if answer.get("exit_code") == UserError.exit_code else MeasurementFailed
+            )
+            raise kind(answer["error"])
         if isinstance(answer, dict):
             return answer
     said = done.stderr.strip().splitlines()
