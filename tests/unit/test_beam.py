@@ -17,7 +17,8 @@ from tests.searching import (
     tiny,
 )
 
-from heedful.search.beam import beam_search, can_still_win, extend, prune, search
+from heedful.search.beam import beam_search, can_still_win, prune, search
+from heedful.search.extensions import extend
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty

@@ -1,14 +1,14 @@
 """
-Encoder and decoder in 8 bits, with one compiled function between every two products.
+Encoder and decoder in 8 bits, all layers in one call of compiled functions.
 
 In the plain modules a product of 8-bit integers is followed by a dozen short passes over memory:
 scale, add the bias, add the residual, normalise, find the largest number of each row, round. Here
-they are one pass (`heedful.model.native`), and attention reads its keys and values where they lie.
-The result is that of the plain modules up to rounding; the tests hold the two together.
+they follow each other while the numbers are in the cache (`heedful.model.native`), and attention
+reads its keys and values where they lie. The result is that of the plain modules up to rounding;
+the tests hold the two together.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
@@ -17,30 +17,18 @@ from torch import Tensor, nn
 from heedful.model.attention import KeysAndValues
 from heedful.model.cache import TokenCache, bias_of
 from heedful.model.feed_forward import ACTIVATIONS
-from heedful.model.layouts import Int8Linear, PackedAttention
-from heedful.model.native.compile import native_library
-from heedful.model.native.steps import NativeSteps, Norm
+from heedful.model.layouts import PackedAttention
+from heedful.model.native.layers import NativeLayers, Seen, log_probabilities
+from heedful.model.native.product import NativeLinear
 from heedful.model.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
 
 # Beyond so many positions attention as batched products is quicker than row by row.
 _LONG = 256
 
 
-@dataclass(frozen=True)
-class _Products:
-    """The products of a layer in the order in which a step takes them."""
-
-    project: Int8Linear
-    mix: Int8Linear
-    ask: Int8Linear
-    mix_source: Int8Linear
-    widen: Int8Linear
-    narrow: Int8Linear
-
-
 def can_be_quick(stack: Encoder | Decoder) -> bool:
     """
-    Tell whether what stands between the products of a stack can be compiled.
+    Tell whether the layers of a stack can be compiled.
 
     Parameters
     ----------
@@ -50,20 +38,23 @@ def can_be_quick(stack: Encoder | Decoder) -> bool:
     Returns
     -------
     bool
-        False without a compiler, and for activations other than the paper's.
+        False for products that are not `NativeLinear`, and for activations other than the paper's.
 
     Notes
     -----
     Whoever gets False has the plain modules, which compute the same.
     """
     layers = [one for one in stack.layers if isinstance(one, EncoderLayer | DecoderLayer)]
-    relu = all(layer.feed_forward.activation is ACTIVATIONS["relu"] for layer in layers)
-    return relu and native_library("steps") is not None
+    return all(
+        layer.feed_forward.activation is ACTIVATIONS["relu"]
+        and all(isinstance(one, NativeLinear) for one in _products(layer))
+        for layer in layers
+    )
 
 
 class QuickDecoder(Decoder):
     """
-    Step as `Decoder` does, in fewer passes.
+    Step as `Decoder` does, in one call.
 
     Parameters
     ----------
@@ -78,14 +69,7 @@ class QuickDecoder(Decoder):
     def __init__(self, plain: Decoder) -> None:
         nn.Module.__init__(self)
         self.layers, self.norm = plain.layers, plain.norm
-        layers = [layer for layer in plain.layers if isinstance(layer, DecoderLayer)]
-        residuals: list[nn.Module] = []
-        for layer in layers:
-            residuals += (layer.self_residual, layer.cross_residual, layer.feed_forward_residual)
-        self.first, self.norms = _norms(residuals, plain.norm)
-        self.pre = self.first is not None
-        self.products = [_products(layer) for layer in layers]
-        self.native = NativeSteps(self.products[0].project.levels)
+        self.native = _compiled(plain)
 
     def step(
         self,
@@ -117,32 +101,14 @@ class QuickDecoder(Decoder):
         -----
         Section 3.1, decoder: self-attention, attention to the memory, feed-forward network.
         """
-        native, norms = self.native, iter(self.norms)
-        states = x.flatten(0, 1).clone()
-        normal = states.new_empty(states.shape) if self.pre else None
-        own, source = past.bias.float(), barred.flatten(1, 2).float()
-        now = native.round(states if self.first is None else self.first(states))
-        for index, at in enumerate(self.products):
-            product = at.project.multiply(now.bytes)
-            kept = past.layers[index]
-            found = native.attend(product, now, at.project.bias, *kept, own, past.filled, True)
-            product = at.mix.multiply(found.bytes)
-            now = native.add_norm(product, found, at.mix.bias, states, next(norms), self.pre)
-
-            product, length = at.ask.multiply(now.bytes), source.size(2)
-            found = native.attend(product, now, at.ask.bias, *memory[index], source, length, False)
-            product, bias = at.mix_source.multiply(found.bytes), at.mix_source.bias
-            now = native.add_norm(product, found, bias, states, next(norms), self.pre)
-
-            found = native.relu(at.widen.multiply(now.bytes), now, at.widen.bias)
-            product, bias = at.narrow.multiply(found.bytes), at.narrow.bias
-            now = native.add_norm(product, found, bias, states, next(norms), self.pre, normal)
-        return (states if normal is None else normal).view(x.shape)
+        own = Seen(past.layers, past.bias.float(), past.filled)
+        source = Seen(memory, barred.flatten(1, 2).float(), barred.size(3))
+        return self.native.run(x, own, source)
 
 
 class QuickEncoder(Encoder):
     """
-    Read as `Encoder` does, in fewer passes.
+    Read as `Encoder` does, in one call.
 
     Parameters
     ----------
@@ -157,15 +123,7 @@ class QuickEncoder(Encoder):
     def __init__(self, plain: Encoder) -> None:
         nn.Module.__init__(self)
         self.layers, self.norm = plain.layers, plain.norm
-        layers = [layer for layer in plain.layers if isinstance(layer, EncoderLayer)]
-        residuals: list[nn.Module] = []
-        for layer in layers:
-            residuals += (layer.self_residual, layer.feed_forward_residual)
-        self.first, self.norms = _norms(residuals, plain.norm)
-        self.pre = self.first is not None
-        self.heads = layers[0].self_attention
-        self.products = [_encoder_products(layer) for layer in layers]
-        self.native = NativeSteps(self.products[0][0].levels)
+        self.native = _compiled(plain)
 
     def forward(
         self,
@@ -197,26 +155,14 @@ class QuickEncoder(Encoder):
         batch, time = x.shape[:2]
         if weights is not None or time > _LONG:
             return super().forward(x, may_attend, weights)
-        native, norms, heads = self.native, iter(self.norms), self.heads
-        states = x.flatten(0, 1).clone()
-        normal = states.new_empty(states.shape) if self.pre else None
         if may_attend is None:
             may_attend = torch.ones(batch, 1, 1, time, dtype=torch.bool)
-        barred = bias_of(may_attend, torch.float32).flatten(1, 2)
-        keys = torch.empty(batch, heads.heads, time, heads.d_k, dtype=torch.bfloat16)
-        values = torch.empty(batch, heads.heads, time, heads.d_v, dtype=torch.bfloat16)
-        now = native.round(states if self.first is None else self.first(states))
-        for project, mix, widen, narrow in self.products:
-            product = project.multiply(now.bytes)
-            found = native.attend(product, now, project.bias, keys, values, barred, time, True)
-            product = mix.multiply(found.bytes)
-            now = native.add_norm(product, found, mix.bias, states, next(norms), self.pre)
-            found = native.relu(widen.multiply(now.bytes), now, widen.bias)
-            product = narrow.multiply(found.bytes)
-            now = native.add_norm(
-                product, found, narrow.bias, states, next(norms), self.pre, normal
-            )
-        return (states if normal is None else normal).view(x.shape)
+        stack = self.native.stack
+        keys = torch.empty(batch, stack.heads, time, stack.d_k, dtype=torch.bfloat16)
+        values = torch.empty(batch, stack.heads, time, stack.d_v, dtype=torch.bfloat16)
+        # every layer writes them anew
+        layers = [(keys, values)] * len(self.layers)
+        return self.native.run(x, Seen(layers, _bars(may_attend), time))
 
 
 class QuickOutput(nn.Module):
@@ -225,7 +171,7 @@ class QuickOutput(nn.Module):
 
     Parameters
     ----------
-    projection : Int8Linear
+    projection : NativeLinear
         The table, laid out.
 
     Notes
@@ -233,10 +179,9 @@ class QuickOutput(nn.Module):
     `heedful.model.seq2seq.Seq2Seq.log_probabilities`.
     """
 
-    def __init__(self, projection: Int8Linear) -> None:
+    def __init__(self, projection: NativeLinear) -> None:
         super().__init__()
         self.projection = projection
-        self.native = NativeSteps(projection.levels)
 
     def forward(self, states: Float[Tensor, "rows d_model"]) -> Float[Tensor, "rows vocabulary"]:
         """
@@ -256,49 +201,49 @@ class QuickOutput(nn.Module):
         -----
         Two passes over the vocabulary after the product.
         """
-        rounded = self.native.round(states.contiguous())
-        bias = self.projection.bias if self.projection.has_bias else None
-        product = self.projection.multiply(rounded.bytes)
-        return self.native.log_softmax(product, rounded, bias)
+        return log_probabilities(self.projection, states)
+
+
+def _bars(may_attend: Tensor) -> Tensor:
+    """Write a mask as the compiled functions read it: below zero where it is closed."""
+    return bias_of(may_attend, torch.float32).flatten(1, 2)
+
+
+def _compiled(plain: Encoder | Decoder) -> NativeLayers:
+    """Gather what the compiled functions need of a stack."""
+    layers = [one for one in plain.layers if isinstance(one, EncoderLayer | DecoderLayer)]
+    first, norms = _norms(layers, plain.norm)
+    products = [[p for p in _products(one) if isinstance(p, NativeLinear)] for one in layers]
+    heads = layers[0].self_attention
+    return NativeLayers(products, norms, first, heads.heads, heads.d_k, heads.d_v)
 
 
 def _norms(
-    residuals: Sequence[nn.Module], last: nn.Module
-) -> tuple[nn.LayerNorm | None, list[Norm]]:
+    layers: Sequence[EncoderLayer | DecoderLayer], last: nn.Module
+) -> tuple[nn.LayerNorm | None, list[nn.LayerNorm]]:
     """
     Find what normalises the first states, if anything, and after each sub-layer.
 
     In a stack that normalises before its sub-layers, what follows a sub-layer is the norm of the
     next one, and the stack's own after the last.
     """
-    norms = [one for residual in residuals for one in residual.children()]
+    norms: list[nn.Module] = []
+    for layer in layers:
+        cross = [layer.cross_residual] if isinstance(layer, DecoderLayer) else []
+        for residual in (layer.self_residual, *cross, layer.feed_forward_residual):
+            norms += residual.children()
     found = [one for one in (*norms, last) if isinstance(one, nn.LayerNorm)]
-    first = None
-    if isinstance(last, nn.LayerNorm):
-        first, *found = found
-    return first, [Norm(one.weight.detach(), one.bias.detach(), one.eps) for one in found]
+    return (found[0], found[1:]) if isinstance(last, nn.LayerNorm) else (None, found)
 
 
-def _int8(modules: Sequence[object]) -> list[Int8Linear]:
-    """Make sure that these are products in 8 bits."""
-    found = [one for one in modules if isinstance(one, Int8Linear)]
-    assert len(found) == len(modules)
-    return found
-
-
-def _products(layer: DecoderLayer) -> _Products:
-    """Find the products of a layer."""
-    own, cross, network = layer.self_attention, layer.cross_attention, layer.feed_forward
-    assert isinstance(own, PackedAttention)
-    assert isinstance(cross, PackedAttention)
-    # the last part of attention to the source makes its keys and values, once a sentence
-    asking = [*list(cross.parts.values())[:1], cross.project_out]
-    found = [*own.parts.values(), own.project_out, *asking, network.widen, network.narrow]
-    return _Products(*_int8(found))
-
-
-def _encoder_products(layer: EncoderLayer) -> list[Int8Linear]:
-    """Find the products of a layer in their order."""
+def _products(layer: EncoderLayer | DecoderLayer) -> list[nn.Module]:
+    """List the products of a layer in the order in which it takes them."""
     own, network = layer.self_attention, layer.feed_forward
     assert isinstance(own, PackedAttention)
-    return _int8([*own.parts.values(), own.project_out, network.widen, network.narrow])
+    found = [*own.parts.values(), own.project_out]
+    if isinstance(layer, DecoderLayer):
+        cross = layer.cross_attention
+        assert isinstance(cross, PackedAttention)
+        # its second part makes the source's keys and values, once a sentence
+        found += [*list(cross.parts.values())[:1], cross.project_out]
+    return [*found, network.widen, network.narrow]

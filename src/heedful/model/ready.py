@@ -7,8 +7,10 @@ a matrix is exchanged (`heedful.model.layouts`). The tests hold it to the model 
 
 import torch
 
+from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
 from heedful.model.layouts import LAYOUTS, Int8Linear, LayOut, PackedAttention
+from heedful.model.native.product import NativeLinear, can_multiply
 from heedful.model.quick import QuickDecoder, QuickEncoder, QuickOutput, can_be_quick
 from heedful.model.stacks import DecoderLayer
 from heedful.model.transformer import Transformer
@@ -40,6 +42,8 @@ def make_ready(model: Transformer, layout: str, native: bool = True) -> Transfor
     The embedding tables stay as they are: their rows are looked up, not multiplied.
     """
     lay_out = LAYOUTS[layout]
+    if layout == "int8" and native and all(map(can_multiply, _inner_widths(model))):
+        lay_out = NativeLinear
     with torch.no_grad():
         table, bias = model.output()
         model.projection = projection = lay_out(table, bias)
@@ -50,13 +54,25 @@ def make_ready(model: Transformer, layout: str, native: bool = True) -> Transfor
             _pack_network(layer.feed_forward, lay_out)
     if layout == "int8":
         model.short_type, model.short_above = torch.bfloat16, _FEW_SENTENCES
-        if native and can_be_quick(model.decoder):
+        if can_be_quick(model.decoder):
             model.decoder, model.short_above = QuickDecoder(model.decoder), 0
-            assert isinstance(projection, Int8Linear)
-            model.quick_output = QuickOutput(projection)
-        if native and can_be_quick(model.encoder):
+        if can_be_quick(model.encoder):
             model.encoder = QuickEncoder(model.encoder)
+        if isinstance(projection, NativeLinear):
+            model.quick_output = QuickOutput(projection)
     return model.eval()
+
+
+def _inner_widths(model: Transformer) -> set[int]:
+    """List how wide the inputs of all products are."""
+    table, _ = model.output()
+    widths = {table.size(1)}
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            widths |= {module.project_in.in_features, module.project_out.in_features}
+        elif isinstance(module, FeedForward):
+            widths |= {module.widen.in_features, module.narrow.in_features}
+    return widths
 
 
 def _pack_network(network: FeedForward, lay_out: LayOut) -> None:
@@ -64,7 +80,7 @@ def _pack_network(network: FeedForward, lay_out: LayOut) -> None:
     for name in ("widen", "narrow"):
         linear = getattr(network, name)
         after_relu = name == "narrow" and network.activation is ACTIVATIONS["relu"]
-        if lay_out is Int8Linear and after_relu:
-            network.add_module(name, Int8Linear(linear.weight, linear.bias, nonnegative=True))
+        if after_relu and (lay_out is Int8Linear or lay_out is NativeLinear):
+            network.add_module(name, lay_out(linear.weight, linear.bias, nonnegative=True))
         else:
             network.add_module(name, lay_out(linear.weight, linear.bias))

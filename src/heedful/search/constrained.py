@@ -29,7 +29,8 @@ from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
 from heedful.search.ask import begin
-from heedful.search.beam import Extensions, pick, search
+from heedful.search.beam import search
+from heedful.search.extensions import Extensions, pick
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.phrases import Phrases, Progress

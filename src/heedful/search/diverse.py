@@ -22,7 +22,8 @@ from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
 from heedful.search.ask import begin
-from heedful.search.beam import Extensions, extend, prune, search
+from heedful.search.beam import prune, search
+from heedful.search.extensions import Extensions, extend
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import Rule

@@ -12,7 +12,7 @@ from heedful.checkpoint.rundir import read_json
 from heedful.checkpoint.store import STATE
 from heedful.machine import describe_machine
 from heedful.model.build import parameter_count
-from heedful.model.native.compile import native_library
+from heedful.model.native.product import native_products
 from heedful.training.history import read_history
 from heedful.workflow.cost import training_cost
 from heedful.workflow.run import Run, best_steps, read_choices
@@ -55,7 +55,7 @@ def describe_installation() -> dict[str, Any]:
 
 def _compiled() -> str:
     """Say whether 8-bit translation has its C functions."""
-    if native_library("steps") is not None:
+    if native_products() is not None:
         return "functions of --precision int8, by the C compiler"
     return "nothing: --precision int8 is faster with a C compiler (cc, or what CC names)"
 

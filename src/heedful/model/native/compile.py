@@ -2,7 +2,7 @@
 From a C file to functions, once for each machine.
 
 The compiler is whatever `cc` is (or the environment's ``CC``). The library is kept in the user's
-cache folder under a name made of the source, the compiler's options and the processor, so it is
+cache folder under a name made of the sources, the compiler's options and the processor, so it is
 compiled again when one of them changes. Where there is no compiler, or it fails, there is no
 library, and the caller does without.
 """
@@ -78,7 +78,9 @@ def _compile(command: list[str], library: Path) -> None:
 
 def _fingerprint(source: Path, command: list[str]) -> str:
     """Name what a library holds for."""
-    about = [source.read_bytes(), " ".join((*command, *_OPTIONS)).encode(), _processor()]
+    files = [source, *sorted(source.parent.glob("*.h"))]
+    about = [file.read_bytes() for file in files]
+    about += [" ".join((*command, *_OPTIONS)).encode(), _processor()]
     return hashlib.sha256(b"\n".join(about)).hexdigest()[:16]
 
 

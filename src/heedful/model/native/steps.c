@@ -1,239 +1,393 @@
 /*
-What happens between two products of a decoder step, each in one pass over the rows.
+The layers of a Transformer, in 8 bits, from the first to the last in one call.
 
-Products are taken with 8-bit integers (heedful.model.layouts): a row of numbers becomes unsigned
-bytes, -levels as 1, zero as levels + 1, and `largest`, the absolute value that stands for `levels`.
-A product comes back as floats that still have to be multiplied by `largest` of their row.
-
-Keys and values are bfloat16: the upper half of a float. Every function works row by row or
-sentence by sentence, so the result does not depend on the number of threads.
+Threads take sentences of their own and never wait for each other, as long as there are enough
+sentences; else they share the rows, split every product by its outputs, and wait after each stage.
+Every row is computed by itself, so the result depends neither on the threads nor on its neighbours.
 */
 
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include <omp.h>
+#include <stddef.h>
 
-/* Waking a second thread takes as long as a few thousand numbers. */
-#define WORTH(rows, width) (threads > 1 && (size_t)(rows) * (width) > 16384)
+#include "numbers.h"
+#include "product.h"
 
-static inline float from_bfloat16(uint16_t x) {
-    uint32_t bits = (uint32_t)x << 16;
-    float out;
-    memcpy(&out, &bits, 4);
-    return out;
+int lanes(void) { return LANES; }
+int most_levels(void) { return MOST_LEVELS; }
+
+#if CAN_MULTIPLY
+/* Of an encoder `ask` has no weights. In a stack that normalises first, a norm is the next one. */
+typedef struct {
+    Product project, mix, ask, mix_source, widen, narrow;
+    Norm norms[3];
+} Layer;
+
+typedef struct {
+    const Layer *layers;
+    const Norm *first; /* NULL where sums are normalised, as in the paper */
+    int count, d_model, heads, d_k, d_v, levels;
+} Stack;
+
+/* What may be looked at in one layer: (sentences, heads, slots, width of a head). */
+typedef struct {
+    uint16_t *keys, *values;
+} Kept;
+
+/*
+`barred` is below zero where a position must not look; the row for position w of sentence s begins
+at (s * width + w) * stride, or at s * stride if all positions of a sentence see the same.
+*/
+typedef struct {
+    const Kept *layers;
+    const float *barred;
+    int stride, same, slots, filled;
+} View;
+
+/* `normal` gets the last norm of a stack that normalises first. */
+typedef struct {
+    View own, source;
+    float *states, *normal;
+    int sentences, width;
+} Work;
+
+/* What lies between two stages, for some rows. */
+typedef struct {
+    float *product, *found, *largest;
+    uint8_t *bytes;
+} Room;
+
+static int widest_product(const Stack *stack) {
+    const Layer *layer = stack->layers;
+    int most = stack->d_model;
+    if (layer->project.outer > most) most = layer->project.outer;
+    if (layer->widen.outer > most) most = layer->widen.outer;
+    return most;
 }
 
-/* Round to nearest, ties to even, as torch does. */
-static inline uint16_t to_bfloat16(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+/* Bytes of room for so many rows. */
+static size_t room_for(const Stack *stack, int rows) {
+    int widest = widest_product(stack), found = stack->heads * stack->d_v;
+    int input = found > widest ? found : widest;
+    return (size_t)rows * (4 * ((size_t)widest + (size_t)found + 1) + (size_t)input);
 }
 
-/* e to the power of x for x <= 0, to about 2e-7 of the value; the series of Cephes' expf. */
-static inline float power_of_e(float x) {
-    x = x < -87.0f ? -87.0f : x;
-    float n = floorf(x * 1.44269504f + 0.5f);
-    float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1.0f;
-    int32_t bits = ((int32_t)n + 127) << 23;
-    float scale;
-    memcpy(&scale, &bits, 4);
-    return p * scale;
+static Room room_at(const Stack *stack, char *memory, int rows) {
+    Room room;
+    room.product = (float *)memory;
+    room.found = room.product + (size_t)rows * (size_t)widest_product(stack);
+    room.largest = room.found + (size_t)rows * (size_t)(stack->heads * stack->d_v);
+    room.bytes = (uint8_t *)(room.largest + rows);
+    return room;
 }
 
-/* Write a row as bytes and return the absolute value that stands for `levels`. */
-static inline float round_row(const float *x, int width, int levels, uint8_t *bytes) {
-    float largest = 1e-12f;
-    for (int i = 0; i < width; i++) {
-        float size = fabsf(x[i]);
-        largest = size > largest ? size : largest;
-    }
-    float by = (float)levels / largest, middle = (float)levels + 1.5f;
-    for (int i = 0; i < width; i++) bytes[i] = (uint8_t)(int32_t)(x[i] * by + middle);
-    return largest;
+/* For each row of a mask how many slots it may see, and which. */
+typedef struct {
+    int *counts, *which;
+} List;
+
+static size_t list_bytes(const View *view, int sentences, int width) {
+    return (size_t)(sentences * (view->same ? 1 : width)) * (size_t)(view->filled + 1) * sizeof(int);
 }
 
-/* Write rows as bytes. */
-void round_rows(const float *x, int rows, int width, int levels, int threads, uint8_t *bytes,
-                float *largest) {
-#pragma omp parallel for num_threads(threads) if (WORTH(rows, width))
-    for (int row = 0; row < rows; row++)
-        largest[row] = round_row(x + (size_t)row * width, width, levels, bytes + (size_t)row * width);
+static List list_at(const View *view, char *memory, int sentences, int width) {
+    List list;
+    list.counts = (int *)memory;
+    list.which = list.counts + sentences * (view->same ? 1 : width);
+    return list;
 }
 
-/* max(0, product * scale + bias) as bytes that use all values from zero on. */
-void relu_rows(const float *product, const float *scale, const float *bias, int rows, int width,
-               int levels, int threads, uint8_t *bytes, float *largest) {
-#pragma omp parallel num_threads(threads) if (WORTH(rows, width))
-    {
-        float *line = malloc((size_t)width * sizeof(float));
-#pragma omp for
-        for (int row = 0; row < rows; row++) {
-            const float *in = product + (size_t)row * width;
-            float by = scale[row], top = 1e-12f;
-            for (int i = 0; i < width; i++) {
-                float value = in[i] * by + bias[i];
-                value = value > 0.0f ? value : 0.0f;
-                top = value > top ? value : top;
-                line[i] = value;
-            }
-            float up = (float)(2 * levels + 1) / top;
-            uint8_t *out = bytes + (size_t)row * width;
-            for (int i = 0; i < width; i++) out[i] = (uint8_t)(int32_t)(line[i] * up + 0.5f);
-            largest[row] = top;
+static void fill_list(const View *view, int first_row, int from, int to, List list) {
+    for (int row = from; row < to; row++) {
+        const float *bar = view->barred + (size_t)(first_row + row) * (size_t)view->stride;
+        int count = 0, *which = list.which + (size_t)row * (size_t)view->filled;
+        for (int t = 0; t < view->filled; t++) {
+            which[count] = t;
+            count += bar[t] > -1.0f;
         }
-        free(line);
+        list.counts[row] = count;
     }
 }
 
 /*
-Add what a sub-layer found to the states, normalise, and write the result as bytes.
-After the sum (the paper) the states become the normalised sum; before the next sub-layer (`pre`)
-they become the sum, and the bytes are those of the normalised one. `normal` gets the normalised
-numbers where it is not NULL.
+Let `width` positions of one sentence look with one head, each only at what it may see: the slots
+of a sentence hold the tokens of all its hypotheses. Rows of `product` begin with queries; with
+`newest` keys and values follow, which go to the last filled slots first. `row` is the first of the
+sentence in the list.
 */
-void add_norm_rows(const float *product, const float *scale, const float *bias, float *states,
-                   const float *gain, const float *shift, float epsilon, int pre, int rows,
-                   int width, int levels, int threads, uint8_t *bytes, float *largest,
-                   float *normal) {
-#pragma omp parallel num_threads(threads) if (WORTH(rows, width))
-    {
-        float *line = malloc((size_t)width * sizeof(float));
-#pragma omp for
-        for (int row = 0; row < rows; row++) {
-            const float *in = product + (size_t)row * width;
-            float *state = states + (size_t)row * width;
-            float by = scale[row], sum = 0.0f, squares = 0.0f;
-            for (int i = 0; i < width; i++) {
-                float value = state[i] + in[i] * by + bias[i];
-                line[i] = value;
-                sum += value;
-            }
-            float mean = sum / (float)width;
-            for (int i = 0; i < width; i++) {
-                float off = line[i] - mean;
-                squares += off * off;
-            }
-            float rate = 1.0f / sqrtf(squares / (float)width + epsilon);
-            if (pre) memcpy(state, line, (size_t)width * sizeof(float));
-            for (int i = 0; i < width; i++) line[i] = (line[i] - mean) * rate * gain[i] + shift[i];
-            if (!pre) memcpy(state, line, (size_t)width * sizeof(float));
-            if (normal) memcpy(normal + (size_t)row * width, line, (size_t)width * sizeof(float));
-            largest[row] = round_row(line, width, levels, bytes + (size_t)row * width);
-        }
-        free(line);
-    }
-}
-
-/*
-Let the hypotheses of each sentence look at `filled` of `slots` keys and write what they found as
-bytes. With `newest` the product holds queries, keys and values; the latter two go to the last
-`width` of the filled slots first. `barred` says by a number below zero where a hypothesis must
-not look; its row for hypothesis w of sentence s begins at (s * width + w) * stride, or at
-s * stride if all hypotheses of a sentence see the same.
-*/
-void attend_rows(const float *product, const float *scale, const float *bias, int newest,
-                 uint16_t *keys, uint16_t *values, const float *barred, int stride, int shared,
-                 int sentences, int width, int heads, int d_k, int d_v, int slots, int filled,
-                 int levels, int threads, uint8_t *bytes, float *largest) {
-    int in_width = newest ? heads * (2 * d_k + d_v) : heads * d_k, out_width = heads * d_v;
+static void attend(const Stack *stack, const View *view, List list, int row, const float *product,
+                   int in_width, int newest, int layer, int sentence, int head, int width,
+                   float *scratch, float *found) {
+    int heads = stack->heads, d_k = stack->d_k, d_v = stack->d_v, filled = view->filled;
+    size_t place = (size_t)(sentence * heads + head) * (size_t)view->slots;
+    uint16_t *keys = view->layers[layer].keys + place * (size_t)d_k;
+    uint16_t *values = view->layers[layer].values + place * (size_t)d_v;
     float root = 1.0f / sqrtf((float)d_k);
-#pragma omp parallel num_threads(threads) if (threads > 1 && sentences > 1)
-    {
-        float *query = malloc((size_t)width * d_k * sizeof(float));
-        float *score = malloc((size_t)width * filled * sizeof(float));
-        float *found = malloc((size_t)width * out_width * sizeof(float));
-        float *wide = malloc((size_t)(d_k > d_v ? d_k : d_v) * sizeof(float));
-#pragma omp for
-        for (int s = 0; s < sentences; s++) {
-            for (int h = 0; h < heads; h++) {
-                uint16_t *key = keys + (size_t)(s * heads + h) * slots * d_k;
-                uint16_t *value = values + (size_t)(s * heads + h) * slots * d_v;
-                for (int w = 0; w < width; w++) {
-                    int row = s * width + w;
-                    const float *in = product + (size_t)row * in_width;
-                    float by = scale[row];
-                    for (int i = 0; i < d_k; i++)
-                        query[w * d_k + i] = (in[h * d_k + i] * by + bias[h * d_k + i]) * root;
-                    if (!newest) continue;
-                    int at = filled - width + w, first = heads * d_k + h * d_k;
-                    for (int i = 0; i < d_k; i++)
-                        key[(size_t)at * d_k + i] = to_bfloat16(in[first + i] * by + bias[first + i]);
-                    first = 2 * heads * d_k + h * d_v;
-                    for (int i = 0; i < d_v; i++)
-                        value[(size_t)at * d_v + i] = to_bfloat16(in[first + i] * by + bias[first + i]);
-                }
-                for (int t = 0; t < filled; t++) {
-                    const uint16_t *from = key + (size_t)t * d_k;
-                    for (int i = 0; i < d_k; i++) wide[i] = from_bfloat16(from[i]);
-                    for (int w = 0; w < width; w++) {
-                        const float *q = query + w * d_k;
-                        float sum = 0.0f;
-                        for (int i = 0; i < d_k; i++) sum += q[i] * wide[i];
-                        score[w * filled + t] = sum;
-                    }
-                }
-                for (int w = 0; w < width; w++) {
-                    float *line = score + w * filled, best = -1e30f, sum = 0.0f;
-                    const float *bar = barred + (size_t)(shared ? s : s * width + w) * stride;
-                    for (int t = 0; t < filled; t++) {
-                        line[t] = bar[t] < -1.0f ? -1e30f : line[t];
-                        best = line[t] > best ? line[t] : best;
-                    }
-                    for (int t = 0; t < filled; t++) {
-                        float weight = bar[t] < -1.0f ? 0.0f : power_of_e(line[t] - best);
-                        line[t] = weight;
-                        sum += weight;
-                    }
-                    float share = 1.0f / sum;
-                    for (int t = 0; t < filled; t++) line[t] *= share;
-                    memset(found + (size_t)w * out_width + h * d_v, 0, (size_t)d_v * sizeof(float));
-                }
-                for (int t = 0; t < filled; t++) {
-                    const uint16_t *from = value + (size_t)t * d_v;
-                    for (int i = 0; i < d_v; i++) wide[i] = from_bfloat16(from[i]);
-                    for (int w = 0; w < width; w++) {
-                        float weight = score[w * filled + t];
-                        float *out = found + (size_t)w * out_width + h * d_v;
-                        for (int i = 0; i < d_v; i++) out[i] += weight * wide[i];
-                    }
-                }
-            }
-            for (int w = 0; w < width; w++) {
-                size_t row = (size_t)s * width + w;
-                largest[row] = round_row(found + (size_t)w * out_width, out_width, levels,
-                                         bytes + row * out_width);
-            }
+    float *query = scratch, *score = query + d_k;
+    for (int w = 0; w < width && newest; w++) {
+        size_t at = (size_t)(filled - width + w);
+        const float *in = product + (size_t)w * in_width + heads * d_k + head * d_k;
+        for (int i = 0; i < d_k; i++) keys[at * d_k + i] = to_bfloat16(in[i]);
+        in = product + (size_t)w * in_width + 2 * heads * d_k + head * d_v;
+        for (int i = 0; i < d_v; i++) values[at * d_v + i] = to_bfloat16(in[i]);
+    }
+    for (int w = 0; w < width; w++) {
+        const float *in = product + (size_t)w * in_width + head * d_k;
+        for (int i = 0; i < d_k; i++) query[i] = in[i] * root;
+        int line = row + (view->same ? 0 : w), count = list.counts[line];
+        const int *which = list.which + (size_t)line * (size_t)filled;
+        float best = -1e30f, sum = 0.0f;
+        for (int n = 0; n < count; n++) {
+            score[n] = dot(query, keys + (size_t)which[n] * d_k, d_k);
+            best = score[n] > best ? score[n] : best;
         }
-        free(query);
-        free(score);
-        free(found);
-        free(wide);
+        for (int n = 0; n < count; n++) {
+            score[n] = power_of_e(score[n] - best);
+            sum += score[n];
+        }
+        float share = 1.0f / sum;
+        for (int n = 0; n < count; n++) score[n] *= share;
+        weigh(score, which, count, values, d_v, found + (size_t)w * heads * d_v + head * d_v);
     }
 }
 
-/* Logarithms of the softmax of product * scale + bias, in place; `bias` may be NULL. */
-void log_softmax_rows(float *product, const float *scale, const float *bias, int rows, int width,
-                      int threads) {
-#pragma omp parallel for num_threads(threads) if (WORTH(rows, width))
-    for (int row = 0; row < rows; row++) {
-        float *line = product + (size_t)row * width;
-        float by = scale[row], best = -1e30f, sum = 0.0f;
-        for (int i = 0; i < width; i++) {
-            float value = line[i] * by + (bias ? bias[i] : 0.0f);
-            line[i] = value;
-            best = value > best ? value : best;
+/* Waiting is for those who share rows. */
+#define WAIT                                                                                      \
+    if (team > 1) {                                                                               \
+        _Pragma("omp barrier")                                                                    \
+    }
+
+/* The sentences that one thread works on, alone or as one of a team, and the rows it finishes. */
+typedef struct {
+    int first, last, me, team, from, to;
+    Room room;
+    List own, source;
+    float *scratch;
+} Part;
+
+static void look(const Stack *stack, const Work *work, const Product *by, int newest, int layer,
+                 const Part *part) {
+    const View *view = newest ? &work->own : &work->source;
+    List list = newest ? part->own : part->source;
+    int me = part->me, team = part->team, width = work->width, wide = stack->heads * stack->d_v;
+    const Room *room = &part->room;
+    int rows = (part->last - part->first) * width, units = (part->last - part->first) * stack->heads;
+    multiply(by, room->bytes, room->largest, rows, me, team, room->product);
+    WAIT
+    for (int unit = units * me / team; unit < units * (me + 1) / team; unit++) {
+        int local = unit / stack->heads, row = local * width;
+        attend(stack, view, list, view->same ? local : row, room->product + (size_t)row * by->outer,
+               by->outer, newest, layer, part->first + local, unit % stack->heads, width,
+               part->scratch, room->found + (size_t)row * wide);
+    }
+    WAIT
+    for (int row = part->from; row < part->to; row++)
+        room->largest[row] = round_row(room->found + (size_t)row * wide, wide, stack->levels,
+                                       room->bytes + (size_t)row * wide);
+    WAIT
+}
+
+/*
+Multiply by the last matrix of a sub-layer, add what came out to the states, normalise and round.
+After the sum (the paper) the states become the normalised sum; a stack that normalises first keeps
+the sum and hands the normalised one on.
+*/
+static void add_norm(const Stack *stack, const Work *work, const Product *by, const Norm *norm,
+                     int is_last, const Part *part) {
+    int me = part->me, team = part->team, wide = stack->d_model, pre = stack->first != NULL;
+    const Room *room = &part->room;
+    int rows = (part->last - part->first) * work->width;
+    multiply(by, room->bytes, room->largest, rows, me, team, room->product);
+    WAIT
+    for (int row = part->from; row < part->to; row++) {
+        size_t at = (size_t)(part->first * work->width + row) * (size_t)wide;
+        float *found = room->product + (size_t)row * wide, *state = work->states + at;
+        for (int i = 0; i < wide; i++) state[i] += found[i];
+        norm_row(norm, state, wide, found);
+        if (!pre) memcpy(state, found, (size_t)wide * sizeof(float));
+        if (pre && is_last) memcpy(work->normal + at, found, (size_t)wide * sizeof(float));
+        room->largest[row] = round_row(found, wide, stack->levels, room->bytes + (size_t)row * wide);
+    }
+    WAIT
+}
+
+/* List what the rows that this thread finishes may see. */
+static void list_views(const Work *work, const Part *part) {
+    const View *views[2] = {&work->own, &work->source};
+    List lists[2] = {part->own, part->source};
+    for (int v = 0; v < 2; v++) {
+        int same = views[v]->same, begin = part->first * (same ? 1 : work->width);
+        int all = part->last - part->first;
+        if (!views[v]->layers) continue;
+        int from = same ? all * part->me / part->team : part->from;
+        int to = same ? all * (part->me + 1) / part->team : part->to;
+        fill_list(views[v], begin, from, to, lists[v]);
+    }
+}
+
+static void all_layers(const Stack *stack, const Work *work, const Part *part) {
+    int me = part->me, team = part->team, wide = stack->d_model;
+    list_views(work, part);
+    const Room *room = &part->room;
+    int rows = (part->last - part->first) * work->width;
+    for (int row = part->from; row < part->to; row++) {
+        const float *state = work->states + (size_t)(part->first * work->width + row) * wide;
+        float *line = room->product + (size_t)row * wide;
+        if (stack->first) norm_row(stack->first, state, wide, line);
+        room->largest[row] = round_row(stack->first ? line : state, wide, stack->levels,
+                                       room->bytes + (size_t)row * wide);
+    }
+    WAIT
+    for (int l = 0; l < stack->count; l++) {
+        const Layer *layer = stack->layers + l;
+        const Norm *norm = layer->norms;
+        look(stack, work, &layer->project, 1, l, part);
+        add_norm(stack, work, &layer->mix, norm++, 0, part);
+        if (layer->ask.weights) {
+            look(stack, work, &layer->ask, 0, l, part);
+            add_norm(stack, work, &layer->mix_source, norm++, 0, part);
         }
-        for (int i = 0; i < width; i++) sum += power_of_e(line[i] - best);
-        float normaliser = best + logf(sum);
-        for (int i = 0; i < width; i++) line[i] -= normaliser;
+        multiply(&layer->widen, room->bytes, room->largest, rows, me, team, room->product);
+        WAIT
+        int inner = layer->widen.outer;
+        for (int row = part->from; row < part->to; row++)
+            room->largest[row] = round_positive_row(room->product + (size_t)row * inner, inner,
+                                                    stack->levels, room->bytes + (size_t)row * inner);
+        WAIT
+        add_norm(stack, work, &layer->narrow, norm, l + 1 == stack->count, part);
+    }
+}
+
+static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/* Numbers that `attend` notes down for one position. */
+static size_t scratch_for(const Stack *stack, const Work *work) {
+    int filled = work->own.filled > work->source.filled ? work->own.filled : work->source.filled;
+    return rounded((size_t)(stack->d_k + filled) * sizeof(float));
+}
+
+/* Bytes that every thread needs: what it notes down, lists, and room for so many sentences. */
+size_t memory_for(const Stack *stack, const Work *work, int sentences) {
+    return scratch_for(stack, work) + rounded(list_bytes(&work->own, sentences, work->width)) +
+           rounded(list_bytes(&work->source, sentences, work->width)) +
+           rounded(room_for(stack, sentences * work->width));
+}
+
+/* Part the memory: `own` is the thread's, `shared` of those who work on the same sentences. */
+static void settle(const Stack *stack, const Work *work, int sentences, char *own, char *shared,
+                   Part *part) {
+    part->scratch = (float *)own;
+    shared += scratch_for(stack, work);
+    part->own = list_at(&work->own, shared, sentences, work->width);
+    shared += rounded(list_bytes(&work->own, sentences, work->width));
+    part->source = list_at(&work->source, shared, sentences, work->width);
+    shared += rounded(list_bytes(&work->source, sentences, work->width));
+    part->room = room_at(stack, shared, sentences * work->width);
+}
+
+/*
+Run all layers on all sentences, `block` of them at a time by a thread alone, or, if `block` is 0,
+all of them by all threads together. `memory` has `memory_for` so many for each thread.
+*/
+void run_layers(const Stack *stack, const Work *work, int block, int threads, char *memory) {
+    int at_once = block ? block : work->sentences, rows = at_once * work->width;
+    int blocks = (work->sentences + at_once - 1) / at_once;
+    size_t each = memory_for(stack, work, at_once);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        int me = omp_get_thread_num();
+        char *own = memory + (size_t)me * each;
+        Part part = {.last = work->sentences, .me = me, .team = omp_get_num_threads()};
+        settle(stack, work, at_once, own, block ? own : memory, &part);
+        if (block) {
+            part.me = 0, part.team = 1;
+#pragma omp for schedule(dynamic)
+            for (int b = 0; b < blocks; b++) {
+                part.first = b * block;
+                part.last = part.first + block < work->sentences ? part.first + block : work->sentences;
+                part.to = (part.last - part.first) * work->width;
+                all_layers(stack, work, &part);
+            }
+        } else {
+            part.from = rows * me / part.team, part.to = rows * (me + 1) / part.team;
+            all_layers(stack, work, &part);
+        }
+    }
+}
+
+/* Logarithms of the softmax of a row, in place. */
+static void log_softmax_row(float *line, int width) {
+    float best = -1e30f, sum = 0.0f;
+    for (int i = 0; i < width; i++) best = line[i] > best ? line[i] : best;
+    for (int i = 0; i < width; i++) sum += power_of_e(line[i] - best);
+    float normaliser = best + logf(sum);
+    for (int i = 0; i < width; i++) line[i] -= normaliser;
+}
+
+/* Turn states into log-probabilities; `bytes` and `largest` have room for all rows. */
+void log_probabilities(const Product *by, const float *states, int rows, int levels, int threads,
+                       uint8_t *bytes, float *largest, float *out) {
+    int inner = by->inner, outer = by->outer, block = 32;
+    int blocks = (rows + block - 1) / block, apart = threads == 1 || blocks >= threads;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        int me = omp_get_thread_num(), team = apart ? 1 : omp_get_num_threads();
+#pragma omp for
+        for (int row = 0; row < rows; row++)
+            largest[row] = round_row(states + (size_t)row * inner, inner, levels,
+                                     bytes + (size_t)row * inner);
+        if (!apart) multiply(by, bytes, largest, rows, me, team, out);
+#pragma omp barrier
+#pragma omp for schedule(dynamic)
+        for (int b = 0; b < (apart ? blocks : rows); b++) {
+            int first = apart ? b * block : b;
+            int last = apart ? (first + block < rows ? first + block : rows) : b + 1;
+            if (apart)
+                multiply(by, bytes + (size_t)first * inner, largest + first, last - first, 0, 1,
+                         out + (size_t)first * outer);
+            for (int row = first; row < last; row++) log_softmax_row(out + (size_t)row * outer, outer);
+        }
+    }
+}
+
+/* out = x W^T + b for rows of floats. */
+void product_rows(const Product *by, const float *x, int rows, int levels, int positive, int threads,
+                  uint8_t *bytes, float *largest, float *out) {
+    int inner = by->inner;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        int me = omp_get_thread_num(), team = omp_get_num_threads();
+#pragma omp for
+        for (int row = 0; row < rows; row++) {
+            const float *in = x + (size_t)row * inner;
+            uint8_t *to = bytes + (size_t)row * inner;
+            largest[row] = positive ? round_positive_row(in, inner, levels, to)
+                                    : round_row(in, inner, levels, to);
+        }
+        multiply(by, bytes, largest, rows, me, team, out);
+    }
+}
+#endif
+
+/* The `wanted` largest numbers of each row, largest first; of equal ones the first. */
+void best_of_rows(const float *scores, int rows, int width, int wanted, int threads, float *best,
+                  int64_t *where) {
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int row = 0; row < rows; row++) {
+        const float *line = scores + (size_t)row * width;
+        float *found = best + (size_t)row * wanted;
+        int64_t *at = where + (size_t)row * wanted;
+        for (int i = 0; i < wanted; i++) found[i] = -INFINITY, at[i] = 0;
+        for (int first = 0; first < width; first += 64) {
+            int last = first + 64 < width ? first + 64 : width;
+            float largest = -INFINITY;
+            for (int i = first; i < last; i++) largest = line[i] > largest ? line[i] : largest;
+            for (int i = first; largest > found[wanted - 1] && i < last; i++) {
+                int place = wanted - 1;
+                if (!(line[i] > found[place])) continue;
+                for (; place > 0 && line[i] > found[place - 1]; place--)
+                    found[place] = found[place - 1], at[place] = at[place - 1];
+                found[place] = line[i], at[place] = i;
+            }
+        }
     }
 }

@@ -75,7 +75,8 @@ class Contender:
         -----
         Adds the variant and its precision to the request.
         """
-        return ask(self.command, {**request, "variant": self.variant, "precision": self.precision})
+        asked = {**request, "variant": self.variant, "precision": self.precision}
+        return ask(self.command, asked, foreign=self.name != OURS)
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def find_field(
             continue
         command = (str(python), str(script))
         try:
-            listed = ask(command, {"task": "variants", "of": task})["variants"]
+            listed = ask(command, {"task": "variants", "of": task}, foreign=True)["variants"]
         except MeasurementFailed as error:
             notes.append(str(error))
             continue

@@ -1,6 +1,7 @@
 """A process of its own for every measurement: equal for us and for others."""
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -63,7 +64,9 @@ def repeated(work: Callable[[], object], repeats: int) -> list[float]:
     return seconds
 
 
-def ask(command: Sequence[str | Path], request: Mapping[str, Any]) -> dict[str, Any]:
+def ask(
+    command: Sequence[str | Path], request: Mapping[str, Any], foreign: bool = False
+) -> dict[str, Any]:
     """
     Hand a request to a new process and wait for its answer.
 
@@ -73,6 +76,9 @@ def ask(command: Sequence[str | Path], request: Mapping[str, Any]) -> dict[str, 
         Reads one JSON object from standard input; the last line it prints is another.
     request : mapping
         The object.
+    foreign : bool, default False
+        Whether it is another toolkit's process, which is not to get what the command line puts
+        into the environment for heedful.
 
     Returns
     -------
@@ -90,9 +96,11 @@ def ask(command: Sequence[str | Path], request: Mapping[str, Any]) -> dict[str, 
     -----
     What a library prints before the answer is ignored.
     """
+    ours = os.environ.get("HEEDFUL_ENVIRONMENT", "").split() if foreign else []
     done = subprocess.run(
         [*map(str, command)],
         input=json.dumps(request),
+        env={name: value for name, value in os.environ.items() if name not in ours},
         capture_output=True,
         encoding="utf-8",
         errors="replace",

@@ -1,0 +1,143 @@
+/*
+Rows of unsigned bytes times a matrix of signed bytes, summed in 32 bits.
+
+The matrix lies in panels of LANES outputs; in a panel, four inputs of each output stand side by
+side, as the dot instructions of x86 read them:
+
+    panel 0: [output 0: inputs 0-3][output 1: inputs 0-3]...[output 0: inputs 4-7]...
+
+A tile of 8 rows and 2 panels keeps its sums in registers while a pair of panels stays in the first
+cache; few rows take 4 panels at once, so that more of the matrix is on its way from memory.
+*/
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512VNNI__)
+#include <immintrin.h>
+#define CAN_MULTIPLY 1
+enum { LANES = 16, MOST_LEVELS = 127 };
+typedef __m512i Ints;
+static inline Ints no_ints(void) { return _mm512_setzero_si512(); }
+static inline Ints four_inputs(const uint8_t *x) {
+    int32_t four;
+    memcpy(&four, x, 4);
+    return _mm512_set1_epi32(four);
+}
+static inline Ints some_weights(const int8_t *w) { return _mm512_loadu_si512(w); }
+static inline Ints add_dots(Ints sum, Ints x, Ints w) { return _mm512_dpbusd_epi32(sum, x, w); }
+static inline void store_ints(int32_t *to, Ints sum) { _mm512_storeu_si512(to, sum); }
+#elif defined(__AVX2__)
+#include <immintrin.h>
+#define CAN_MULTIPLY 1
+typedef __m256i Ints;
+static inline Ints no_ints(void) { return _mm256_setzero_si256(); }
+static inline Ints four_inputs(const uint8_t *x) {
+    int32_t four;
+    memcpy(&four, x, 4);
+    return _mm256_set1_epi32(four);
+}
+static inline Ints some_weights(const int8_t *w) { return _mm256_loadu_si256((const Ints *)w); }
+static inline void store_ints(int32_t *to, Ints sum) { _mm256_storeu_si256((Ints *)to, sum); }
+#if defined(__AVXVNNI__)
+enum { LANES = 8, MOST_LEVELS = 127 };
+static inline Ints add_dots(Ints sum, Ints x, Ints w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
+#else
+/* Two products are added in 16 bits here, which larger numbers would overflow. */
+enum { LANES = 8, MOST_LEVELS = 63 };
+static inline Ints add_dots(Ints sum, Ints x, Ints w) {
+    Ints pairs = _mm256_maddubs_epi16(x, w);
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+#endif
+#else
+#define CAN_MULTIPLY 0
+enum { LANES = 0, MOST_LEVELS = 0 };
+#endif
+
+enum { GROUP = 4 }; /* panels; a matrix is filled up with zeros to whole groups */
+
+/* A matrix laid out, and what its sums are multiplied by and added to. */
+typedef struct {
+    const int8_t *weights;
+    const int32_t *sums;  /* of each output's weights, times what stands for zero */
+    const float *scales;  /* of each output, divided by the levels of the input */
+    const float *bias;
+    int inner, outer;
+} Product;
+
+#if CAN_MULTIPLY
+#define TILE(ROWS, PANELS)                                                                        \
+    static void tile_##ROWS##_##PANELS(const Product *by, int panel, const uint8_t *x,            \
+                                       const float *largest, float *out) {                        \
+        int inner = by->inner, first = panel * LANES;                                             \
+        size_t apart = (size_t)inner * LANES;                                                     \
+        const int8_t *weights = by->weights + (size_t)panel * apart;                              \
+        Ints sum[ROWS][PANELS];                                                                   \
+        for (int r = 0; r < ROWS; r++)                                                            \
+            for (int p = 0; p < PANELS; p++) sum[r][p] = no_ints();                               \
+        for (int k = 0; k < inner; k += 4) {                                                      \
+            Ints w[PANELS];                                                                       \
+            _Pragma("GCC unroll 4") for (int p = 0; p < PANELS; p++)                              \
+                w[p] = some_weights(weights + p * apart + (size_t)k * LANES);                     \
+            _Pragma("GCC unroll 8") for (int r = 0; r < ROWS; r++) {                              \
+                Ints in = four_inputs(x + (size_t)r * inner + k);                                 \
+                _Pragma("GCC unroll 4") for (int p = 0; p < PANELS; p++)                          \
+                    sum[r][p] = add_dots(sum[r][p], in, w[p]);                                    \
+            }                                                                                     \
+        }                                                                                         \
+        int32_t whole[PANELS * LANES];                                                            \
+        int columns = by->outer - first < PANELS * LANES ? by->outer - first : PANELS * LANES;    \
+        for (int r = 0; r < ROWS; r++) {                                                          \
+            for (int p = 0; p < PANELS; p++) store_ints(whole + p * LANES, sum[r][p]);            \
+            finish(by, whole, largest[r], first, columns, out + (size_t)r * by->outer + first);   \
+        }                                                                                         \
+    }
+
+static inline void finish(const Product *by, const int32_t *whole, float largest, int first,
+                          int columns, float *out) {
+    const int32_t *sums = by->sums + first;
+    const float *scales = by->scales + first, *bias = by->bias + first;
+    for (int i = 0; i < columns; i++)
+        out[i] = (float)(whole[i] - sums[i]) * (scales[i] * largest) + bias[i];
+}
+
+TILE(8, 2)
+TILE(4, 4)
+TILE(2, 4)
+TILE(1, 4)
+
+/* Ask for the next part of the matrix while this one is used: one slice with every tile. */
+static inline void fetch(const int8_t *weights, size_t bytes, int slice, int slices) {
+    size_t first = bytes * (size_t)slice / (size_t)slices, last = bytes * (size_t)(slice + 1) / (size_t)slices;
+    for (size_t at = first; at < last; at += 64) __builtin_prefetch(weights + at, 0, 2);
+}
+
+/*
+out = x W^T + b for the part of the outputs that is the share of one thread, `me` of `team`. The
+bytes of a row stand for `largest` of it.
+*/
+static void multiply(const Product *by, const uint8_t *x, const float *largest, int rows, int me,
+                     int team, float *out) {
+    int groups = (by->outer + GROUP * LANES - 1) / (GROUP * LANES);
+    size_t in = (size_t)by->inner, wide = (size_t)by->outer, pair_bytes = 2 * in * LANES;
+    for (int group = groups * me / team; group < groups * (me + 1) / team; group++) {
+        int panel = group * GROUP, row = 0, whole = rows - rows % 8;
+        for (int pair = panel; pair < panel + GROUP; pair += 2) {
+            if (pair * LANES >= by->outer) break;
+            const int8_t *next = by->weights + (size_t)(pair + 2) / 2 * pair_bytes;
+            for (row = 0; row < whole; row += 8) {
+                if (pair + 2 < groups * GROUP) fetch(next, pair_bytes, row / 8, whole / 8);
+                tile_8_2(by, pair, x + row * in, largest + row, out + row * wide);
+            }
+        }
+        for (row = whole; row + 4 <= rows; row += 4)
+            tile_4_4(by, panel, x + row * in, largest + row, out + row * wide);
+        for (; row + 2 <= rows; row += 2)
+            tile_2_4(by, panel, x + row * in, largest + row, out + row * wide);
+        for (; row < rows; row++)
+            tile_1_4(by, panel, x + row * in, largest + row, out + row * wide);
+    }
+}
+#endif
