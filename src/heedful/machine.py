@@ -343,7 +343,7 @@ def bounded_memory() -> Iterator[None]:
 
 def keep_freed_memory() -> bool:
     """
-    Let the next training step use the memory of the last one.
+    Let the next step of training or search use the memory of the last one.
 
     Returns
     -------
@@ -353,8 +353,9 @@ def keep_freed_memory() -> bool:
     Notes
     -----
     glibc asks the system anew for every large tensor and gives it back at once, and the system
-    clears each page again: a fifth of a training step on a processor. Now up to a gibibyte a
-    tensor comes from what was freed before. The process keeps its peak until it ends.
+    clears each page again: a fifth of a training step on a processor, a twentieth of a search. Now
+    up to a gibibyte a tensor comes from what was freed before. The process keeps its peak until it
+    ends.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:

@@ -18,6 +18,7 @@ from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.data.tokenizer import END, PAD, START, Tokenizer
 from heedful.errors import RunFolderError
+from heedful.machine import keep_freed_memory
 from heedful.model.build import build_model, padded_vocabulary
 from heedful.model.layouts import can_pack
 from heedful.model.ready import make_ready
@@ -239,6 +240,7 @@ class Run:
         load_weights(model, load_checkpoint(place).model, place)
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         model = model.to(device=device, dtype=dtype).eval()
+        keep_freed_memory()
         if precision == "int8":
             return make_ready(model, "int8")
         return make_ready(model, "packed") if can_pack(device, dtype) else model

@@ -44,6 +44,7 @@ static inline float power_of_e(float x) {
 /* Write a row as bytes and return the absolute value that stands for `levels`. */
 static inline float round_row(const float *x, int width, int levels, uint8_t *bytes) {
     float largest = 1e-12f;
+#pragma omp simd reduction(max : largest)
     for (int i = 0; i < width; i++) {
         float size = fabsf(x[i]);
         largest = size > largest ? size : largest;
@@ -56,6 +57,7 @@ static inline float round_row(const float *x, int width, int levels, uint8_t *by
 /* Write max(0, x) as bytes that use all values from zero on. */
 static inline float round_positive_row(const float *x, int width, int levels, uint8_t *bytes) {
     float largest = 1e-12f;
+#pragma omp simd reduction(max : largest)
     for (int i = 0; i < width; i++) largest = x[i] > largest ? x[i] : largest;
     float by = (float)(2 * levels + 1) / largest;
     for (int i = 0; i < width; i++) {

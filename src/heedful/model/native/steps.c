@@ -317,6 +317,7 @@ void run_layers(const Stack *stack, const Work *work, int block, int threads, ch
 /* Logarithms of the softmax of a row, in place. */
 static void log_softmax_row(float *line, int width) {
     float best = -1e30f, sum = 0.0f;
+#pragma omp simd reduction(max : best)
     for (int i = 0; i < width; i++) best = line[i] > best ? line[i] : best;
     for (int i = 0; i < width; i++) sum += power_of_e(line[i] - best);
     float normaliser = best + logf(sum);
@@ -380,6 +381,7 @@ void best_of_rows(const float *scores, int rows, int width, int wanted, int thre
         for (int first = 0; first < width; first += 64) {
             int last = first + 64 < width ? first + 64 : width;
             float largest = -INFINITY;
+#pragma omp simd reduction(max : largest)
             for (int i = first; i < last; i++) largest = line[i] > largest ? line[i] : largest;
             for (int i = first; largest > found[wanted - 1] && i < last; i++) {
                 int place = wanted - 1;
