@@ -86,8 +86,15 @@ def table(found: Found) -> str:
             ]
         )
     lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    profiles = "".join(
+        f"\n\nWhere the time of {one['who']} goes: "
+        + ", ".join(f"{name} {share:.0%}" for name, share in one["profile"].items())
+        + "."
+        for one in found["measurements"]
+        if "profile" in one
+    )
     notes = "".join(f"\n\nNot measured: {note}" for note in found["notes"])
-    return lines + notes
+    return lines + profiles + notes
 
 
 def _extras(found: Found) -> list[str]:

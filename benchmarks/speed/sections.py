@@ -34,7 +34,7 @@ def _step(context: Context, precision: str) -> dict[str, Any]:
     shape = TINY if context.quick else BASE
     tokens = 200 if context.quick else 2000
     steps = 1 if context.quick else 5
-    chosen = ("--precision", precision, "--steps", steps, "--rounds", context.rounds)
+    chosen = ("--precision", precision, "--steps", steps, "--rounds", context.rounds, "--profile")
     return context.bench("train", *shape, "--batch-tokens", tokens, *chosen)
 
 

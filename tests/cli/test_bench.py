@@ -6,7 +6,9 @@ import json
 def test_a_training_step_is_measured_in_a_process_of_its_own(heedful_cli):
     alone = ("--only", "heedful", "--threads", 1)
     shape = ("--batch-tokens", 200, "--vocabulary", 300, "--set", "model.dropout=0.0")
-    done = heedful_cli("bench", "train", "tiny", *shape, "--steps", 2, "--json", *alone)
+    done = heedful_cli(
+        "bench", "train", "tiny", *shape, "--steps", 2, "--json", "--profile", *alone
+    )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     ours = report["measurements"][0]
@@ -16,6 +18,7 @@ def test_a_training_step_is_measured_in_a_process_of_its_own(heedful_cli):
     assert 50e6 < ours["memory"] < 4e9
     assert 5 < ours["loss"] < 8
     assert ours["versions"].keys() == {"heedful", "torch"}
+    assert abs(sum(ours["profile"].values()) - 1) < 1e-6
     assert report["machine"]["product_gflops"].keys() == {"fp32", "bf16"}
 
 

@@ -53,6 +53,16 @@ def peers(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_others_get_the_environment_as_the_user_has_it(monkeypatch):
+    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
+    monkeypatch.setenv("USER_CHOICE", "stays")
+    monkeypatch.setenv("HEEDFUL_ENVIRONMENT", "OMP_WAIT_POLICY")
+    tell = "import json, os; names = {'OMP_WAIT_POLICY', 'USER_CHOICE'} & {*os.environ}; "
+    command = (sys.executable, "-c", tell + "print(json.dumps({'names': sorted(names)}))")
+    assert ask(command, {}, foreign=True)["names"] == ["USER_CHOICE"]
+    assert ask(command, {})["names"] == ["OMP_WAIT_POLICY", "USER_CHOICE"]
+
+
 # What is counted.
 
 

@@ -27,7 +27,7 @@ STEP = {
     "what": {"recipe": "paper-base", "pairs": 80},
     "machine": {"product_gflops": {"fp32": 200.0, "bf16": 800.0}},
     "measurements": [
-        _one("heedful", "bf16", 1.0),
+        _one("heedful", "bf16", 1.0, profile={"products": 0.8, "others": 0.2}),
         _one("marian fp32", "fp32", 4.0),
         _one("marian autocast bf16", "bf16", 3.0),
         _one("torch_transformer fp32", "fp32", 2.0),
@@ -67,5 +67,6 @@ def test_a_page_has_every_section_that_was_measured(tmp_path: Path):
     ]
     assert "| start of `translate` to the first translation | 1.50 s | 1.00 s |" in page
     assert "Not measured: ctranslate2 is not installed." in page
+    assert "Where the time of heedful goes: products 80%, others 20%." in page
     assert "![trained tokens/s by tokens a side of a step](speed-batch.svg)" in page
     assert (tmp_path / "speed-batch.svg").read_text(encoding="utf-8").startswith("<?xml")

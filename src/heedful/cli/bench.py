@@ -52,6 +52,9 @@ def train(
     batch_tokens: Annotated[int, typer.Option(min=2, help="Tokens a side of one step.")] = 2000,
     vocabulary: Vocabulary = None,
     steps: Annotated[int, typer.Option(min=1, help="Steps to time, after one to warm up.")] = 5,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Tell where the time of heedful's step goes.")
+    ] = False,
     rounds: Rounds = 1,
     peers: Peers = _HERE,
     only: Only = None,
@@ -79,6 +82,7 @@ def train(
         batch_tokens=batch_tokens,
         vocabulary=vocabulary,
         steps=steps,
+        profile=profile,
         conditions=_conditions(device, precision, threads, peers, only, rounds),
         say=_tell,
     )

@@ -17,6 +17,7 @@ from heedful.training.loop import Progress, Trainer
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
 from heedful.training.progress import RunLog
+from heedful.workflow.bench.profile import shares
 from heedful.workflow.bench.process import peak_memory, repeated
 from heedful.workflow.bench.work import build
 
@@ -129,13 +130,14 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     request : dict
-        `settings` of the run, `vocabulary`, `sources`, `targets`, `steps`, `precision`, `device`
-        and `threads`.
+        `settings` of the run, `vocabulary`, `sources`, `targets`, `steps`, `precision`, `device`,
+        `threads` and whether to `profile`.
 
     Returns
     -------
     dict
-        `seconds` of each step after the first, `memory`, `loss` a token at the first step.
+        `seconds` of each step after the first, `memory`, `loss` a token at the first step, and the
+        `profile` of one more step.
 
     Notes
     -----
@@ -192,7 +194,8 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     memory = peak_memory()
     if device.type == "cuda":
         memory = int(torch.cuda.max_memory_allocated(device))
-    return {"seconds": seconds, "memory": memory, "loss": log.losses[0]}
+    found = {"seconds": seconds, "memory": memory, "loss": log.losses[0]}
+    return {**found, "profile": shares(step)} if request.get("profile") else found
 
 
 class _Losses(RunLog):

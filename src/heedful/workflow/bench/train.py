@@ -74,6 +74,7 @@ def bench_train(
     batch_tokens: int = 2000,
     vocabulary: int | None = None,
     steps: int = 5,
+    profile: bool = False,
     conditions: Conditions | None = None,
     say: Say,
 ) -> Report:
@@ -94,6 +95,8 @@ def bench_train(
         Symbols of both sides; the recipe's when absent.
     steps : int, default 5
         Steps that are timed, after one that is not.
+    profile : bool, default False
+        Whether to tell where the time of heedful goes.
     conditions : Conditions, optional
         Where, how, and against whom.
     say : callable
@@ -122,6 +125,7 @@ def bench_train(
         "sources": sources,
         "targets": targets,
         "steps": steps,
+        "profile": profile,
         "device": device,
         "threads": threads,
     }
@@ -138,7 +142,11 @@ def bench_train(
             needed[0],
             turns.rates.get(contender.precision),
             answer["memory"],
-            {"loss": answer["loss"], "versions": answer.get("versions", {})},
+            {
+                "loss": answer["loss"],
+                "versions": answer.get("versions", {}),
+                **{name: answer[name] for name in ("profile",) if name in answer},
+            },
         )
         for contender, answer in turns.answers
     )
