@@ -17,8 +17,8 @@ from heedful.training.loop import Progress, Trainer
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
 from heedful.training.progress import RunLog
-from heedful.workflow.bench.profile import shares
 from heedful.workflow.bench.process import peak_memory, repeated
+from heedful.workflow.bench.profile import shares
 from heedful.workflow.bench.work import build
 
 
