@@ -9,11 +9,13 @@ What can go wrong, and what the user is told.
     ├── StorageError          exit 1   a file could not be written
     ├── DownloadError         exit 1   a file could not be fetched
     ├── MeasurementFailed     exit 1   a process that was to be measured gave no answer
+    ├── ParityFailed          exit 1   a model that crossed over computes something else
     └── UserError             exit 2   the command or its input is wrong
         ├── SettingError               an unknown setting, a value out of range
         ├── TextError                  a text file that cannot be used
         ├── TokenizerError             subwords that cannot be trained or read
         ├── RunFolderError             a run folder that is missing, taken or damaged
+        ├── ExchangeError              a model of another toolkit that cannot be taken or given
         ├── DeviceError                a device that is not there or is too small
         └── MissingExtra               an optional package that is not installed
 
@@ -48,6 +50,10 @@ class MeasurementFailed(HeedfulError):
     """A process that was to be measured ended without an answer."""
 
 
+class ParityFailed(HeedfulError):
+    """A model is not the same on both sides of an exchange; nothing was written."""
+
+
 class UserError(HeedfulError):
     """The command or its input is wrong."""
 
@@ -68,6 +74,10 @@ class TokenizerError(UserError):
 
 class RunFolderError(UserError):
     """A run folder is missing, taken or damaged."""
+
+
+class ExchangeError(UserError):
+    """A model of another toolkit cannot be read, or one of ours not be expressed in it."""
 
 
 class DeviceError(UserError):

@@ -14,6 +14,7 @@ from heedful.model.masks import causal_mask, padding_mask
 from heedful.model.position import (
     LearnedPositions,
     SinusoidalPositions,
+    grouped_sinusoid,
     halves_sinusoid,
     interleaved_sinusoid,
 )
@@ -181,3 +182,8 @@ def test_masks_are_true_where_a_look_is_allowed():
         [True, True, True],
     ]
     assert padding_mask(torch.tensor([[4, 5, 0]]), 0)[0, 0].tolist() == [[True, True, False]]
+
+
+def test_grouped_sinusoids_are_the_papers_in_another_order():
+    paper, grouped = (layout(3, 5, 8) for layout in (interleaved_sinusoid, grouped_sinusoid))
+    assert grouped.equal(paper[:, [0, 2, 4, 6, 1, 3, 5, 7]])

@@ -17,6 +17,8 @@ from heedful.cli import (
     compare,
     data,
     evaluate,
+    export,
+    import_,
     info,
     plot,
     quickstart,
@@ -43,6 +45,8 @@ app.command()(score.score)
 app.command()(evaluate.evaluate)
 app.command()(plot.plot)
 app.command()(compare.compare)
+app.command("import")(import_.import_)
+app.command()(export.export)
 app.add_typer(bench.app)
 app.command()(info.info)
 

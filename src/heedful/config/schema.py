@@ -115,16 +115,16 @@ class ModelConfig(_Settings):
     """Inner width of the encoder's feed-forward networks. None means d_ff."""
     decoder_d_ff: Count | None = None
     """Inner width of the decoder's feed-forward networks. None means d_ff."""
-    activation: Literal["relu", "gelu", "silu"] = "relu"
-    """Non-linearity of the feed-forward networks."""
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu"] = "relu"
+    """Non-linearity of the feed-forward networks; gelu_tanh is the approximation by tanh."""
     dropout: Share = 0.1
     """Share dropped from each sub-layer's output and from embedding + position."""
     norm: Literal["post", "pre"] = "post"
     """Layer norm after each residual sum (the paper) or before each sub-layer."""
     norm_epsilon: Positive = 1e-6
     """Added to the variance inside every layer norm."""
-    positions: Literal["interleaved", "halves", "learned"] = "interleaved"
-    """Sines and cosines in turn (the paper), sines then cosines, or learned positions."""
+    positions: Literal["interleaved", "halves", "grouped", "learned"] = "interleaved"
+    """Sines and cosines in turn (the paper), in halves (its code), grouped (Marian), or learned."""
     first_position: CountOrZero = 0
     """Number of the first position."""
     tie: Literal["all", "output", "none"] = "all"

@@ -16,7 +16,7 @@ from heedful.data.subwords.given import CodesFile, read_given
 from heedful.data.subwords.learn import Kind, learn_subwords
 from heedful.data.subwords.listed_model import learn_codes_vocabulary, learn_word_vocabulary
 from heedful.data.subwords.sentencepiece_model import SentencePieceModel
-from heedful.data.subwords.subword_model import SubwordModel, models_of_sides
+from heedful.data.subwords.subword_model import SubwordModel, models_of_sides, share_vocabulary
 from heedful.data.subwords.symbols import END, PAD, START, UNKNOWN, split_tag
 from heedful.data.subwords.tokenizer_files import fingerprint_of, read_models, write_models
 from heedful.errors import TextError, TokenizerError
@@ -46,7 +46,7 @@ class Tokenizer:
     -----
     Learned subwords are lossless but for two characters that sentencepiece uses itself: U+2581 (▁)
     comes back as a space, and U+2585 (▅) is unknown where there is no byte fallback. Codes and
-    lists of words keep the words and forget how many spaces stood between them.
+    lists of words forget how many spaces stood between words.
     """
 
     def __init__(
@@ -201,11 +201,11 @@ class Tokenizer:
         given = read_models(path)[0] if path.is_dir() else read_given(path)
         if isinstance(given, list | SentencePieceModel):
             models = given if isinstance(given, list) else [given]
-            if shared != (len(models) == 1):
+            if shared != share_vocabulary(models):
                 raise TokenizerError(
                     f"data.shared_vocabulary must be {str(not shared).lower()} for the tokenizer "
-                    f"in {path}, which has {len(models)} of the two vocabularies that there can "
-                    f"be, but it is {str(shared).lower()}; set data.shared_vocabulary."
+                    f"in {path}, which has {2 if shared else 1} of the two vocabularies that there "
+                    f"can be, but it is {str(shared).lower()}; set data.shared_vocabulary."
                 )
         else:
             size = vocabulary_size
@@ -226,8 +226,13 @@ class Tokenizer:
 
     @property
     def shared(self) -> bool:
-        """Whether both sides use one model."""
-        return len(self._models) == 1
+        """Whether both sides have one vocabulary."""
+        return share_vocabulary(self._models)
+
+    @property
+    def models(self) -> tuple[SubwordModel, SubwordModel]:
+        """What cuts the source and what cuts the target; the same object if they share it."""
+        return self._source, self._target
 
     @property
     def source_size(self) -> int:
@@ -331,7 +336,7 @@ class Tokenizer:
 
         Notes
         -----
-        The same as `encode_source` when the vocabulary is shared, but a language tag is text here.
+        As `encode_source` when the vocabulary is shared, but a language tag is text here.
         """
         return self._encode(self._target, texts, sampling, generator)
 
@@ -361,6 +366,26 @@ class Tokenizer:
             if number not in self._silent:
                 kept.append(number if 0 < number < self.target_size else UNKNOWN)
         return self._target.decode(kept)
+
+    def decode_source(self, ids: Iterable[int]) -> str:
+        """
+        Turn source ids into text.
+
+        Parameters
+        ----------
+        ids : iterable of int
+            Ids of the source side, without special ones and tags.
+
+        Returns
+        -------
+        str
+            The text.
+
+        Notes
+        -----
+        What `encode_source` made of it need not be the same ids again.
+        """
+        return self._source.decode(list(ids))
 
     def pieces_source(self, ids: Iterable[int]) -> list[str]:
         """

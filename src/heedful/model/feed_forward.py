@@ -1,6 +1,7 @@
 """The position-wise feed-forward network: section 3.3 of the paper."""
 
 from collections.abc import Callable
+from functools import partial
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -10,6 +11,7 @@ from heedful.model.products import Linear
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": nn.functional.relu,
     "gelu": nn.functional.gelu,
+    "gelu_tanh": partial(nn.functional.gelu, approximate="tanh"),
     "silu": nn.functional.silu,
 }
 
@@ -24,7 +26,7 @@ class FeedForward(nn.Module):
         Width of what goes in and comes out.
     d_ff : int
         Width of the inner layer.
-    activation : {'relu', 'gelu', 'silu'}, default 'relu'
+    activation : {'relu', 'gelu', 'gelu_tanh', 'silu'}, default 'relu'
         What stands between the two products; the paper has relu.
 
     Notes

@@ -1,9 +1,10 @@
 """
 Positions: section 3.5 of the paper.
 
-Two layouts of the same idea are in use. The paper's text interleaves sine and cosine; the authors'
-code puts all sines before all cosines and spaces the wavelengths a little differently. Neither has
-a longest position: tables grow with the text.
+Three layouts of the same idea are in use. The paper's text interleaves sine and cosine; the
+authors' code puts all sines before all cosines and spaces the wavelengths a little differently;
+others group like the code and space like the paper. None has a longest position: tables grow with
+the text.
 """
 
 import math
@@ -72,7 +73,38 @@ def halves_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "len
     return torch.cat((angles.sin(), angles.cos()), dim=1).float()
 
 
-SINUSOIDS = {"interleaved": interleaved_sinusoid, "halves": halves_sinusoid}
+def grouped_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "length d_model"]:
+    """
+    Compute the paper's sinusoids, all sines before all cosines.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first position.
+    length : int
+        How many positions.
+    d_model : int
+        Width, even.
+
+    Returns
+    -------
+    Tensor of float, shape (length, d_model)
+        The columns of `interleaved_sinusoid`, the even ones first.
+
+    Notes
+    -----
+    Hugging Face's Marian and Sockeye have it so. A model with one layout becomes one with the other
+    by reordering its dimensions.
+    """
+    paper = interleaved_sinusoid(first, length, d_model)
+    return torch.cat((paper[:, 0::2], paper[:, 1::2]), dim=1)
+
+
+SINUSOIDS = {
+    "interleaved": interleaved_sinusoid,
+    "halves": halves_sinusoid,
+    "grouped": grouped_sinusoid,
+}
 
 
 class SinusoidalPositions(nn.Module):
@@ -83,8 +115,8 @@ class SinusoidalPositions(nn.Module):
     ----------
     d_model : int
         Width, even.
-    layout : {'interleaved', 'halves'}, default 'interleaved'
-        The paper's text or the authors' code.
+    layout : {'interleaved', 'halves', 'grouped'}, default 'interleaved'
+        The paper's text, the authors' code, or sines before cosines with the paper's wavelengths.
     first_position : int, default 0
         Number of the first position; some toolkits count from 1.
 

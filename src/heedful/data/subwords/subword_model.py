@@ -183,3 +183,29 @@ def models_of_sides(
         learn(source_files, f"{source} text", tagged=tagged),
         learn(target_files, f"{target} text"),
     ]
+
+
+def share_vocabulary(models: Sequence[SubwordModel]) -> bool:
+    """
+    Tell whether both sides have the same ids.
+
+    Parameters
+    ----------
+    models : sequence of SubwordModel
+        One for both sides, or one for each.
+
+    Returns
+    -------
+    bool
+        True for one model, and for two that spell every id alike.
+
+    Notes
+    -----
+    OPUS-MT cuts the two sides by different sentencepiece models into pieces of one vocabulary.
+    """
+    first, last = models[0], models[-1]
+    if first is last:
+        return True
+    return first.size == last.size and all(
+        first.piece(number) == last.piece(number) for number in range(first.size)
+    )

@@ -2,7 +2,8 @@
 The files of a tokenizer in a run folder.
 
 ``tokenizer.json`` says the kind and the SHA-256 of the others: sentencepiece's ``tokenizer.model``,
-or ``tokenizer.codes`` and ``tokenizer.vocabulary.json``. Where the sides differ each has its own:
+``tokenizer.codes`` and ``tokenizer.vocabulary.json``, or what another toolkit cuts text with beside
+``tokenizer.imported.json``. Where the sides differ each has its own:
 ``tokenizer.source.model`` and ``tokenizer.target.model``.
 """
 
@@ -13,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from heedful.data.subwords.imported_model import CUTTERS, PREFIX, ImportedModel
 from heedful.data.subwords.listed_model import ListedModel
 from heedful.data.subwords.sentencepiece_model import SentencePieceModel
 from heedful.data.subwords.subword_model import SubwordModel
@@ -27,12 +29,14 @@ _ENDINGS = {
     **dict.fromkeys(("bpe", "unigram", "character", "word"), ("model",)),
     "codes": ("codes", "vocabulary.json"),
     "word-list": ("vocabulary.json",),
+    **{f"{PREFIX}{cutter}": (*ends, "imported.json") for cutter, ends in CUTTERS.items()},
 }
 KINDS = tuple(_ENDINGS)
-"""How text can be cut: by a sentencepiece model, by codes of subword-nmt, or by a list of words."""
+"""How text can be cut: by a sentencepiece model, codes, a list of words, or as it was elsewhere."""
 
-# Readers of format 1 know neither language tags nor codes nor word lists.
-_FORMATS = (1, 2)
+# Readers of format 1 know neither language tags nor codes nor word lists, those of format 2 no
+# imported vocabularies.
+_FORMATS = (1, 2, 3)
 
 
 def write_models(
@@ -68,9 +72,8 @@ def write_models(
         for ending, content in model.files().items()
     }
     kind = models[0].kind
-    tags = any(model.tags for model in models)
     record = {
-        "format": 2 if tags or kind in ("codes", "word-list") else 1,
+        "format": _format(kind, any(model.tags for model in models)),
         "kind": kind,
         "shared": len(models) == 1,
         "source_language": source_language,
@@ -151,8 +154,17 @@ def fingerprint_of(models: list[SubwordModel]) -> str:
     return _sha256("".join(hashes).encode())
 
 
+def _format(kind: str, tags: bool) -> int:
+    """Choose the oldest format that can say this."""
+    if kind.startswith(PREFIX):
+        return 3
+    return 2 if tags or kind in ("codes", "word-list") else 1
+
+
 def _model(kind: Any, files: dict[str, bytes]) -> SubwordModel:
     """Make a model of its files."""
+    if kind.startswith(PREFIX):
+        return ImportedModel.from_files(kind, files)
     if "model" in files:
         return SentencePieceModel(files["model"], kind)
     return ListedModel(Vocabulary.from_bytes(files["vocabulary.json"]), files.get("codes"))

@@ -1,0 +1,25 @@
+"""`heedful export`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import Weights
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    out: Annotated[Path, typer.Argument(help="The folder to write.")],
+    kind: Annotated[str, typer.Option("--to", help="For which toolkit: marian.")],
+    weights: Weights = "default",
+    sentences: Annotated[
+        Path | None,
+        typer.Option(help="Source sentences to compare on, one a line; else made-up ones."),
+    ] = None,
+) -> None:
+    """Write a model for another toolkit, and compare the two."""
+    from heedful.workflow.exchange import export_model, read_sentences
+
+    parity = export_model(run, kind, out, weights=weights, sentences=read_sentences(sentences))
+    typer.echo(f"{out}: {parity}.")

@@ -1,0 +1,43 @@
+"""`heedful import`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import warn
+
+
+def import_(
+    path: Annotated[Path, typer.Argument(help="Folder or file of the other toolkit.")],
+    kind: Annotated[str, typer.Option("--from", help="Whose model it is: marian.")],
+    out: Annotated[Path, typer.Option(help="The run folder to make.")],
+    source_language: Annotated[
+        str, typer.Option(help="Code of the source language, if the model does not say.")
+    ] = "",
+    target_language: Annotated[
+        str, typer.Option(help="Code of the target language, if the model does not say.")
+    ] = "",
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(help="What cut the text, if it is not beside the model: a .model or codes."),
+    ] = None,
+    sentences: Annotated[
+        Path | None,
+        typer.Option(help="Source sentences to compare on, one a line; else made-up ones."),
+    ] = None,
+) -> None:
+    """Make a run folder of another toolkit's model, and compare the two."""
+    from heedful.exchange.foreign import ReadOptions
+    from heedful.workflow.exchange import import_model, read_sentences
+
+    parity, notes = import_model(
+        kind,
+        path,
+        out,
+        options=ReadOptions(source_language, target_language, tokenizer),
+        sentences=read_sentences(sentences),
+    )
+    for note in notes:
+        warn(note)
+    typer.echo(f"{out}: {parity}.")

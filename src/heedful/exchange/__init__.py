@@ -1,0 +1,1 @@
+"""Weights to and from other toolkits; every passage is compared with what it came from."""

@@ -1,0 +1,271 @@
+"""
+Whether two models are the same one: both are asked about the same sentences.
+
+Both sides speak our ids. They cut the same text, give log-probabilities for the same translations,
+and search, each by its own rule. Differences of log-probabilities decide; what the searches find is
+told beside them, since two equally probable words may come in either order.
+"""
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from heedful.data.tokenizer import END, UNKNOWN, Tokenizer
+from heedful.errors import ParityFailed
+
+Ids = Sequence[int]
+
+
+@runtime_checkable
+class Side(Protocol):
+    """
+    A model that answers in our ids, whatever it computes with.
+
+    Attributes
+    ----------
+    name : str
+        What computes, for people, such as ``transformers 5.23.0``.
+
+    Notes
+    -----
+    Ids come and go without special symbols: no end, no start.
+    """
+
+    name: str
+
+    def encode(self, sentences: Sequence[str]) -> list[list[int]]:
+        """
+        Cut source sentences.
+
+        Parameters
+        ----------
+        sentences : sequence of str
+            Text, with its language tag if there are tags.
+
+        Returns
+        -------
+        list of list of int
+            Ids.
+
+        Notes
+        -----
+        The same ids on both sides, or the comparison fails.
+        """
+        ...
+
+    def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
+        """
+        Compute what the model thinks of a translation.
+
+        Parameters
+        ----------
+        source : sequence of int
+            A source sentence.
+        target : sequence of int
+            A translation of it.
+
+        Returns
+        -------
+        ndarray of float, shape (target + 1, vocabulary) or (target + 1, 1)
+            For each place of the target, and for the end behind it, the log-probability of every
+            symbol, minus infinity for symbols that this side does not have; or only that of the
+            symbol that stands there.
+
+        Notes
+        -----
+        The second shape is for engines that tell no more.
+        """
+        ...
+
+    def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
+        """
+        Translate.
+
+        Parameters
+        ----------
+        sentences : sequence of str
+            Text, with its language tag if there are tags.
+
+        Returns
+        -------
+        list of list of int
+            Their translations, by this side's own rule of search.
+
+        Notes
+        -----
+        Without the end symbol.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Parity:
+    """
+    Report how equal two models are.
+
+    Attributes
+    ----------
+    reference : str
+        What was compared with.
+    sentences : int
+        How many.
+    bound : float
+        Largest difference that counts as equal.
+    difference : float
+        Largest difference between two log-probabilities.
+    same_tokens : int
+        Sentences that both sides cut alike.
+    same_outputs : int
+        Sentences that both sides translate alike.
+    seconds : float
+        What heedful took to translate them.
+    reference_seconds : float
+        What the other side took.
+
+    Notes
+    -----
+    Seconds of a few sentences say whether something is very slow, not how fast it is.
+    """
+
+    reference: str
+    sentences: int
+    bound: float
+    difference: float
+    same_tokens: int
+    same_outputs: int
+    seconds: float
+    reference_seconds: float
+
+    def check(self) -> None:
+        """
+        Fail if the models are not the same.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Raises `ParityFailed`.
+        """
+        if self.difference <= self.bound and self.same_tokens == self.sentences:
+            return
+        raise ParityFailed(
+            f"the model must be the same on both sides, log-probabilities within {self.bound:g} "
+            f"and all sentences cut alike, but is not: {self}. Nothing was written."
+        )
+
+    def __str__(self) -> str:
+        """Write one line for people."""
+        return (
+            f"compared with {self.reference} on {self.sentences} sentences: log-probabilities "
+            f"differ by at most {self.difference:.2g} (bound {self.bound:g}), {self.same_tokens} "
+            f"cut alike, {self.same_outputs} of {self.sentences} translations equal, in "
+            f"{self.seconds:.2f} s and {self.reference_seconds:.2f} s there"
+        )
+
+
+def compare(ours: Side, theirs: Side, sentences: Sequence[str], bound: float) -> Parity:
+    """
+    Hold two sides together.
+
+    Parameters
+    ----------
+    ours : Side
+        Our model; it tells whole distributions.
+    theirs : Side
+        The other one.
+    sentences : sequence of str
+        What to compare on.
+    bound : float
+        Largest difference that counts as equal.
+
+    Returns
+    -------
+    Parity
+        The report; it has not been checked.
+
+    Notes
+    -----
+    Log-probabilities are taken along the other side's translations, which are probable, and along
+    those of the next sentence, which are not.
+    """
+    sources = theirs.encode(sentences)
+    own_sources = ours.encode(sentences)
+    same = [mine == other for mine, other in zip(own_sources, sources, strict=True)]
+    began = time.perf_counter()
+    found = ours.outputs(sentences)
+    between = time.perf_counter()
+    wanted = theirs.outputs(sentences)
+    ended = time.perf_counter()
+    differences = [
+        _difference(ours, theirs, source, target)
+        for source, target in zip(sources, wanted, strict=True)
+    ]
+    rotated = [*wanted[1:], *wanted[:1]]  # translations of other sentences: improbable ones
+    differences += [
+        _difference(ours, theirs, source, target)
+        for source, target in zip(sources, rotated, strict=True)
+    ]
+    return Parity(
+        theirs.name,
+        len(sentences),
+        bound,
+        # a number that is none must not pass as small
+        float(np.max(differences)) if differences else float("inf"),
+        sum(same),
+        sum(list(mine) == list(other) for mine, other in zip(found, wanted, strict=True)),
+        between - began,
+        ended - between,
+    )
+
+
+def sample_sentences(tokenizer: Tokenizer, count: int = 12, seed: int = 1) -> list[str]:
+    """
+    Make sentences that a tokenizer can cut.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+        Whose source side.
+    count : int, default 12
+        How many.
+    seed : int, default 1
+        Of the choice.
+
+    Returns
+    -------
+    list of str
+        Random subwords as text, of lengths from 1 to 24, after the language tags in turn.
+
+    Notes
+    -----
+    They make no sense, in any language, which is what makes them fit every model.
+    """
+    drawn = random.Random(seed)
+    tags = tokenizer.tags
+    ordinary = list(range(END + 1, tokenizer.source_size))
+    spelled = dict(zip(ordinary, tokenizer.pieces_source(ordinary), strict=True))
+    ordinary = [n for n in ordinary if spelled[n] not in tags] or [UNKNOWN]
+    sentences = []
+    for number in range(count):
+        length = 1 + (23 * number) // max(1, count - 1)
+        text = tokenizer.decode_source(drawn.choices(ordinary, k=length)).strip() or "a"
+        sentences.append(f"{tags[number % len(tags)]} {text}" if tags else text)
+    return sentences
+
+
+def _difference(ours: Side, theirs: Side, source: Ids, target: Ids) -> float:
+    """Compute the largest difference along one translation."""
+    there = theirs.log_probabilities(source, target)
+    here = ours.log_probabilities(source, target)
+    if there.shape[1] == 1:
+        here = here[np.arange(len(here)), [*target, END]][:, None]
+    here = here[:, : there.shape[1]]
+    known = ~np.isneginf(there)
+    return float(np.abs(here - there, where=known, out=np.zeros_like(there)).max())

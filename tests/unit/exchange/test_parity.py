@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from heedful.data.subwords.imported_model import ImportedModel, Numbering
+from heedful.data.tokenizer import Tokenizer
+from heedful.errors import ParityFailed
+from heedful.exchange.parity import Side, compare, sample_sentences
+
+SENTENCES = ["a b", "b", "c a"]
+
+
+class Words:
+    """A model of four words that gives each the probability it is told to."""
+
+    name = "words"
+
+    def __init__(self, scores, whole=True, order="abc"):
+        self.scores, self.whole, self.order = np.log(np.array(scores)), whole, order
+
+    def encode(self, sentences):
+        return [[4 + self.order.index(word) for word in line.split()] for line in sentences]
+
+    def log_probabilities(self, source, target):
+        rows = np.tile(self.scores, (len(target) + 1, 1))
+        return rows if self.whole else rows[np.arange(len(rows)), [*target, 3]][:, None]
+
+    def outputs(self, sentences):
+        return self.encode(sentences)
+
+
+EVEN = Words([0.0001, 0.0001, 0.0001, 0.0997, 0.3, 0.3, 0.3])
+OTHER = [0.0001, 0.0001, 0.0001, 0.0997, 0.31, 0.29, 0.3]
+
+
+def test_a_model_is_equal_to_itself():
+    assert isinstance(EVEN, Side)
+    report = compare(EVEN, EVEN, SENTENCES, 1e-6)
+    report.check()
+    assert (report.difference, report.same_tokens, report.same_outputs) == (0.0, 3, 3)
+    assert "3 of 3 translations equal" in str(report)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_largest_difference_decides(whole):
+    report = compare(EVEN, Words(OTHER, whole), SENTENCES, 1e-6)
+    assert report.difference == pytest.approx(np.log(0.3 / 0.29), rel=1e-6)
+    with pytest.raises(ParityFailed, match="Nothing was written"):
+        report.check()
+    compare(EVEN, Words(OTHER, whole), SENTENCES, 0.1).check()
+
+
+def test_symbols_that_one_side_lacks_do_not_count():
+    there = Words([0.0001, 0.0001, 0.0001, 0.0997, 0.3, 0.3, 0.3])
+    there.scores[2] = -np.inf
+    compare(EVEN, there, SENTENCES, 1e-6).check()
+
+
+def test_what_is_no_number_is_not_equal():
+    there = Words(OTHER)
+    there.scores[4] = np.nan
+    with pytest.raises(ParityFailed):
+        compare(EVEN, there, SENTENCES, 1e9).check()
+
+
+def test_sentences_that_are_cut_differently_are_not_equal():
+    with pytest.raises(ParityFailed, match="1 cut alike"):
+        compare(EVEN, Words([0.1] * 7, order="cba"), SENTENCES, 1e9).check()
+
+
+def test_made_up_sentences_have_the_words_and_tags_of_the_tokenizer():
+    names = ["<pad>", "<unk>", "</s>", ">>de<<", "x", "y"]
+    special = {"pad": "<pad>", "unknown": "<unk>", "end": "</s>"}
+    numbering = Numbering.of({name: n for n, name in enumerate(names)}, special, len(names))
+    model = ImportedModel(numbering, "spaces")
+    tokenizer = Tokenizer(model, source_language="", target_language="")
+    made = sample_sentences(tokenizer, 4)
+    assert made == sample_sentences(tokenizer, 4)
+    assert [len(line.split()) for line in made] == [2, 9, 17, 25]
+    assert all(line.startswith(">>de<< ") and set(line[7:]) <= set("xy ") for line in made)
