@@ -17,12 +17,13 @@ from tests.searching import (
     tiny,
 )
 
-from heedful.search.beam import beam_search, can_still_win, prune, search
+from heedful.search.beam import beam_search, prune, search
 from heedful.search.extensions import extend
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import Allowed
+from heedful.search.stopping import can_still_win
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)

@@ -60,6 +60,11 @@ OutputLength = Annotated[
     BeforeValidator(_number_as_text),
     _written(r"input\+[0-9]+|[1-9][0-9]*", "must be input+N or N, where N is a whole number"),
 ]
+Ids = Annotated[
+    str,
+    BeforeValidator(_number_as_text),
+    _written(r"([0-9]+( [0-9]+)*)?", "must be whole numbers with spaces between"),
+]
 
 
 class _Settings(BaseModel):
@@ -286,6 +291,14 @@ class SearchConfig(_Settings):
     """How scores are divided by length: gnmt:ALPHA (the paper), power:ALPHA or none."""
     finish_among: Literal["beam", "twice"] = "beam"
     """An end counts among the best `beam` candidates of a step, or among twice as many."""
+    stop: Literal["best", "full", "worst"] = "best"
+    """Done when none can beat the best, when `beam` have ended, or when none beats their worst."""
+    at_limit: Literal["cut", "end", "keep"] = "cut"
+    """At its limit a translation is cut and comes last, or ends at no cost, or counts as it is."""
+    renormalise: bool = False
+    """Whether probabilities of what may come next are made to add up to one."""
+    forbidden: Ids = ""
+    """Ids that are never written, with spaces between; padding and start never are."""
     max_length: OutputLength = "input+50"
     """Most subwords of a translation: input+N or N, the end symbol not counted."""
     max_source: Count = 1024

@@ -6,7 +6,7 @@ Beam search, in steps that can each be tested with five numbers.
     extend   every open hypothesis by every token; keep the 2 x beam best extensions
     finish   those among the best that end in the end symbol are complete
     prune    the `beam` best of those without it stay open
-    stop     a sentence is done when no open hypothesis can win any more
+    stop     a sentence is done when no open hypothesis can win any more (`heedful.search.stopping`)
 
 How many of the best count for `finish` is where searches differ: `beam` of them in most toolkits,
 2 x beam in the authors' code. The paper does not say.
@@ -32,6 +32,11 @@ from heedful.search.extensions import Extend, Extensions, extend
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import Rule, apply_all
+from heedful.search.stopping import Manner, may_improve
+
+
+PLAIN = Manner()
+"""The paper's."""
 
 
 def prune(ended: Bool[Tensor, "sentences candidates"], beam: int) -> Int[Tensor, "sentences beam"]:
@@ -56,46 +61,6 @@ def prune(ended: Bool[Tensor, "sentences candidates"], beam: int) -> Int[Tensor,
     extension that ends, so 2 x beam candidates leave `beam` others unless the vocabulary is tiny.
     """
     return ended.int().sort(dim=1, stable=True).indices[:, :beam]
-
-
-def can_still_win(
-    best_open: float,
-    limit: int,
-    penalty: LengthPenalty,
-    complete: Sequence[Hypothesis],
-    wanted: int,
-) -> bool:
-    """
-    Decide whether an open hypothesis may still enter the list of the best.
-
-    Parameters
-    ----------
-    best_open : float
-        Log-probability of the best open hypothesis.
-    limit : int
-        Greatest length it may reach, the end symbol included.
-    penalty : LengthPenalty
-        Never falls with the length.
-    complete : sequence of Hypothesis
-        Complete hypotheses so far, best first.
-    wanted : int
-        How many will be returned.
-
-    Returns
-    -------
-    bool
-        False if none can.
-
-    Notes
-    -----
-    Log-probabilities only fall, so the best that can become of it is its present one divided by
-    the largest divisor.
-    """
-    if best_open == float("-inf"):
-        return False
-    if len(complete) < wanted:
-        return True
-    return best_open / penalty.divisor(limit) > complete[wanted - 1].score
 
 
 class _Open(NamedTuple):
@@ -137,6 +102,7 @@ def beam_search(
     penalty: LengthPenalty,
     n_best: int = 1,
     finish_among: int | None = None,
+    manner: Manner = PLAIN,
     rules: Sequence[Rule] = (),
 ) -> list[list[Hypothesis]]:
     """
@@ -158,6 +124,8 @@ def beam_search(
         Hypotheses to return a sentence, at most `beam`.
     finish_among : int, optional
         An end counts if it is among so many best candidates of a step; `beam` when absent.
+    manner : Manner, optional
+        When a sentence is done, and what becomes of hypotheses at their limit.
     rules : sequence of Rule, optional
         What may come next.
 
@@ -180,6 +148,7 @@ def beam_search(
         penalty=penalty,
         n_best=n_best,
         finish_among=finish_among,
+        manner=manner,
         rules=rules,
     )
 
@@ -195,6 +164,7 @@ def search(
     penalty: LengthPenalty,
     n_best: int = 1,
     finish_among: int | None = None,
+    manner: Manner = PLAIN,
     rules: Sequence[Rule] = (),
     extend_by: Extend | None = None,
     groups: int = 1,
@@ -223,6 +193,8 @@ def search(
         Hypotheses to return a lane.
     finish_among : int, optional
         An end counts if it is among so many best candidates of a step; `beam` when absent.
+    manner : Manner, optional
+        When a sentence is done, and what becomes of hypotheses at their limit.
     rules : sequence of Rule, optional
         What may come next.
     extend_by : callable, optional
@@ -256,9 +228,12 @@ def search(
         columns = prune(ended, beam)
         # Where fewer than `beam` are left without an end, the rest of the rows is dead.
         totals = found.totals.masked_fill(ended, float("-inf")).gather(1, columns)
-        ended[:, finish_among or beam :] = False
+        among = finish_among or beam
+        ended[:, among:] = False
         length += 1
-        _advance(running, found, ended, columns, end_token, length, penalty, n_best)
+        keep = n_best if manner.stop == "best" else max(n_best, beam)
+        step = _Step(length, end_token, penalty, keep, manner)
+        step.advance(running, found, ended, columns, among)
         # A sentence stays whole: what one of its groups does next may depend on the others.
         whole = [row for row in range(0, len(running), groups) if _goes_on(running, row, groups)]
         if not whole:
@@ -297,42 +272,59 @@ def _extend(
     return extend(totals, scores, candidates)
 
 
-def _advance(
-    running: list[_Lane],
-    found: Extensions,
-    ended: Tensor,
-    columns: Tensor,
-    end_token: int,
-    length: int,
-    penalty: LengthPenalty,
-    n_best: int,
-) -> None:
-    """Write the step into the lists of the lanes that are not done, and whether they may win."""
-    each, parents, tokens = (
-        part.tolist() for part in (found.log_probabilities, found.parents, found.tokens)
-    )
-    ends, kept = ended.tolist(), columns.tolist()
-    for row, lane in enumerate(running):
-        if lane.done:
-            continue
-        before = lane.open
-        for column, end in enumerate(ends[row]):
-            past, last = before[parents[row][column]], each[row][column]
-            total = past.log_probability + last
-            if end and total > float("-inf"):
-                all_of_it = (*past.log_probabilities, last)
-                score = total / penalty.divisor(length)
-                lane.finish(Hypothesis(tuple(past.tokens), all_of_it, score, True), n_best)
-        lane.open = []
-        for column in kept[row]:
-            past, last, token = before[parents[row][column]], each[row][column], tokens[row][column]
-            total = float("-inf") if token == end_token else past.log_probability + last
-            lane.open.append(_Open([*past.tokens, token], [*past.log_probabilities, last], total))
+class _Step(NamedTuple):
+    """A step of all lanes: what it needs to know besides the candidates."""
+
+    length: int
+    end_token: int
+    penalty: LengthPenalty
+    keep: int
+    manner: Manner
+
+    def advance(
+        self, running: list[_Lane], found: Extensions, ended: Tensor, columns: Tensor, among: int
+    ) -> None:
+        """Write the step into the lists of the lanes that are not done, and whether they go on."""
+        each, parents, tokens = (
+            part.tolist() for part in (found.log_probabilities, found.parents, found.tokens)
+        )
+        ends, kept = ended.tolist(), columns.tolist()
+        for row, lane in enumerate(running):
+            if lane.done:
+                continue
+            candidates = list(zip(parents[row], each[row], tokens[row], strict=True))
+            last = self.manner.at_limit == "keep" and self.length >= lane.limit
+            for column, (parent, score, token) in enumerate(candidates):
+                if ends[row][column] or (last and column < among):
+                    self._finish(lane, lane.open[parent], score, token)
+            self._open(lane, [candidates[column] for column in kept[row]], last)
+
+    def _finish(self, lane: _Lane, past: _Open, score: float, token: int) -> None:
+        """Complete a hypothesis, unless it is dead."""
+        total = past.log_probability + score
+        if total > float("-inf"):
+            ended = token == self.end_token
+            tokens = tuple(past.tokens) if ended else (*past.tokens, token)
+            scored = total / self.penalty.divisor(self.length)
+            all_of_it = (*past.log_probabilities, score)
+            lane.finish(Hypothesis(tokens, all_of_it, scored, ended), self.keep)
+
+    def _open(self, lane: _Lane, kept: Sequence[tuple[int, float, int]], last: bool) -> None:
+        """Go on with the best that have no end, and decide whether that is worth while."""
+        before, lane.open = lane.open, []
+        for parent, score, token in kept:
+            past = before[parent]
+            dead = token == self.end_token
+            total = float("-inf") if dead else past.log_probability + score
+            lane.open.append(_Open([*past.tokens, token], [*past.log_probabilities, score], total))
         best = max(hypothesis.log_probability for hypothesis in lane.open)
-        if length > lane.limit:
-            _cut(lane, before, penalty, n_best)
+        if self.length > lane.limit:
+            _cut(lane, before, self.penalty, self.keep)
         full = lane.limit + 1
-        lane.may_win = length < full and can_still_win(best, full, penalty, lane.complete, n_best)
+        goes_on = not last and self.length < full
+        lane.may_win = goes_on and may_improve(
+            self.manner.stop, best, self.length, full, self.penalty, lane.complete, self.keep
+        )
 
 
 def _cut(lane: _Lane, open_before: list[_Open], penalty: LengthPenalty, n_best: int) -> None:

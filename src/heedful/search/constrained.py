@@ -29,12 +29,13 @@ from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
 from heedful.search.ask import begin
-from heedful.search.beam import search
+from heedful.search.beam import PLAIN, search
 from heedful.search.extensions import Extensions, pick
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.phrases import Phrases, Progress
 from heedful.search.rules import Rule
+from heedful.search.stopping import Manner
 
 _Item = TypeVar("_Item")
 
@@ -50,6 +51,7 @@ def constrained_beam_search(
     penalty: LengthPenalty,
     n_best: int = 1,
     finish_among: int | None = None,
+    manner: Manner = PLAIN,
     rules: Sequence[Rule] = (),
 ) -> list[list[Hypothesis]]:
     """
@@ -73,6 +75,8 @@ def constrained_beam_search(
         Hypotheses to return a sentence, at most `beam`.
     finish_among : int, optional
         An end counts if it is among so many first candidates of a step; `beam` when absent.
+    manner : Manner, optional
+        How the search ends.
     rules : sequence of Rule, optional
         What may come next.
 
@@ -96,6 +100,7 @@ def constrained_beam_search(
         penalty=penalty,
         n_best=n_best,
         finish_among=finish_among,
+        manner=manner,
         rules=rules,
         extend_by=_Allocation(sought, beam, model.end_token),
     )

@@ -22,11 +22,12 @@ from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
 from heedful.search.ask import begin
-from heedful.search.beam import prune, search
+from heedful.search.beam import PLAIN, prune, search
 from heedful.search.extensions import Extensions, extend
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import Rule
+from heedful.search.stopping import Manner
 
 
 @torch.inference_mode()
@@ -41,6 +42,7 @@ def diverse_beam_search(
     penalty: LengthPenalty,
     n_best: int = 1,
     finish_among: int | None = None,
+    manner: Manner = PLAIN,
     rules: Sequence[Rule] = (),
 ) -> list[list[Hypothesis]]:
     """
@@ -68,6 +70,8 @@ def diverse_beam_search(
     finish_among : int, optional
         An end counts if it is among so many best candidates of a group's step; as many as the
         group is wide when absent.
+    manner : Manner, optional
+        How the search ends.
     rules : sequence of Rule, optional
         What may come next.
 
@@ -95,6 +99,7 @@ def diverse_beam_search(
         penalty=penalty,
         n_best=width,
         finish_among=finish_among,
+        manner=manner,
         rules=rules,
         extend_by=_Apart(groups, diversity, width, finish_among or width, model.end_token),
         groups=groups,

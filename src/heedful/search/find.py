@@ -7,15 +7,24 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
-from heedful.search.beam import beam_search
+from heedful.search.beam import PLAIN, beam_search
 from heedful.search.constrained import constrained_beam_search
 from heedful.search.diverse import diverse_beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.options import Demands, SearchOptions
-from heedful.search.rules import Allowed, AvoidPhrases, ForcedPrefix, NoRepeat, Rule
+from heedful.search.rules import (
+    Allowed,
+    AvoidPhrases,
+    ForcedEnd,
+    ForcedPrefix,
+    NoRepeat,
+    Renormalised,
+    Rule,
+)
 from heedful.search.sample import sample
+from heedful.search.stopping import Manner
 
 
 def find(
@@ -26,7 +35,7 @@ def find(
     options: SearchOptions,
     beam: int,
     penalty: LengthPenalty,
-    ends_among_twice: bool = False,
+    manner: Manner = PLAIN,
     allowed: Allowed,
     demands: Sequence[Demands],
     lines: Sequence[int],
@@ -49,8 +58,8 @@ def find(
         Open hypotheses a sentence, from `SearchOptions.width`.
     penalty : LengthPenalty
         Orders complete hypotheses of different lengths.
-    ends_among_twice : bool, default False
-        Whether an end counts among the best 2 x beam candidates of a step instead of `beam`.
+    manner : Manner, optional
+        How the search ends.
     allowed : Allowed
         Which ids are subwords.
     demands : sequence of Demands
@@ -71,6 +80,10 @@ def find(
     beam is a plain one. A beam of 1 is greedy search, but for a text with constraints it is a beam.
     """
     rules = rules_for(options, allowed, demands, source.device)
+    if manner.at_limit == "end":
+        rules.append(ForcedEnd(limits, model.end_token, source.device))
+    if manner.renormalise:
+        rules.append(Renormalised())
     if options.sample is not None:
         return sample(
             model,
@@ -85,7 +98,7 @@ def find(
     if beam == 1 and not constrained:
         greedy = greedy_search(model, source, limits, penalty=penalty, rules=rules)
         return [[hypothesis] for hypothesis in greedy]
-    among = beam // options.groups * (2 if ends_among_twice else 1)
+    among = beam // options.groups * (2 if manner.among_twice else 1)
     if options.groups > 1:
         return diverse_beam_search(
             model,
@@ -97,6 +110,7 @@ def find(
             penalty=penalty,
             n_best=options.n_best,
             finish_among=among,
+            manner=manner,
             rules=rules,
         )
     if any(demand.contains for demand in demands):
@@ -109,6 +123,7 @@ def find(
             penalty=penalty,
             n_best=options.n_best,
             finish_among=among,
+            manner=manner,
             rules=rules,
         )
     return beam_search(
@@ -119,6 +134,7 @@ def find(
         penalty=penalty,
         n_best=options.n_best,
         finish_among=among,
+        manner=manner,
         rules=rules,
     )
 

@@ -17,12 +17,14 @@ from heedful.checkpoint.store import Checkpoint, load_checkpoint, load_weights
 from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.data.tokenizer import END, PAD, START, Tokenizer
-from heedful.errors import RunFolderError
+from heedful.errors import RunFolderError, SettingError
 from heedful.machine import keep_freed_memory
 from heedful.model.build import build_model, padded_vocabulary
 from heedful.model.layouts import can_pack
 from heedful.model.ready import make_ready
 from heedful.model.transformer import Transformer
+from heedful.search.rules import Allowed
+from heedful.search.stopping import Manner
 
 _FORMAT = 1
 
@@ -126,6 +128,25 @@ class Run:
         multiple = self.config.data.vocabulary_multiple
         sizes = (self.tokenizer.source_size, self.tokenizer.target_size)
         return padded_vocabulary(sizes[0], multiple), padded_vocabulary(sizes[1], multiple)
+
+    @property
+    def manner(self) -> Manner:
+        """How its searches end."""
+        search = self.config.search
+        return Manner(
+            search.finish_among == "twice", search.stop, search.at_limit, search.renormalise
+        )
+
+    @property
+    def allowed(self) -> Allowed:
+        """Which ids its searches may write."""
+        forbidden = [int(number) for number in self.config.search.forbidden.split()]
+        if max(forbidden, default=0) >= self.tokenizer.target_size:
+            raise SettingError(
+                f"`search.forbidden` must be ids of the target, below {self.tokenizer.target_size},"
+                f" but {max(forbidden)} came; leave it out."
+            )
+        return Allowed(self.tokenizer.target_size, (PAD, START, *forbidden))
 
     def build(self) -> Transformer:
         """

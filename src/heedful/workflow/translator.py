@@ -14,7 +14,6 @@ from pathlib import Path
 
 import torch
 
-from heedful.data.tokenizer import PAD, START
 from heedful.data.unknown import input_warning
 from heedful.errors import DeviceError, HeedfulError, RunFolderError
 from heedful.machine import has_int8, resolve_device, resolve_precision, resolve_threads
@@ -24,7 +23,6 @@ from heedful.search.find import find
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.options import Sampling, SearchOptions
-from heedful.search.rules import Allowed
 from heedful.workflow.aligned import Aligner, Alignment
 from heedful.workflow.demands import check_prefixes, read_demands, report_missing
 from heedful.workflow.group import by_length
@@ -232,8 +230,8 @@ class Translator:
                 options=options,
                 beam=beam,
                 penalty=penalty,
-                ends_among_twice=search.finish_among == "twice",
-                allowed=Allowed(self.tokenizer.target_size, (PAD, START)),
+                manner=self.run.manner,
+                allowed=self.run.allowed,
                 demands=[demands[row] for row in rows],
                 lines=lines,
                 constrained=constraints is not None,

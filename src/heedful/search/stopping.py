@@ -1,0 +1,133 @@
+"""
+When a beam search is over, and what becomes of hypotheses that reach the length limit.
+
+::
+
+    best    no open hypothesis can beat the best complete one (section 6.1: “terminate early when
+            possible”); loses nothing
+    full    as many hypotheses as the beam is wide are complete (fairseq; Hugging Face's
+            early_stopping = true)
+    worst   so many are complete, and the best open one, were it to end now, would not beat the
+            worst of them (Hugging Face's early_stopping = false)
+
+The last two may stop before the best is found; they are there to give another toolkit's outputs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heedful.search.hypothesis import Hypothesis
+from heedful.search.length import LengthPenalty
+
+
+@dataclass(frozen=True)
+class Manner:
+    """
+    Say how searches end that differ between toolkits.
+
+    Attributes
+    ----------
+    among_twice : bool, default False
+        Whether an end counts among the best 2 x beam candidates of a step instead of `beam`.
+    stop : {'best', 'full', 'worst'}, default 'best'
+        When a sentence is done.
+    at_limit : {'cut', 'end', 'keep'}, default 'cut'
+        What becomes of a hypothesis at its limit: it is cut, and counts where too few have ended;
+        or the end symbol is written for nothing; or it is cut and counts like any other.
+    renormalise : bool, default False
+        Whether the probabilities of what may come next are made to add up to one.
+
+    Notes
+    -----
+    The defaults are the paper's, as far as it says.
+    """
+
+    among_twice: bool = False
+    stop: str = "best"
+    at_limit: str = "cut"
+    renormalise: bool = False
+
+
+def may_improve(
+    stop: str,
+    best_open: float,
+    length: int,
+    limit: int,
+    penalty: LengthPenalty,
+    complete: Sequence[Hypothesis],
+    wanted: int,
+) -> bool:
+    """
+    Decide whether a sentence is searched on.
+
+    Parameters
+    ----------
+    stop : {'best', 'full', 'worst'}
+        The rule.
+    best_open : float
+        Log-probability of the best open hypothesis.
+    length : int
+        Steps so far.
+    limit : int
+        Greatest length it may reach, the end symbol included.
+    penalty : LengthPenalty
+        Never falls with the length.
+    complete : sequence of Hypothesis
+        Complete hypotheses so far, best first.
+    wanted : int
+        How many there must be before the search may stop.
+
+    Returns
+    -------
+    bool
+        False if it is over.
+
+    Notes
+    -----
+    Only ``best`` looks ahead to the greatest length.
+    """
+    if stop == "best" or best_open == float("-inf"):
+        return can_still_win(best_open, limit, penalty, complete, wanted)
+    if stop == "full":
+        return len(complete) < wanted
+    return can_still_win(best_open, length, penalty, complete, wanted)
+
+
+def can_still_win(
+    best_open: float,
+    limit: int,
+    penalty: LengthPenalty,
+    complete: Sequence[Hypothesis],
+    wanted: int,
+) -> bool:
+    """
+    Decide whether an open hypothesis may still enter the list of the best.
+
+    Parameters
+    ----------
+    best_open : float
+        Log-probability of the best open hypothesis.
+    limit : int
+        Greatest length it may reach, the end symbol included.
+    penalty : LengthPenalty
+        Never falls with the length.
+    complete : sequence of Hypothesis
+        Complete hypotheses so far, best first.
+    wanted : int
+        How many will be returned.
+
+    Returns
+    -------
+    bool
+        False if none can.
+
+    Notes
+    -----
+    Log-probabilities only fall, so the best that can become of it is its present one divided by
+    the largest divisor.
+    """
+    if best_open == float("-inf"):
+        return False
+    if len(complete) < wanted:
+        return True
+    return best_open / penalty.divisor(limit) > complete[wanted - 1].score

@@ -1,0 +1,92 @@
+import pytest
+import torch
+from tests.searching import END, RULES, alone, batch_of_five, tiny
+
+from heedful.search.beam import beam_search
+from heedful.search.find import find
+from heedful.search.hypothesis import Hypothesis
+from heedful.search.length import LengthPenalty
+from heedful.search.options import Demands, SearchOptions
+from heedful.search.rules import Allowed, ForcedEnd, Renormalised
+from heedful.search.stopping import Manner, may_improve
+
+POWER = LengthPenalty("power", 1.0)
+COMPLETE = [Hypothesis((4,), (-1.0, -1.0), -1.0, True), Hypothesis((5,), (-2.0, -2.0), -2.0, True)]
+
+
+def test_best_looks_ahead_to_the_limit_and_the_others_do_not():
+    assert may_improve("best", -9.0, 3, 10, POWER, COMPLETE, 1)
+    assert not may_improve("best", -11.0, 3, 10, POWER, COMPLETE, 1)
+    assert not may_improve("worst", -9.0, 3, 10, POWER, COMPLETE, 2)
+    assert may_improve("worst", -5.0, 3, 10, POWER, COMPLETE, 2)
+    assert not may_improve("full", -0.1, 3, 10, POWER, COMPLETE, 2)
+
+
+@pytest.mark.parametrize("stop", ["full", "worst"])
+def test_nothing_stops_before_the_beam_is_complete(stop):
+    assert may_improve(stop, -99.0, 3, 10, POWER, COMPLETE, 3)
+    assert not may_improve(stop, float("-inf"), 3, 10, POWER, COMPLETE, 3)
+
+
+@pytest.mark.parametrize("stop", ["best", "full", "worst"])
+@pytest.mark.parametrize("at_limit", ["cut", "end", "keep"])
+def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, at_limit):
+    model = tiny(3, vocabulary=12)
+    source, limits = batch_of_five(3)
+    limits = [max(1, limit) for limit in limits]
+
+    def search(rows, bounds):
+        return find(
+            model,
+            rows,
+            bounds,
+            options=SearchOptions(),
+            beam=3,
+            penalty=POWER,
+            manner=Manner(stop=stop, at_limit=at_limit, renormalise=True),
+            allowed=Allowed(12, (0, 2)),
+            demands=[Demands()] * len(rows),
+            lines=range(len(rows)),
+        )
+
+    together = search(source, limits)
+    for row, limit in enumerate(limits):
+        (single,) = search(alone(source, row), [limit])
+        assert together[row][0].tokens == single[0].tokens
+        assert len(single[0].tokens) <= limit
+
+
+def test_a_forced_end_costs_nothing():
+    rule = ForcedEnd([1, 2], END)
+    scores = torch.full((2, 6), -1.0)
+    first = rule.apply(scores, torch.zeros(2, 1, dtype=torch.long), torch.tensor([0, 1]))
+    assert first[0].tolist() == [0.0 if n == END else float("-inf") for n in range(6)]
+    assert first[1].equal(scores[1])
+    assert rule.apply(scores, torch.zeros(2, 0, dtype=torch.long), torch.tensor([0, 1])) is scores
+
+
+def test_what_is_left_adds_up_to_one():
+    scores = torch.tensor([[float("-inf"), -1.0, -2.0]])
+    left = Renormalised().apply(scores, torch.zeros(1, 0, dtype=torch.long), torch.tensor([0]))
+    assert left.exp().sum().item() == pytest.approx(1.0)
+    assert left[0, 0].isneginf()
+
+
+def test_all_that_reach_the_limit_may_count_like_the_others():
+    model = tiny(1, vocabulary=12)
+    source = torch.tensor([[4, 5, END]])
+    (kept,) = beam_search(
+        model,
+        source,
+        [2],
+        beam=3,
+        penalty=POWER,
+        n_best=3,
+        manner=Manner(at_limit="keep"),
+        rules=RULES,
+    )
+    assert max(len(hypothesis.tokens) for hypothesis in kept) == 2
+    assert [h.score for h in kept] == sorted((h.score for h in kept), reverse=True)
+    assert all(
+        h.score == pytest.approx(sum(h.log_probabilities) / len(h.log_probabilities)) for h in kept
+    )
