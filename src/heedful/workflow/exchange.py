@@ -22,7 +22,9 @@ from heedful.exchange.parity import Ids, Parity, compare, sample_sentences
 from heedful.workflow.run import Choices, Run, write_config
 from heedful.workflow.translator import Translator
 
-READERS: dict[str, str] = {}
+READERS = {
+    "marian": "heedful.exchange.marian:READER",
+}
 """Where the reader of each format is: its module, loaded when it is asked for, and its name."""
 WRITERS: dict[str, str] = {}
 """Where the writer of each format is."""

@@ -1,0 +1,234 @@
+"""
+How Hugging Face's `generate` searches, and the settings of ours that search alike.
+
+::
+
+    num_beams             search.beam
+    length_penalty        search.length_penalty = power:A, the end symbol counted
+    early_stopping        search.stop: never = best, true = full, false = worst
+    max_length            search.max_length; the start symbol counts there, and so does the end
+    forced_eos_token_id   search.at_limit = end; without it keep
+    renormalize_logits    search.renormalise
+    bad_words_ids         search.forbidden, single symbols; padding and start always are
+
+What else changes a search there is refused unless it is switched off.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heedful.config.schema import SearchConfig
+from heedful.data.subwords.imported_model import Numbering
+from heedful.data.tokenizer import END, PAD, START
+from heedful.exchange.foreign import Reasons
+from heedful.search.length import LengthPenalty
+
+# Settings that change what is found, and the values that switch them off; None always does.
+_OFF: dict[str, tuple[object, ...]] = {
+    "do_sample": (False,),
+    "num_beam_groups": (1,),
+    "diversity_penalty": (0.0,),
+    "repetition_penalty": (1.0,),
+    "encoder_repetition_penalty": (1.0,),
+    "no_repeat_ngram_size": (0,),
+    "encoder_no_repeat_ngram_size": (0,),
+    "min_length": (0,),
+    "min_new_tokens": (0,),
+    "forced_bos_token_id": (),
+    "forced_decoder_ids": ([],),
+    "exponential_decay_length_penalty": (),
+    "begin_suppress_tokens": ([],),
+    "sequence_bias": (),
+    "constraints": ([],),
+    "force_words_ids": ([],),
+    "guidance_scale": (1.0,),
+    "penalty_alpha": (0.0,),
+    "dola_layers": (),
+    "stop_strings": (),
+    "max_time": (),
+    "watermarking_config": (),
+}
+_STOPS: dict[Any, Any] = {True: "full", False: "worst", "never": "best"}
+# What `generate` takes where nothing is said.
+_NEW_TOKENS = 20
+FORBIDDEN_BESIDES = (PAD, START)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """
+    Hold the rule of a search.
+
+    Attributes
+    ----------
+    search : SearchConfig
+        In our settings.
+    notes : tuple of str
+        Where ours differs.
+
+    Notes
+    -----
+    Made from what `generation_config.json` says.
+    """
+
+    search: SearchConfig
+    notes: tuple[str, ...]
+
+
+def read_rule(
+    settings: Mapping[str, Any], numbering: Numbering, positions: int, reasons: Reasons
+) -> Rule:
+    """
+    Find the settings that search as `generate` does.
+
+    Parameters
+    ----------
+    settings : mapping of str to Any
+        Content of `generation_config.json`.
+    numbering : Numbering
+        Of the target.
+    positions : int
+        Positions that the model has.
+    reasons : Reasons
+        Collects what cannot be done.
+
+    Returns
+    -------
+    Rule
+        To be used if there are no reasons against it.
+
+    Notes
+    -----
+    The defaults are those of `generate` itself, such as 20 tokens.
+    """
+    for name, off in _OFF.items():
+        value = settings.get(name)
+        reasons.add_if(
+            value is not None and value not in off,
+            f"generation_config.json sets {name} = {value!r}, which is not among our searches",
+        )
+    beam = settings.get("num_beams") or 1
+    power = settings.get("length_penalty", 1.0)
+    power = 1.0 if power is None else power
+    stop = settings.get("early_stopping") or False
+    forced = settings.get("forced_eos_token_id")
+    forced = forced[0] if isinstance(forced, list) and len(forced) == 1 else forced
+    reasons.add_if(
+        not isinstance(beam, int) or isinstance(beam, bool) or beam < 1,
+        f"num_beams must be a whole number, but is {beam!r}",
+    )
+    reasons.add_if(
+        not isinstance(power, int | float) or not 0 <= power < 1e6,
+        f"length_penalty must be a number of at least 0, but is {power!r}",
+    )
+    reasons.add_if(stop not in (True, False, "never"), f"early_stopping is {stop!r}")
+    reasons.add_if(
+        forced is not None and forced != numbering.origins[END],
+        f"forced_eos_token_id must be the end symbol, but is {forced!r}",
+    )
+    longest = _longest(settings, positions) - (1 if forced is None else 2)
+    reasons.add_if(longest < 1, "max_length leaves no room for a translation")
+    forbidden, notes = _forbidden(settings, numbering, reasons)
+    if reasons.found:
+        return Rule(SearchConfig(), ())
+    search = SearchConfig(
+        beam=beam,
+        length_penalty=f"power:{power:f}" if power else "none",
+        stop=_STOPS[stop],
+        at_limit="keep" if forced is None else "end",
+        renormalise=bool(settings.get("renormalize_logits")),
+        forbidden=" ".join(map(str, forbidden)),
+        max_length=str(longest),
+        max_source=positions - 1,
+    )
+    return Rule(search, notes)
+
+
+def write_rule(
+    search: SearchConfig, vocabulary: tuple[int, int], ids: Mapping[int, int], positions: int
+) -> tuple[dict[str, Any], Rule]:
+    """
+    Write `generation_config.json`.
+
+    Parameters
+    ----------
+    search : SearchConfig
+        Ours.
+    vocabulary : tuple of int
+        Symbols of the target, and rows of its table.
+    ids : mapping of int to int
+        Their id of each of ours that has one.
+    positions : int
+        Positions that the model will have.
+
+    Returns
+    -------
+    settings : dict
+        Content of the file, without the special ids.
+    rule : Rule
+        What it searches by, and where that differs from ours.
+
+    Notes
+    -----
+    `generate` knows neither our length penalty nor a limit that depends on the source.
+    """
+    penalty = LengthPenalty.parse(search.length_penalty)
+    relative = search.max_length.startswith("input+")
+    longest = positions - 2 if relative else min(int(search.max_length), positions - 2)
+    changes = {
+        "length_penalty": f"power:{penalty.alpha:f}" if penalty.alpha else "none",
+        "finish_among": "beam",
+        "at_limit": "keep" if search.at_limit == "keep" else "end",
+        "max_length": str(longest),
+        "max_source": min(search.max_source, positions - 1),
+    }
+    before = search.model_dump()
+    wanted = LengthPenalty.parse(str(changes["length_penalty"])) != penalty
+    notes = tuple(
+        f"generate searches with {name} = {value} instead of {before[name]}"
+        for name, value in changes.items()
+        if (wanted if name == "length_penalty" else before[name] != value)
+    )
+    never = {*FORBIDDEN_BESIDES, *map(int, search.forbidden.split())}
+    filling = range(vocabulary[0], vocabulary[1])
+    bad = sorted({ids[number] for number in never if number in ids} | {*filling})
+    settings = {
+        "num_beams": search.beam,
+        "length_penalty": penalty.alpha,
+        "early_stopping": {ours: theirs for theirs, ours in _STOPS.items()}[search.stop],
+        "max_length": longest + (1 if changes["at_limit"] == "keep" else 2),
+        "renormalize_logits": search.renormalise,
+        "bad_words_ids": [[number] for number in bad],
+    }
+    return settings, Rule(search.model_copy(update=changes), notes)
+
+
+def _longest(settings: Mapping[str, Any], positions: int) -> int:
+    """Compute the greatest length of what is written, the start symbol included."""
+    new, whole = settings.get("max_new_tokens"), settings.get("max_length")
+    if isinstance(new, int):
+        return min(new + 1, positions)
+    return min(whole if isinstance(whole, int) else _NEW_TOKENS + 1, positions)
+
+
+def _forbidden(
+    settings: Mapping[str, Any], numbering: Numbering, reasons: Reasons
+) -> tuple[Sequence[int], tuple[str, ...]]:
+    """List what is never written, in our ids, and where we forbid more."""
+    words = settings.get("bad_words_ids") or []
+    single = [*(settings.get("suppress_tokens") or [])]
+    for word in words:
+        if isinstance(word, list) and len(word) == 1:
+            single += word
+        else:
+            reasons.add_if(True, f"bad_words_ids has {word!r}, which is not a single symbol")
+    unknown = [n for n in single if not isinstance(n, int) or n not in numbering.ours]
+    reasons.add_if(bool(unknown), f"bad_words_ids has {unknown}, which are no symbols")
+    forbidden = {numbering.ours[n] for n in single if n not in unknown} - {END}
+    notes = tuple(
+        f"{numbering.pieces[ours]} is never written here, while generate may write it"
+        for ours in FORBIDDEN_BESIDES
+        if numbering.origins[ours] is not None and ours not in forbidden
+    )
+    return sorted(forbidden - {*FORBIDDEN_BESIDES}), notes
