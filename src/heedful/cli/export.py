@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import Weights
+from heedful.cli.options import Weights, warn
 
 
 def export(
@@ -21,5 +21,9 @@ def export(
     """Write a model for another toolkit, and compare the two."""
     from heedful.workflow.exchange import export_model, read_sentences
 
-    parity = export_model(run, kind, out, weights=weights, sentences=read_sentences(sentences))
+    parity, notes = export_model(
+        run, kind, out, weights=weights, sentences=read_sentences(sentences)
+    )
+    for note in notes:
+        warn(note)
     typer.echo(f"{out}: {parity}.")

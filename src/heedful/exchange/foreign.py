@@ -17,7 +17,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from heedful.config.schema import RunConfig
+from heedful.config.schema import RunConfig, SearchConfig
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import ExchangeError, MissingExtra
 from heedful.exchange.parity import Side
@@ -48,6 +48,27 @@ class Portable:
     config: RunConfig
     weights: Mapping[str, Tensor]
     tokenizer: Tokenizer
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Written:
+    """
+    Say what became of a model that was written.
+
+    Attributes
+    ----------
+    search : SearchConfig
+        How the other toolkit searches by what was written, in our settings.
+    notes : tuple of str, default ()
+        What its user should know: what was left behind or stands for something else.
+
+    Notes
+    -----
+    Translations are compared by the same search on both sides.
+    """
+
+    search: SearchConfig
     notes: tuple[str, ...] = ()
 
 
@@ -196,7 +217,7 @@ class Writer(Protocol):
         """
         ...
 
-    def write(self, model: Portable, folder: Path, options: WriteOptions) -> None:
+    def write(self, model: Portable, folder: Path, options: WriteOptions) -> Written:
         """
         Write a model.
 
@@ -211,8 +232,8 @@ class Writer(Protocol):
 
         Returns
         -------
-        None
-            Nothing.
+        Written
+            How the other toolkit will search.
 
         Notes
         -----

@@ -134,7 +134,7 @@ def read_rule(
         return Rule(SearchConfig(), ())
     search = SearchConfig(
         beam=beam,
-        length_penalty=f"power:{power:f}" if power else "none",
+        length_penalty=_penalty(float(power)),
         stop=_STOPS[stop],
         at_limit="keep" if forced is None else "end",
         renormalise=bool(settings.get("renormalize_logits")),
@@ -177,7 +177,7 @@ def write_rule(
     relative = search.max_length.startswith("input+")
     longest = positions - 2 if relative else min(int(search.max_length), positions - 2)
     changes = {
-        "length_penalty": f"power:{penalty.alpha:f}" if penalty.alpha else "none",
+        "length_penalty": _penalty(penalty.alpha),
         "finish_among": "beam",
         "at_limit": "keep" if search.at_limit == "keep" else "end",
         "max_length": str(longest),
@@ -202,6 +202,12 @@ def write_rule(
         "bad_words_ids": [[number] for number in bad],
     }
     return settings, Rule(search.model_copy(update=changes), notes)
+
+
+def _penalty(alpha: float) -> str:
+    """Write an exponent as our settings do."""
+    shown = f"{alpha:.6f}".rstrip("0").rstrip(".")
+    return "none" if shown == "0" else f"power:{shown}"
 
 
 def _longest(settings: Mapping[str, Any], positions: int) -> int:

@@ -6,6 +6,7 @@ place and moved there when the comparison has been passed.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,9 @@ READERS = {
     "marian": "heedful.exchange.marian:READER",
 }
 """Where the reader of each format is: its module, loaded when it is asked for, and its name."""
-WRITERS: dict[str, str] = {}
+WRITERS = {
+    "marian": "heedful.exchange.marian_out:WRITER",
+}
 """Where the writer of each format is."""
 
 
@@ -118,7 +121,7 @@ def export_model(
     weights: str = "default",
     options: WriteOptions | None = None,
     sentences: Sequence[str] = (),
-) -> Parity:
+) -> tuple[Parity, tuple[str, ...]]:
     """
     Write a run's model for another toolkit.
 
@@ -139,8 +142,10 @@ def export_model(
 
     Returns
     -------
-    Parity
+    parity : Parity
         How equal the two are.
+    notes : tuple of str
+        What the user should know.
 
     Notes
     -----
@@ -154,15 +159,16 @@ def export_model(
     tensors = load_checkpoint(run.checkpoint_folder(weights)).model
     model = Portable(run.config, tensors, run.tokenizer)
     with replacing(goal) as beside:
-        writer.write(model, beside, options)
+        written = writer.write(model, beside, options)
+        alike = replace(run, config=run.config.model_copy(update={"search": written.search}))
         parity = compare(
-            _Ours(run, weights),
+            _Ours(alike, weights),
             writer.reference(beside, model),
             sentences or sample_sentences(run.tokenizer),
             writer.bound(options),
         )
         parity.check()
-    return parity
+    return parity, written.notes
 
 
 def read_sentences(path: Path | None) -> list[str]:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from heedful.checkpoint.rundir import RunFolder, read_json, write_json
 from heedful.checkpoint.store import Checkpoint, check_weights, load_checkpoint
+from heedful.data.subwords.imported_model import is_imported
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError, SettingError
 from heedful.model.transformer import Transformer
@@ -160,13 +161,17 @@ def inherited_settings(origin: Origin) -> dict[str, Any]:
 
     Notes
     -----
-    They win over the recipe, and `--set` wins over them: dropout may well change.
+    They win over the recipe, and `--set` wins over them: dropout may well change. An imported run
+    brings its rule of search too, which may name ids.
     """
-    config = Run.open(origin.run).config.to_dict()
+    parent = Run.open(origin.run)
+    config = parent.config.to_dict()
     settings = {f"model.{name}": value for name, value in config["model"].items()}
     if "tokenizer" not in origin.anew:
         names = ("subwords", "vocabulary_size", "vocabulary_multiple", "shared_vocabulary")
         settings |= {f"data.{name}": config["data"][name] for name in names}
+        if is_imported(parent.tokenizer.kind):
+            settings |= {f"search.{name}": value for name, value in config["search"].items()}
     return settings
 
 

@@ -32,6 +32,27 @@ CUTTERS = {"sentencepiece": ("model",), "codes": ("codes",), "spaces": ()}
 """What cuts text, and the endings of the files that it needs."""
 
 
+def is_imported(kind: str) -> bool:
+    """
+    Tell whether subwords came from another toolkit.
+
+    Parameters
+    ----------
+    kind : str
+        As a tokenizer says.
+
+    Returns
+    -------
+    bool
+        Whether they have ids there that are other ones than ours.
+
+    Notes
+    -----
+    Each way to cut text is a kind of its own.
+    """
+    return kind.startswith(PREFIX)
+
+
 @dataclass(frozen=True)
 class Numbering:
     """

@@ -14,7 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from heedful.data.subwords.imported_model import CUTTERS, PREFIX, ImportedModel
+from heedful.data.subwords.imported_model import (
+    CUTTERS,
+    PREFIX,
+    ImportedModel,
+    is_imported,
+)
 from heedful.data.subwords.listed_model import ListedModel
 from heedful.data.subwords.sentencepiece_model import SentencePieceModel
 from heedful.data.subwords.subword_model import SubwordModel
@@ -156,14 +161,14 @@ def fingerprint_of(models: list[SubwordModel]) -> str:
 
 def _format(kind: str, tags: bool) -> int:
     """Choose the oldest format that can say this."""
-    if kind.startswith(PREFIX):
+    if is_imported(kind):
         return 3
     return 2 if tags or kind in ("codes", "word-list") else 1
 
 
 def _model(kind: Any, files: dict[str, bytes]) -> SubwordModel:
     """Make a model of its files."""
-    if kind.startswith(PREFIX):
+    if is_imported(kind):
         return ImportedModel.from_files(kind, files)
     if "model" in files:
         return SentencePieceModel(files["model"], kind)
