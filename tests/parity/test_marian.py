@@ -55,6 +55,34 @@ def test_a_model_is_the_same_here_as_in_transformers(odd, tmp_path):
     _same_logits_and_text(folder, out, sentences)
 
 
+def test_a_model_that_has_learned_something_translates_alike(tmp_path):
+    model = make(tmp_path / "theirs", spread=0.0, d_model=32, encoder_ffn_dim=64)
+    tokenizer = MarianTokenizer.from_pretrained(tmp_path / "theirs")
+    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    pairs = text()
+    losses = []
+    for step in range(100):
+        some = pairs[step * 8 % 500 :][:16]
+        rows = tokenizer([pair[0] for pair in some], return_tensors="pt", padding=True)
+        labels = tokenizer(
+            text_target=[pair[1] for pair in some], return_tensors="pt", padding=True
+        ).input_ids
+        labels[labels == tokenizer.pad_token_id] = -100
+        loss = model.train()(**rows, labels=labels).loss
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.7 * losses[0]
+    model.save_pretrained(tmp_path / "theirs")
+    sentences = [pair[0] for pair in pairs[500:512]]
+    parity, notes = import_model(
+        "marian", tmp_path / "theirs", tmp_path / "run", sentences=sentences
+    )
+    assert (parity.same_tokens, parity.same_outputs, notes) == (12, 12, ())
+    assert parity.difference < 1e-4
+
+
 def _same_logits_and_text(folder, out, sentences):
     """Straight from both libraries, without the parity report in between."""
     theirs = MarianMTModel.from_pretrained(folder).eval()

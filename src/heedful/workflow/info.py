@@ -22,6 +22,7 @@ _EXTRAS = {
     "plot": ("matplotlib",),
     "paper": ("sacremoses",),
     "track": ("tensorboard",),
+    "exchange": ("transformers",),
     "comet": ("unbabel-comet",),
 }
 
