@@ -54,6 +54,7 @@ _NUMBERS = (
     "decoder_ffn_dim",
     "max_position_embeddings",
 )
+_MOST_POSITIONS = 1_000_000
 _ADVICE = "Import a model that has none of this, or change the files if they are wrong"
 
 
@@ -94,6 +95,8 @@ class MarianReader:
         settings = read_settings_file(path / "config.json")
         spelled = _optional(path / "tokenizer_config.json")
         _check_shape(settings, path)
+        tensors = read_safetensors(path / _WEIGHTS)
+        _check_sizes(settings, tensors, path)
         numberings = _numberings(path, settings, spelled)
         reasons = Reasons()
         start = _start(settings, numberings[1], reasons)
@@ -103,7 +106,7 @@ class MarianReader:
         reasons.refuse(f"the model in {path} cannot be taken over", _ADVICE)
         tokenizer = _tokenizer(path, numberings, spelled, options)
         config = _config(settings, start, tokenizer, rule.search)
-        weights = _weights(path, config, numberings)
+        weights = _weights(tensors, path / _WEIGHTS, config, numberings)
         return Portable(config, weights, tokenizer, rule.notes)
 
     def reference(self, path: Path, model: Portable) -> Side:
@@ -185,6 +188,33 @@ def _check_shape(settings: Mapping[str, Any], path: Path) -> None:
                 bool(d_model % heads), f"{side}_attention_heads must divide d_model, but is {heads}"
             )
     reasons.refuse(f"{path / 'config.json'} does not describe a Marian model", _ADVICE)
+
+
+def _check_sizes(settings: Mapping[str, Any], tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Refuse sizes that the tensors do not bear out, before anything of that size is made."""
+    rows = max((len(tensor) for tensor in tensors.values() if tensor.dim()), default=0)
+    width = max((max(tensor.shape, default=0) for tensor in tensors.values()), default=0)
+    bounds = {
+        "vocab_size": rows,
+        "decoder_vocab_size": rows,
+        "encoder_layers": len(tensors),
+        "decoder_layers": len(tensors),
+        "d_model": width,
+        "encoder_ffn_dim": width,
+        "decoder_ffn_dim": width,
+        "max_position_embeddings": _MOST_POSITIONS,
+    }
+    reasons = Reasons()
+    for name, most in bounds.items():
+        value = settings.get(name)
+        reasons.add_if(
+            isinstance(value, int) and value > most,
+            f"{name} is {value:,}" if isinstance(value, int) else "",
+        )
+    reasons.refuse(
+        f"{path / 'config.json'} gives sizes beyond those of the tensors in {_WEIGHTS}",
+        "The two belong to different models",
+    )
 
 
 def _numberings(
@@ -302,11 +332,13 @@ def _config(
 
 
 def _weights(
-    path: Path, config: RunConfig, numberings: tuple[Numbering, Numbering]
+    tensors: Mapping[str, Tensor],
+    origin: Path,
+    config: RunConfig,
+    numberings: tuple[Numbering, Numbering],
 ) -> dict[str, Tensor]:
-    """Read the tensors and bring them into our order."""
+    """Bring the tensors into our order."""
     model = config.model
-    tensors = read_safetensors(path / _WEIGHTS)
     tables = tied_as(model.tie, tensors)
     kept = spare_tables(tensors, tables, model.tie)
     filling = unused_bias(kept.get(BIAS))
@@ -316,4 +348,4 @@ def _weights(
         built = build_model(model, *sizes, max_length=1)
     shapes = {name: tuple(p.shape) for name, p in built.named_parameters()}
     weights = marian_map(model, tables, (rows[0], rows[1]))
-    return weights.to_ours(kept, shapes, path / _WEIGHTS)
+    return weights.to_ours(kept, shapes, origin)

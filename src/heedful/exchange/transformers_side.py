@@ -12,6 +12,7 @@ import torch
 from heedful.data.subwords.imported_model import ImportedModel, Numbering
 from heedful.data.subwords.symbols import END, PAD, START
 from heedful.data.tokenizer import Tokenizer
+from heedful.errors import ExchangeError
 from heedful.exchange.foreign import needed
 from heedful.exchange.parity import Ids
 
@@ -42,8 +43,9 @@ class TransformersSide:
 
     def __init__(self, path: Path, tokenizer: Tokenizer) -> None:
         transformers = needed("transformers", _PURPOSE)
+        self._path = path
         self.name = f"transformers {transformers.__version__}"
-        with _quietly():
+        with _quietly(), _as_paragraph(path):
             self._model = transformers.MarianMTModel.from_pretrained(
                 path, local_files_only=True, use_safetensors=True, dtype=torch.float32
             ).eval()
@@ -71,7 +73,8 @@ class TransformersSide:
         -----
         By `MarianTokenizer`.
         """
-        rows = self._tokenizer(list(sentences)).input_ids
+        with _as_paragraph(self._path):
+            rows = self._tokenizer(list(sentences)).input_ids
         return [self._source.to_ours(row[:-1]) for row in rows]
 
     @torch.inference_mode()
@@ -133,7 +136,7 @@ class TransformersSide:
         found = []
         for sentence in sentences:
             rows = self._tokenizer([sentence], return_tensors="pt")
-            with _quietly():
+            with _quietly(), _as_paragraph(self._path):
                 written = self._model.generate(**rows, bad_words_ids=[*given, *never] or None)
             ids = written[0].tolist()[1:]
             found.append(self._target.to_ours(ids[: ids.index(end)] if end in ids else ids))
@@ -165,6 +168,19 @@ def numbering_of(tokenizer: Tokenizer, side: int) -> Numbering:
         return model.numbering
     ids = tuple(range(model.size))
     return Numbering(tuple(map(model.piece, ids)), ids)
+
+
+@contextmanager
+def _as_paragraph(path: Path) -> Iterator[None]:
+    """Turn whatever the library raises over a folder into one sentence."""
+    try:
+        yield
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ExchangeError(
+            f"transformers must be able to use {path}, to compare with it, but cannot "
+            f"({reason[:300]}); correct the files."
+        ) from error
 
 
 @contextmanager

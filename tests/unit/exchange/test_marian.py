@@ -51,6 +51,15 @@ def test_wrong_settings_are_told_together(folder):
     assert "encoder_attention_heads must divide d_model" in complaint(folder)
 
 
+def test_sizes_beyond_the_tensors_are_refused_before_anything_is_made(folder):
+    huge = 10**12
+    change(folder / "config.json", vocab_size=huge, encoder_layers=huge, d_model=huge)
+    change(folder / "config.json", max_position_embeddings=huge, decoder_ffn_dim=huge)
+    message = complaint(folder)
+    for name in ("vocab_size", "encoder_layers", "d_model", "max_position", "decoder_ffn_dim"):
+        assert name in message
+
+
 def test_searches_that_are_not_ours_are_told_together(folder):
     change(
         folder / "generation_config.json",
@@ -135,6 +144,7 @@ def test_a_pickle_is_not_even_opened(folder):
         ("config.json", b"\xff"),
         ("generation_config.json", b"[" * 100_000),
         ("tokenizer_config.json", b"7"),
+        ("tokenizer_config.json", b'{"sp_model_kwargs": {"nbest_size": "x"}}'),
         ("vocab.json", b'{"a": "b"}'),
         ("vocab.json", b'{"</s>": 0, "<unk>": 1, "<pad>": 1000000}'),
         ("vocab.json", b'{"</s>": 0, "<unk>": 0, "<pad>": 2}'),
