@@ -13,6 +13,7 @@ from random import Random
 
 from heedful.data.formats.text import Text
 from heedful.data.subwords.given import CodesFile, read_given
+from heedful.data.subwords.imported_model import is_imported
 from heedful.data.subwords.learn import Kind, learn_subwords
 from heedful.data.subwords.listed_model import learn_codes_vocabulary, learn_word_vocabulary
 from heedful.data.subwords.sentencepiece_model import SentencePieceModel
@@ -293,7 +294,7 @@ class Tokenizer:
         tags = self._source.tags
         if not tags:
             return self._encode(self._source, texts, sampling, generator)
-        parts = [split_tag(text) for text in texts]
+        parts = [split_tag(text, not is_imported(self.kind)) for text in texts]
         for number, (tag, _) in enumerate(parts, start=1):
             if tag and tag not in tags:
                 raise TextError(

@@ -56,7 +56,7 @@ def is_tag(text: str) -> bool:
     return _TAG.fullmatch(text) is not None
 
 
-def split_tag(text: str) -> tuple[str, str]:
+def split_tag(text: str, spaced: bool = True) -> tuple[str, str]:
     """
     Take the language tag off the beginning of a line.
 
@@ -64,6 +64,8 @@ def split_tag(text: str) -> tuple[str, str]:
     ----------
     text : str
         A source line.
+    spaced : bool, default True
+        Whether a tag must have a space behind it; MarianTokenizer takes it without, too.
 
     Returns
     -------
@@ -82,11 +84,13 @@ def split_tag(text: str) -> tuple[str, str]:
     ('>>de<<', 'Good morning.')
     >>> split_tag("Good >>de<< morning.")
     ('', 'Good >>de<< morning.')
+    >>> split_tag(">>de<<Good morning."), split_tag(">>de<<Good morning.", spaced=False)
+    (('', '>>de<<Good morning.'), ('>>de<<', 'Good morning.'))
     """
     found = _TAG.match(text)
-    if found is None or not text.startswith(" ", found.end()):
+    if found is None or (spaced and not text.startswith(" ", found.end())):
         return "", text
-    return found[0], text[found.end() + 1 :]
+    return found[0], text[found.end() :].removeprefix(" ")
 
 
 def refuse_half_characters(texts: Sequence[str]) -> None:
