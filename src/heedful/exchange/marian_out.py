@@ -115,7 +115,8 @@ class MarianWriter:
         if rule.search.at_limit == "end":
             generation["forced_eos_token_id"] = settings["forced_eos_token_id"] = theirs[END]
         tensors = _tensors(model, (rows[0], rows[1]))
-        safetensors.torch.save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+        content = safetensors.torch.save(tensors, {"format": "pt"})
+        write_synced(folder / "model.safetensors", content)
         _write_json(folder / "config.json", settings | special)
         _write_json(folder / "generation_config.json", generation)
         _write_text(model.tokenizer, folder, options.positions)
