@@ -89,7 +89,7 @@ def test_packed_products_are_products(rows):
     torch.testing.assert_close(found, torch.nn.functional.linear(x, weight, bias))
 
 
-@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}])
+@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, {"encoder_norm": "pre"}])
 @pytest.mark.usefixtures("compiled")
 def test_compiled_functions_compute_what_the_plain_modules_do(changes):
     plain, quick = (

@@ -69,7 +69,7 @@ def test_a_setting_cannot_be_assigned():
         ("model.dropout", 1.0, "must be less than 1, but 1.0 came"),
         ("model.dropout", -0.1, "must be greater than or equal to 0"),
         ("model.d_model", 0, "must be greater than or equal to 1"),
-        ("model.norm", "middle", "must be 'post' or 'pre', but 'middle' came"),
+        ("model.norm", "middle", "must be 'post', 'pre' or 'open', but 'middle' came"),
         ("model.projection_bias", "yes", "must be true or false"),
         ("model.norm_epsilon", 0.0, "must be greater than 0"),
         ("data.vocabulary_size", -3, "must be greater than or equal to 1"),

@@ -11,6 +11,7 @@ from heedful.model.stacks import Encoder
 SETTINGS = [
     {},
     {"norm": "pre"},
+    {"encoder_norm": "open", "decoder_norm": "post"},
     {"positions": "halves", "start": "zero"},
     {"positions": "learned"},
     {"tie": "output", "output_bias": True, "projection_bias": False},
@@ -121,6 +122,9 @@ def test_tied_tables_are_one_tensor():
 def test_pre_norm_ends_in_a_norm_and_post_norm_does_not():
     assert isinstance(small(norm="pre").encoder.norm, torch.nn.LayerNorm)
     assert isinstance(small(norm="post").encoder.norm, torch.nn.Identity)
+    mixed = small(norm="pre", encoder_norm="open")
+    assert isinstance(mixed.encoder.norm, torch.nn.Identity)
+    assert isinstance(mixed.decoder.norm, torch.nn.LayerNorm)
 
 
 @settings(max_examples=10)

@@ -43,6 +43,7 @@ def _number_as_text(value: object) -> object:
 
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
+Norm = Literal["post", "pre", "open"]
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Name = Annotated[str, _written(r"[\w.+-]+", "must be letters, digits and . + - _")]
@@ -124,8 +125,12 @@ class ModelConfig(_Settings):
     """Non-linearity of the feed-forward networks; gelu_tanh is the approximation by tanh."""
     dropout: Share = 0.1
     """Share dropped from each sub-layer's output and from embedding + position."""
-    norm: Literal["post", "pre"] = "post"
-    """Layer norm after each residual sum (the paper) or before each sub-layer."""
+    norm: Norm = "post"
+    """Layer norm after each residual sum (the paper), before each sub-layer, or so without a last one."""
+    encoder_norm: Norm | None = None
+    """Where the encoder normalises. None means norm."""
+    decoder_norm: Norm | None = None
+    """Where the decoder normalises. None means norm."""
     norm_epsilon: Positive = 1e-6
     """Added to the variance inside every layer norm."""
     positions: Literal["interleaved", "halves", "grouped", "learned"] = "interleaved"

@@ -181,7 +181,7 @@ def _shape(config: ModelConfig, side: str) -> LayerShape:
         d_v=config.d_v,
         activation=config.activation,
         dropout=config.dropout,
-        norm=config.norm,
+        norm=getattr(config, f"{side}_norm") or config.norm,
         norm_epsilon=config.norm_epsilon,
         projection_bias=config.projection_bias,
     )

@@ -28,8 +28,8 @@ class LayerShape:
         Of the feed-forward network.
     dropout : float, default 0.1
         On the output of each sub-layer.
-    norm : {'post', 'pre'}, default 'post'
-        Where the residual wiring normalises.
+    norm : {'post', 'pre', 'open'}, default 'post'
+        Where the residual wiring normalises; open means pre without the norm at the end.
     norm_epsilon : float, default 1e-6
         Added to the variance.
     projection_bias : bool, default True
@@ -109,8 +109,9 @@ class LayerShape:
 
         Notes
         -----
-        The paper's stacks end in a normalised sum and need no further norm.
+        The paper's stacks end in a normalised sum and need no further norm. Stacks of “pre” that
+        end without one exist: Joey NMT's encoder by default, and the first ones of fairseq.
         """
-        if self.norm == "post":
-            return nn.Identity()
-        return nn.LayerNorm(self.d_model, eps=self.norm_epsilon)
+        if self.norm == "pre":
+            return nn.LayerNorm(self.d_model, eps=self.norm_epsilon)
+        return nn.Identity()

@@ -20,6 +20,7 @@ from heedful.model.feed_forward import ACTIVATIONS
 from heedful.model.layouts import PackedAttention
 from heedful.model.native.layers import NativeLayers, Seen, log_probabilities
 from heedful.model.native.product import NativeLinear
+from heedful.model.residual import PostNorm
 from heedful.model.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
 
 # Beyond so many positions attention as batched products is quicker than row by row.
@@ -38,15 +39,18 @@ def can_be_quick(stack: Encoder | Decoder) -> bool:
     Returns
     -------
     bool
-        False for products that are not `NativeLinear`, and for activations other than the paper's.
+        False for products that are not `NativeLinear`, for activations other than the paper's, and
+        for a stack that normalises before its sub-layers but not at its end.
 
     Notes
     -----
     Whoever gets False has the plain modules, which compute the same.
     """
     layers = [one for one in stack.layers if isinstance(one, EncoderLayer | DecoderLayer)]
+    closed = isinstance(stack.norm, nn.LayerNorm)
     return all(
         layer.feed_forward.activation is ACTIVATIONS["relu"]
+        and (closed or isinstance(layer.feed_forward_residual, PostNorm))
         and all(isinstance(one, NativeLinear) for one in _products(layer))
         for layer in layers
     )

@@ -113,4 +113,9 @@ class PreNorm(nn.Module):
         return self.dropout.add(x, sublayer(self.norm(x)))
 
 
-RESIDUALS: dict[str, type[PostNorm] | type[PreNorm]] = {"post": PostNorm, "pre": PreNorm}
+RESIDUALS: dict[str, type[PostNorm] | type[PreNorm]] = {
+    "post": PostNorm,
+    "pre": PreNorm,
+    "open": PreNorm,
+}
+"""The wirings by name; “open” is “pre” in a stack that does not normalise its last output."""
