@@ -1,0 +1,1 @@
+"""Checkpoints that other toolkits pickled, read without executing any of it."""

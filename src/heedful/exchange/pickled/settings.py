@@ -1,0 +1,120 @@
+"""Settings that were pickled as objects, as plain dictionaries."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from heedful.errors import ExchangeError
+from heedful.exchange.pickled.values import Inert
+
+_DEEPEST = 8
+_MOST = 100_000
+_LARGEST = 1_000_000
+
+
+def settings_of(value: Any) -> dict[str, Any]:
+    """
+    Read the settings that a toolkit kept beside its weights.
+
+    Parameters
+    ----------
+    value : Any
+        What was pickled: a dictionary, an `argparse.Namespace`, a configuration of omegaconf, or
+        any other object with attributes.
+
+    Returns
+    -------
+    dict of str to Any
+        Numbers, text, lists and dictionaries; None for everything else.
+
+    Raises
+    ------
+    ExchangeError
+        If it is no settings at all, or more than any toolkit has.
+
+    Notes
+    -----
+    Interpolations of omegaconf, such as “${model.width}”, stay text.
+    """
+    left = [_MOST]
+    plain = _plain(value, 0, left)
+    if not isinstance(plain, dict):
+        raise ExchangeError(
+            "The settings of a checkpoint must be names and values, but a "
+            f"{type(value).__name__} came; it is a checkpoint of something else."
+        )
+    return plain
+
+
+def number_in(settings: Mapping[str, Any], name: str, default: int | float) -> int | float:
+    """
+    Read a setting that must be a number.
+
+    Parameters
+    ----------
+    settings : mapping of str to Any
+        Plain settings.
+    name : str
+        Which one.
+    default : int or float
+        Where it is absent or None.
+
+    Returns
+    -------
+    int or float
+        Finite, and not larger than any honest setting.
+
+    Notes
+    -----
+    Raises `ExchangeError` that names the setting.
+    """
+    value = settings.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST:
+        raise ExchangeError(
+            f"The setting `{name}` of a checkpoint must be a number below {_LARGEST:,}, but "
+            f"{str(value)[:40]!r} came; the checkpoint is damaged."
+        )
+    return value
+
+
+def _plain(value: Any, depth: int, left: list[int]) -> Any:
+    """Turn a value into plain ones, as deep and as many as settings are."""
+    left[0] -= 1
+    if left[0] < 0:
+        raise ExchangeError(
+            f"The settings of a checkpoint must be at most {_MOST:,} values, but there are more; "
+            "it is damaged, or made to do harm."
+        )
+    if depth > _DEEPEST:
+        return None
+    if isinstance(value, Inert):
+        return _plain(_contents(value), depth, left)
+    if isinstance(value, dict):
+        return {
+            key: _plain(inner, depth + 1, left)
+            for key, inner in value.items()
+            if isinstance(key, str) and not key.startswith("__")
+        }
+    if isinstance(value, list | tuple):
+        return [_plain(inner, depth + 1, left) for inner in value]
+    return value if isinstance(value, str | int | float | bool) else None
+
+
+def _contents(value: Inert) -> Any:
+    """Open an object."""
+    if "_content" in value.state:  # a dictionary or list of omegaconf
+        return value.state["_content"]
+    if "_val" in value.state:  # one value of omegaconf
+        return value.state["_val"]
+    if value.state:
+        return value.state
+    if value.entries:  # what was derived from a dictionary
+        return dict(value.entries) if _are_pairs(value.entries) else value.entries
+    # an enumeration is made with its value
+    return value.arguments[0] if len(value.arguments) == 1 else None
+
+
+def _are_pairs(entries: list[Any]) -> bool:
+    """Tell whether these are keys and values."""
+    return all(isinstance(one, tuple) and len(one) == 2 for one in entries)

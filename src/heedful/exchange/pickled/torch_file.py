@@ -1,0 +1,226 @@
+"""
+The two containers of `torch.save`.
+
+Since torch 1.6 a zip archive; before that four pickles, one after the other, and the numbers behind
+them.
+"""
+
+import io
+import mmap
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import ExchangeError
+from heedful.exchange.pickled.inert import read_inert
+from heedful.exchange.pickled.stored import Storage, storage_kind, tensor_makers
+from heedful.exchange.pickled.values import Name
+
+_MAGIC = 0x1950A86A20F9469CFC6C
+_PROTOCOL = 1001
+# The part without tensors: words, settings and the names of tensors.
+_LONGEST_PICKLE = 1 << 28
+
+
+def read_torch_file(path: Path) -> Any:
+    """
+    Read a checkpoint that torch saved.
+
+    Parameters
+    ----------
+    path : Path
+        A ``.pt`` or ``.ckpt`` file, zipped or not.
+
+    Returns
+    -------
+    Any
+        What was saved, as `heedful.exchange.pickled.inert` describes it; tensors are
+        `StoredTensor` and read when asked for.
+
+    Raises
+    ------
+    ExchangeError
+        If it is no such file, is damaged, or asks for anything but data.
+
+    Notes
+    -----
+    Nothing of the file is executed, and torch is not used.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+        if start == b"PK\x03\x04":
+            return _read_zip(path)
+        return _read_legacy(path)
+    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ExchangeError(
+            f"{path} must be a checkpoint that torch saved, but it cannot be read: "
+            f"“{str(reason)[:200]}”; check the path, or copy it again."
+        ) from error
+    except ExchangeError as error:
+        raise ExchangeError(f"{path}: {error}") from error
+
+
+def _read_zip(path: Path) -> Any:
+    """Read the container of torch 1.6 and later."""
+    with zipfile.ZipFile(path) as archive:
+        records = _records(archive)
+        pickles = [name for name in records if name.endswith("/data.pkl")]
+        if len(pickles) != 1:
+            raise _no_checkpoint(f"the archive has {len(pickles)} files named data.pkl")
+        folder = pickles[0].removesuffix("data.pkl")
+        _check_order(archive, records, folder)
+        if records[pickles[0]].file_size > _LONGEST_PICKLE:
+            raise _no_checkpoint("the part without tensors is larger than 256 MiB")
+        content = archive.read(pickles[0])
+
+    def read(key: str) -> bytes:
+        with zipfile.ZipFile(path) as archive:
+            return archive.read(f"{folder}data/{key}")
+
+    def persistent(identifier: Any) -> Storage:
+        kind, key, numbers = _identified(identifier)
+        record = records.get(f"{folder}data/{key}")
+        storage = Storage(key, kind, numbers, read)
+        if record is None or numbers * storage.width > record.file_size:
+            raise _no_checkpoint(f"block {key!r:.40} of {numbers} numbers is not in the archive")
+        return storage
+
+    return read_inert(io.BytesIO(content), tensor_makers(), persistent)
+
+
+def _records(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """List the files of an archive, which must be what torch writes: not packed, each once."""
+    records: dict[str, zipfile.ZipInfo] = {}
+    for record in archive.infolist():
+        plain = record.compress_type == zipfile.ZIP_STORED and not record.flag_bits & 1
+        if not plain or record.file_size != record.compress_size or record.filename in records:
+            raise _no_checkpoint(
+                f"{ascii(record.filename)[:60]} is packed, encrypted or there twice, which torch "
+                "never does"
+            )
+        records[record.filename] = record
+    return records
+
+
+def _check_order(
+    archive: zipfile.ZipFile, records: dict[str, zipfile.ZipInfo], folder: str
+) -> None:
+    """Refuse numbers whose bytes are in the other order."""
+    record = records.get(f"{folder}byteorder")
+    if record is not None and (record.file_size > 8 or archive.read(record) != b"little"):
+        raise _no_checkpoint("its numbers are not little-endian")
+
+
+def _read_legacy(path: Path) -> Any:
+    """Read the container from before torch 1.6: four pickles, then a list of keys, then blocks."""
+    if path.stat().st_size == 0:
+        raise _no_checkpoint("it is empty")
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        start = _Bounded(content)
+        if _plain(start) != _MAGIC or _plain(start) != _PROTOCOL:
+            raise _no_checkpoint("it does not begin as such a file does")
+        system = _plain(start)
+        if not isinstance(system, dict) or system.get("little_endian") is not True:
+            raise _no_checkpoint("its numbers are not little-endian")
+        storages: dict[str, Storage] = {}
+        blocks: dict[str, tuple[int, int]] = {}
+
+        def read(key: str) -> bytes:
+            first, size = blocks[key]
+            with path.open("rb") as file:
+                file.seek(first)
+                return file.read(size)
+
+        saved = read_inert(start, tensor_makers(), _persistent_legacy(storages, read))
+        keys = _plain(start)
+        first, end = content.tell(), len(content)
+        for key in keys if isinstance(keys, list) else []:
+            storage = storages.get(key) if isinstance(key, str) else None
+            if storage is None or first + 8 > end:
+                raise _no_checkpoint("its list of blocks is not that of its tensors")
+            (numbers,) = struct.unpack("<q", content[first : first + 8])
+            size = storage.numbers * storage.width
+            if numbers != storage.numbers or first + 8 + size > end:
+                raise _no_checkpoint(f"block {key!r:.40} of {storage.numbers} numbers is cut off")
+            blocks[key] = (first + 8, size)
+            first += 8 + size
+        if len(blocks) != len(storages):
+            raise _no_checkpoint("its list of blocks is not that of its tensors")
+    return saved
+
+
+def _persistent_legacy(
+    storages: dict[str, Storage], read: Callable[[str], bytes]
+) -> Callable[[Any], Storage]:
+    """Note the storages that a pickle names, to find their blocks afterwards."""
+
+    def persistent(identifier: Any) -> Storage:
+        kind, key, numbers = _identified(identifier)
+        view = identifier[5] if len(identifier) > 5 else None
+        if view is not None:
+            raise _no_checkpoint("it has views of blocks, as torch wrote before version 0.4")
+        storage = storages.setdefault(key, Storage(key, kind, numbers, read))
+        if (storage.kind, storage.numbers) != (kind, numbers):
+            raise _no_checkpoint(f"block {key!r:.40} is described in two ways")
+        return storage
+
+    return persistent
+
+
+def _identified(identifier: Any) -> tuple[str, str, int]:
+    """Check how a pickle names a storage: the word storage, type, key, device, numbers."""
+    whole = (
+        isinstance(identifier, tuple)
+        and len(identifier) in (5, 6)
+        and identifier[0] == "storage"
+        and isinstance(identifier[1], Name)
+        and isinstance(identifier[2], str)
+        and type(identifier[4]) is int
+        and identifier[4] >= 0
+    )
+    if not whole:
+        raise _no_checkpoint("it names something outside of it that is no block of numbers")
+    return storage_kind(identifier[1]), identifier[2], identifier[4]
+
+
+class _Bounded:
+    """A mapped file as what `pickletools` reads, with an end to each pickle."""
+
+    def __init__(self, content: mmap.mmap) -> None:
+        self._content = content
+
+    def read(self, size: int, /) -> bytes:
+        """Read some bytes, as many as there are."""
+        return self._content.read(size)
+
+    def tell(self) -> int:
+        """Tell how far it has been read."""
+        return self._content.tell()
+
+    def readline(self) -> bytes:
+        """Read a name, which is short."""
+        start = self._content.tell()
+        end = self._content.find(b"\n", start, start + 4096)
+        return self._content.read(end + 1 - start if end >= 0 else 4096)
+
+
+def _plain(file: Any) -> Any:
+    """Read a pickle that names nothing."""
+    return read_inert(file, {}, _no_storage)
+
+
+def _no_storage(identifier: Any) -> Any:
+    del identifier
+    raise _no_checkpoint("it does not begin as such a file does")
+
+
+def _no_checkpoint(reason: str) -> ExchangeError:
+    """Say that a file is none that torch saved."""
+    return ExchangeError(
+        f"It must be a checkpoint as torch saves them, but {reason}; copy it again, or ask who "
+        "made it."
+    )
