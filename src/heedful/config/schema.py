@@ -126,7 +126,7 @@ class ModelConfig(_Settings):
     dropout: Share = 0.1
     """Share dropped from each sub-layer's output and from embedding + position."""
     norm: Norm = "post"
-    """Layer norm after each residual sum (the paper), before each sub-layer, or so without a last one."""
+    """Layer norm after each sum (the paper), before each sub-layer, or before with no last one."""
     encoder_norm: Norm | None = None
     """Where the encoder normalises. None means norm."""
     decoder_norm: Norm | None = None

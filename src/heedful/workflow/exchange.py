@@ -25,6 +25,7 @@ from heedful.workflow.translator import Translator
 
 READERS = {
     "marian": "heedful.exchange.marian:READER",
+    "fairseq": "heedful.exchange.fairseq:READER",
 }
 """Where the reader of each format is: its module, loaded when it is asked for, and its name."""
 WRITERS = {

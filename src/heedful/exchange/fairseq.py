@@ -1,0 +1,333 @@
+"""
+Models of fairseq: its `transformer` family, from checkpoints of any age.
+
+A checkpoint is a pickle with the weights and the options of the training; the vocabularies are the
+``dict.LANGUAGE.txt`` of the binarised data, which belong beside it, as do codes or the
+sentencepiece model. fairseq begins to decode with the end symbol, counts positions from 2 on (its
+padding symbol has the number 1), lays sinusoids out in halves and divides scores by
+length^lenpen.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from heedful.data.subwords.imported_model import Numbering
+from heedful.errors import ExchangeError
+from heedful.exchange.cutting import SPACES_NOTE, find_cutters, tokenizer_of
+from heedful.exchange.fairseq_files import (
+    FIRST,
+    SPELLING,
+    checkpoint_file,
+    options_in,
+    read_dictionary,
+    upgraded,
+)
+from heedful.exchange.foreign import Portable, ReadOptions, Reasons
+from heedful.exchange.original import Array, Original
+from heedful.exchange.pickled.settings import number_in
+from heedful.exchange.pickled.stored import StoredTensor
+from heedful.exchange.pickled.torch_file import read_torch_file
+from heedful.exchange.plain_side import PlainSide, SearchRule, Words
+
+SPECIAL = {"pad": "<pad>", "unknown": "<unk>", "start": "<s>", "end": "</s>"}
+_FIRST_POSITION = 2
+_ACTIVATIONS = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_fast": "gelu_tanh",
+    "gelu_accurate": "gelu_tanh",
+    "swish": "silu",
+}
+_IGNORED = ("*.version", "*._float_tensor", "*.embed_positions.weights")
+# Options that change what is computed, with what they must be where they are set at all.
+_MUST_BE_OFF = (
+    "layernorm_embedding",
+    "adaptive_softmax_cutoff",
+    "adaptive_input",
+    "no_cross_attention",
+    "cross_self_attention",
+    "no_token_positional_embeddings",
+    "char_inputs",
+    "quant_noise_pq",
+    "base_layers",
+    "use_factorized_embedding",
+    "merge_src_tgt_embed",
+    "encoder_recurrent_stacking",
+    "decoder_recurrent_stacking",
+    "encoder_add_adapters",
+    "decoder_add_adapters",
+    "encoder_layers_to_keep",
+    "decoder_layers_to_keep",
+    "encoder_xformers_att_config",
+    "decoder_xformers_att_config",
+    "scale_attn",
+    "scale_heads",
+    "scale_fc",
+    "scale_resids",
+)
+
+
+class FairseqReader:
+    """
+    Read models of fairseq.
+
+    Attributes
+    ----------
+    name : str
+        What it is called on the command line.
+    bound : float
+        Largest difference between log-probabilities that counts as equal.
+
+    Notes
+    -----
+    fairseq no longer installs; the comparison is with a computation of its own in NumPy.
+    """
+
+    name = "fairseq"
+    bound = 1e-3
+
+    def read(self, path: Path, options: ReadOptions) -> Portable:
+        """
+        Read a checkpoint and the vocabularies beside it.
+
+        Parameters
+        ----------
+        path : Path
+            A ``.pt`` file, or a folder with one and ``dict.*.txt``.
+        options : ReadOptions
+            Languages, and what cuts the text, where the folder does not say.
+
+        Returns
+        -------
+        Portable
+            The model.
+
+        Notes
+        -----
+        Raises `ExchangeError` with all reasons at once.
+        """
+        return read_original(path, options).portable()
+
+    def reference(self, path: Path, model: Portable) -> PlainSide:
+        """
+        Read the checkpoint again, to compute with it as fairseq does.
+
+        Parameters
+        ----------
+        path : Path
+            As for `read`.
+        model : Portable
+            What `read` made of it.
+
+        Returns
+        -------
+        PlainSide
+            A computation in NumPy under fairseq's names and ids.
+
+        Notes
+        -----
+        Raises what `read` raises.
+        """
+        data = model.config.data
+        options = ReadOptions(data.source_language, data.target_language)
+        return read_original(path, options, model).side()
+
+
+READER = FairseqReader()
+
+
+def read_original(path: Path, options: ReadOptions, known: Portable | None = None) -> Original:
+    """
+    Read a checkpoint of fairseq.
+
+    Parameters
+    ----------
+    path : Path
+        A ``.pt`` file, or a folder with one.
+    options : ReadOptions
+        What it does not say.
+    known : Portable, optional
+        Whose tokenizer to take, instead of looking for one.
+
+    Returns
+    -------
+    Original
+        In common words.
+
+    Notes
+    -----
+    Raises `ExchangeError`. Nothing in the file is executed.
+    """
+    file = checkpoint_file(path)
+    saved = read_torch_file(file)
+    if not isinstance(saved, dict) or not isinstance(saved.get("model"), dict):
+        raise ExchangeError(f"{file} must be a checkpoint of fairseq, but has no `model` in it.")
+    settings = options_in(saved, file)
+    tensors = upgraded(
+        {
+            name: tensor.numpy()
+            for name, tensor in saved["model"].items()
+            if isinstance(name, str) and isinstance(tensor, StoredTensor)
+        }
+    )
+    _refuse(settings, file)
+    languages = _languages(settings, options, file.parent)
+    words = tuple(
+        _words(file.parent, language, tensors, side)
+        for side, language in zip(("encoder", "decoder"), languages, strict=True)
+    )
+    notes: tuple[str, ...] = ()
+    if known is None:
+        cutters = find_cutters(file.parent, options, languages)
+        tokenizer = tokenizer_of([one.numbering for one in words], cutters, languages)
+        notes = (SPACES_NOTE,) * (cutters[0][0] == "spaces")
+    else:
+        tokenizer = known.tokenizer
+    search, rule, more = _search(settings)
+    return Original(
+        f"{file} (fairseq)",
+        SPELLING,
+        tensors,
+        _model(settings, tensors, tokenizer.shared),
+        _norms(settings, tensors),
+        (not settings.get("no_scale_embedding"),) * 2,
+        languages,
+        tokenizer,
+        (words[0], words[1]),
+        search,
+        rule,
+        (_FIRST_POSITION, _FIRST_POSITION),
+        _IGNORED,
+        (*notes, *more),
+    )
+
+
+def _refuse(settings: Mapping[str, Any], file: Path) -> None:
+    """Refuse what our model cannot express, all of it at once."""
+    reasons = Reasons()
+    arch = str(settings.get("arch") or "transformer")
+    reasons.add_if(
+        not arch.startswith("transformer") or arch.startswith("transformer_lm"),
+        f"its architecture is {arch[:60]!r}, not one of the transformer family",
+    )
+    for name in _MUST_BE_OFF:
+        value = settings.get(name)
+        reasons.add_if(bool(value), f"`{name}` is {str(value)[:40]}")
+    activation = str(settings.get("activation_fn", "relu"))
+    reasons.add_if(activation not in _ACTIVATIONS, f"`activation_fn` is {activation[:40]!r}")
+    width = settings.get("encoder_embed_dim", 512)
+    for name in ("decoder_embed_dim", "decoder_input_dim", "decoder_output_dim"):
+        other = settings.get(name, width)
+        unset = isinstance(other, str)  # an interpolation of omegaconf: the same
+        reasons.add_if(
+            not unset and other != width, f"`{name}` is {other} beside an encoder of {width}"
+        )
+    learned = [bool(settings.get(f"{side}_learned_pos")) for side in ("encoder", "decoder")]
+    reasons.add_if(learned[0] != learned[1], "only one side has learned positions")
+    reasons.refuse(
+        f"{file} cannot be expressed here",
+        "A model without these can be imported; there is nothing to set",
+    )
+
+
+def _languages(settings: Mapping[str, Any], options: ReadOptions, folder: Path) -> tuple[str, str]:
+    """Find the languages, which the vocabularies are named after."""
+    source = options.source_language or settings.get("source_lang")
+    target = options.target_language or settings.get("target_lang")
+    if not source or not target:
+        found = [file.name.split(".")[1] for file in sorted(folder.glob("dict.*.txt"))]
+        raise ExchangeError(
+            "The languages of a model must be known, but its checkpoint does not name them; give "
+            f"--source-language and --target-language (beside it are {', '.join(found) or 'none'})."
+        )
+    return str(source), str(target)
+
+
+def _words(folder: Path, language: str, tensors: Mapping[str, Array], side: str) -> Words:
+    """Read the vocabulary of one side."""
+    numbers = read_dictionary(folder / f"dict.{language}.txt")
+    table = tensors.get(f"{side}.embed_tokens.weight")
+    rows = len(numbers) if table is None else len(table)
+    numbering = Numbering.of(numbers, SPECIAL, max(rows, len(numbers)))
+    return Words(numbering, numbers, numbers["<unk>"], numbers["</s>"])
+
+
+def _model(
+    settings: Mapping[str, Any], tensors: Mapping[str, Array], shared: bool
+) -> dict[str, Any]:
+    """Write our model settings."""
+
+    def side(name: str, default: int) -> tuple[int, int]:
+        first = int(number_in(settings, f"encoder_{name}", default))
+        return first, int(number_in(settings, f"decoder_{name}", default))
+
+    layers, heads, d_ff = side("layers", 6), side("attention_heads", 8), side("ffn_embed_dim", 2048)
+    learned = bool(settings.get("encoder_learned_pos"))
+    all_tied = bool(settings.get("share_all_embeddings")) and shared
+    output_tied = all_tied or bool(settings.get("share_decoder_input_output_embed"))
+    return {
+        "d_model": int(number_in(settings, "encoder_embed_dim", 512)),
+        "d_ff": d_ff[0],
+        "heads": heads[0],
+        "encoder_layers": layers[0],
+        "decoder_layers": layers[1],
+        **({"encoder_heads": heads[0], "decoder_heads": heads[1]} if heads[0] != heads[1] else {}),
+        **({"encoder_d_ff": d_ff[0], "decoder_d_ff": d_ff[1]} if d_ff[0] != d_ff[1] else {}),
+        "activation": _ACTIVATIONS[settings.get("activation_fn", "relu")],
+        "dropout": float(number_in(settings, "dropout", 0.1)),
+        "norm_epsilon": 1e-5,
+        "positions": "learned" if learned else "halves",
+        "first_position": 0 if learned else _FIRST_POSITION,
+        "tie": "all" if all_tied else "output" if output_tied else "none",
+        "start": "end",
+        "source_end": True,
+    }
+
+
+def _norms(settings: Mapping[str, Any], tensors: Mapping[str, Array]) -> tuple[str, str]:
+    """Tell where each stack normalises; the first versions of pre-norm had no last one."""
+    kinds = []
+    for side, oldest in (("encoder", 2), ("decoder", 3)):
+        version = tensors.get(f"{side}.version")
+        old = version is None or float(version.reshape(-1)[0]) < oldest
+        closed = not old and not (side == "decoder" and settings.get("no_decoder_final_norm"))
+        before = settings.get(f"{side}_normalize_before", False)
+        kinds.append(("pre" if closed else "open") if before else "post")
+    return kinds[0], kinds[1]
+
+
+def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], SearchRule, list[str]]:
+    """Write the search of ``fairseq-generate``: what the checkpoint says, else its defaults."""
+    found = settings.get("generation")
+    given: dict[str, Any] = found if isinstance(found, dict) else {}
+    beam = int(number_in(given, "beam", 5))
+    power = 0.0 if given.get("unnormalized") else float(number_in(given, "lenpen", 1.0))
+    factor = float(number_in(given, "max_len_a", 0.0))
+    constant = int(number_in(given, "max_len_b", 200))
+    longest = int(number_in(settings, "max_target_positions", 1024)) - 1
+    notes = []
+    if factor not in (0.0, 1.0):
+        notes.append(
+            f"fairseq ends translations at {factor:g} times the source's length + {constant}; "
+            f"here they end at the source's length + {constant + 1} (search.max_length)"
+        )
+    if power < 0:
+        notes.append(f"a length penalty of {power:g} is none here: scores are not divided")
+    search = {
+        "beam": beam,
+        "stop": "full",
+        "length_penalty": f"power:{power:.4f}".rstrip("0").rstrip(".") if power > 0 else "none",
+        # its length counts the source's end symbol
+        "max_length": f"input+{constant + 1}" if factor else str(max(min(constant, longest), 1)),
+        "max_source": max(int(number_in(settings, "max_source_positions", 1024)) - 1, 1),
+    }
+    rule = SearchRule(
+        beam,
+        lambda length: float(length**power),
+        lambda source: min(int(factor * source + constant), longest),
+        int(number_in(given, "min_len", 1)),
+        FIRST.index("</s>"),
+        (FIRST.index("<pad>"), FIRST.index("<s>")),
+    )
+    return search, rule, notes

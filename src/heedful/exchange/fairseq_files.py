@@ -1,0 +1,204 @@
+"""
+The files of fairseq: dictionaries, checkpoints of all ages, and the options in them.
+
+What fairseq itself does when it loads an old checkpoint is done here: tensors get their new names,
+and the parts of a configuration are put together.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heedful.errors import ExchangeError
+from heedful.exchange.original import Array
+from heedful.exchange.pickled.settings import settings_of
+from heedful.exchange.spelling import Spelling
+
+SPELLING = Spelling(
+    encoder_layer="encoder.layers.{}",
+    decoder_layer="decoder.layers.{}",
+    encoder_self="self_attn",
+    decoder_self="self_attn",
+    cross="encoder_attn",
+    query="q_proj",
+    key="k_proj",
+    value="v_proj",
+    mixed="out_proj",
+    widen="fc1",
+    narrow="fc2",
+    encoder_norms=("self_attn_layer_norm", "final_layer_norm"),
+    decoder_norms=("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"),
+    encoder_norm="encoder.layer_norm",
+    decoder_norm="decoder.layer_norm",
+    source_table="encoder.embed_tokens.weight",
+    target_table="decoder.embed_tokens.weight",
+    output_table="decoder.output_projection.weight",
+    source_positions="encoder.embed_positions.weight",
+    target_positions="decoder.embed_positions.weight",
+)
+"""How fairseq names its tensors."""
+FIRST = ("<s>", "<pad>", "</s>", "<unk>")
+"""The symbols that every dictionary begins with, though they are not in its file."""
+_PREFERRED = ("model.pt", "checkpoint_best.pt", "checkpoint_last.pt")
+
+
+def read_dictionary(file: Path) -> dict[str, int]:
+    """
+    Read a vocabulary of fairseq.
+
+    Parameters
+    ----------
+    file : Path
+        ``dict.LANGUAGE.txt``: a symbol and how often it occurs on each line.
+
+    Returns
+    -------
+    dict of str to int
+        The id of each symbol; the four special ones come first and are not in the file.
+
+    Raises
+    ------
+    ExchangeError
+        If it cannot be read, or a line is none of such a file.
+
+    Notes
+    -----
+    A symbol may come twice if the second line says ``#fairseq:overwrite``: it then has the later
+    id. Rows such as ``madeupword0000`` fill the table up and are symbols like any other.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExchangeError(
+            f"{file} must be a vocabulary of fairseq, but cannot be read ({error}); copy it from "
+            "the folder of the binarised data."
+        ) from error
+    numbers = {symbol: number for number, symbol in enumerate(FIRST)}
+    count = len(numbers)
+    for place, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        found = re.fullmatch(r"(.+) (-?[0-9]+)( #fairseq:overwrite)?", line.rstrip())
+        symbol, _, flag = found.groups() if found else ("", "", None)
+        if found is None:  # the flag stands before the count in some files
+            found = re.fullmatch(r"(.+) (-?[0-9]+)", line.rstrip())
+        if found is None or (symbol in numbers and not flag):
+            raise ExchangeError(
+                f"{file} must have a symbol, a space and a number on each line, each symbol once, "
+                f"but line {place} is {line[:60]!r}; copy it from the folder of the binarised data."
+            )
+        numbers[symbol] = count
+        count += 1
+    return numbers
+
+
+def upgraded(tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """
+    Name the tensors of old checkpoints as new ones do.
+
+    Parameters
+    ----------
+    tensors : mapping of str to ndarray
+        As they were saved.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Queries, keys and values apart, norms by what they belong to, an output table.
+
+    Notes
+    -----
+    What fairseq itself does when it loads an old checkpoint.
+    """
+    new: dict[str, Array] = {}
+    for name, array in tensors.items():
+        stacked = re.fullmatch(r"(.*attn\.)in_proj_(weight|bias)", name)
+        norm = re.fullmatch(r"((encoder|decoder)\.layers\.\d+\.)layer_norms\.([012])\.(.*)", name)
+        if stacked is not None and len(array) % 3 == 0:
+            for part, rows in zip("qkv", np.split(array, 3), strict=True):
+                new[f"{stacked[1]}{part}_proj.{stacked[2]}"] = rows
+        elif norm is not None:
+            names = SPELLING.encoder_norms if norm[2] == "encoder" else SPELLING.decoder_norms
+            own = names[min(int(norm[3]), len(names) - 1)]
+            new[f"{norm[1]}{own}.{norm[4]}"] = array
+        else:
+            new[SPELLING.output_table if name == "decoder.embed_out" else name] = array
+    if SPELLING.output_table not in new and SPELLING.target_table in new:
+        new[SPELLING.output_table] = new[SPELLING.target_table]
+    return new
+
+
+def checkpoint_file(path: Path) -> Path:
+    """
+    Find the checkpoint.
+
+    Parameters
+    ----------
+    path : Path
+        It, or a folder with one.
+
+    Returns
+    -------
+    Path
+        Of several the model, the best or the last, by their usual names.
+
+    Notes
+    -----
+    Raises `ExchangeError` that lists what is there.
+    """
+    if path.is_file():
+        return path
+    files = sorted(path.glob("*.pt")) if path.is_dir() else []
+    for name in _PREFERRED:
+        if path / name in files:
+            return path / name
+    if len(files) != 1:
+        names = ", ".join(file.name for file in files[:6]) or "none"
+        raise ExchangeError(
+            f"{path} must be a checkpoint of fairseq or a folder with one, but has {names}; name "
+            "the file."
+        )
+    return files[0]
+
+
+def options_in(saved: Mapping[Any, Any], file: Path) -> dict[str, Any]:
+    """
+    Gather the options of the training.
+
+    Parameters
+    ----------
+    saved : mapping
+        A checkpoint: `args` of argparse, or `cfg`, whose parts are put together.
+    file : Path
+        Its file, for messages.
+
+    Returns
+    -------
+    dict of str to Any
+        By the names of the command line; those of ``fairseq-generate`` under `generation`.
+
+    Notes
+    -----
+    Raises `ExchangeError` if there are none.
+    """
+    if saved.get("args") is not None:
+        return settings_of(saved["args"])
+    if saved.get("cfg") is None:
+        raise ExchangeError(
+            f"{file} must have the options of its training (`args` or `cfg`), but has neither; it "
+            "is no checkpoint that fairseq wrote."
+        )
+    parts = settings_of(saved["cfg"])
+    settings: dict[str, Any] = {"generation": parts.get("generation") or {}}
+    for table in ("task", "model"):
+        options = parts.get(table)
+        for name, value in (options if isinstance(options, dict) else {}).items():
+            if isinstance(value, dict):
+                settings |= {f"{name}_{key}": inner for key, inner in value.items()}
+            else:
+                settings[name] = value
+    settings["arch"] = settings.get("arch") or settings.get("_name")
+    return settings
