@@ -10,7 +10,9 @@ from heedful.cli.options import warn
 
 def import_(
     path: Annotated[Path, typer.Argument(help="Folder or file of the other toolkit.")],
-    kind: Annotated[str, typer.Option("--from", help="Whose model it is: marian.")],
+    kind: Annotated[
+        str, typer.Option("--from", help="Whose model it is: marian, fairseq, opennmt or joey.")
+    ],
     out: Annotated[Path, typer.Option(help="The run folder to make.")],
     source_language: Annotated[
         str, typer.Option(help="Code of the source language, if the model does not say.")

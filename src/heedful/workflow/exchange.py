@@ -26,6 +26,8 @@ from heedful.workflow.translator import Translator
 READERS = {
     "marian": "heedful.exchange.marian:READER",
     "fairseq": "heedful.exchange.fairseq:READER",
+    "opennmt": "heedful.exchange.opennmt:READER",
+    "joey": "heedful.exchange.joey:READER",
 }
 """Where the reader of each format is: its module, loaded when it is asked for, and its name."""
 WRITERS = {

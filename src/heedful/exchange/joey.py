@@ -1,0 +1,373 @@
+"""
+Models of Joey NMT: the folder that a training of version 2 leaves.
+
+In it are ``config.yaml``, ``best.ckpt`` (a pickle), two lists of words and the copied codes or
+sentencepiece model. A layer of the encoder normalises before its sub-layers unless the settings say
+otherwise, but then nothing normalises at the end; the decoder's default is the paper's.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from heedful.data.subwords.imported_model import Numbering
+from heedful.data.tokenizer import UNKNOWN
+from heedful.errors import ExchangeError
+from heedful.exchange.cutting import SPACES_NOTE, Cutter, read_cutter, tokenizer_of
+from heedful.exchange.foreign import Portable, ReadOptions, Reasons, needed
+from heedful.exchange.original import Original
+from heedful.exchange.pickled.settings import number_in, settings_of
+from heedful.exchange.pickled.stored import StoredTensor
+from heedful.exchange.pickled.torch_file import read_torch_file
+from heedful.exchange.plain_side import PlainSide, SearchRule, Words
+from heedful.exchange.spelling import Spelling
+
+SPELLING = Spelling(
+    encoder_layer="encoder.layers.{}",
+    decoder_layer="decoder.layers.{}",
+    encoder_self="src_src_att",
+    decoder_self="trg_trg_att",
+    cross="src_trg_att",
+    query="q_layer",
+    key="k_layer",
+    value="v_layer",
+    mixed="output_layer",
+    widen="feed_forward.pwff_layer.0",
+    narrow="feed_forward.pwff_layer.3",
+    encoder_norms=("layer_norm", "feed_forward.layer_norm"),
+    decoder_norms=("x_layer_norm", "dec_layer_norm", "feed_forward.layer_norm"),
+    encoder_norm="encoder.layer_norm",
+    decoder_norm="decoder.layer_norm",
+    source_table="src_embed.lut.weight",
+    target_table="trg_embed.lut.weight",
+    output_table="decoder.output_layer.weight",
+)
+_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu"}
+_IGNORED = ("*.pe.pe", "loss_function.*")
+_LARGEST = 1 << 20
+_SIDES = ("src", "trg")
+# Where nothing is said: the kind of a layer, by stack, without a norm at its end.
+_DEFAULT_NORMS = ("open", "post")
+
+
+class JoeyReader:
+    """
+    Read models of Joey NMT.
+
+    Attributes
+    ----------
+    name : str
+        What it is called on the command line.
+    bound : float
+        Largest difference between log-probabilities that counts as equal.
+
+    Notes
+    -----
+    The comparison is with a computation in NumPy.
+    """
+
+    name = "joey"
+    bound = 1e-3
+
+    def read(self, path: Path, options: ReadOptions) -> Portable:
+        """
+        Read a model folder.
+
+        Parameters
+        ----------
+        path : Path
+            The folder.
+        options : ReadOptions
+            What cuts the text, if it is not in the folder.
+
+        Returns
+        -------
+        Portable
+            The model.
+
+        Notes
+        -----
+        Raises `ExchangeError` with all reasons at once.
+        """
+        return read_original(path, options).portable()
+
+    def reference(self, path: Path, model: Portable) -> PlainSide:
+        """
+        Read the folder again, to compute with it as Joey NMT does.
+
+        Parameters
+        ----------
+        path : Path
+            As for `read`.
+        model : Portable
+            What `read` made of it.
+
+        Returns
+        -------
+        PlainSide
+            A computation in NumPy under Joey NMT's names and ids.
+
+        Notes
+        -----
+        Raises what `read` raises.
+        """
+        return read_original(path, ReadOptions(), model).side()
+
+
+READER = JoeyReader()
+
+
+def read_original(path: Path, options: ReadOptions, known: Portable | None = None) -> Original:
+    """
+    Read a model folder of Joey NMT.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    options : ReadOptions
+        What it does not say.
+    known : Portable, optional
+        Whose tokenizer to take, instead of looking for one.
+
+    Returns
+    -------
+    Original
+        In common words.
+
+    Notes
+    -----
+    Raises `ExchangeError`. Nothing in the files is executed.
+    """
+    settings = _read_yaml(path / "config.yaml")
+    data, model = _table(settings, "data"), _table(settings, "model")
+    file = path / "best.ckpt"
+    saved = read_torch_file(file)
+    state = saved.get("model_state") if isinstance(saved, dict) else None
+    if not isinstance(state, dict):
+        raise ExchangeError(f"{file} must be a checkpoint of Joey NMT, but has no `model_state`.")
+    tensors = {
+        name: tensor.numpy()
+        for name, tensor in state.items()
+        if isinstance(name, str) and isinstance(tensor, StoredTensor)
+    }
+    sides = [_table(model, "encoder"), _table(model, "decoder")]
+    _refuse(data, sides, path)
+    texts = [_table(data, side) for side in _SIDES]
+    languages = (_language(texts[0]), _language(texts[1]))
+    special = _special(data)
+    words = tuple(_words(path / f"{side}_vocab.txt", special) for side in _SIDES)
+    notes: list[str] = _text_notes(texts)
+    if known is None:
+        cutters = [_find_cutter(path, text, options) for text in texts]
+        tokenizer = tokenizer_of([one.numbering for one in words], cutters, languages)
+        notes += [SPACES_NOTE] * (cutters[0][0] == "spaces" and texts[0].get("level") == "bpe")
+    else:
+        tokenizer = known.tokenizer
+    search, rule, more = _search(_table(settings, "testing"), words[1], special)
+    return Original(
+        f"{path} (Joey NMT)",
+        SPELLING,
+        tensors,
+        _model(model, sides, tokenizer.shared),
+        (_norm(sides[0], 0), _norm(sides[1], 1)),
+        _scaled(model, sides),
+        languages,
+        tokenizer,
+        (words[0], words[1]),
+        search,
+        rule,
+        ignored=_IGNORED,
+        notes=(*notes, *more),
+    )
+
+
+def _read_yaml(file: Path) -> dict[str, Any]:
+    """Read settings; only plain values, nothing that YAML could construct."""
+    yaml = needed("yaml", "Reading a model of Joey NMT")
+    try:
+        if file.stat().st_size > _LARGEST:
+            raise ExchangeError(f"{file} must be settings of Joey NMT, but is larger than 1 MiB.")
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ExchangeError(
+            f"{file} must be there to read, but: {error.strerror}; give the folder that a training "
+            "of Joey NMT left."
+        ) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ExchangeError(f"{file} must hold YAML, but does not ({reason}).") from error
+    return settings_of(content)
+
+
+def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Take one part of the settings."""
+    part = settings.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _refuse(
+    data: Mapping[str, Any],
+    sides: list[dict[str, Any]],
+    path: Path,
+) -> None:
+    """Refuse what our model cannot express, all of it at once."""
+    reasons = Reasons()
+    widths = [side.get("hidden_size", 512) for side in sides]
+    reasons.add_if(widths[0] != widths[1], f"the widths differ: {widths[0]} and {widths[1]}")
+    for name, side, kind in zip(
+        ("encoder", "decoder"), sides, ("recurrent", "transformer"), strict=True
+    ):
+        found = side.get("type", kind)
+        reasons.add_if(found != "transformer", f"the {name} is {str(found)[:40]}")
+        alpha = side.get("alpha", 1.0)
+        reasons.add_if(alpha != 1, f"`alpha` of the {name} is {str(alpha)[:40]}")
+        norm = side.get("layer_norm", "pre")
+        reasons.add_if(norm not in ("pre", "post"), f"`layer_norm` is {str(norm)[:40]!r}")
+    activations = [side.get("activation", "relu") for side in sides]
+    for activation in dict.fromkeys(map(str, activations)):
+        reasons.add_if(activation not in _ACTIVATIONS, f"`activation` is {activation[:40]!r}")
+    reasons.add_if(len(set(map(str, activations))) > 1, "the activations of the sides differ")
+    for text in (_table(data, name) for name in _SIDES):
+        level = text.get("level", "word")
+        reasons.add_if(level not in ("word", "bpe"), f"text is cut by `level` {str(level)[:40]!r}")
+    reasons.refuse(
+        f"{path} cannot be expressed here",
+        "A model without these can be imported; there is nothing to set",
+    )
+
+
+def _language(text: Mapping[str, Any]) -> str:
+    """Read a language; YAML takes the code of Norwegian for a false."""
+    code = text.get("lang", "")
+    return "no" if code is False else str(code or "")
+
+
+def _special(data: Mapping[str, Any]) -> dict[str, str]:
+    """Read how the special symbols are spelled."""
+    named = _table(data, "special_symbols")
+    defaults = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
+    spelled = {name: str(named.get(f"{name}_token", piece)) for name, piece in defaults.items()}
+    return dict(zip(("pad", "unknown", "start", "end"), spelled.values(), strict=True))
+
+
+def _words(file: Path, special: Mapping[str, str]) -> Words:
+    """Read the words of one side, one a line in the order of their ids."""
+    try:
+        lines = file.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExchangeError(
+            f"{file} must be the words of a model, one a line, but cannot be read ({error}); give "
+            "the folder that the training left, with all of its files."
+        ) from error
+    pieces = lines[:-1] if lines[-1] == "" else lines
+    numbers = {piece: number for number, piece in enumerate(pieces)}
+    if len(numbers) != len(pieces) or any(piece not in numbers for piece in special.values()):
+        raise ExchangeError(
+            f"{file} must have each word once and the special symbols "
+            f"{', '.join(special.values())}, but does not; copy it again."
+        )
+    numbering = Numbering.of(numbers, special, len(pieces))
+    return Words(numbering, numbers, numbers[special["unknown"]], numbers[special["end"]])
+
+
+def _find_cutter(path: Path, text: Mapping[str, Any], options: ReadOptions) -> Cutter:
+    """Find what cuts one side: the file that the settings name, which is copied to the folder."""
+    if options.tokenizer is not None and options.tokenizer.is_file():
+        return read_cutter(options.tokenizer)
+    if text.get("level", "word") != "bpe":
+        return "spaces", b""
+    given = _table(text, "tokenizer_cfg")
+    name = given.get("model_file") or given.get("codes")
+    places = [options.tokenizer] if options.tokenizer else [path]
+    for place in places:
+        file = place / Path(str(name or "")).name
+        if name and file.is_file():
+            return read_cutter(file)
+    return "spaces", b""
+
+
+def _text_notes(texts: list[dict[str, Any]]) -> list[str]:
+    """Say what Joey NMT did to text that is not done here."""
+    notes = []
+    for name in ("lowercase", "normalize"):
+        if any(text.get(name) for text in texts):
+            notes.append(f"Joey NMT was told to {name} text first, which is not done here")
+    moses = any(_table(text, "tokenizer_cfg").get("pretokenizer") == "moses" for text in texts)
+    return notes + ["text has to come tokenised by Moses' rules, as Joey NMT did first"] * moses
+
+
+def _norm(side: Mapping[str, Any], number: int) -> str:
+    """Tell where a stack normalises."""
+    return str(side.get("layer_norm", _DEFAULT_NORMS[number]))
+
+
+def _scaled(model: Mapping[str, Any], sides: list[dict[str, Any]]) -> tuple[bool, bool]:
+    """Tell whose embeddings are scaled; a tied table is the source's, its scaling included."""
+    source, target = (bool(_table(side, "embeddings").get("scale")) for side in sides)
+    return source, source if model.get("tied_embeddings") else target
+
+
+def _model(model: Mapping[str, Any], sides: list[dict[str, Any]], shared: bool) -> dict[str, Any]:
+    """Write our model settings."""
+
+    def both(name: str, default: tuple[int, int]) -> tuple[int, int]:
+        first, second = (
+            int(number_in(side, name, value)) for side, value in zip(sides, default, strict=True)
+        )
+        return first, second
+
+    layers, heads, d_ff = (
+        both("num_layers", (8, 4)),
+        both("num_heads", (4, 8)),
+        both("ff_size", (2048, 2048)),
+    )
+    embeddings = bool(model.get("tied_embeddings")) and shared
+    output = bool(model.get("tied_softmax"))
+    return {
+        "d_model": int(number_in(sides[0], "hidden_size", 512)),
+        "d_ff": d_ff[0],
+        "heads": heads[0],
+        "encoder_layers": layers[0],
+        "decoder_layers": layers[1],
+        **({"encoder_heads": heads[0], "decoder_heads": heads[1]} if heads[0] != heads[1] else {}),
+        **({"encoder_d_ff": d_ff[0], "decoder_d_ff": d_ff[1]} if d_ff[0] != d_ff[1] else {}),
+        "activation": _ACTIVATIONS[str(sides[0].get("activation", "relu"))],
+        "dropout": float(number_in(sides[0], "dropout", 0.1)),
+        "norm_epsilon": 1e-6,
+        "positions": "interleaved",
+        "tie": "all" if embeddings and output else "output" if output else "none",
+        "start": "symbol",
+        "source_end": True,
+    }
+
+
+def _search(
+    testing: Mapping[str, Any], target: Words, special: Mapping[str, str]
+) -> tuple[dict[str, Any], SearchRule, list[str]]:
+    """Write the search of ``joeynmt translate``."""
+    beam = max(int(number_in(testing, "beam_size", 1)), 1)
+    alpha = float(number_in(testing, "beam_alpha", number_in(testing, "alpha", -1)))
+    longest = int(number_in(testing, "max_output_length", -1))
+    notes = []
+    if longest < 0:
+        notes.append(
+            "Joey NMT ends translations at 1.5 times the source's length; here they end at the "
+            "source's length + 50 (search.max_length)"
+        )
+    search: dict[str, Any] = {
+        "beam": beam,
+        "length_penalty": f"gnmt:{alpha:.4f}".rstrip("0").rstrip(".") if alpha > 0 else "none",
+        "max_length": str(longest) if longest > 0 else "input+50",
+    }
+    if testing.get("generate_unk") is False:
+        search["forbidden"] = str(UNKNOWN)
+    rule = SearchRule(
+        beam,
+        lambda length: float(((5 + length) / 6) ** max(alpha, 0.0)),
+        lambda source: longest if longest > 0 else max(int(1.5 * source), 1),
+        int(number_in(testing, "min_output_length", 1)),
+        target.numbers[special["start"]],
+        (target.numbers[special["pad"]], target.numbers[special["start"]]),
+    )
+    return search, rule, notes

@@ -1,0 +1,393 @@
+"""
+Models of OpenNMT-py: the Transformer of versions 1 to 3, from a ``.pt`` file.
+
+The file is a pickle with weights, options and vocabularies; those of version 2 and before are
+objects of torchtext, of which only the lists of words are read. Its Transformer normalises before
+its sub-layers, multiplies embeddings by the square root of the width where it adds positions, and
+does not end a source with a symbol.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heedful.data.subwords.imported_model import Numbering
+from heedful.errors import ExchangeError
+from heedful.exchange.cutting import SPACES_NOTE, find_cutters, tokenizer_of
+from heedful.exchange.foreign import Portable, ReadOptions, Reasons
+from heedful.exchange.original import LAYOUTS, Array, Original
+from heedful.exchange.pickled.settings import number_in, settings_of
+from heedful.exchange.pickled.stored import StoredTensor
+from heedful.exchange.pickled.torch_file import read_torch_file
+from heedful.exchange.pickled.values import Inert
+from heedful.exchange.plain_side import PlainSide, SearchRule, Words
+from heedful.exchange.spelling import Spelling
+
+SPELLING = Spelling(
+    encoder_layer="encoder.transformer.{}",
+    decoder_layer="decoder.transformer_layers.{}",
+    encoder_self="self_attn",
+    decoder_self="self_attn",
+    cross="context_attn",
+    query="linear_query",
+    key="linear_keys",
+    value="linear_values",
+    mixed="final_linear",
+    widen="feed_forward.w_1",
+    narrow="feed_forward.w_2",
+    encoder_norms=("layer_norm", "feed_forward.layer_norm"),
+    decoder_norms=("layer_norm_1", "layer_norm_2", "feed_forward.layer_norm"),
+    encoder_norm="encoder.layer_norm",
+    decoder_norm="decoder.layer_norm",
+    source_table="encoder.embeddings.make_embedding.emb_luts.0.weight",
+    target_table="decoder.embeddings.make_embedding.emb_luts.0.weight",
+    output_table="generator.weight",
+    output_bias="generator.bias",
+)
+_PAD = ("<blank>", "<pad>")
+_ACTIVATIONS = {"relu": "relu", "gelu": "gelu"}
+_POSITIONS = "{}.embeddings.make_embedding.pe.pe"
+_IGNORED = ("*.pe.pe", "decoder.transformer_layers.*.mask")
+_MUST_BE_OFF = (
+    "copy_attn",
+    "max_relative_positions",
+    "relative_positions_buckets",
+    "parallel_residual",
+    "shared_layer_norm",
+    "num_kv",
+    "multiquery",
+    "num_experts",
+    "sliding_window",
+    "src_feats_vocab",
+    "quant_layers",
+)
+_MUST_BE = {
+    "encoder_type": "transformer",
+    "decoder_type": "transformer",
+    "model_task": "seq2seq",
+    "model_type": "text",
+    "self_attn_type": "scaled-dot",
+    "layer_norm": "standard",
+    "generator_function": "softmax",
+}
+# attention that is computed faster by other means, and is the same
+_SAME = {"self_attn_type": ("scaled-dot-flash",)}
+_SEARCH_NOTE = (
+    "a checkpoint of OpenNMT-py does not say how it was searched with: the defaults of "
+    "onmt_translate are taken (beam 5); see the search settings of config.json"
+)
+
+
+class OpenNmtReader:
+    """
+    Read models of OpenNMT-py.
+
+    Attributes
+    ----------
+    name : str
+        What it is called on the command line.
+    bound : float
+        Largest difference between log-probabilities that counts as equal.
+
+    Notes
+    -----
+    The comparison is with a computation in NumPy.
+    """
+
+    name = "opennmt"
+    bound = 1e-3
+
+    def read(self, path: Path, options: ReadOptions) -> Portable:
+        """
+        Read a checkpoint.
+
+        Parameters
+        ----------
+        path : Path
+            A ``.pt`` file.
+        options : ReadOptions
+            Languages, and what cuts the text.
+
+        Returns
+        -------
+        Portable
+            The model.
+
+        Notes
+        -----
+        Raises `ExchangeError` with all reasons at once.
+        """
+        return read_original(path, options).portable()
+
+    def reference(self, path: Path, model: Portable) -> PlainSide:
+        """
+        Read the checkpoint again, to compute with it as OpenNMT-py does.
+
+        Parameters
+        ----------
+        path : Path
+            As for `read`.
+        model : Portable
+            What `read` made of it.
+
+        Returns
+        -------
+        PlainSide
+            A computation in NumPy under OpenNMT-py's names and ids.
+
+        Notes
+        -----
+        Raises what `read` raises.
+        """
+        return read_original(path, ReadOptions(), model).side()
+
+
+READER = OpenNmtReader()
+
+
+def read_original(path: Path, options: ReadOptions, known: Portable | None = None) -> Original:
+    """
+    Read a checkpoint of OpenNMT-py.
+
+    Parameters
+    ----------
+    path : Path
+        A ``.pt`` file.
+    options : ReadOptions
+        What it does not say.
+    known : Portable, optional
+        Whose tokenizer to take, instead of looking for one.
+
+    Returns
+    -------
+    Original
+        In common words.
+
+    Notes
+    -----
+    Raises `ExchangeError`. Nothing in the file is executed.
+    """
+    saved = read_torch_file(path)
+    parts = ("model", "generator", "opt", "vocab")
+    if not isinstance(saved, dict) or not all(saved.get(part) is not None for part in parts):
+        raise ExchangeError(
+            f"{path} must be a checkpoint of OpenNMT-py with {', '.join(parts)}, but is not; give "
+            "the .pt file that onmt_train wrote."
+        )
+    settings = settings_of(saved["opt"])
+    tensors = _tensors(saved["model"], saved["generator"])
+    _refuse(settings, tensors, path)
+    vocabularies = read_vocabularies(saved["vocab"])
+    words = tuple(
+        _words(pieces, tensors.get(table))
+        for pieces, table in zip(
+            vocabularies, (SPELLING.source_table, SPELLING.target_table), strict=True
+        )
+    )
+    languages = options.source_language, options.target_language
+    notes: tuple[str, ...] = (_SEARCH_NOTE,)
+    if known is None:
+        cutters = find_cutters(path.parent, options, languages)
+        tokenizer = tokenizer_of([one.numbering for one in words], cutters, languages)
+        notes = (SPACES_NOTE,) * (cutters[0][0] == "spaces") + notes
+    else:
+        tokenizer = known.tokenizer
+    start = _start(settings, saved["vocab"])
+    is_new = isinstance(saved["vocab"], dict) and isinstance(saved["vocab"].get("src"), list)
+    target = words[1]
+    return Original(
+        f"{path} (OpenNMT-py)",
+        SPELLING,
+        tensors,
+        _model(settings, tensors, tokenizer.shared, start),
+        ("pre", "pre"),
+        (True, True),
+        languages,
+        tokenizer,
+        (words[0], target),
+        {
+            "beam": 5,
+            "length_penalty": "power:1" if is_new else "none",
+            "max_length": "250" if is_new else "100",
+        },
+        SearchRule(
+            5,
+            float if is_new else lambda length: 1.0,
+            lambda length: 250 if is_new else 100,
+            0,
+            target.end if start == "end" else target.numbers["<s>"],
+            tuple(n for name, n in target.numbers.items() if name in (*_PAD, "<s>")),
+        ),
+        ignored=_IGNORED,
+        notes=notes,
+    )
+
+
+def read_vocabularies(vocab: Any) -> tuple[list[str], list[str]]:
+    """
+    Find the words of both sides.
+
+    Parameters
+    ----------
+    vocab : Any
+        What the checkpoint holds: lists of version 3, fields of version 2 or pairs of version 1.
+
+    Returns
+    -------
+    source, target : list of str
+        In the order of their ids.
+
+    Notes
+    -----
+    Raises `ExchangeError` if they are nothing of these.
+    """
+    pairs = vocab if isinstance(vocab, list) else None
+    named = (
+        {pair[0]: pair[1] for pair in pairs if isinstance(pair, tuple) and len(pair) == 2}
+        if pairs is not None
+        else vocab
+    )
+    found = [_pieces(named.get(side)) if isinstance(named, dict) else None for side in _SIDES]
+    if found[0] is None or found[1] is None:
+        raise ExchangeError(
+            "A checkpoint of OpenNMT-py must hold the words of both sides, but this one has them "
+            "in a form that no version wrote; train with text, and without features of words."
+        )
+    return found[0], found[1]
+
+
+_SIDES = ("src", "tgt")
+
+
+def _pieces(value: Any) -> list[str] | None:
+    """Find the list in what stands for one side."""
+    for _ in range(6):
+        if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+            return value
+        if isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str):
+            value = value[1]  # a name and its field
+        elif isinstance(value, list) and len(value) == 1:
+            value = value[0]  # one field; several are features of words
+        elif isinstance(value, Inert):
+            state = value.state
+            value = next((state[k] for k in ("itos", "fields", "vocab") if k in state), None)
+        else:
+            return None
+    return None
+
+
+def _tensors(model: Any, generator: Any) -> dict[str, Array]:
+    """Read the weights, the generator's under one name whatever the version."""
+    named: dict[Any, Any] = dict(model) if isinstance(model, dict) else {}
+    for name, tensor in (generator if isinstance(generator, dict) else {}).items():
+        named[f"generator.{name}"] = tensor
+    return {
+        name.replace("generator.0.", "generator."): tensor.numpy()
+        for name, tensor in named.items()
+        if isinstance(name, str) and isinstance(tensor, StoredTensor)
+    }
+
+
+def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Path) -> None:
+    """Refuse what our model cannot express, all of it at once."""
+    reasons = Reasons()
+    for name, wanted in _MUST_BE.items():
+        value = settings.get(name, wanted)
+        fine = value is None or value == wanted or value in _SAME.get(name, ())
+        reasons.add_if(not fine, f"`{name}` is {str(value)[:40]!r} instead of {wanted!r}")
+    for name in _MUST_BE_OFF:
+        value = settings.get(name)
+        reasons.add_if(bool(value), f"`{name}` is {str(value)[:40]}")
+    activation = str(settings.get("pos_ffn_activation_fn") or "relu")
+    reasons.add_if(
+        activation not in _ACTIVATIONS,
+        f"`pos_ffn_activation_fn` is {activation[:40]!r}, which has gates or is unknown",
+    )
+    old = any(name.endswith(".a_2") for name in tensors)
+    reasons.add_if(old, "its norms are those of version 0, which divide by another deviation")
+    reasons.add_if(_layout(tensors) is None, "its positions are not sinusoids that are added")
+    reasons.refuse(
+        f"{path} cannot be expressed here",
+        "A model without these can be imported; there is nothing to set",
+    )
+
+
+def _layout(tensors: Mapping[str, Array]) -> str | None:
+    """Recognise the table of positions, which is kept with the weights."""
+    tables = [tensors.get(_POSITIONS.format(side)) for side in ("encoder", "decoder")]
+    names = []
+    for table in tables:
+        if table is None or table.ndim != 3:
+            return None
+        rows = table[:200, 0]
+        for name, layout in LAYOUTS.items():
+            if np.allclose(rows, layout(0, len(rows), rows.shape[1]), atol=1e-3):
+                names.append(name)
+    return names[0] if len(names) == 2 and names[0] == names[1] else None
+
+
+def _words(pieces: list[str], table: Array | None) -> Words:
+    """Give the words of one side new numbers; if one is there twice, its first id counts."""
+    numbers: dict[str, int] = {}
+    for number, piece in enumerate(pieces):
+        numbers.setdefault(piece, number)
+    rows = max(len(pieces), 0 if table is None else len(table))
+    pad = next((piece for piece in _PAD if piece in numbers), None)
+    special = {"pad": pad, "unknown": "<unk>" if "<unk>" in numbers else None}
+    special |= {
+        name: piece if piece in numbers else None
+        for name, piece in (("start", "<s>"), ("end", "</s>"))
+    }
+    numbering = Numbering.of(numbers, special, rows)
+    return Words(numbering, numbers, numbers.get("<unk>", 0), numbers.get("</s>", -1))
+
+
+def _start(settings: Mapping[str, Any], vocab: Any) -> str:
+    """Tell what the decoder reads first."""
+    named = vocab.get("decoder_start_token") if isinstance(vocab, dict) else None
+    token = str(named or settings.get("decoder_start_token") or "<s>")
+    kinds = {"<s>": "symbol", "</s>": "end", **dict.fromkeys(_PAD, "pad")}
+    if token not in kinds:
+        raise ExchangeError(
+            f"The decoder must begin with one of {', '.join(kinds)}, but this model's begins with "
+            f"{token[:40]!r}; it cannot be expressed here."
+        )
+    return kinds[token]
+
+
+def _model(
+    settings: Mapping[str, Any], tensors: Mapping[str, Array], shared: bool, start: str
+) -> dict[str, Any]:
+    """Write our model settings."""
+    layers = number_in(settings, "layers", 6)
+    dropout = settings.get("dropout")
+    first = dropout[0] if isinstance(dropout, list) and dropout else dropout
+    source = tensors.get(SPELLING.source_table)
+    embeddings = bool(settings.get("share_embeddings")) and shared
+    output = bool(settings.get("share_decoder_embeddings"))
+    parts = (SPELLING.query, SPELLING.key, SPELLING.value, SPELLING.mixed)
+    biases = tuple(f".{part}.bias" for part in parts)
+    return {
+        "d_model": 512 if source is None else source.shape[1],
+        "d_ff": int(number_in(settings, "transformer_ff", 2048)),
+        "heads": int(number_in(settings, "heads", 8)),
+        "encoder_layers": int(_positive(settings, "enc_layers", layers)),
+        "decoder_layers": int(_positive(settings, "dec_layers", layers)),
+        "activation": _ACTIVATIONS[settings.get("pos_ffn_activation_fn") or "relu"],
+        "dropout": float(number_in({"dropout": first}, "dropout", 0.1)),
+        "norm_epsilon": float(number_in(settings, "norm_eps", 1e-6)),
+        "positions": _layout(tensors),
+        "tie": "all" if embeddings and output else "output" if output else "none",
+        "projection_bias": any(name.endswith(biases) for name in tensors),
+        "output_bias": SPELLING.output_bias in tensors,
+        "start": start,
+        "source_end": False,
+    }
+
+
+def _positive(settings: Mapping[str, Any], name: str, default: int | float) -> int | float:
+    """Read a number of layers; older versions write -1 for “as `layers` says”."""
+    value = number_in(settings, name, default)
+    return value if value > 0 else default

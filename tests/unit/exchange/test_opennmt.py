@@ -1,0 +1,94 @@
+"""OpenNMT-py's models mean the same here: against its forward pass written out in NumPy."""
+
+import numpy as np
+import pytest
+import torch
+from tests.unit.exchange.old_opennmt import SOURCE, TARGET, OpenNmt, options, write
+
+from heedful.errors import ExchangeError
+from heedful.exchange.foreign import ReadOptions
+from heedful.exchange.opennmt import READER, read_vocabularies
+from heedful.workflow.exchange import import_model
+from heedful.workflow.run import Run
+
+SHARED = (sorted({*SOURCE, *TARGET}),) * 2
+VARIANTS = {
+    "version 3": ({}, {}),
+    "version 2": ({"heads": 2}, {"version": 2}),
+    "version 1": ({}, {"version": 1}),
+    "without biases": ({"add_qkvbias": False, "add_ffnbias": False}, {}),
+    "fairseq's positions": ({"position_encoding_type": "SinusoidalConcat"}, {}),
+    "tied output": ({"share_decoder_embeddings": True, "pos_ffn_activation_fn": "gelu"}, {}),
+    "one table": (
+        {"share_embeddings": True, "share_decoder_embeddings": True},
+        {"words": SHARED},
+    ),
+}
+
+
+def refusal(read, *arguments):
+    with pytest.raises(ExchangeError) as caught:
+        read(*arguments)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_log_probabilities_are_those_of_opennmt(name, tmp_path):
+    changes, how = VARIANTS[name]
+    given = options(**changes)
+    tensors = write(tmp_path / "model.pt", given, **how)
+    parity, notes = import_model(
+        "opennmt",
+        tmp_path / "model.pt",
+        tmp_path / "run",
+        options=ReadOptions("en", "fr"),
+        sentences=["w1 w2 w3", "w4 nothing"],
+    )
+    assert parity.difference < 1e-4
+    assert any("onmt_translate" in note for note in notes)
+    run = Run.open(tmp_path / "run")
+    here, there = (one.numbering for one in run.tokenizer.models)
+    start = there.origins[2]
+    source, target_in = [5, 9, 4, 0], [start, 4, 8, 0]
+    model = run.load_model("default", torch.device("cpu"), "fp32")
+    with torch.no_grad():
+        ids = torch.tensor([here.to_ours(source)]), torch.tensor([there.to_ours(target_in)])
+        found = model.log_probabilities(model(*ids)[0]).numpy()
+    wanted = OpenNmt(tensors, given).log_probabilities(source, target_in)
+    np.testing.assert_allclose(found[:, there.to_ours(range(there.rows))], wanted, atol=2e-5)
+    assert not run.config.model.source_end
+    assert run.config.data.source_language == "en"
+
+
+def test_a_source_without_start_and_end_keeps_its_ids(tmp_path):
+    write(tmp_path / "model.pt", options())
+    model = READER.read(tmp_path / "model.pt", ReadOptions())
+    assert model.tokenizer.models[0].numbering.origins[:6] == (1, 0, None, None, 2, 3)
+    assert model.tokenizer.models[1].numbering.origins[:6] == (1, 0, 2, 3, 4, 5)
+    assert model.weights["embed_source.weight"][2].abs().sum() == 0
+    assert model.config.search.length_penalty == "power:1"
+
+
+def test_all_that_cannot_be_expressed_is_refused_at_once(tmp_path):
+    write(
+        tmp_path / "model.pt",
+        options(
+            copy_attn=True,
+            max_relative_positions=20,
+            layer_norm="rms",
+            pos_ffn_activation_fn="silu",
+            decoder_type="transformer_lm",
+            self_attn_type="average",
+        ),
+    )
+    message = refusal(READER.read, tmp_path / "model.pt", ReadOptions())
+    for word in ("copy_attn", "max_relative", "rms", "silu", "transformer_lm", "average"):
+        assert word in message
+
+
+def test_other_files_and_forms_are_refused(tmp_path):
+    torch.save({"model": {}}, tmp_path / "model.pt")
+    assert "generator" in refusal(READER.read, tmp_path / "model.pt", ReadOptions())
+    for vocab in (3, {}, {"src": 1, "tgt": 2}, {"src": [["a"], ["b"]], "tgt": ["a"]}):
+        assert "words" in refusal(read_vocabularies, vocab)
