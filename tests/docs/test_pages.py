@@ -2,8 +2,9 @@
 Every command of every page is executed, in the order of the page.
 
 A page is read like a session in one folder that holds ``train``, ``valid`` and ``test`` in ``.en``
-and ``.fr`` and a trained run, ``runs/en-fr``. Trainings are cut short, and ``heedful`` is a fork of
-the zygote (the README's commands start from nothing); nothing else is changed.
+and ``.fr``, a trained run, ``runs/en-fr``, and models of other toolkits, ``old``. Trainings are cut
+short, and ``heedful`` is a fork of the zygote (the README's commands start from nothing); nothing
+else is changed.
 """
 
 import os
@@ -15,6 +16,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.unit.exchange import old_fairseq, old_joey, old_opennmt
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -97,7 +99,17 @@ def begun(zygote, tmp_path_factory):
     files = "--source train.en --target train.fr --valid-source valid.en --valid-target valid.fr"
     run_shell(zygote, shortened(f"heedful train tiny {files} --out runs/en-fr"), folder)
     run_shell(zygote, "heedful average runs/en-fr", folder)
+    write_old_models(folder / "old")
     return folder
+
+
+def write_old_models(folder):
+    """Checkpoints as the archived toolkits left them, with random weights."""
+    for name in ("fairseq", "opennmt", "joey"):
+        (folder / name).mkdir(parents=True)
+    old_fairseq.write(folder / "fairseq", old_fairseq.options())
+    old_opennmt.write(folder / "opennmt" / "model_step_100.pt", old_opennmt.options())
+    old_joey.write(folder / "joey", old_joey.settings())
 
 
 @pytest.mark.parametrize("page", PAGES)
