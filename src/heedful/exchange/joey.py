@@ -45,6 +45,9 @@ SPELLING = Spelling(
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu"}
 _IGNORED = ("*.pe.pe", "loss_function.*")
 _LARGEST = 1 << 20
+_CODES_NOTE = (
+    "Joey NMT splits a subword further if it is not in the list of words; here it is unknown"
+)
 _SIDES = ("src", "trg")
 # Where nothing is said: the kind of a layer, by stack, without a norm at its end.
 _DEFAULT_NORMS = ("open", "post")
@@ -161,6 +164,7 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
     if known is None:
         cutters = [_find_cutter(path, text, options) for text in texts]
         tokenizer = tokenizer_of([one.numbering for one in words], cutters, languages)
+        notes += [_CODES_NOTE] * (cutters[0][0] == "codes")
         notes += [SPACES_NOTE] * (cutters[0][0] == "spaces" and texts[0].get("level") == "bpe")
     else:
         tokenizer = known.tokenizer

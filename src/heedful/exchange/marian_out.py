@@ -156,6 +156,8 @@ def _check_model(config: ModelConfig, reasons: Reasons) -> None:
         reasons.add_if(not fine, f"model.{name} must be {wanted}, but is {value}")
 
     need("norm", config.norm == "post", "post")
+    for side in ("encoder_norm", "decoder_norm"):
+        need(side, getattr(config, side) in (None, "post"), "post")
     need("norm_epsilon", config.norm_epsilon == EPSILON, f"{EPSILON:g}")
     layouts = ("interleaved", "grouped")
     need("positions", config.positions in layouts, " or ".join(layouts))
