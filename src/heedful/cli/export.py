@@ -11,7 +11,7 @@ from heedful.cli.options import Weights, warn
 def export(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     out: Annotated[Path, typer.Argument(help="The folder to write.")],
-    kind: Annotated[str, typer.Option("--to", help="For which toolkit: marian.")],
+    kind: Annotated[str, typer.Option("--to", help="For which toolkit: marian or onnx.")],
     weights: Weights = "default",
     sentences: Annotated[
         Path | None,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from torch import nn
 
-from heedful.errors import ExchangeError
+from heedful.exchange.foreign import Reasons
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import ACTIVATIONS
 from heedful.model.layer_shape import LayerShape
@@ -129,9 +129,9 @@ def refuse(what: str, reasons: Iterable[str]) -> None:
     -----
     All at once, so that nobody has to try again for each.
     """
-    found = list(reasons)
-    if found:
-        raise ExchangeError(f"{what} must compute the same, but cannot: {'; '.join(found)}.")
+    Reasons(list(reasons)).refuse(
+        f"{what} must compute the same, but cannot", "Exchange the other parts one by one"
+    )
 
 
 def attention_from_torch_reasons(theirs: nn.Module, place: str) -> Iterator[str]:
@@ -349,11 +349,13 @@ def activation_name(function: object) -> str | None:
 
     Notes
     -----
-    The approximate gelu is another function.
+    People give functions and modules.
     """
-    modules: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
     for name, ours in ACTIVATIONS.items():
-        exact = getattr(function, "approximate", "none") == "none"
-        if function is ours or (isinstance(function, modules[name]) and exact):
+        if function is ours:
             return name
+    if isinstance(function, nn.GELU):
+        return "gelu_tanh" if function.approximate == "tanh" else "gelu"
+    if isinstance(function, nn.ReLU | nn.SiLU):
+        return "relu" if isinstance(function, nn.ReLU) else "silu"
     return None

@@ -14,6 +14,50 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 
+def paper_rates(d_model: int) -> Float[Tensor, " half"]:
+    """
+    Compute by what the number of a position is multiplied in each pair of columns.
+
+    Parameters
+    ----------
+    d_model : int
+        Width, even.
+
+    Returns
+    -------
+    Tensor of float64, shape (d_model / 2,)
+        ``10000^(-2i/d)``.
+
+    Notes
+    -----
+    Section 3.5: wavelengths from 2 pi to nearly 10000 * 2 pi.
+    """
+    return 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+
+
+def code_rates(d_model: int) -> Float[Tensor, " half"]:
+    """
+    Compute the same as the authors' code does.
+
+    Parameters
+    ----------
+    d_model : int
+        Width, even.
+
+    Returns
+    -------
+    Tensor of float64, shape (d_model / 2,)
+        The last is exactly 1 / 10000.
+
+    Notes
+    -----
+    See `halves_sinusoid`.
+    """
+    half = d_model // 2
+    step = math.log(10000.0) / max(half - 1, 1)
+    return torch.exp(-step * torch.arange(half, dtype=torch.float64))
+
+
 def interleaved_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "length d_model"]:
     """
     Compute the sinusoids as the paper prints them.
@@ -37,8 +81,7 @@ def interleaved_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor,
     Section 3.5. Computed in double precision, so that position 100,000 is as exact as position 1.
     """
     positions = torch.arange(first, first + length, dtype=torch.float64)
-    rates = 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    angles = torch.outer(positions, rates)
+    angles = torch.outer(positions, paper_rates(d_model))
     return torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1).float()
 
 
@@ -65,11 +108,8 @@ def halves_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "len
     tensor2tensor 3d9c62f2, ``get_timing_signal_1d``: wavelengths from 2 pi to exactly
     10000 * 2 pi, so the step of the exponent is log(10000) / (d/2 - 1), not the paper's 2 / d.
     """
-    half = d_model // 2
     positions = torch.arange(first, first + length, dtype=torch.float64)
-    step = math.log(10000.0) / max(half - 1, 1)
-    rates = torch.exp(-step * torch.arange(half, dtype=torch.float64))
-    angles = torch.outer(positions, rates)
+    angles = torch.outer(positions, code_rates(d_model))
     return torch.cat((angles.sin(), angles.cos()), dim=1).float()
 
 
@@ -105,6 +145,9 @@ SINUSOIDS = {
     "halves": halves_sinusoid,
     "grouped": grouped_sinusoid,
 }
+
+
+RATES = {"interleaved": paper_rates, "halves": code_rates, "grouped": paper_rates}
 
 
 class SinusoidalPositions(nn.Module):

@@ -22,7 +22,7 @@ _EXTRAS = {
     "plot": ("matplotlib",),
     "paper": ("sacremoses",),
     "track": ("tensorboard",),
-    "exchange": ("transformers",),
+    "exchange": ("onnx", "onnxruntime", "transformers"),
     "comet": ("unbabel-comet",),
 }
 

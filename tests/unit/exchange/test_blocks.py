@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from torch import nn
 
 from heedful.errors import ExchangeError
-from heedful.exchange.block_parts import ATTENTION, DECODER_LAYER, ENCODER_LAYER, layer_names
+from heedful.exchange.block_parts import (
+    ATTENTION,
+    DECODER_LAYER,
+    ENCODER_LAYER,
+    activation_name,
+    layer_names,
+)
 from heedful.exchange.blocks import (
     from_torch_attention,
     from_torch_decoder,
@@ -19,6 +25,7 @@ from heedful.exchange.blocks import (
     to_torch_transformer,
 )
 from heedful.model.attention import MultiHeadAttention
+from heedful.model.feed_forward import ACTIVATIONS
 from heedful.model.layer_shape import LayerShape
 from heedful.model.masks import causal_mask
 from heedful.model.stacks import Decoder, Encoder
@@ -230,6 +237,22 @@ def test_dropout_stays_where_ours_has_it():
     assert (layer.dropout1.p, layer.dropout2.p) == (0.3, 0.3)
     assert (layer.dropout.p, layer.self_attn.dropout) == (0.0, 0.0)
     assert from_torch_encoder(theirs).layers[0].self_residual.dropout.probability == 0.3
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (nn.ReLU(), "relu"),
+        (nn.functional.relu, "relu"),
+        (nn.GELU(), "gelu"),
+        (nn.GELU("tanh"), "gelu_tanh"),
+        (nn.SiLU(), "silu"),
+        (ACTIVATIONS["gelu_tanh"], "gelu_tanh"),
+        (nn.Tanh(), None),
+    ],
+)
+def test_activations_are_recognised(theirs, ours):
+    assert activation_name(theirs) == ours
 
 
 def message_of(function, *modules):
