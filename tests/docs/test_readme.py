@@ -72,8 +72,7 @@ def test_the_blocks_of_the_readme_work():
 def test_every_command_is_in_the_readme_and_every_link_leads_somewhere():
     from heedful.cli.main import app
 
-    commands = app.registered_commands
-    names = [command.name or command.callback.__name__ for command in commands]
+    names = [command.name or command.callback.__name__ for command in app.registered_commands]
     groups = [group.typer_instance.info.name for group in app.registered_groups]
     assert groups
     for name in (*names, *groups):

@@ -114,6 +114,37 @@ def test_attention_of_any_shape(heads, width, queries, lengths, bias, batch_firs
     same_gradients(ours, again, ATTENTION)
 
 
+@settings(max_examples=25)
+@given(
+    heads=st.integers(1, 4),
+    by_head=st.booleans(),
+    by_query=st.booleans(),
+    batch=st.integers(1, 3),
+    queries=st.integers(1, 6),
+    keys=st.integers(1, 8),
+    seed=st.integers(0, 999),
+)
+def test_attention_under_any_mask(heads, by_head, by_query, batch, queries, keys, seed):
+    theirs = draw(nn.MultiheadAttention(heads * 4, heads, batch_first=True), seed)
+    ours = from_torch_attention(theirs)
+    torch.manual_seed(seed)
+    mask = torch.rand(batch, heads if by_head else 1, queries if by_query else 1, keys) < 0.5
+    mask[..., seed % keys] = True  # a query that may look at nothing has no weights
+    x, memory = torch.randn(batch, queries, heads * 4), torch.randn(batch, keys, heads * 4)
+    barred = ~mask.expand(batch, heads, queries, keys).flatten(0, 1)
+    expected, expected_weights = theirs(
+        x, memory, memory, attn_mask=barred, average_attn_weights=False
+    )
+    found, weights = ours(x, memory, mask, need_weights=True)
+    torch.testing.assert_close(found, expected, **CLOSE)
+    torch.testing.assert_close(weights, expected_weights, **CLOSE)
+    quick, _ = ours(x, memory, mask)
+    torch.testing.assert_close(quick, expected, **CLOSE)
+    for out in (quick, expected):
+        (out * out).sum().backward()
+    same_gradients(ours, theirs, ATTENTION)
+
+
 def torch_transformer(norm, bias, activation, batch_first, epsilon, layers=(2, 3)):
     return nn.Transformer(
         24,
