@@ -24,6 +24,7 @@ from heedful.workflow.run import Choices, Run, write_config
 from heedful.workflow.translator import Translator
 
 READERS = {
+    "ctranslate2": "heedful.exchange.ctranslate2.reading:READER",
     "marian": "heedful.exchange.marian:READER",
     "fairseq": "heedful.exchange.fairseq:READER",
     "opennmt": "heedful.exchange.opennmt:READER",

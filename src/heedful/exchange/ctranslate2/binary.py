@@ -1,0 +1,236 @@
+"""
+The file ``model.bin`` of CTranslate2, read with NumPy alone.
+
+::
+
+    version     uint32              2 to 6 here
+    spec        text                such as TransformerBase, TransformerSpec
+    revision    uint32
+    variables   uint32, then each:  name, rank (uint8), sizes (uint32), values
+                                    from version 4 on the type (uint8) and the number of bytes;
+                                    before, the width of a number (uint8) and how many there are
+    aliases     from version 3 on:  uint32, then each: alias, name
+
+Text is its length (uint16), its bytes and a zero, which the length counts. All of it little-endian.
+The file comes from a stranger: nothing is read past its end, and no number in it is believed before
+it was compared with what is there.
+"""
+
+import struct
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from heedful.errors import ExchangeError
+
+Array = np.ndarray
+
+_VERSIONS = (2, 3, 4, 5, 6)
+# In the order of the numbers that stand for them; bfloat16 is read as its bits.
+_TYPES = ("float32", "int8", "int16", "int32", "float16", "bfloat16")
+_TYPES_BY_WIDTH = {4: "float32", 2: "int16", 1: "int8"}
+_MOST_SIZES = 4
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """
+    Hold what a ``model.bin`` says.
+
+    Attributes
+    ----------
+    spec : str
+        Kind of model.
+    revision : int
+        Of the kind.
+    variables : dict of str to ndarray
+        As they are stored: weights in 8 or 16 bits are not yet multiplied by their scales, which
+        stand beside them as ``…_scale``. An alias is the array that it stands for.
+    version : int
+        Of the file.
+
+    Notes
+    -----
+    `floats` gives weights ready for use.
+    """
+
+    spec: str
+    revision: int
+    variables: dict[str, Array]
+    version: int
+
+    def floats(self) -> dict[str, Array]:
+        """
+        Give all weights in float32.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Without scales; attributes, which are single numbers, stay as they are.
+
+        Notes
+        -----
+        A weight in 8 bits has one scale a row, one in 16 bits one for all of it; the weight is what
+        is stored divided by its scale. Files before version 4 may have 16-bit weights without a
+        scale: theirs is 1000.
+        """
+        found = {}
+        for name, stored in self.variables.items():
+            if name.endswith(("_scale", "_zero")) and name.rpartition("_")[0] in self.variables:
+                continue
+            found[name] = self._in_floats(name, stored)
+        return found
+
+    def _in_floats(self, name: str, stored: Array) -> Array:
+        """Divide by the scale where there is one."""
+        if stored.ndim == 0 or not name.endswith("weight"):
+            return stored.astype(np.float32) if stored.dtype == np.float16 else stored
+        if stored.dtype.kind != "i":
+            return stored.astype(np.float32)
+        scale = self.variables.get(f"{name}_scale")
+        if scale is None and stored.dtype == np.int16:
+            scale = np.array(1000.0, np.float32)
+        if scale is None or scale.size not in (1, len(stored)) or not np.all(scale != 0):
+            raise ExchangeError(
+                f"model.bin must have a scale for each row of {name}, which is stored in whole "
+                f"numbers, but {'none came' if scale is None else f'{scale.size} came'} for "
+                f"{len(stored)} rows; the file is damaged or of an unknown kind of quantization."
+            )
+        each = np.asarray(scale, np.float32).reshape(-1, *[1] * (stored.ndim - 1))
+        return stored.astype(np.float32) / each
+
+
+def read_model_file(path: Path) -> ModelFile:
+    """
+    Read a ``model.bin``.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    ModelFile
+        All that it says.
+
+    Raises
+    ------
+    ExchangeError
+        If it cannot be read, is something else, ends early, or goes on behind its end.
+
+    Notes
+    -----
+    Nothing in the file is executed, and no more memory is asked for than the file is long.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ExchangeError(
+            f"a folder of CTranslate2 must hold model.bin, but {path} cannot be read: "
+            f"{error.strerror}; check the path."
+        ) from error
+    return _Reader(path, content).model()
+
+
+class _Reader:
+    """Take one thing after the other off the bytes of a file."""
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        self.path, self.content, self.place = path, content, 0
+
+    def model(self) -> ModelFile:
+        """Read the whole file."""
+        version = self._number("I", "version")
+        if version not in _VERSIONS:
+            raise self._wrong(
+                f"must begin with a version from {_VERSIONS[0]} to {_VERSIONS[-1]}, but begins "
+                f"with {version}"
+            )
+        spec, revision = self._text(), self._number("I", "revision")
+        variables: dict[str, Array] = {}
+        for _ in range(self._number("I", "number of variables")):
+            name = self._text()
+            if name in variables:
+                raise self._wrong(f"must name each variable once, but names {name!r} again")
+            variables[name] = self._array(name, version)
+        if version >= 3:
+            for _ in range(self._number("I", "number of aliases")):
+                self._alias(variables)
+        if self.place != len(self.content):
+            raise self._wrong(
+                f"must end behind what it announces, but goes on for "
+                f"{len(self.content) - self.place:,} bytes"
+            )
+        return ModelFile(spec, revision, variables, version)
+
+    def _alias(self, variables: dict[str, Array]) -> None:
+        """Read another name of a variable, whose scale has another name then too."""
+        alias, name = self._text(), self._text()
+        if name not in variables or alias in variables:
+            raise self._wrong(
+                f"must alias variables that it holds by new names, but aliases {name!r} as "
+                f"{alias!r}"
+            )
+        variables[alias] = variables[name]
+        if f"{name}_scale" in variables:
+            variables[f"{alias}_scale"] = variables[f"{name}_scale"]
+
+    def _array(self, name: str, version: int) -> Array:
+        """Read sizes, type and values."""
+        rank = self._number("B", f"number of sizes of {name!r}")
+        if rank > _MOST_SIZES:
+            raise self._wrong(f"must have arrays, but {name!r} would have {rank} dimensions")
+        sizes = tuple(self._number("I", f"size of {name!r}") for _ in range(rank))
+        code = self._number("B", f"type of {name!r}")
+        count = self._number("I", f"length of {name!r}")
+        if version >= 4:
+            kind = _TYPES[code] if code < len(_TYPES) else None
+        else:
+            kind = _TYPES_BY_WIDTH.get(code)
+            count *= code
+        if kind is None:
+            raise self._wrong(f"must hold numbers of known types, but {name!r} is of type {code}")
+        stored = np.dtype("<u2" if kind == "bfloat16" else kind).newbyteorder("<")
+        if count != prod(sizes) * stored.itemsize:
+            raise self._wrong(
+                f"must give {name!r} as many bytes as its sizes {sizes} need in {kind}, "
+                f"{prod(sizes) * stored.itemsize:,}, but gives it {count:,}"
+            )
+        found = np.frombuffer(self._take(count, f"values of {name!r}"), stored).reshape(sizes)
+        if kind == "bfloat16":
+            found = (found.astype("<u4") << 16).view("<f4")
+        return found.astype(found.dtype.newbyteorder("="))
+
+    def _text(self) -> str:
+        """Read a name."""
+        raw = self._take(self._number("H", "length of a name"), "name")
+        try:
+            if raw.endswith(b"\0"):
+                return raw[:-1].decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+        raise self._wrong("must hold names that end in a zero, but holds something else")
+
+    def _number(self, kind: str, what: str) -> int:
+        """Read a whole number."""
+        found: int = struct.unpack(f"<{kind}", self._take(struct.calcsize(kind), what))[0]
+        return found
+
+    def _take(self, count: int, what: str) -> bytes:
+        """Take bytes that are there."""
+        if count > len(self.content) - self.place:
+            raise self._wrong(
+                f"ends too early: its {what} needs {count:,} bytes at byte {self.place:,} of "
+                f"{len(self.content):,}"
+            )
+        self.place += count
+        return self.content[self.place - count : self.place]
+
+    def _wrong(self, what: str) -> ExchangeError:
+        """Say what is wrong."""
+        return ExchangeError(
+            f"{self.path} {what}; it is damaged or no model of CTranslate2. Fetch it again."
+        )

@@ -1,0 +1,268 @@
+"""
+A model of CTranslate2 that searches and scores, in its own tokens.
+
+No torch here: this is what runs on a small server. Our rules of length go around CTranslate2's
+search: it knows one limit for all lines and one penalty, ``power``; a line that ran past its own
+limit is searched again with that limit, and other penalties put the finished hypotheses of its beam
+in order.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import DeviceError, ExchangeError, MissingExtra
+from heedful.search.length import LengthPenalty
+
+Tokens = Sequence[str]
+
+COMPUTE = {"auto": "default", "fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
+"""What CTranslate2 calls our precisions; auto is what the folder was written with."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """
+    Hold a hypothesis of CTranslate2.
+
+    Attributes
+    ----------
+    tokens : tuple of str
+        Without the end symbol.
+    log_probability : float
+        Of all of it, the end symbol included.
+    score : float
+        That, divided by the length penalty.
+    ended : bool
+        Whether the end symbol was reached.
+
+    Notes
+    -----
+    A hypothesis that was cut still has the probability of the token behind the cut.
+    """
+
+    tokens: tuple[str, ...]
+    log_probability: float
+    score: float
+    ended: bool
+
+
+class Engine:
+    """
+    Search and score with a folder of CTranslate2.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds ``model.bin`` and its vocabularies.
+    end : str, default '</s>'
+        The end symbol.
+    forbidden : sequence of str, optional
+        Tokens that no translation may hold: what fills up a table, padding, the start symbol.
+    device : str, default 'cpu'
+        ``cpu``, ``cuda``, ``cuda:N`` or ``auto``.
+    precision : str, default 'auto'
+        One of `COMPUTE`.
+    threads : int, default 0
+        Of the processor; 0 for all.
+
+    Notes
+    -----
+    Raises `MissingExtra` where CTranslate2 is not installed.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        end: str = "</s>",
+        forbidden: Sequence[str] = (),
+        device: str = "cpu",
+        precision: str = "auto",
+        threads: int = 0,
+    ) -> None:
+        self.library = import_ctranslate2()
+        self.end, self.forbidden = end, frozenset(forbidden)
+        kind, _, number = device.partition(":")
+        try:
+            self._translator = self.library.Translator(
+                str(folder),
+                device=kind,
+                device_index=int(number or 0),
+                compute_type=COMPUTE[precision],
+                intra_threads=threads or len(os.sched_getaffinity(0)),
+            )
+        except ValueError as error:
+            raise DeviceError(
+                f"CTranslate2 cannot compute like this here: {error}. Choose another --device or "
+                "--precision."
+            ) from error
+        except RuntimeError as error:
+            raise ExchangeError(
+                f"{folder} must be a model that CTranslate2 {self.library.__version__} can open, "
+                f"but it says: {error}."
+            ) from error
+
+    @property
+    def name(self) -> str:
+        """What computes, for people."""
+        return f"ctranslate2 {self.library.__version__}"
+
+    def search(
+        self,
+        sources: Sequence[Tokens],
+        limits: Sequence[int],
+        *,
+        beam: int,
+        penalty: LengthPenalty,
+        prefixes: Sequence[Tokens] | None = None,
+        no_repeat: int = 0,
+        batch_tokens: int = 2048,
+    ) -> list[list[Found]]:
+        """
+        Translate some lines.
+
+        Parameters
+        ----------
+        sources : sequence of sequence of str
+            Tokens of each line, at least one.
+        limits : sequence of int
+            Most target tokens of each line, the end symbol not counted.
+        beam : int
+            Open hypotheses.
+        penalty : LengthPenalty
+            Orders the hypotheses of a line.
+        prefixes : sequence of sequence of str, optional
+            How each translation begins.
+        no_repeat : int, default 0
+            No so many tokens in a row twice; 0 allows all.
+        batch_tokens : int, default 2048
+            Source tokens that are searched together.
+
+        Returns
+        -------
+        list of list of Found
+            For each line at most `beam` hypotheses, best first.
+
+        Notes
+        -----
+        CTranslate2's search ends when `beam` hypotheses are complete. What it takes a prefix for,
+        certain, is not what the model thinks of it: such lines are scored once more. Hypotheses
+        that were cut stand behind complete ones.
+        """
+        options: dict[str, Any] = {
+            "beam_size": beam,
+            "num_hypotheses": beam,
+            "length_penalty": penalty.alpha if penalty.kind == "power" else 0.0,
+            "no_repeat_ngram_size": no_repeat,
+            "min_decoding_length": 0,
+            "max_input_length": 0,
+            "max_batch_size": batch_tokens,
+            "batch_type": "tokens",
+            "return_scores": True,
+            "return_end_token": True,
+        }
+        given = list(prefixes) if prefixes is not None else [()] * len(sources)
+        results: list[list[Found]] = [[] for _ in sources]
+
+        def run(rows: Sequence[int], limit: int, suppressed: Sequence[Tokens]) -> None:
+            """Search some lines with one limit."""
+            begun = [list(given[row]) for row in rows]
+            found = self._translator.translate_batch(
+                [list(sources[row]) for row in rows],
+                target_prefix=begun if any(begun) else None,
+                max_decoding_length=limit + 1,
+                suppress_sequences=[list(one) for one in suppressed] or None,
+                **options,
+            )
+            for row, one in zip(rows, found, strict=True):
+                scores = one.scores
+                if given[row]:
+                    scores = self._whole_scores(sources[row], one.hypotheses)
+                elif penalty.kind == "power":
+                    lengths = map(len, one.hypotheses)
+                    scores = [s * n**penalty.alpha for s, n in zip(scores, lengths, strict=True)]
+                hypotheses = [
+                    self._found(tokens, total, penalty, limit)
+                    for tokens, total in zip(one.hypotheses, scores, strict=True)
+                ]
+                best_first = sorted(hypotheses, key=lambda each: (not each.ended, -each.score))
+                once = {each.tokens: each for each in reversed(best_first)}
+                results[row] = list(reversed(once.values()))
+
+        if sources:
+            run(range(len(sources)), max(limits), ())
+        again = [row for row, limit in enumerate(limits) if not self._holds(results[row], limit)]
+        for limit in sorted({limits[row] for row in again}):
+            rows = [row for row in again if limits[row] == limit]
+            run(rows, limit, [[token] for token in sorted(self.forbidden)])
+        return results
+
+    def score(self, sources: Sequence[Tokens], targets: Sequence[Tokens]) -> list[list[float]]:
+        """
+        Compute the log-probabilities of given translations.
+
+        Parameters
+        ----------
+        sources : sequence of sequence of str
+            Tokens of each line.
+        targets : sequence of sequence of str
+            Tokens of its translation.
+
+        Returns
+        -------
+        list of list of float
+            Of each token, the end symbol's last.
+
+        Notes
+        -----
+        All symbols of the vocabulary take part in the probabilities, forbidden ones too.
+        """
+        found = self._translator.score_batch(
+            [list(one) for one in sources], [list(one) for one in targets], max_input_length=0
+        )
+        return [list(one.log_probs) for one in found]
+
+    def _whole_scores(self, source: Tokens, hypotheses: Sequence[Tokens]) -> list[float]:
+        """Add up what the model thinks of all tokens, those of a prefix too."""
+        ended = [bool(one) and one[-1] == self.end for one in hypotheses]
+        targets = [one[:-1] if end else one for one, end in zip(hypotheses, ended, strict=True)]
+        each = self.score([source] * len(targets), targets)
+        return [sum(one if end else one[:-1]) for one, end in zip(each, ended, strict=True)]
+
+    def _found(self, tokens: Tokens, total: float, penalty: LengthPenalty, limit: int) -> Found:
+        """Take the end symbol off, cut at the limit, and divide by the penalty."""
+        ended = bool(tokens) and tokens[-1] == self.end
+        kept = tuple(tokens[:-1] if ended else tokens[:limit])
+        return Found(kept, total, total / penalty.divisor(max(1, len(tokens))), ended)
+
+    def _holds(self, found: Sequence[Found], limit: int) -> bool:
+        """Whether a search with this line's own limit would have gone the same way."""
+        return all(
+            len(one.tokens) <= limit and self.forbidden.isdisjoint(one.tokens) for one in found
+        )
+
+
+def import_ctranslate2() -> Any:
+    """
+    Import CTranslate2.
+
+    Returns
+    -------
+    module
+        It.
+
+    Notes
+    -----
+    Raises `MissingExtra` with the command that installs it. Without torch, since the extra of a
+    small server is CTranslate2 alone.
+    """
+    try:
+        return import_module("ctranslate2")
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            "CTranslate2 is not installed; install it with: pip install 'heedful[exchange]'"
+        ) from error

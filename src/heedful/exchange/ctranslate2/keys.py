@@ -1,0 +1,106 @@
+"""
+Which variable of CTranslate2's Transformer is which weight of ours.
+
+::
+
+    …/self_attention/linear_0                   query, key and value, one below the other
+    decoder/layer_0/attention/linear_0, _1      the query; key and value
+    …/linear_1, decoder/…/attention/linear_2    the output projection
+    …/ffn/linear_0, linear_1                    the feed-forward network
+    …/layer_norm                                of the sub-layer that it stands in
+    decoder/projection                          the output table
+
+Weights are (out, in) on both sides. One map for both directions.
+"""
+
+from collections.abc import Iterator
+
+from heedful.config.schema import ModelConfig
+from heedful.exchange.keymap import Change, Entry, KeyMap, Stacked
+
+SOURCE_TABLE = "encoder/embeddings_0/weight"
+TARGET_TABLE = "decoder/embeddings/weight"
+OUTPUT_TABLE, OUTPUT_BIAS = "decoder/projection/weight", "decoder/projection/bias"
+POSITIONS = {side: f"{side}/position_encodings/encodings" for side in ("encoder", "decoder")}
+
+
+def key_map(model: ModelConfig, source_rows: Change, target_rows: Change, bias: Change) -> KeyMap:
+    """
+    Map all weights of a model.
+
+    Parameters
+    ----------
+    model : ModelConfig
+        Its shape; heads must be as wide for keys as for values.
+    source_rows, target_rows : Change
+        Between the order of ids there and here, for tables.
+    bias : Change
+        The same, for the output bias.
+
+    Returns
+    -------
+    KeyMap
+        One entry for each weight of ours; a table that is tied is mapped once, under its first
+        name there.
+
+    Notes
+    -----
+    Learned positions are the two explicit tables.
+    """
+    entries = [Entry("embed_source.weight", (SOURCE_TABLE,), source_rows)]
+    if model.tie != "all":
+        entries.append(Entry("embed_target.weight", (TARGET_TABLE,), target_rows))
+    if model.tie == "none":
+        entries.append(Entry("output_table", (OUTPUT_TABLE,), target_rows))
+    if model.output_bias:
+        entries.append(Entry("output_bias", (OUTPUT_BIAS,), bias))
+    if model.positions == "learned":
+        entries.append(Entry("source_positions.weight", (POSITIONS["encoder"],)))
+        entries.append(Entry("target_positions.weight", (POSITIONS["decoder"],)))
+    for number in range(model.encoder_layers):
+        entries += _layer(model, "encoder", number)
+    for number in range(model.decoder_layers):
+        entries += _layer(model, "decoder", number)
+    if model.norm == "pre":
+        entries += [*_norm("encoder.norm", "encoder"), *_norm("decoder.norm", "decoder")]
+    return KeyMap(tuple(entries))
+
+
+def _layer(model: ModelConfig, side: str, number: int) -> Iterator[Entry]:
+    """Map one layer."""
+    ours, theirs = f"{side}.layers.{number}", f"{side}/layer_{number}"
+    bias = model.projection_bias
+    look = f"{theirs}/self_attention"
+    yield from _linear(f"{ours}.self_attention.project_in", (f"{look}/linear_0",), bias)
+    yield from _linear(f"{ours}.self_attention.project_out", (f"{look}/linear_1",), bias)
+    yield from _norm(f"{ours}.self_residual.norm", look)
+    if side == "decoder":
+        cross = f"{theirs}/attention"
+        heads = model.decoder_heads or model.heads
+        width = heads * (model.d_k or model.d_model // heads)
+        name, parts = (
+            f"{ours}.cross_attention.project_in",
+            (f"{cross}/linear_0", f"{cross}/linear_1"),
+        )
+        yield from _linear(name, parts, bias, Stacked((width, 2 * width)))
+        yield from _linear(f"{ours}.cross_attention.project_out", (f"{cross}/linear_2",), bias)
+        yield from _norm(f"{ours}.cross_residual.norm", cross)
+    ffn = f"{theirs}/ffn"
+    yield from _linear(f"{ours}.feed_forward.widen", (f"{ffn}/linear_0",), True)
+    yield from _linear(f"{ours}.feed_forward.narrow", (f"{ffn}/linear_1",), True)
+    yield from _norm(f"{ours}.feed_forward_residual.norm", ffn)
+
+
+def _linear(
+    ours: str, theirs: tuple[str, ...], bias: bool, change: Change | None = None
+) -> Iterator[Entry]:
+    """Map weight and bias of a linear layer."""
+    for kind in ("weight", "bias") if bias else ("weight",):
+        names = tuple(f"{name}/{kind}" for name in theirs)
+        yield Entry(f"{ours}.{kind}", names, change or Stacked())
+
+
+def _norm(ours: str, theirs: str) -> Iterator[Entry]:
+    """Map weight and bias of a layer norm."""
+    yield Entry(f"{ours}.weight", (f"{theirs}/layer_norm/gamma",))
+    yield Entry(f"{ours}.bias", (f"{theirs}/layer_norm/beta",))

@@ -1,0 +1,280 @@
+"""
+What a model of CTranslate2 is, read off its attributes and the shapes of its variables.
+
+A model of an older revision says little but its variables. What the engine can do and our model
+cannot (rotary or relative positions, gated networks, keys that heads share) is collected as reasons
+against it. Two things are brought into a form that ours has: queries that are scaled by another
+number than 1 / sqrt(d_k), and embeddings by another one than sqrt(d_model) or one, are multiplied
+by it for good.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from heedful.exchange.ctranslate2.binary import Array, ModelFile
+from heedful.exchange.ctranslate2.keys import (
+    OUTPUT_BIAS,
+    OUTPUT_TABLE,
+    POSITIONS,
+    SOURCE_TABLE,
+    TARGET_TABLE,
+)
+from heedful.exchange.foreign import Reasons
+from heedful.model.position import SINUSOIDS
+
+# Heads of the kinds of model that do not say how many they have.
+_HEADS = {"TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}
+_ACTIVATIONS = {0: "relu", 1: "gelu_tanh", 2: "silu", 3: "gelu"}
+_EPSILON = 1e-5
+_SIDES = ("encoder", "decoder")
+# What matters only to alignments, or where there are several source tables, or as start of a text.
+_WITHOUT_MEANING = ("alignment_layer", "alignment_heads", "embeddings_merge")
+_NOUGHT = ("alibi", "alibi_use_positive_positions", "scale_alibi", "multi_query")
+
+
+class Variables:
+    """
+    Take the settings out of a model file, until weights are left.
+
+    Parameters
+    ----------
+    file : ModelFile
+        What ``model.bin`` says.
+    config : mapping of str to object
+        What ``config.json`` says; empty where there is none.
+
+    Attributes
+    ----------
+    weights : dict of str to ndarray
+        What has not been taken; all float32. Biases that are missing are nought.
+    reasons : Reasons
+        What is against taking the model over.
+    starts_from_zero : bool
+        Whether a zero vector stands before the first target token.
+    source_ends : bool
+        Whether the end symbol stands behind the source.
+
+    Notes
+    -----
+    Shapes are not checked here; that is the key map's work.
+    """
+
+    def __init__(self, file: ModelFile, config: Mapping[str, Any]) -> None:
+        self.reasons = Reasons()
+        known = file.spec in _HEADS
+        self.reasons.add_if(not known, f"it is a {file.spec}, none of {', '.join(_HEADS)}")
+        self._default_heads = _HEADS.get(file.spec, 8)
+        self.weights = file.floats()
+        self._config = config
+        old = "encoder/embeddings"
+        for kind in ("weight", "multiply_by_sqrt_depth"):
+            if f"{old}/{kind}" in self.weights:
+                self.weights[f"{old}_0/{kind}"] = self.weights.pop(f"{old}/{kind}")
+        begins = bool(config.get("add_source_bos")) or bool(self._attribute("with_source_bos", 0))
+        self.reasons.add_if(begins, "its source begins with a start symbol, which ours never has")
+        ends = self._attribute("with_source_eos", 0)
+        self.source_ends = bool(config.get("add_source_eos") or ends)
+        self._attribute("with_target_bos", 1)
+        self.starts_from_zero = bool(self._attribute("decoder/start_from_zero_embedding", 0))
+
+    def rows(self) -> tuple[int, int]:
+        """
+        Count the rows of the source's and of the target's table.
+
+        Returns
+        -------
+        tuple of int
+            Nought for a table that is missing.
+
+        Notes
+        -----
+        The vocabularies must have as many tokens.
+        """
+        return self._size(SOURCE_TABLE, 0), self._size(TARGET_TABLE, 0)
+
+    def settings(self) -> dict[str, Any]:
+        """
+        Read the `model` table of the settings, and take out what it says.
+
+        Returns
+        -------
+        dict of str to object
+            All but `start` and `source_end`, which depend on the vocabulary too.
+
+        Notes
+        -----
+        To be called once. Reasons against the model are in `reasons` afterwards.
+        """
+        d_model = self._size(TARGET_TABLE, 1)
+        shape = self._shape(d_model)
+        heads = {side: shape[f"{side}_heads"] for side in _SIDES}
+        for side in _SIDES:
+            for number in range(shape[f"{side}_layers"]):
+                for name in ("self_attention", "attention"):
+                    self._scale_queries(f"{side}/layer_{number}/{name}", heads[side])
+            for name in _WITHOUT_MEANING:
+                self._attribute(f"{side}/{name}", 0)
+            for name in _NOUGHT:
+                came = self._attribute(f"{side}/{name}", 0)
+                self.reasons.add_if(came != 0, f"{side}/{name} is set, which ours has not")
+        return {
+            "d_model": d_model,
+            "d_ff": shape.pop("d_ff"),
+            "heads": heads["decoder"],
+            **shape,
+            **self._embeddings(d_model),
+            **self._positions(d_model),
+            **self._ties(),
+            **self._biases(),
+        }
+
+    def _shape(self, d_model: int) -> dict[str, Any]:
+        """Read layers, heads and widths."""
+        found: dict[str, Any] = {}
+        widths = {}
+        for side in _SIDES:
+            numbers = {m[1] for name in self.weights if (m := _LAYER.match(name)) and m[0] == side}
+            found[f"{side}_layers"] = len(numbers)
+            heads = int(self._attribute(f"{side}/num_heads", self._default_heads))
+            rows = self._size(f"{side}/layer_0/self_attention/linear_0/weight", 0)
+            fits = heads > 0 and rows > 0 and rows % (3 * heads) == 0
+            self.reasons.add_if(
+                not fits,
+                f"{rows} rows of queries, keys and values are none for {heads} heads ({side})",
+            )
+            found[f"{side}_heads"] = heads
+            found[f"{side}_d_ff"] = self._size(f"{side}/layer_0/ffn/linear_0/weight", 0)
+            widths[side] = rows // (3 * heads) if fits else 1
+        plain = all(widths[side] * found[f"{side}_heads"] == d_model for side in _SIDES)
+        self.reasons.add_if(
+            not plain and len(set(widths.values())) > 1,
+            f"heads have width {widths['encoder']} in the encoder, {widths['decoder']} behind it",
+        )
+        width = None if plain else widths["decoder"]
+        code = int(self._alike("activation", 0))
+        self.reasons.add_if(code not in _ACTIVATIONS, f"its activation has the number {code}")
+        norm = "pre" if self._alike("pre_norm", 1) else "post"
+        epsilon = self._config.get("layer_norm_epsilon") or _EPSILON
+        found |= {"d_k": width, "d_v": width, "d_ff": found["decoder_d_ff"], "norm": norm}
+        return found | {"activation": _ACTIVATIONS.get(code), "norm_epsilon": epsilon}
+
+    def _scale_queries(self, place: str, heads: int) -> None:
+        """Multiply queries by what they are scaled with, if it is not 1 / sqrt(d_k)."""
+        part = f"{place}/linear_0"
+        stacked = 1 if place.endswith("/attention") else 3
+        rows = self._size(f"{part}/weight", 0) // stacked
+        if not rows or heads < 1:
+            return
+        width = rows // heads
+        for name, needed in (("head_dim", width), ("num_heads_kv", heads), ("multi_query", 0)):
+            came = int(self._attribute(f"{place}/{name}", needed))
+            self.reasons.add_if(came != needed, f"{place}/{name} is {came} instead of {needed}")
+        plain = 1.0 / math.sqrt(width)
+        scale = self._attribute(f"{place}/queries_scale", plain)
+        if not math.isclose(scale, plain, rel_tol=1e-6):
+            for kind in ("weight", "bias"):
+                if f"{part}/{kind}" in self.weights:
+                    changed = self.weights[f"{part}/{kind}"].copy()
+                    changed[:rows] *= np.float32(scale / plain)
+                    self.weights[f"{part}/{kind}"] = changed
+
+    def _embeddings(self, d_model: int) -> dict[str, Any]:
+        """Read what embeddings are multiplied by; an unusual factor goes into the table."""
+        usual = math.sqrt(d_model)
+        factors = {}
+        for side, table in (("encoder", SOURCE_TABLE), ("decoder", TARGET_TABLE)):
+            old = self.weights.pop(table.replace("weight", "multiply_by_sqrt_depth"), None)
+            given = self.weights.pop(f"{side}/scale_embeddings", old)
+            if given is None or given.dtype.kind == "i":
+                factors[table] = usual if given is None or np.any(given) else 1.0
+            else:
+                factors[table] = float(given.flat[0]) if given.size else 1.0
+        for common in (usual, 1.0):
+            if all(math.isclose(factor, common, rel_tol=1e-6) for factor in factors.values()):
+                return {"scale_embeddings": common == usual}
+        for table, factor in factors.items():
+            if table in self.weights:
+                self.weights[table] = self.weights[table] * np.float32(factor)
+        return {"scale_embeddings": False}
+
+    def _positions(self, d_model: int) -> dict[str, Any]:
+        """Recognise sinusoids; other tables are learned positions, as long on both sides."""
+        tables = [self.weights.pop(name, None) for name in POSITIONS.values()]
+        there = [table for table in tables if table is not None]
+        if not there:
+            return {"positions": "halves", "first_position": 1}
+        shapes = [table.shape for table in there]
+        if d_model % 2 or any(len(s) != 2 or not s[0] or s[1] != d_model for s in shapes):
+            self.reasons.add_if(True, f"its positions have no table of even width {d_model}")
+            return {}
+        longest = max(map(len, there))
+        usual = _HALVES(1, longest, d_model).numpy()
+        both = [usual if table is None else table for table in tables]
+        for layout, first in product(SINUSOIDS, (0, 1, 2)):
+            known = SINUSOIDS[layout](first, longest, d_model).numpy()
+            if all(np.allclose(table, known[: len(table)], rtol=0, atol=1e-6) for table in both):
+                return {"positions": layout, "first_position": first}
+        for name, table in zip(POSITIONS.values(), both, strict=True):
+            more = np.repeat(table[-1:], longest - len(table), axis=0)
+            self.weights[name] = np.concatenate([table, more])
+        return {"positions": "learned"}
+
+    def _ties(self) -> dict[str, Any]:
+        """Find which tables are one, and keep one of each."""
+        source, target, output = (
+            self.weights.get(name) for name in (SOURCE_TABLE, TARGET_TABLE, OUTPUT_TABLE)
+        )
+        if source is None or target is None or output is None or not _same(target, output):
+            return {"tie": "none"}
+        del self.weights[OUTPUT_TABLE]
+        if not _same(source, target):
+            return {"tie": "output"}
+        del self.weights[TARGET_TABLE]
+        return {"tie": "all"}
+
+    def _biases(self) -> dict[str, Any]:
+        """Fill in biases where others of their kind are, or must be."""
+        projections = [name for name in self.weights if _PROJECTION.search(name)]
+        networks = [name for name in self.weights if _NETWORK.search(name)]
+        some = any(name.replace("/weight", "/bias") in self.weights for name in projections)
+        for name in [*networks, *(projections if some else [])]:
+            nought = np.zeros(self.weights[name].shape[:1], np.float32)
+            self.weights.setdefault(name.replace("/weight", "/bias"), nought)
+        return {"projection_bias": some, "output_bias": OUTPUT_BIAS in self.weights}
+
+    def _size(self, name: str, axis: int) -> int:
+        """Read a size off a matrix; what is missing is said by the key map."""
+        found = self.weights.get(name)
+        return int(found.shape[axis]) if found is not None and found.ndim == 2 else 0
+
+    def _attribute(self, name: str, default: float | int) -> float | int:
+        """Take out a single number."""
+        found = self.weights.pop(name, None)
+        if found is None:
+            return default
+        self.reasons.add_if(found.size != 1, f"{name} has {found.size} numbers instead of one")
+        return float(found.flat[0]) if found.size == 1 else default
+
+    def _alike(self, name: str, default: float | int) -> float | int:
+        """Take out a number that must be the same on both sides."""
+        encoder, decoder = (self._attribute(f"{side}/{name}", default) for side in _SIDES)
+        self.reasons.add_if(
+            encoder != decoder, f"{name} is {encoder:g} in the encoder, {decoder:g} in the decoder"
+        )
+        return decoder
+
+
+_HALVES = SINUSOIDS["halves"]
+_LAYER = re.compile(r"(?:en|de)coder(?=/layer_(\d+)/)")
+_PROJECTION = re.compile(r"attention/linear_\d+/weight$")
+_NETWORK = re.compile(r"ffn/linear_\d+/weight$")
+
+
+def _same(one: Array, other: Array) -> bool:
+    """Whether two tables are one."""
+    return one is other or (one.shape == other.shape and bool(np.array_equal(one, other)))

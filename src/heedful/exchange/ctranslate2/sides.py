@@ -1,0 +1,250 @@
+"""The two ways to ask a folder of CTranslate2 for a comparison, in our ids."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.data.subwords.imported_model import ImportedModel
+from heedful.data.subwords.subword_model import SubwordModel
+from heedful.data.tokenizer import END, UNKNOWN
+from heedful.exchange.ctranslate2.engine import Engine
+from heedful.exchange.ctranslate2.reference import PlainModel
+from heedful.exchange.foreign import Portable
+from heedful.exchange.parity import Ids
+from heedful.search.length import LengthLimit, LengthPenalty
+
+
+class EngineSide:
+    """
+    Ask CTranslate2 itself.
+
+    Parameters
+    ----------
+    engine : Engine
+        With the folder open.
+    vocabularies : pair of list of str
+        Its tokens by their ids, of source and target.
+    model : Portable
+        What became of it here, or what it was written from.
+
+    Attributes
+    ----------
+    name : str
+        With its version.
+
+    Notes
+    -----
+    It searches as the run's settings say.
+    """
+
+    def __init__(
+        self, engine: Engine, vocabularies: tuple[list[str], list[str]], model: Portable
+    ) -> None:
+        self.name = engine.name
+        self._engine, self._search = engine, model.config.search
+        self._tokenizer = model.tokenizer
+        models = model.tokenizer.models
+        self._source = _spelled(models[0], vocabularies[0])
+        self._target = _spelled(models[1], vocabularies[1])
+        self._numbers = {token: number for number, token in self._target.items()}
+
+    def encode(self, sentences: Sequence[str]) -> list[list[int]]:
+        """
+        Cut source sentences.
+
+        Parameters
+        ----------
+        sentences : sequence of str
+            Text.
+
+        Returns
+        -------
+        list of list of int
+            Our ids of the tokens that the engine reads.
+
+        Notes
+        -----
+        CTranslate2 has no tokenizer: what it does not know is unknown.
+        """
+        ids = self._tokenizer.encode_source(sentences)
+        return [[number if number in self._source else UNKNOWN for number in row] for row in ids]
+
+    def log_probabilities(self, source: Ids, target: Ids) -> Float[np.ndarray, "places 1"]:
+        """
+        Compute what the model thinks of a translation.
+
+        Parameters
+        ----------
+        source : sequence of int
+            A source sentence.
+        target : sequence of int
+            A translation of it.
+
+        Returns
+        -------
+        ndarray of float, shape (places, 1)
+            Of each symbol, the end's last.
+
+        Notes
+        -----
+        CTranslate2 tells no whole distribution.
+        """
+        found = self._engine.score([self._tokens(source)], [[self._target[n] for n in target]])
+        return np.array(found[0], np.float32)[:, None]
+
+    def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
+        """
+        Translate.
+
+        Parameters
+        ----------
+        sentences : sequence of str
+            Text.
+
+        Returns
+        -------
+        list of list of int
+            Our ids.
+
+        Notes
+        -----
+        By the settings of the run.
+        """
+        sources = self.encode(sentences)
+        limit = LengthLimit.parse(self._search.max_length)
+        found = self._engine.search(
+            [self._tokens(row) for row in sources],
+            [limit.tokens(len(row)) for row in sources],
+            beam=self._search.beam,
+            penalty=LengthPenalty.parse(self._search.length_penalty),
+        )
+        number = self._numbers.get
+        return [[number(token, UNKNOWN) for token in one[0].tokens] for one in found]
+
+    def _tokens(self, ids: Ids) -> list[str]:
+        """Spell source ids."""
+        return [self._source[number] for number in ids]
+
+
+class PlainSide:
+    """
+    Ask the plain computation.
+
+    Parameters
+    ----------
+    plain : PlainModel
+        The original variables.
+    model : Portable
+        What became of them.
+
+    Attributes
+    ----------
+    name : str
+        What computes.
+
+    Notes
+    -----
+    Where CTranslate2 is not installed. It searches greedily.
+    """
+
+    name = "a plain computation with NumPy"
+
+    def __init__(self, plain: PlainModel, model: Portable) -> None:
+        self._plain, self._search = plain, model.config.search
+        self._tokenizer = model.tokenizer
+        models = model.tokenizer.models
+        self._source, self._target = (
+            _origins(each, rows) for each, rows in zip(models, plain.rows, strict=True)
+        )
+
+    def encode(self, sentences: Sequence[str]) -> list[list[int]]:
+        """
+        Cut source sentences.
+
+        Parameters
+        ----------
+        sentences : sequence of str
+            Text.
+
+        Returns
+        -------
+        list of list of int
+            Our ids.
+
+        Notes
+        -----
+        As the run's tokenizer does.
+        """
+        return self._tokenizer.encode_source(sentences)
+
+    def log_probabilities(self, source: Ids, target: Ids) -> Float[np.ndarray, "places rows"]:
+        """
+        Compute what the model thinks of a translation.
+
+        Parameters
+        ----------
+        source : sequence of int
+            A source sentence.
+        target : sequence of int
+            A translation of it.
+
+        Returns
+        -------
+        ndarray of float, shape (places, rows)
+            Of every symbol at every place, in our order.
+
+        Notes
+        -----
+        Minus infinity for symbols that they do not have.
+        """
+        found = self._plain.log_probabilities(
+            [self._source[number] for number in source], [self._target[n] for n in target]
+        )
+        ours = np.full((len(found), 1 + max(self._target)), -np.inf, np.float32)
+        for mine, theirs in self._target.items():
+            ours[:, mine] = found[:, theirs]
+        return ours
+
+    def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
+        """
+        Translate greedily.
+
+        Parameters
+        ----------
+        sentences : sequence of str
+            Text.
+
+        Returns
+        -------
+        list of list of int
+            Our ids.
+
+        Notes
+        -----
+        One step after the other, everything computed anew.
+        """
+        limit = LengthLimit.parse(self._search.max_length)
+        found = []
+        for row in self.encode(sentences):
+            target: list[int] = []
+            while len(target) < min(limit.tokens(len(row)), 3 * len(row) + 10):
+                best = int(self.log_probabilities(row, target)[-1].argmax())
+                if best == END:
+                    break
+                target.append(best)
+            found.append(target)
+        return found
+
+
+def _origins(model: SubwordModel, rows: int) -> Mapping[int, int]:
+    """List their id of each of ours."""
+    if not isinstance(model, ImportedModel):
+        return {number: number for number in range(rows)}
+    origins = enumerate(model.numbering.origins)
+    return {ours: theirs for ours, theirs in origins if theirs is not None}
+
+
+def _spelled(model: SubwordModel, tokens: list[str]) -> dict[int, str]:
+    """List their token of each of our ids."""
+    return {ours: tokens[theirs] for ours, theirs in _origins(model, len(tokens)).items()}

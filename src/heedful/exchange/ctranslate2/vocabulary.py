@@ -1,0 +1,145 @@
+"""
+The vocabularies of a folder of CTranslate2, and what its tokens are called.
+
+``shared_vocabulary``, or ``source_vocabulary`` and ``target_vocabulary``, each a list of tokens by
+their ids: one a line in ``.txt``, JSON in ``.json``. What a model reads for an unknown token comes
+last where the list lacks it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import ExchangeError
+
+SIDES = ("source", "target")
+
+
+def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """
+    Read the tokens of both sides.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder of CTranslate2.
+    config : mapping of str to object
+        Its settings.
+
+    Returns
+    -------
+    source : list of str
+        Tokens by their ids.
+    target : list of str
+        The same list object if both sides share it.
+
+    Notes
+    -----
+    Raises `ExchangeError` if a file is missing or damaged.
+    """
+    unknown = special_token(config, "unk_token", "<unk>")
+    shared = _file(folder, "shared")
+    if shared is not None:
+        tokens = _complete(_read(shared), unknown)
+        return tokens, tokens
+    found = []
+    for side in SIDES:
+        path = _file(folder, side)
+        if path is None:
+            raise ExchangeError(
+                f"a folder of CTranslate2 must hold shared_vocabulary or {side}_vocabulary, as "
+                f".json or .txt, but {folder} holds neither; copy the whole folder."
+            )
+        found.append(_complete(_read(path), unknown))
+    return found[0], found[1]
+
+
+def special_token(config: Mapping[str, Any], name: str, usual: str) -> str:
+    """
+    Say how a special token is spelled.
+
+    Parameters
+    ----------
+    config : mapping of str to object
+        Settings of the folder.
+    name : str
+        Such as ``eos_token``.
+    usual : str
+        What it is where they do not say.
+
+    Returns
+    -------
+    str
+        The token.
+
+    Notes
+    -----
+    Raises `ExchangeError` if it is no text.
+    """
+    token = config.get(name, usual)
+    if not isinstance(token, str):
+        raise ExchangeError(
+            f"config.json of CTranslate2 must name a token as {name}, but has {token!r}; models "
+            "that are told it anew for each sentence cannot be taken over."
+        )
+    return token
+
+
+def distinct(tokens: Iterable[str]) -> list[str]:
+    """
+    Make names differ.
+
+    Parameters
+    ----------
+    tokens : iterable of str
+        Names by ids.
+
+    Returns
+    -------
+    list of str
+        The same names; one that was there before has low lines behind it.
+
+    Notes
+    -----
+    CTranslate2 looks ids up by name, and some subwords are shown alike.
+    """
+    seen: set[str] = set()
+    names = []
+    for token in tokens:
+        while token in seen:
+            token += "_"
+        seen.add(token)
+        names.append(token)
+    return names
+
+
+def _file(folder: Path, side: str) -> Path | None:
+    """Find the file of a vocabulary."""
+    for ending in ("json", "txt"):
+        path = folder / f"{side}_vocabulary.{ending}"
+        if path.is_file():
+            return path
+    return None
+
+
+def _complete(tokens: list[str], unknown: str) -> list[str]:
+    """Add the token for what is unknown, as CTranslate2 does."""
+    return tokens if unknown in tokens else [*tokens, unknown]
+
+
+def _read(path: Path) -> list[str]:
+    """Read a list of tokens."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".txt":
+            lines = text.split("\n")
+            return lines[:-1] if lines[-1] == "" else lines
+        found = json.loads(text)
+    except OSError as error:
+        raise ExchangeError(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ExchangeError(f"{path} must hold tokens in UTF-8, but does not ({error}).") from error
+    if not isinstance(found, list) or not all(isinstance(token, str) for token in found):
+        raise ExchangeError(f"{path} must hold a JSON list of tokens, but holds something else.")
+    return found
