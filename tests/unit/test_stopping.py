@@ -90,3 +90,11 @@ def test_all_that_reach_the_limit_may_count_like_the_others():
     assert all(
         h.score == pytest.approx(sum(h.log_probabilities) / len(h.log_probabilities)) for h in kept
     )
+
+
+def test_top_is_best_where_the_length_does_not_count():
+    top = Manner(stop="top")
+    assert top.under(LengthPenalty("none")).stop == "best"
+    assert top.under(LengthPenalty("power", 0.0)).stop == "best"
+    assert top.under(LengthPenalty("power", 1.0)).stop == "full"
+    assert Manner(stop="worst").under(LengthPenalty("none")).stop == "worst"

@@ -296,8 +296,8 @@ class SearchConfig(_Settings):
     """How scores are divided by length: gnmt:ALPHA (the paper), power:ALPHA or none."""
     finish_among: Literal["beam", "twice"] = "beam"
     """An end counts among the best `beam` candidates of a step, or among twice as many."""
-    stop: Literal["best", "full", "worst"] = "best"
-    """Done when none can beat the best, when `beam` have ended, or when none beats their worst."""
+    stop: Literal["best", "full", "top", "worst"] = "best"
+    """Done when none can win (best), `beam` have ended (full), or as CTranslate2, Hugging Face do."""
     at_limit: Literal["cut", "end", "keep"] = "cut"
     """At its limit a translation is cut and comes last, or ends at no cost, or counts as it is."""
     renormalise: bool = False

@@ -79,6 +79,7 @@ def find(
     What a sentence gets does not depend on its batch: without constraints of its own a constrained
     beam is a plain one. A beam of 1 is greedy search, but for a text with constraints it is a beam.
     """
+    manner = manner.under(penalty)
     rules = rules_for(options, allowed, demands, source.device)
     if manner.at_limit == "end":
         rules.append(ForcedEnd(limits, model.end_token, source.device))

@@ -7,14 +7,15 @@ When a beam search is over, and what becomes of hypotheses that reach the length
             possible”); loses nothing
     full    as many hypotheses as the beam is wide are complete (fairseq; Hugging Face's
             early_stopping = true)
+    top     the same, but without a length penalty the rule is ``best`` (CTranslate2)
     worst   so many are complete, and the best open one, were it to end now, would not beat the
             worst of them (Hugging Face's early_stopping = false)
 
-The last two may stop before the best is found; they are there to give another toolkit's outputs.
+The last three may stop before the best is found; they are there to give another toolkit's outputs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
@@ -29,7 +30,7 @@ class Manner:
     ----------
     among_twice : bool, default False
         Whether an end counts among the best 2 x beam candidates of a step instead of `beam`.
-    stop : {'best', 'full', 'worst'}, default 'best'
+    stop : {'best', 'full', 'top', 'worst'}, default 'best'
         When a sentence is done.
     at_limit : {'cut', 'end', 'keep'}, default 'cut'
         What becomes of a hypothesis at its limit: it is cut, and counts where too few have ended;
@@ -46,6 +47,29 @@ class Manner:
     stop: str = "best"
     at_limit: str = "cut"
     renormalise: bool = False
+
+    def under(self, penalty: LengthPenalty) -> "Manner":
+        """
+        Choose the rule that ``top`` stands for.
+
+        Parameters
+        ----------
+        penalty : LengthPenalty
+            Of the search.
+
+        Returns
+        -------
+        Manner
+            With one of the other three rules.
+
+        Notes
+        -----
+        Where the length does not count, the first hypothesis that ends as the best of its step is
+        the best there will be.
+        """
+        if self.stop != "top":
+            return self
+        return replace(self, stop="full" if penalty.divisor(2) > 1.0 else "best")
 
 
 def may_improve(
