@@ -13,16 +13,36 @@ def export(
     out: Annotated[Path, typer.Argument(help="The folder to write.")],
     kind: Annotated[str, typer.Option("--to", help="For which toolkit: marian or onnx.")],
     weights: Weights = "default",
+    quantization: Annotated[
+        str,
+        typer.Option(
+            help="Number format of the weights for ctranslate2: float32, float16, bfloat16, int16, "
+            "int8 and so on; by default float32."
+        ),
+    ] = "",
+    positions: Annotated[
+        int,
+        typer.Option(
+            min=2,
+            help="Rows of the table of positions that ctranslate2 needs; no text can be longer.",
+        ),
+    ] = 1024,
     sentences: Annotated[
         Path | None,
         typer.Option(help="Source sentences to compare on, one a line; else made-up ones."),
     ] = None,
 ) -> None:
     """Write a model for another toolkit, and compare the two."""
+    from heedful.exchange.foreign import WriteOptions
     from heedful.workflow.exchange import export_model, read_sentences
 
     parity, notes = export_model(
-        run, kind, out, weights=weights, sentences=read_sentences(sentences)
+        run,
+        kind,
+        out,
+        weights=weights,
+        options=WriteOptions(quantization, positions),
+        sentences=read_sentences(sentences),
     )
     for note in notes:
         warn(note)

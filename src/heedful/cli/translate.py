@@ -105,6 +105,12 @@ def translate(
         typer.Option(help="Write its translation instead: lines of a word, a tab, a translation."),
     ] = None,
     format: Format = "text",
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="torch, or ctranslate2 for a folder of `heedful export --to ctranslate2`."
+        ),
+    ] = "torch",
     device: Device = "auto",
     precision: SearchPrecision = "auto",
     threads: Threads = 0,
@@ -119,6 +125,7 @@ def translate(
     """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)
+    check_choice("--engine", engine, ("torch", "ctranslate2"))
     if align_by and not (alignments or replace_unknown or dictionary):
         raise typer.BadParameter(
             "needs --alignments, --replace-unknown or --dictionary.", param_hint="--align-by"
@@ -139,6 +146,21 @@ def translate(
     if 0 < mbr < n_best:
         raise typer.BadParameter("must be at least --n-best.", param_hint="--mbr")
     known = read_dictionary(dictionary) if dictionary is not None else replace_unknown
+    _check_engine(
+        engine,
+        {
+            "sample": sample,
+            "mbr": mbr,
+            "groups": groups > 1,
+            "constraints": constraints,
+            "avoid": avoid,
+            "alignments": alignments,
+            "align-by": align_by,
+            "replace-unknown": replace_unknown,
+            "dictionary": dictionary,
+            "weights": weights != "default",
+        },
+    )
     given = {"prefixes": prefix, "constraints": constraints, "avoid": avoid}
     text = None if input is None else one_file(input)
     _check_output(
@@ -155,18 +177,23 @@ def translate(
     if to:
         lines = (f">>{to}<< {line}" if line.strip() else line for line in lines)
 
+    from heedful.workflow.engines.choose import open_engine
     from heedful.workflow.translate import Layout, translate_lines
-    from heedful.workflow.translator import Translator
 
-    translator = Translator.load(
-        run, weights=weights, device=device, precision=precision, threads=threads
+    translator = open_engine(
+        engine,
+        run,
+        weights=weights,
+        device=device,
+        precision=precision,
+        threads=threads,
+        align_by=align_by,
     )
     if to and f">>{to}<<" not in translator.tokenizer.tags:
         tags = ", ".join(translator.tokenizer.tags) or "none"
         raise typer.BadParameter(
             f"must be a language of this model's tags ({tags}), but is {to}.", param_hint="--to"
         )
-    translator.aligner.extraction(align_by)
     if output is None:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     place = (
@@ -195,6 +222,13 @@ def translate(
             align_by=align_by,
             replace_unknown=known,
         )
+
+
+def _check_engine(engine: str, asked: dict[str, object]) -> None:
+    """Refuse what the engine cannot do before anything is loaded."""
+    from heedful.workflow.engines.choose import check_engine
+
+    check_engine(engine, asked)
 
 
 def _sampling(wanted: bool, details: dict[str, Any]) -> "Sampling | None":

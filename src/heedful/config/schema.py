@@ -297,7 +297,7 @@ class SearchConfig(_Settings):
     finish_among: Literal["beam", "twice"] = "beam"
     """An end counts among the best `beam` candidates of a step, or among twice as many."""
     stop: Literal["best", "full", "top", "worst"] = "best"
-    """Done when none can win (best), `beam` have ended (full), or as CTranslate2, Hugging Face do."""
+    """Over when none can win (best), `beam` are complete (full), or as in CTranslate2 (top), HF."""
     at_limit: Literal["cut", "end", "keep"] = "cut"
     """At its limit a translation is cut and comes last, or ends at no cost, or counts as it is."""
     renormalise: bool = False

@@ -6,8 +6,6 @@ are gone before the next one is begun.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,61 +16,15 @@ from heedful.data.tokenizer import UNKNOWN
 from heedful.errors import SettingError, TextError
 from heedful.model.transformer import Transformer
 from heedful.search.alignment import Extraction, attention_links, rate_layers
-from heedful.search.links import Gold, LinkCounts, Links, write_links
+from heedful.search.links import Gold, LinkCounts, Links
 from heedful.search.unknown import replace_unknown, split_words
 from heedful.workflow.group import by_length
+from heedful.workflow.note import Alignment, Note
 from heedful.workflow.run import Run
 from heedful.workflow.sides import Ids, Side, given_side, written_side
 
 # Places of either side that are computed together, padding included.
 _BATCH_TOKENS = 2048
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """
-    Hold the words of a sentence pair and which translates which.
-
-    Attributes
-    ----------
-    source_words : tuple of str
-        What spaces set apart in the source.
-    target_words : tuple of str
-        What spaces set apart in the translation.
-    links : tuple of (int, int)
-        Numbers of a source word and of a target word, counted from 0, in order.
-
-    Notes
-    -----
-    ``str(alignment)`` is the line that alignment files have: ``0-0 1-2``.
-    """
-
-    source_words: tuple[str, ...]
-    target_words: tuple[str, ...]
-    links: tuple[tuple[int, int], ...]
-
-    def __str__(self) -> str:
-        return write_links(self.links)
-
-
-class Note(NamedTuple):
-    """
-    Hold what is said about one translation beside its text.
-
-    Attributes
-    ----------
-    alignment : Alignment, optional
-        If it was asked for.
-    text : str, optional
-        The text with its unknown words replaced, if it has any and that was asked for.
-
-    Notes
-    -----
-    What a `Translation` is completed with.
-    """
-
-    alignment: Alignment | None = None
-    text: str | None = None
 
 
 class Aligner:

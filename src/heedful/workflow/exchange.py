@@ -32,6 +32,7 @@ READERS = {
 }
 """Where the reader of each format is: its module, loaded when it is asked for, and its name."""
 WRITERS = {
+    "ctranslate2": "heedful.exchange.ctranslate2.writing:WRITER",
     "marian": "heedful.exchange.marian_out:WRITER",
     "onnx": "heedful.exchange.onnx:WRITER",
 }

@@ -12,8 +12,8 @@ from heedful.data.tokenizer import END
 from heedful.errors import TextError
 from heedful.search.forced import target_ranks
 from heedful.search.links import read_gold
-from heedful.workflow.aligned import Alignment
 from heedful.workflow.group import by_length
+from heedful.workflow.note import Alignment
 from heedful.workflow.translate import alignment_entry
 from heedful.workflow.translator import Translator
 

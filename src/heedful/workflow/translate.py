@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-from heedful.workflow.aligned import Alignment
 from heedful.workflow.beside import in_step
+from heedful.workflow.engines.choose import TranslationEngine
+from heedful.workflow.note import Alignment
 from heedful.workflow.risk import least_risk
 from heedful.workflow.translation import Translation
-from heedful.workflow.translator import Translator
 
 # So many lines are sorted by length together: enough for full batches of similar length.
 _WINDOW = 2048
@@ -87,7 +87,7 @@ class Layout:
 
 
 def translate_lines(
-    translator: Translator,
+    translator: TranslationEngine,
     lines: Iterable[str],
     output: TextIO,
     layout: Layout,
@@ -103,7 +103,7 @@ def translate_lines(
 
     Parameters
     ----------
-    translator : Translator
+    translator : TranslationEngine
         Does the work.
     lines : iterable of str
         Without line ends; may be endless or slow.
@@ -120,7 +120,7 @@ def translate_lines(
     mbr : int, default 0
         Candidates to draw for each line, of which the one of least risk is written; 0 for none.
     **search : object
-        Passed to `Translator.translate`.
+        Passed to its `translate`.
 
     Returns
     -------

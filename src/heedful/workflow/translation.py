@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float
 
-from heedful.workflow.aligned import Alignment, Note
+from heedful.workflow.note import Alignment, Note
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import torch
 
-from heedful.data.unknown import input_warning
 from heedful.errors import DeviceError, HeedfulError, RunFolderError
 from heedful.machine import has_int8, resolve_device, resolve_precision, resolve_threads
 from heedful.model.transformer import Transformer
@@ -23,10 +22,12 @@ from heedful.search.find import find
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.options import Sampling, SearchOptions
-from heedful.workflow.aligned import Aligner, Alignment
+from heedful.workflow.aligned import Aligner
 from heedful.workflow.demands import check_prefixes, read_demands, report_missing
 from heedful.workflow.group import by_length
+from heedful.workflow.note import Alignment
 from heedful.workflow.run import Run
+from heedful.workflow.sources import source_ids
 from heedful.workflow.translation import Attention, Translation, noted
 from heedful.workflow.validate import pair_log_probabilities
 
@@ -362,18 +363,7 @@ class Translator:
     ) -> list[list[int]]:
         """Encode the lines; cut what is longer than `search.max_source`."""
         limit = self.run.config.search.max_source
-        ids = self.tokenizer.encode_source([text if text.strip() else "" for text in texts])
-        if warn is not None and (warning := input_warning(texts, ids, self.tokenizer)):
-            warn(warning)
-        for number, row in enumerate(ids, start=first_line):
-            if len(row) > limit:
-                if warn is not None:
-                    warn(
-                        f"line {number} has {len(row):,} subwords and was cut to the first "
-                        f"{limit:,} (search.max_source)."
-                    )
-                del row[limit:]
-        return ids
+        return source_ids(self.tokenizer, texts, limit, warn, first_line)
 
     def _translation(
         self, hypotheses: Sequence[Hypothesis], attention: Attention | None

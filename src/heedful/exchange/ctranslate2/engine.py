@@ -7,6 +7,7 @@ limit is searched again with that limit, and other penalties put the finished hy
 in order.
 """
 
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ Tokens = Sequence[str]
 
 COMPUTE = {"auto": "default", "fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
 """What CTranslate2 calls our precisions; auto is what the folder was written with."""
+
+# With a penalty, however small, a search ends when the beam is full, else when its best has ended.
+_NEARLY_NOUGHT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Found:
 
     Notes
     -----
-    A hypothesis that was cut still has the probability of the token behind the cut.
+    A hypothesis that was cut has no end symbol that could count.
     """
 
     tokens: tuple[str, ...]
@@ -85,6 +89,8 @@ class Engine:
         threads: int = 0,
     ) -> None:
         self.library = import_ctranslate2()
+        # else it warns of every number format that this machine computes in another one
+        self.library.set_log_level(logging.ERROR)
         self.end, self.forbidden = end, frozenset(forbidden)
         kind, _, number = device.partition(":")
         try:
@@ -149,14 +155,15 @@ class Engine:
 
         Notes
         -----
-        CTranslate2's search ends when `beam` hypotheses are complete. What it takes a prefix for,
-        certain, is not what the model thinks of it: such lines are scored once more. Hypotheses
-        that were cut stand behind complete ones.
+        CTranslate2's search ends when `beam` hypotheses are complete (`top` in
+        `heedful.search.stopping`). It takes a prefix for certain and counts the token behind a cut;
+        such lines are scored once more. Hypotheses that were cut stand behind complete ones.
         """
+        alpha = {"power": penalty.alpha, "gnmt": _NEARLY_NOUGHT * penalty.alpha}
         options: dict[str, Any] = {
             "beam_size": beam,
             "num_hypotheses": beam,
-            "length_penalty": penalty.alpha if penalty.kind == "power" else 0.0,
+            "length_penalty": alpha.get(penalty.kind, 0.0),
             "no_repeat_ngram_size": no_repeat,
             "min_decoding_length": 0,
             "max_input_length": 0,
@@ -179,15 +186,20 @@ class Engine:
                 **options,
             )
             for row, one in zip(rows, found, strict=True):
-                scores = one.scores
-                if given[row]:
-                    scores = self._whole_scores(sources[row], one.hypotheses)
-                elif penalty.kind == "power":
-                    lengths = map(len, one.hypotheses)
-                    scores = [s * n**penalty.alpha for s, n in zip(scores, lengths, strict=True)]
+                ended = [tokens[-1:] == [self.end] for tokens in one.hypotheses]
+                kept = [
+                    tuple(tokens[:-1] if end else tokens[:limit])
+                    for tokens, end in zip(one.hypotheses, ended, strict=True)
+                ]
+                power = options["length_penalty"]
+                lengths = [len(tokens) + end for tokens, end in zip(kept, ended, strict=True)]
+                totals = [s * n**power for s, n in zip(one.scores, lengths, strict=True)]
+                if given[row] or not all(ended):
+                    each = self.score([sources[row]] * len(kept), kept)
+                    totals = [sum(s if end else s[:-1]) for s, end in zip(each, ended, strict=True)]
                 hypotheses = [
-                    self._found(tokens, total, penalty, limit)
-                    for tokens, total in zip(one.hypotheses, scores, strict=True)
+                    Found(tokens, total, total / penalty.divisor(max(1, length)), end)
+                    for tokens, total, length, end in zip(kept, totals, lengths, ended, strict=True)
                 ]
                 best_first = sorted(hypotheses, key=lambda each: (not each.ended, -each.score))
                 once = {each.tokens: each for each in reversed(best_first)}
@@ -225,19 +237,6 @@ class Engine:
             [list(one) for one in sources], [list(one) for one in targets], max_input_length=0
         )
         return [list(one.log_probs) for one in found]
-
-    def _whole_scores(self, source: Tokens, hypotheses: Sequence[Tokens]) -> list[float]:
-        """Add up what the model thinks of all tokens, those of a prefix too."""
-        ended = [bool(one) and one[-1] == self.end for one in hypotheses]
-        targets = [one[:-1] if end else one for one, end in zip(hypotheses, ended, strict=True)]
-        each = self.score([source] * len(targets), targets)
-        return [sum(one if end else one[:-1]) for one, end in zip(each, ended, strict=True)]
-
-    def _found(self, tokens: Tokens, total: float, penalty: LengthPenalty, limit: int) -> Found:
-        """Take the end symbol off, cut at the limit, and divide by the penalty."""
-        ended = bool(tokens) and tokens[-1] == self.end
-        kept = tuple(tokens[:-1] if ended else tokens[:limit])
-        return Found(kept, total, total / penalty.divisor(max(1, len(tokens))), ended)
 
     def _holds(self, found: Sequence[Found], limit: int) -> bool:
         """Whether a search with this line's own limit would have gone the same way."""

@@ -24,18 +24,22 @@ OUTPUT_TABLE, OUTPUT_BIAS = "decoder/projection/weight", "decoder/projection/bia
 POSITIONS = {side: f"{side}/position_encodings/encodings" for side in ("encoder", "decoder")}
 
 
-def key_map(model: ModelConfig, source_rows: Change, target_rows: Change, bias: Change) -> KeyMap:
+def key_map(
+    model: ModelConfig, source_rows: Change, target_rows: Change, bias: Change, width: int
+) -> KeyMap:
     """
     Map all weights of a model.
 
     Parameters
     ----------
     model : ModelConfig
-        Its shape; heads must be as wide for keys as for values.
+        Its shape.
     source_rows, target_rows : Change
         Between the order of ids there and here, for tables.
     bias : Change
         The same, for the output bias.
+    width : int
+        Of one head of the decoder, the same for keys and values.
 
     Returns
     -------
@@ -58,15 +62,15 @@ def key_map(model: ModelConfig, source_rows: Change, target_rows: Change, bias: 
         entries.append(Entry("source_positions.weight", (POSITIONS["encoder"],)))
         entries.append(Entry("target_positions.weight", (POSITIONS["decoder"],)))
     for number in range(model.encoder_layers):
-        entries += _layer(model, "encoder", number)
+        entries += _layer(model, "encoder", number, width)
     for number in range(model.decoder_layers):
-        entries += _layer(model, "decoder", number)
+        entries += _layer(model, "decoder", number, width)
     if model.norm == "pre":
         entries += [*_norm("encoder.norm", "encoder"), *_norm("decoder.norm", "decoder")]
     return KeyMap(tuple(entries))
 
 
-def _layer(model: ModelConfig, side: str, number: int) -> Iterator[Entry]:
+def _layer(model: ModelConfig, side: str, number: int, width: int) -> Iterator[Entry]:
     """Map one layer."""
     ours, theirs = f"{side}.layers.{number}", f"{side}/layer_{number}"
     bias = model.projection_bias
@@ -76,13 +80,12 @@ def _layer(model: ModelConfig, side: str, number: int) -> Iterator[Entry]:
     yield from _norm(f"{ours}.self_residual.norm", look)
     if side == "decoder":
         cross = f"{theirs}/attention"
-        heads = model.decoder_heads or model.heads
-        width = heads * (model.d_k or model.d_model // heads)
+        inner = width * (model.decoder_heads or model.heads)
         name, parts = (
             f"{ours}.cross_attention.project_in",
             (f"{cross}/linear_0", f"{cross}/linear_1"),
         )
-        yield from _linear(name, parts, bias, Stacked((width, 2 * width)))
+        yield from _linear(name, parts, bias, Stacked((inner, 2 * inner)))
         yield from _linear(f"{ours}.cross_attention.project_out", (f"{cross}/linear_2",), bias)
         yield from _norm(f"{ours}.cross_residual.norm", cross)
     ffn = f"{theirs}/ffn"

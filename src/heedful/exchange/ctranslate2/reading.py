@@ -20,7 +20,9 @@ from heedful.data.tokenizer import END, Tokenizer
 from heedful.errors import ExchangeError, MissingExtra
 from heedful.exchange.ctranslate2.binary import read_model_file
 from heedful.exchange.ctranslate2.engine import Engine
+from heedful.exchange.ctranslate2.heads import head_widths
 from heedful.exchange.ctranslate2.keys import OUTPUT_BIAS, POSITIONS, key_map
+from heedful.exchange.ctranslate2.record import Record
 from heedful.exchange.ctranslate2.reference import PlainModel
 from heedful.exchange.ctranslate2.settings import Variables
 from heedful.exchange.ctranslate2.sides import EngineSide, PlainSide
@@ -100,14 +102,15 @@ class CTranslate2Reader:
             variables.weights[OUTPUT_BIAS] = torch.zeros(count).numpy()
         with torch.device("meta"):
             ours = build_model(model, *map(len, vocabularies.origins), max_length=longest + 1)
-        weights = key_map(model, *tables, biases[1]).to_ours(
+        width = head_widths(model, "decoder")[1]
+        weights = key_map(model, *tables, biases[1], width).to_ours(
             {name: torch.from_numpy(array.copy()) for name, array in variables.weights.items()},
             {name: tuple(weight.shape) for name, weight in ours.named_parameters()},
             path / "model.bin",
         )
         data = vocabularies.data_settings(max(1, longest), options)
         return Portable(
-            RunConfig(model=model, data=data, search=_SEARCH),
+            RunConfig(model=model, data=data, search=_search(path, variables.most_positions)),
             weights,
             vocabularies.tokenizer,
             vocabularies.notes,
@@ -140,7 +143,7 @@ class CTranslate2Reader:
             engine = Engine(path, end=end, precision="fp32")
         except MissingExtra:
             return PlainSide(PlainModel(path, config), model)
-        return EngineSide(engine, sides, model)
+        return EngineSide(engine, sides, model, in_our_order=_lies_beside(path, model.tokenizer))
 
 
 _Origins = tuple[int | None, ...]
@@ -246,6 +249,23 @@ def read_config(path: Path) -> dict[str, Any]:
     """
     file = path / "config.json"
     return read_settings_file(file) if file.is_file() else {}
+
+
+def _search(path: Path, rows: int | None) -> SearchConfig:
+    """Take the rules that lie beside the model, else CTranslate2's as far as its positions go."""
+    if (path / Record.FILE).is_file():
+        return Record.read(path).search
+    if rows is None:
+        return _SEARCH
+    most = max(1, rows - 1)
+    lengths = {"max_length": str(min(256, most)), "max_source": min(1024, most)}
+    return _SEARCH.model_copy(update=lengths)
+
+
+def _lies_beside(path: Path, tokenizer: Tokenizer) -> bool:
+    """Whether a model's tokenizer is the one in its folder."""
+    there = (path / RECORD).is_file()
+    return there and Tokenizer.load(path).fingerprint == tokenizer.fingerprint
 
 
 def _numbers(tokens: list[str]) -> dict[str, int]:

@@ -34,7 +34,13 @@ _EPSILON = 1e-5
 _SIDES = ("encoder", "decoder")
 # What matters only to alignments, or where there are several source tables, or as start of a text.
 _WITHOUT_MEANING = ("alignment_layer", "alignment_heads", "embeddings_merge")
-_NOUGHT = ("alibi", "alibi_use_positive_positions", "scale_alibi", "multi_query")
+_NOUGHT = (
+    "alibi",
+    "alibi_use_positive_positions",
+    "scale_alibi",
+    "multi_query",
+    "multi_query_attention",
+)
 
 
 class Variables:
@@ -59,6 +65,9 @@ class Variables:
     source_ends : bool
         Whether the end symbol stands behind the source.
 
+    most_positions : int or None
+        Rows of the shorter explicit table of positions: CTranslate2 can read no longer text.
+
     Notes
     -----
     Shapes are not checked here; that is the key map's work.
@@ -80,6 +89,7 @@ class Variables:
         ends = self._attribute("with_source_eos", 0)
         self.source_ends = bool(config.get("add_source_eos") or ends)
         self._attribute("with_target_bos", 1)
+        self.most_positions: int | None = None
         self.starts_from_zero = bool(self._attribute("decoder/start_from_zero_embedding", 0))
 
     def rows(self) -> tuple[int, int]:
@@ -113,6 +123,7 @@ class Variables:
         d_model = self._size(TARGET_TABLE, 1)
         shape = self._shape(d_model)
         heads = {side: shape[f"{side}_heads"] for side in _SIDES}
+        common = {"heads": heads["decoder"], "d_ff": shape["decoder_d_ff"]}
         for side in _SIDES:
             for number in range(shape[f"{side}_layers"]):
                 for name in ("self_attention", "attention"):
@@ -124,9 +135,11 @@ class Variables:
                 self.reasons.add_if(came != 0, f"{side}/{name} is set, which ours has not")
         return {
             "d_model": d_model,
-            "d_ff": shape.pop("d_ff"),
-            "heads": heads["decoder"],
-            **shape,
+            **{
+                name: None if value == common.get(name.partition("_")[2]) else value
+                for name, value in shape.items()
+            },
+            **common,
             **self._embeddings(d_model),
             **self._positions(d_model),
             **self._ties(),
@@ -160,7 +173,7 @@ class Variables:
         self.reasons.add_if(code not in _ACTIVATIONS, f"its activation has the number {code}")
         norm = "pre" if self._alike("pre_norm", 1) else "post"
         epsilon = self._config.get("layer_norm_epsilon") or _EPSILON
-        found |= {"d_k": width, "d_v": width, "d_ff": found["decoder_d_ff"], "norm": norm}
+        found |= {"d_k": width, "d_v": width, "norm": norm}
         return found | {"activation": _ACTIVATIONS.get(code), "norm_epsilon": epsilon}
 
     def _scale_queries(self, place: str, heads: int) -> None:
@@ -212,7 +225,7 @@ class Variables:
         if d_model % 2 or any(len(s) != 2 or not s[0] or s[1] != d_model for s in shapes):
             self.reasons.add_if(True, f"its positions have no table of even width {d_model}")
             return {}
-        longest = max(map(len, there))
+        longest, self.most_positions = max(map(len, there)), min(map(len, there))
         usual = _HALVES(1, longest, d_model).numpy()
         both = [usual if table is None else table for table in tables]
         for layout, first in product(SINUSOIDS, (0, 1, 2)):

@@ -27,6 +27,8 @@ class EngineSide:
         Its tokens by their ids, of source and target.
     model : Portable
         What became of it here, or what it was written from.
+    in_our_order : bool, default False
+        Whether its ids are ours, as in what we wrote.
 
     Attributes
     ----------
@@ -39,14 +41,20 @@ class EngineSide:
     """
 
     def __init__(
-        self, engine: Engine, vocabularies: tuple[list[str], list[str]], model: Portable
+        self,
+        engine: Engine,
+        vocabularies: tuple[list[str], list[str]],
+        model: Portable,
+        in_our_order: bool = False,
     ) -> None:
         self.name = engine.name
         self._engine, self._search = engine, model.config.search
         self._tokenizer = model.tokenizer
         models = model.tokenizer.models
-        self._source = _spelled(models[0], vocabularies[0])
-        self._target = _spelled(models[1], vocabularies[1])
+        self._source, self._target = (
+            dict(enumerate(tokens)) if in_our_order else _spelled(one, tokens)
+            for one, tokens in zip(models, vocabularies, strict=True)
+        )
         self._numbers = {token: number for number, token in self._target.items()}
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:

@@ -7,10 +7,11 @@ last where the list lacks it.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from heedful.data.subwords.symbols import PAD, START
 from heedful.errors import ExchangeError
 
 SIDES = ("source", "target")
@@ -112,6 +113,32 @@ def distinct(tokens: Iterable[str]) -> list[str]:
         seen.add(token)
         names.append(token)
     return names
+
+
+def never_written(target: Sequence[str], size: int, forbidden: str) -> list[str]:
+    """
+    List the tokens that no translation may hold.
+
+    Parameters
+    ----------
+    target : sequence of str
+        Tokens by our ids.
+    size : int
+        Subwords of the target; tokens behind them fill the table up.
+    forbidden : str
+        The setting `search.forbidden`: further ids, with spaces between.
+
+    Returns
+    -------
+    list of str
+        Padding, the start symbol, and those.
+
+    Notes
+    -----
+    Their probabilities still count in the sum of all.
+    """
+    ids = {PAD, START, *map(int, forbidden.split()), *range(size, len(target))}
+    return [target[number] for number in sorted(ids) if number < len(target)]
 
 
 def _file(folder: Path, side: str) -> Path | None:

@@ -1,0 +1,1 @@
+"""What translates: torch, or CTranslate2 where torch is not installed."""

@@ -1,0 +1,211 @@
+"""
+An exported folder as an object that translates, without torch.
+
+::
+
+    translator = ExportedTranslator.load("exported/en-de")
+    translator.translate(["A dog runs."])[0].text
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from heedful.data.tokenizer import END, Tokenizer
+from heedful.errors import SettingError
+from heedful.exchange.ctranslate2.engine import Engine, Found
+from heedful.exchange.ctranslate2.record import Record
+from heedful.exchange.ctranslate2.vocabulary import never_written, read_vocabularies
+from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.search.options import SearchOptions
+from heedful.workflow.demands import check_prefixes, read_demands
+from heedful.workflow.engines.choose import check_engine
+from heedful.workflow.sources import source_ids
+from heedful.workflow.translation import Translation
+
+Warn = Callable[[str], None]
+
+
+class ExportedTranslator:
+    """
+    Translate with what `heedful export --to ctranslate2` made.
+
+    Parameters
+    ----------
+    engine : Engine
+        With the folder open.
+    tokenizer : Tokenizer
+        That lies in it.
+    record : Record
+        Its rules of search.
+    vocabularies : pair of list of str
+        What its tokens are called, by our ids.
+
+    Notes
+    -----
+    Made by `ExportedTranslator.load`. Fulfils `heedful.workflow.engines.choose.TranslationEngine`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        tokenizer: Tokenizer,
+        record: Record,
+        vocabularies: tuple[list[str], list[str]],
+    ) -> None:
+        self.engine, self.tokenizer, self.record = engine, tokenizer, record
+        self._source, self._target = vocabularies
+        self._numbers = {token: number for number, token in enumerate(self._target)}
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        device: str = "auto",
+        precision: str = "auto",
+        threads: int = 0,
+    ) -> "ExportedTranslator":
+        """
+        Open an exported folder.
+
+        Parameters
+        ----------
+        folder : str or Path
+            What `heedful export --to ctranslate2` made.
+        device : str, default 'auto'
+            ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'
+            `auto` computes with the number format that the weights were written in.
+        threads : int, default 0
+            Of the processor; 0 for all.
+
+        Returns
+        -------
+        ExportedTranslator
+            Ready to use.
+
+        Notes
+        -----
+        Nothing in the folder is executed.
+        """
+        folder = Path(folder)
+        record, tokenizer = Record.read(folder), Tokenizer.load(folder)
+        vocabularies = read_vocabularies(folder, {})
+        target = vocabularies[1]
+        forbidden = never_written(target, tokenizer.target_size, record.search.forbidden)
+        engine = Engine(
+            folder,
+            end=target[END],
+            forbidden=forbidden,
+            device=device,
+            precision=precision,
+            threads=threads,
+        )
+        return cls(engine, tokenizer, record, vocabularies)
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int | None = None,
+        length_penalty: str | None = None,
+        max_length: str | None = None,
+        n_best: int = 1,
+        no_repeat: int = 0,
+        prefixes: Sequence[str] | None = None,
+        first_line: int = 1,
+        warn: Warn | None = None,
+        **others: object,
+    ) -> list[Translation]:
+        """
+        Translate some lines.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            One sentence each.
+        beam : int, optional
+            Open hypotheses, 1 for greedy search; the run's when absent.
+        length_penalty : str, optional
+            ``gnmt:0.6``, ``power:1.0`` or ``none``; the run's when absent.
+        max_length : str, optional
+            ``input+50`` or a number of tokens; the run's when absent.
+        n_best : int, default 1
+            How many translations of each line; the beam is at least as wide.
+        no_repeat : int, default 0
+            No so many subwords in a row occur twice in a translation; 0 allows all.
+        prefixes : sequence of str, optional
+            How each translation begins, as whole subwords.
+        first_line : int, default 1
+            Number of the first line in its text, for messages.
+        warn : callable, optional
+            Told in a sentence about lines that had to be cut, and about unknown subwords.
+        **others : object
+            What else `Translator.translate` can do; refused if it is asked for.
+
+        Returns
+        -------
+        list of Translation
+            One a line, in order. An empty line stays empty.
+
+        Notes
+        -----
+        Searches stop when the beam is full, as CTranslate2's do; `gnmt` puts what was found by then
+        in order.
+        """
+        asked = {name.replace("_", "-"): value for name, value in others.items()}
+        check_engine("ctranslate2", asked | {"groups": asked.get("groups", 1) != 1})
+        search = self.record.search
+        options = SearchOptions(beam, length_penalty, max_length, n_best, no_repeat=no_repeat)
+        demands = read_demands(
+            self.tokenizer,
+            len(texts),
+            prefixes=prefixes,
+            constraints=None,
+            avoid=None,
+            first_line=first_line,
+            warn=warn,
+        )
+        longest = self.record.positions - int(self.record.source_end)
+        setting = "search.max_source" if search.max_source <= longest else "rows of positions"
+        ids = source_ids(
+            self.tokenizer, texts, min(search.max_source, longest), warn, first_line, setting
+        )
+        rows = [row for row, line in enumerate(ids) if line]
+        limits = self._limits(max_length or search.max_length, [len(ids[row]) for row in rows])
+        begun = [demands[row] for row in rows]
+        check_prefixes(begun, limits, [first_line + row for row in rows])
+        found = self.engine.search(
+            [[self._source[number] for number in ids[row]] for row in rows],
+            limits,
+            beam=options.width(search.beam),
+            penalty=LengthPenalty.parse(length_penalty or search.length_penalty),
+            prefixes=[[self._target[number] for number in demand.prefix] for demand in begun],
+            no_repeat=no_repeat,
+        )
+        results = [Translation("", 0.0, (), 0.0)] * len(texts)
+        for row, hypotheses in zip(rows, found, strict=True):
+            results[row] = self._translation(hypotheses[:n_best])
+        return results
+
+    def _limits(self, asked: str, lengths: Sequence[int]) -> list[int]:
+        """Bound translations by what is asked and by the rows of positions."""
+        limit, most = LengthLimit.parse(asked), self.record.positions - 1
+        if not limit.relative and limit.extra > most:
+            raise SettingError(
+                f"max-length must be at most {most:,} with this folder, whose table of positions "
+                f"has a row more, but is {limit.extra:,}; export the run again with more "
+                "--positions."
+            )
+        return [min(limit.tokens(length), most) for length in lengths]
+
+    def _translation(self, hypotheses: Sequence[Found]) -> Translation:
+        """Turn the hypotheses of a line into text."""
+        best, *others = (self._one(hypothesis) for hypothesis in hypotheses)
+        return Translation(best.text, best.score, best.tokens, best.log_probability, tuple(others))
+
+    def _one(self, found: Found) -> Translation:
+        """Turn a hypothesis into text."""
+        ids = [self._numbers[token] for token in found.tokens]
+        pieces = tuple(self.tokenizer.pieces_target(ids))
+        return Translation(self.tokenizer.decode(ids), found.score, pieces, found.log_probability)

@@ -1,0 +1,205 @@
+"""What is exported is the same model in CTranslate2, and the same again when it comes back."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from heedful.checkpoint.store import load_checkpoint, save_checkpoint
+from heedful.config.schema import RunConfig
+from heedful.errors import ExchangeError, ParityFailed
+from heedful.exchange.ctranslate2.reading import READER
+from heedful.exchange.ctranslate2.writing import BOUNDS, WRITER
+from heedful.exchange.foreign import ReadOptions, WriteOptions, Writer
+from heedful.workflow.bench.random_run import make_random_run, random_lines
+from heedful.workflow.exchange import export_model, import_model
+from heedful.workflow.run import Run
+from heedful.workflow.translator import Translator
+
+SMALL = {
+    "model.d_model": 16,
+    "model.d_ff": 24,
+    "model.heads": 2,
+    "model.encoder_layers": 2,
+    "model.decoder_layers": 2,
+    "search.max_length": "input+4",
+}
+SHAPES = {
+    "paper": {},
+    "narrow keys": {"model.d_k": 4, "model.d_v": 8},
+    "narrow values": {"model.d_k": 11, "model.d_v": 5, "model.heads": 3},
+    "wider than the model": {"model.d_k": 12, "model.d_v": 12},
+    "uneven": {
+        "model.encoder_heads": 4,
+        "model.encoder_d_ff": 10,
+        "model.encoder_layers": 1,
+        "model.activation": "silu",
+        "model.positions": "grouped",
+        "model.start": "pad",
+    },
+    "t2t": {
+        "model.positions": "halves",
+        "model.start": "zero",
+        "data.vocabulary_multiple": 32,
+        "model.activation": "gelu_tanh",
+    },
+    "untied": {
+        "model.norm": "pre",
+        "model.activation": "gelu",
+        "model.tie": "none",
+        "model.output_bias": True,
+        "model.first_position": 1,
+    },
+    "learned": {
+        "model.positions": "learned",
+        "data.max_length": 20,
+        "model.tie": "output",
+        "model.projection_bias": False,
+        "model.scale_embeddings": False,
+        "model.start": "end",
+        "model.source_end": False,
+    },
+}
+LINES = random_lines(61, 7, 3)
+OPTIONS = WriteOptions("", 48)
+
+
+def random_run(folder, settings):
+    """A run whose weights are all random, those that training begins with at one or nought too."""
+    folder.mkdir()
+    run = make_random_run(folder, RunConfig().with_settings(SMALL | settings), 61)
+    drawn = torch.Generator().manual_seed(3)
+    weights = load_checkpoint(run.folder.checkpoint(1)).model
+    changed = {
+        name: weight + 0.3 * torch.randn(weight.shape, generator=drawn)
+        for name, weight in weights.items()
+    }
+    save_checkpoint(run.folder.checkpoint(2), changed, None, {"step": 2})
+    return run
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_model_goes_out_and_comes_back(tmp_path, shape):
+    random_run(tmp_path / "run", SHAPES[shape])
+    there, _ = export_model(
+        tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=OPTIONS, sentences=LINES
+    )
+    assert there.difference < 2e-5
+    back, notes = import_model("ctranslate2", tmp_path / "ct2", tmp_path / "back", sentences=LINES)
+    assert back.difference < 2e-5
+    assert notes == ()
+    scores = [
+        Translator.load(tmp_path / name, device="cpu", precision="fp32", threads=1).score(
+            LINES, LINES[::-1]
+        )
+        for name in ("run", "back")
+    ]
+    for mine, other in zip(*scores, strict=True):
+        np.testing.assert_allclose(mine, other, atol=2e-5)
+
+
+def test_what_is_equal_comes_back_bit_by_bit(tmp_path):
+    run = random_run(tmp_path / "run", {})
+    export_model(
+        tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=OPTIONS, sentences=LINES
+    )
+    model = READER.read(tmp_path / "ct2", ReadOptions())
+    weights = load_checkpoint(run.folder.checkpoint(2)).model
+    assert model.weights.keys() == weights.keys()
+    for name, weight in weights.items():
+        torch.testing.assert_close(model.weights[name], weight, atol=0, rtol=0)
+    assert model.config.model == run.config.model
+    assert model.tokenizer.fingerprint == run.tokenizer.fingerprint
+
+
+@pytest.mark.parametrize("quantization", ["int8", "int16", "float16", "bfloat16"])
+def test_rounded_weights_stay_near_and_are_read_again(tmp_path, quantization):
+    random_run(tmp_path / "run", {})
+    parity, _ = export_model(
+        tmp_path / "run",
+        "ctranslate2",
+        tmp_path / "ct2",
+        options=WriteOptions(quantization, 48),
+        sentences=LINES,
+    )
+    assert 0.0 < parity.difference <= parity.bound == BOUNDS[quantization]
+    plain = WriteOptions("float32", 48)
+    export_model(
+        tmp_path / "run", "ctranslate2", tmp_path / "plain", options=plain, sentences=LINES
+    )
+    sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("ct2", "plain")]
+    assert sizes[0] < 0.7 * sizes[1]
+    model = READER.read(tmp_path / "ct2", ReadOptions())
+    run = Run.open(tmp_path / "run")
+    for name, weight in load_checkpoint(run.folder.checkpoint(2)).model.items():
+        assert (model.weights[name] - weight).abs().max() < 0.02, name
+
+
+def test_the_folder_says_how_it_is_to_be_used(tmp_path):
+    random_run(tmp_path / "run", {})
+    export_model(
+        tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=OPTIONS, sentences=LINES
+    )
+    config = json.loads((tmp_path / "ct2/config.json").read_text())
+    assert (config["add_source_eos"], config["decoder_start_token"]) == (True, "<s>")
+    record = json.loads((tmp_path / "ct2/heedful.json").read_text())
+    assert (record["positions"], record["quantization"]) == (48, "float32")
+    assert record["search"]["length_penalty"] == "gnmt:0.6"
+    assert (tmp_path / "ct2/tokenizer.json").is_file()
+
+
+def test_all_reasons_are_given_at_once_and_nothing_stays(tmp_path):
+    assert isinstance(WRITER, Writer)
+    random_run(tmp_path / "run", {})
+    with pytest.raises(ExchangeError, match=r"int4.*at least 2"):
+        export_model(
+            tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=WriteOptions("int4", 1)
+        )
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["run"]
+
+
+def test_a_model_that_computes_something_else_leaves_nothing(tmp_path, monkeypatch):
+    random_run(tmp_path / "run", {})
+    monkeypatch.setitem(BOUNDS, "int8", 1e-9)
+    options = WriteOptions("int8", 48)
+    with pytest.raises(ParityFailed, match="Nothing was written"):
+        export_model(tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=options)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["run"]
+
+
+def test_a_model_that_is_not_ours_is_refused_with_all_reasons(tmp_path):
+    specs = pytest.importorskip("ctranslate2.specs")
+    random_run(tmp_path / "run", {})
+    export_model(
+        tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=OPTIONS, sentences=LINES
+    )
+    folder = tmp_path / "other"
+    shutil.copytree(tmp_path / "ct2", folder)
+    spec = specs.TransformerSpec.from_config(1, 2, ffn_glu=True, rms_norm=False)
+    zeros = {"weight": (16, 16), "gamma": 16, "beta": 16}
+
+    def fill(part, name, value):
+        kind = name.rpartition("/")[2]
+        if value is None:
+            size = (61, 16) if "embeddings" in name or "projection" in name else zeros[kind]
+            size = (48, 16) if "self_attention/linear_0" in name else size
+            setattr(part, kind, np.zeros(size, np.float32))
+
+    spec._visit(fill)
+    words = [f"t{number}" for number in range(58)] + ["<unk>", "<s>", "</s>"]
+    spec.register_source_vocabulary(words)
+    spec.register_target_vocabulary(words)
+    spec.config.add_source_bos = True
+    spec.encoder.activation, spec.decoder.activation = np.int8(5), np.int8(5)
+    spec.validate()
+    spec.save(str(folder))
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ExchangeError, match=r"start symbol.*activation.*number 5"):
+        READER.read(folder, ReadOptions())
+    spec.encoder.activation = spec.decoder.activation = type(spec.encoder.activation)(np.int8(0))
+    spec.config.add_source_bos = False
+    spec.save(str(folder))
+    with pytest.raises(ExchangeError, match=r"linear_0_noact"):
+        READER.read(folder, ReadOptions())
