@@ -11,7 +11,9 @@ from heedful.cli.options import Weights, warn
 def export(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     out: Annotated[Path, typer.Argument(help="The folder to write.")],
-    kind: Annotated[str, typer.Option("--to", help="For which toolkit: marian or onnx.")],
+    kind: Annotated[
+        str, typer.Option("--to", help="For which toolkit: marian, ctranslate2 or onnx.")
+    ],
     weights: Weights = "default",
     quantization: Annotated[
         str,

@@ -11,7 +11,10 @@ from heedful.cli.options import warn
 def import_(
     path: Annotated[Path, typer.Argument(help="Folder or file of the other toolkit.")],
     kind: Annotated[
-        str, typer.Option("--from", help="Whose model it is: marian, fairseq, opennmt or joey.")
+        str,
+        typer.Option(
+            "--from", help="Whose model it is: marian, ctranslate2, fairseq, opennmt or joey."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The run folder to make.")],
     source_language: Annotated[

@@ -1,0 +1,121 @@
+"""`heedful translate --engine ctranslate2`, in a process where torch cannot be imported."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from heedful.config.schema import RunConfig
+from heedful.exchange.foreign import WriteOptions
+from heedful.workflow.bench.random_run import make_random_run, random_lines
+from heedful.workflow.exchange import export_model
+
+SOURCE = Path(__file__).parents[2] / "src"
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+from heedful.cli.main import main
+main()
+"""
+LINES = [*random_lines(61, 7, 2), "", *random_lines(61, 5, 2, seed=2)]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A run, and the folder that it was exported to."""
+    folder = tmp_path_factory.mktemp("engine")
+    small = {
+        "model.d_model": 16,
+        "model.d_ff": 24,
+        "model.heads": 2,
+        "search.max_length": "input+3",
+    }
+    layers = {"model.encoder_layers": 2, "model.decoder_layers": 1}
+    (folder / "run").mkdir()
+    make_random_run(folder / "run", RunConfig().with_settings(small | layers), 61)
+    options = WriteOptions("", 20)
+    export_model(
+        folder / "run", "ctranslate2", folder / "ct2", options=options, sentences=LINES[:2]
+    )
+    return folder
+
+
+def translate(*arguments, code=0):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, "translate", *map(str, arguments)],
+        input="".join(f"{line}\n" for line in LINES),
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    return done.stdout.splitlines() if code == 0 else done.stderr
+
+
+def engine(folders, *arguments, **options):
+    return translate(folders / "ct2", "--engine", "ctranslate2", *arguments, **options)
+
+
+def test_it_translates_as_torch_does(folders, heedful_cli):
+    options = ["--beam", 1, "--format", "jsonl"]
+    found = [json.loads(line) for line in engine(folders, *options)]
+    text = "".join(f"{line}\n" for line in LINES)
+    done = heedful_cli(
+        "translate", folders / "run", "--device", "cpu", "--precision", "fp32", *options, stdin=text
+    )
+    ours = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["tokens"] for one in found] == [one["tokens"] for one in ours]
+    assert found[2]["text"] == ""
+    for mine, other in zip(found, ours, strict=True):
+        assert mine["score"] == pytest.approx(other["score"], abs=1e-4)
+
+
+def test_its_options_are_those_of_torch(folders):
+    best = engine(folders, "--n-best", 3, "--length-penalty", "power:1", "--no-repeat", 2)
+    numbered = [line.split(" ||| ") for line in best]
+    assert {int(number) for number, _, _ in numbered} == {0, 1, 2, 3, 4}
+    scores = [float(score) for number, _, score in numbered if number == "0"]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    for _, text, _ in numbered:
+        pairs = list(zip(text.split(), text.split()[1:], strict=False))
+        assert len(set(pairs)) == len(pairs)
+
+
+def test_a_translation_begins_as_it_is_told(folders, tmp_path):
+    (tmp_path / "begin.txt").write_text("w3 w5\n\n\nw7\n\n", encoding="utf-8")
+    found = engine(folders, "--prefix", tmp_path / "begin.txt")
+    assert found[0].startswith("w3 w5")
+    assert found[3].startswith("w7")
+
+
+def test_no_limit_can_be_beyond_the_positions(folders):
+    assert all(len(line.split()) <= 2 for line in engine(folders, "--max-length", 2))
+    assert "at most 19" in engine(folders, "--max-length", 20, code=2)
+
+
+def test_what_it_cannot_do_is_refused_in_one_sentence(folders):
+    said = engine(folders, "--sample", "--alignments", "--weights", "last", code=2)
+    assert "--sample, --alignments, --weights" in said
+    assert "one exported folder" in engine(folders, folders / "ct2", code=2)
+    assert "export the run first" in translate(folders / "run", "--engine", "ctranslate2", code=2)
+    assert "--engine" in translate(folders / "ct2", "--engine", "bolt", code=2)
+
+
+def test_plain_ctranslate2_runs_the_folder(folders):
+    script = """
+import sys
+sys.modules["torch"] = None
+import ctranslate2
+translator = ctranslate2.Translator(sys.argv[1])
+print(*translator.translate_batch([sys.argv[2].split()], max_decoding_length=5)[0].hypotheses[0])
+"""
+    command = [sys.executable, "-c", script, str(folders / "ct2"), LINES[0]]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, timeout=60)
+    assert done.stdout.split()
+    assert all(token.startswith("w") for token in done.stdout.split())
