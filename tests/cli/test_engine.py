@@ -104,6 +104,7 @@ def test_what_it_cannot_do_is_refused_in_one_sentence(folders):
     assert "--sample, --alignments, --weights" in said
     assert "one exported folder" in engine(folders, folders / "ct2", code=2)
     assert "export the run first" in translate(folders / "run", "--engine", "ctranslate2", code=2)
+    assert "needs torch" in translate(folders / "run", code=2)
     assert "--engine" in translate(folders / "ct2", "--engine", "bolt", code=2)
 
 

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from ctranslate2 import specs
 
 from heedful.checkpoint.store import load_checkpoint, save_checkpoint
 from heedful.config.schema import RunConfig
@@ -170,7 +171,6 @@ def test_a_model_that_computes_something_else_leaves_nothing(tmp_path, monkeypat
 
 
 def test_a_model_that_is_not_ours_is_refused_with_all_reasons(tmp_path):
-    specs = pytest.importorskip("ctranslate2.specs")
     random_run(tmp_path / "run", {})
     export_model(
         tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=OPTIONS, sentences=LINES

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from heedful.data.tokenizer import Tokenizer
-from heedful.errors import SettingError
+from heedful.errors import MissingExtra, SettingError
 from heedful.workflow.translation import Translation
 
 ENGINES = ("torch", "ctranslate2")
@@ -134,7 +134,7 @@ def open_engine(
     """
     how: dict[str, Any] = {"device": device, "precision": precision, "threads": threads}
     if engine == "torch":
-        translator: Any = import_module("heedful.workflow.translator").Translator
+        translator: Any = _torchs_translator()
         opened = translator.load(paths, weights=weights, **how)
         opened.aligner.extraction(align_by)
         found: TranslationEngine = opened
@@ -147,3 +147,16 @@ def open_engine(
     exported = import_module("heedful.workflow.engines.ctranslate2").ExportedTranslator
     found = exported.load(paths[0], **how)
     return found
+
+
+def _torchs_translator() -> Any:
+    """Import what needs torch, or say what can be done without."""
+    try:
+        return import_module("heedful.workflow.translator").Translator
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MissingExtra(
+            "a run needs torch, which is not installed here; install it, or export the run where "
+            "it is (heedful export --to ctranslate2) and translate with --engine ctranslate2."
+        ) from error
