@@ -33,6 +33,7 @@ SHAPES = {
     "narrow values": {"model.d_k": 11, "model.d_v": 5, "model.heads": 3},
     "wider than the model": {"model.d_k": 12, "model.d_v": 12},
     "uneven": {
+        "model.encoder_norm": "pre",
         "model.encoder_heads": 4,
         "model.encoder_d_ff": 10,
         "model.encoder_layers": 1,
@@ -153,8 +154,8 @@ def test_the_folder_says_how_it_is_to_be_used(tmp_path):
 
 def test_all_reasons_are_given_at_once_and_nothing_stays(tmp_path):
     assert isinstance(WRITER, Writer)
-    random_run(tmp_path / "run", {})
-    with pytest.raises(ExchangeError, match=r"int4.*at least 2"):
+    random_run(tmp_path / "run", {"model.decoder_norm": "open"})
+    with pytest.raises(ExchangeError, match=r"int4.*at least 2.*decoder normalises before"):
         export_model(
             tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=WriteOptions("int4", 1)
         )

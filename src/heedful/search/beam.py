@@ -34,7 +34,6 @@ from heedful.search.length import LengthPenalty
 from heedful.search.rules import Rule, apply_all
 from heedful.search.stopping import Manner, may_improve
 
-
 PLAIN = Manner()
 """The paper's."""
 

@@ -65,9 +65,33 @@ def key_map(
         entries += _layer(model, "encoder", number, width)
     for number in range(model.decoder_layers):
         entries += _layer(model, "decoder", number, width)
-    if model.norm == "pre":
-        entries += [*_norm("encoder.norm", "encoder"), *_norm("decoder.norm", "decoder")]
+    for side in ("encoder", "decoder"):
+        if norm_of(model, side) == "pre":
+            entries += _norm(f"{side}.norm", side)
     return KeyMap(tuple(entries))
+
+
+def norm_of(model: ModelConfig, side: str) -> str:
+    """
+    Tell where a stack normalises.
+
+    Parameters
+    ----------
+    model : ModelConfig
+        Settings.
+    side : {'encoder', 'decoder'}
+        Which stack.
+
+    Returns
+    -------
+    str
+        A value of `model.norm`.
+
+    Notes
+    -----
+    A side may have a setting of its own.
+    """
+    return str(getattr(model, f"{side}_norm") or model.norm)
 
 
 def _layer(model: ModelConfig, side: str, number: int, width: int) -> Iterator[Entry]:

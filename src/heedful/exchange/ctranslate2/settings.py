@@ -123,7 +123,7 @@ class Variables:
         d_model = self._size(TARGET_TABLE, 1)
         shape = self._shape(d_model)
         heads = {side: shape[f"{side}_heads"] for side in _SIDES}
-        common = {"heads": heads["decoder"], "d_ff": shape["decoder_d_ff"]}
+        common = {name: shape[f"decoder_{name}"] for name in ("heads", "d_ff", "norm")}
         for side in _SIDES:
             for number in range(shape[f"{side}_layers"]):
                 for name in ("self_attention", "attention"):
@@ -171,9 +171,10 @@ class Variables:
         width = None if plain else widths["decoder"]
         code = int(self._alike("activation", 0))
         self.reasons.add_if(code not in _ACTIVATIONS, f"its activation has the number {code}")
-        norm = "pre" if self._alike("pre_norm", 1) else "post"
+        for side in _SIDES:
+            found[f"{side}_norm"] = "pre" if self._attribute(f"{side}/pre_norm", 1) else "post"
         epsilon = self._config.get("layer_norm_epsilon") or _EPSILON
-        found |= {"d_k": width, "d_v": width, "norm": norm}
+        found |= {"d_k": width, "d_v": width}
         return found | {"activation": _ACTIVATIONS.get(code), "norm_epsilon": epsilon}
 
     def _scale_queries(self, place: str, heads: int) -> None:

@@ -26,6 +26,7 @@ from heedful.exchange.ctranslate2.keys import (
     SOURCE_TABLE,
     TARGET_TABLE,
     key_map,
+    norm_of,
 )
 from heedful.exchange.ctranslate2.record import Record
 from heedful.exchange.ctranslate2.sides import EngineSide
@@ -177,6 +178,11 @@ def _refuse(config: RunConfig, options: WriteOptions) -> None:
     reasons.add_if(
         options.positions < 2, f"--positions must be at least 2, not {options.positions}"
     )
+    for side in POSITIONS:
+        reasons.add_if(
+            norm_of(config.model, side) == "open",
+            f"its {side} normalises before its sub-layers, but not at its end",
+        )
     known = config.model.architecture == "transformer"
     reasons.add_if(not known, f"its architecture is {config.model.architecture}")
     reasons.refuse("CTranslate2 cannot have this model", "Change the options named")
@@ -221,7 +227,7 @@ def _described(specs: Any, model: ModelConfig, variables: Mapping[str, Array]) -
     ):
         heads, d_k, _ = head_widths(model, side)
         layers = getattr(model, f"{side}_layers")
-        made = make(layers, heads, pre_norm=model.norm == "pre", activation=activation)
+        made = make(layers, heads, pre_norm=norm_of(model, side) == "pre", activation=activation)
         made.scale_embeddings = model.scale_embeddings
         for layer in made.layer:
             for name in ("self_attention", "attention"):
