@@ -132,7 +132,7 @@ class Context:
 BIG = (
     "data.vocabulary_size=8000",
     "train.batch_tokens=1500",
-    "train.steps=2000",
+    "train.steps=1500",
     "train.warmup=500",
     "train.learning_rate_factor=0.25",
     "train.validate_steps=400",
