@@ -125,6 +125,10 @@ def translate(
     max_length: Annotated[
         str, typer.Option(help="input+N or N tokens, the end symbol not counted.")
     ] = "input+50",
+    stop: Annotated[
+        str,
+        typer.Option(help="When heedful is done with a sentence: best, full, top (CTranslate2's)."),
+    ] = "top",
     repeats: Annotated[int, typer.Option(min=1, help="Passes over the text to time.")] = 5,
     rounds: Rounds = 1,
     peers: Peers = _HERE,
@@ -142,6 +146,7 @@ def translate(
     --reference. With --precision bf16 or fp32 others must compute with it too.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
+    check_choice("--stop", stop, ("best", "full", "top", "worst"))
     from heedful.workflow.bench.translate import Text, bench_random, bench_trained
 
     text = Text(
@@ -153,6 +158,7 @@ def translate(
         length_penalty,
         max_length,
         repeats,
+        stop,
     )
     conditions = _conditions(device, precision, threads, peers, only, rounds)
     if run is not None:

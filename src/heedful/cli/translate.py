@@ -69,6 +69,13 @@ def translate(
             min=0, help="Draw N translations and write the one that agrees best with the others."
         ),
     ] = 0,
+    stop: Annotated[
+        str | None,
+        typer.Option(
+            help="When a sentence is done: best (no other can win), full (a beam of translations "
+            "has ended), top, worst; the run's by default."
+        ),
+    ] = None,
     no_repeat: Annotated[
         int, typer.Option(min=0, help="No N subwords in a row twice in a translation; 0 for any.")
     ] = 0,
@@ -126,6 +133,8 @@ def translate(
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)
     check_choice("--engine", engine, ("torch", "ctranslate2"))
+    if stop is not None:
+        check_choice("--stop", stop, ("best", "full", "top", "worst"))
     if align_by and not (alignments or replace_unknown or dictionary):
         raise typer.BadParameter(
             "needs --alignments, --replace-unknown or --dictionary.", param_hint="--align-by"
@@ -152,6 +161,7 @@ def translate(
             "sample": sample,
             "mbr": mbr,
             "groups": groups > 1,
+            "stop": stop,
             "constraints": constraints,
             "avoid": avoid,
             "alignments": alignments,
@@ -214,6 +224,7 @@ def translate(
             beam=beam,
             length_penalty=length_penalty,
             max_length=max_length,
+            stop=stop,
             sample=sampling,
             no_repeat=no_repeat,
             groups=groups,

@@ -10,6 +10,7 @@ A trained run as an object that translates, scores and shows its attention.
 import math
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -118,6 +119,7 @@ class Translator:
         beam: int | None = None,
         length_penalty: str | None = None,
         max_length: str | None = None,
+        stop: str | None = None,
         n_best: int = 1,
         sample: Sampling | None = None,
         no_repeat: int = 0,
@@ -147,6 +149,8 @@ class Translator:
             ``gnmt:0.6``, ``power:1.0`` or ``none``; the recipe's when absent.
         max_length : str, optional
             ``input+50`` or a number of tokens; the recipe's when absent.
+        stop : {'best', 'full', 'top', 'worst'}, optional
+            When a sentence is done (`heedful.search.stopping`); the recipe's when absent.
         n_best : int, default 1
             How many translations of each line; the beam is at least as wide.
         sample : Sampling, optional
@@ -231,7 +235,7 @@ class Translator:
                 options=options,
                 beam=beam,
                 penalty=penalty,
-                manner=self.run.manner,
+                manner=replace(self.run.manner, stop=stop or search.stop),
                 allowed=self.run.allowed,
                 demands=[demands[row] for row in rows],
                 lines=lines,

@@ -53,11 +53,14 @@ class Text:
         Most tokens of a translation.
     repeats : int, default 5
         Passes that are timed.
+    stop : str, default 'top'
+        When heedful is done with a sentence; the default is CTranslate2's rule.
 
     Notes
     -----
-    Peers that search otherwise (another rule for when to stop) are asked for the same beam, batch,
-    penalty and limit; how many lines come out equal is part of the answer.
+    All are asked for the same beam, batch, penalty and limit. Rules for when to stop decide how
+    many steps are searched behind the best translation, so heedful takes that of the others; how
+    many lines come out equal is part of the answer.
     """
 
     input: Path | None = None
@@ -68,6 +71,7 @@ class Text:
     length_penalty: str = "power:1"
     max_length: str = "input+50"
     repeats: int = 5
+    stop: str = "top"
 
 
 def bench_trained(
@@ -169,6 +173,7 @@ def bench_random(
         length_penalty=text.length_penalty,
         max_length=str(tokens),
         repeats=text.repeats,
+        stop=text.stop,
     )
     with tempfile.TemporaryDirectory() as folder:
         run = make_random_run(Path(folder), config, vocabulary)
@@ -211,6 +216,7 @@ def _bench(
                 "beam": text.beam,
                 "length_penalty": text.length_penalty,
                 "max_length": text.max_length,
+                "stop": text.stop,
             },
             "beam": text.beam,
             "alpha": LengthPenalty.parse(text.length_penalty).alpha,
@@ -241,6 +247,7 @@ def _bench(
         "batch": text.batch or "as heedful translate does",
         "length penalty": text.length_penalty,
         "max length": text.max_length,
+        "stop": text.stop,
         "passes": text.repeats * conditions.rounds,
     }
     machine = {**describe_machine(), "threads": threads, "device": device}

@@ -15,6 +15,7 @@ _CANNOT = (
     "mbr",
     "groups",
     "diversity",
+    "stop",
     "constraints",
     "avoid",
     "alignments",
