@@ -45,6 +45,23 @@ def write(path, *lines):
     return path
 
 
+def test_a_search_may_stop_before_nothing_better_can_come(heedful_cli, trained, translator):
+    expected = translator.translate(LINES, max_length="12", stop="full", length_penalty="power:1")
+    options = ("--length-penalty", "power:1", "--format", "jsonl")
+    early = entries(
+        heedful_cli("translate", trained, *SHORT, *options, "--stop", "full", stdin=STDIN)
+    )
+    assert [entry["text"] for entry in early] == [one.text for one in expected]
+    late = entries(heedful_cli("translate", trained, *SHORT, *options, stdin=STDIN))
+    # what stops when nothing can win finds the best of what both have seen
+    assert all(
+        one["score"] >= other["score"] - 1e-5 for one, other in zip(late, early, strict=True)
+    )
+    wrong = heedful_cli("translate", trained, "--stop", "soon", stdin=STDIN)
+    assert wrong.returncode == 2
+    assert "best, full, top" in wrong.stderr
+
+
 def test_several_runs_translate_as_the_mean_of_their_probabilities(
     heedful_cli, trained, earlier, translator
 ):
