@@ -67,7 +67,9 @@ def main() -> None:
                 "commands": context.commands,
             }
             path = options.out / f"{name}.json"
-            path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            # as anybody could type it, wherever the corpora lie here
+            text = json.dumps(found, indent=1).replace(str(data), "$HEEDFUL_DATA")
+            path.write_text(f"{text}\n", encoding="utf-8")
     print(write_page(options.out))
 
 
