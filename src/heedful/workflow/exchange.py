@@ -210,7 +210,7 @@ def _refuse_taken(folder: Path) -> None:
     """Refuse to write where something is."""
     if folder.exists():
         raise RunFolderError(
-            f"--out must be a new folder, but {folder} is there; name another one."
+            f"what is written must be a new folder, but {folder} is there; name another one."
         )
 
 
