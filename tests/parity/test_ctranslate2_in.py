@@ -9,9 +9,7 @@ import pytest
 
 from heedful.errors import ExchangeError
 from heedful.exchange.ctranslate2.engine import Engine
-from heedful.exchange.ctranslate2.reading import READER, read_config
-from heedful.exchange.ctranslate2.reference import PlainModel
-from heedful.exchange.ctranslate2.sides import PlainSide
+from heedful.exchange.ctranslate2.reading import READER
 from heedful.exchange.foreign import Reader, ReadOptions
 from heedful.exchange.parity import Side, compare
 from heedful.search.length import LengthPenalty
@@ -82,7 +80,7 @@ def test_the_expectations_of_its_own_tests_are_met(imported, corpora, beam):
 
 def test_the_plain_computation_agrees_without_the_library(aren, imported, cases):
     model = READER.read(aren, OPTIONS)
-    plain = PlainSide(PlainModel(aren, read_config(aren)), model)
+    plain = READER.plain_reference(aren, model)
     assert isinstance(plain, Side)
     assert isinstance(READER, Reader)
     some = lines(cases)[:4]

@@ -10,11 +10,14 @@ from ctranslate2 import specs
 
 from heedful.checkpoint.store import load_checkpoint, save_checkpoint
 from heedful.config.schema import RunConfig
+from heedful.data.subwords.symbols import PAD, START
 from heedful.errors import ExchangeError, ParityFailed
 from heedful.exchange.ctranslate2.reading import READER
 from heedful.exchange.ctranslate2.writing import BOUNDS, WRITER
 from heedful.exchange.foreign import ReadOptions, WriteOptions, Writer
+from heedful.search.length import LengthPenalty
 from heedful.workflow.bench.random_run import make_random_run, random_lines
+from heedful.workflow.engines.ctranslate2 import ExportedTranslator
 from heedful.workflow.exchange import export_model, import_model
 from heedful.workflow.run import Run
 from heedful.workflow.translator import Translator
@@ -74,9 +77,9 @@ def random_run(folder, settings):
     run = make_random_run(folder, RunConfig().with_settings(SMALL | settings), 61)
     drawn = torch.Generator().manual_seed(3)
     weights = load_checkpoint(run.folder.checkpoint(1)).model
-    changed = {
+    changed = {  # sorted, since a checkpoint's order is another one in each process
         name: weight + 0.3 * torch.randn(weight.shape, generator=drawn)
-        for name, weight in weights.items()
+        for name, weight in sorted(weights.items())
     }
     save_checkpoint(run.folder.checkpoint(2), changed, None, {"step": 2})
     return run
@@ -100,6 +103,29 @@ def test_a_model_goes_out_and_comes_back(tmp_path, shape):
     ]
     for mine, other in zip(*scores, strict=True):
         np.testing.assert_allclose(mine, other, atol=2e-5)
+
+
+def test_what_no_translation_may_hold_is_in_none_however_probable(tmp_path):
+    run = random_run(tmp_path / "run", SHAPES["untied"])
+    weights = dict(load_checkpoint(run.folder.checkpoint(2)).model)
+    never = torch.tensor([PAD, START])
+    weights["output_bias"] = weights["output_bias"].index_fill(0, never, 9.0)
+    save_checkpoint(run.folder.checkpoint(2), weights, None, {"step": 2})
+    export_model(
+        tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=OPTIONS, sentences=LINES
+    )
+    back, _ = import_model("ctranslate2", tmp_path / "ct2", tmp_path / "back", sentences=LINES)
+    assert back.difference < 2e-5
+    there = ExportedTranslator.load(tmp_path / "ct2", threads=1).translate(LINES)
+    here = Translator.load(tmp_path / "run", device="cpu", precision="fp32", threads=1)
+    tokens = [" ".join(one.tokens) for one in there]
+    assert not any(symbol in line for line in tokens for symbol in ("<pad>", "<s>"))
+    divisor = LengthPenalty.parse(run.config.search.length_penalty).divisor
+    scores = [  # all are cut: the end symbol does not count
+        sum(each[:-1]) / divisor(len(each) - 1)
+        for each in here.score(LINES, [one.text for one in there])
+    ]
+    np.testing.assert_allclose([one.score for one in there], scores, atol=1e-4)
 
 
 def test_what_is_equal_comes_back_bit_by_bit(tmp_path):

@@ -157,7 +157,9 @@ class Engine:
         -----
         CTranslate2's search ends when `beam` hypotheses are complete (`top` in
         `heedful.search.stopping`). It takes a prefix for certain and counts the token behind a cut;
-        such lines are scored once more. Hypotheses that were cut stand behind complete ones.
+        such lines are scored once more. Hypotheses that were cut stand behind complete ones. Lines
+        with a forbidden token are searched again without those tokens, whose probability it then
+        shares out among the others, and are scored once more too.
         """
         alpha = {"power": penalty.alpha, "gnmt": _NEARLY_NOUGHT * penalty.alpha}
         options: dict[str, Any] = {
@@ -194,7 +196,7 @@ class Engine:
                 power = options["length_penalty"]
                 lengths = [len(tokens) + end for tokens, end in zip(kept, ended, strict=True)]
                 totals = [s * n**power for s, n in zip(one.scores, lengths, strict=True)]
-                if given[row] or not all(ended):
+                if given[row] or suppressed or not all(ended):
                     each = self.score([sources[row]] * len(kept), kept)
                     totals = [sum(s if end else s[:-1]) for s, end in zip(each, ended, strict=True)]
                 hypotheses = [

@@ -25,8 +25,12 @@ from heedful.exchange.ctranslate2.keys import OUTPUT_BIAS, POSITIONS, key_map
 from heedful.exchange.ctranslate2.record import Record
 from heedful.exchange.ctranslate2.reference import PlainModel
 from heedful.exchange.ctranslate2.settings import Variables
-from heedful.exchange.ctranslate2.sides import EngineSide, PlainSide
-from heedful.exchange.ctranslate2.vocabulary import read_vocabularies, special_token
+from heedful.exchange.ctranslate2.sides import EngineSide, PlainSide, original_ids
+from heedful.exchange.ctranslate2.vocabulary import (
+    never_written,
+    read_vocabularies,
+    special_token,
+)
 from heedful.exchange.foreign import Portable, ReadOptions, read_settings_file
 from heedful.exchange.keymap import Rows
 from heedful.exchange.parity import Side
@@ -137,13 +141,46 @@ class CTranslate2Reader:
         The plain computation searches greedily.
         """
         config = read_config(path)
-        sides = read_vocabularies(path, config)
+        vocabularies = read_vocabularies(path, config)
+        source, target, never = _original_ids(path, model, vocabularies)
         try:
-            end = special_token(config, "eos_token", "</s>")
-            engine = Engine(path, end=end, precision="fp32")
+            engine = Engine(
+                path,
+                end=special_token(config, "eos_token", "</s>"),
+                forbidden=[vocabularies[1][target[number]] for number in never],
+                precision="fp32",
+            )
         except MissingExtra:
-            return PlainSide(PlainModel(path, config), model)
-        return EngineSide(engine, sides, model, in_our_order=_lies_beside(path, model.tokenizer))
+            return self.plain_reference(path, model)
+        read, written = (
+            {ours: tokens[theirs] for ours, theirs in origins.items()}
+            for origins, tokens in zip((source, target), vocabularies, strict=True)
+        )
+        return EngineSide(engine, read, written, model)
+
+    def plain_reference(self, path: Path, model: Portable) -> PlainSide:
+        """
+        Compute with the original variables.
+
+        Parameters
+        ----------
+        path : Path
+            The folder.
+        model : Portable
+            What `read` made of it.
+
+        Returns
+        -------
+        PlainSide
+            In NumPy, without CTranslate2.
+
+        Notes
+        -----
+        It searches greedily.
+        """
+        config = read_config(path)
+        ids = _original_ids(path, model, read_vocabularies(path, config))
+        return PlainSide(PlainModel(path, config), *ids, model)
 
 
 _Origins = tuple[int | None, ...]
@@ -260,6 +297,20 @@ def _search(path: Path, rows: int | None) -> SearchConfig:
     most = max(1, rows - 1)
     lengths = {"max_length": str(min(256, most)), "max_source": min(1024, most)}
     return _SEARCH.model_copy(update=lengths)
+
+
+def _original_ids(
+    path: Path, model: Portable, vocabularies: tuple[list[str], list[str]]
+) -> tuple[dict[int, int], dict[int, int], list[int]]:
+    """Relate our ids to theirs on both sides, and list those that no translation may hold."""
+    beside = _lies_beside(path, model.tokenizer)
+    source, target = (
+        {n: n for n in range(len(tokens))} if beside else original_ids(one, len(tokens))
+        for one, tokens in zip(model.tokenizer.models, vocabularies, strict=True)
+    )
+    forbidden = model.config.search.forbidden
+    never = never_written(1 + max(target), model.tokenizer.target_size, forbidden)
+    return source, target, [number for number in never if number in target]
 
 
 def _lies_beside(path: Path, tokenizer: Tokenizer) -> bool:

@@ -23,12 +23,12 @@ class EngineSide:
     ----------
     engine : Engine
         With the folder open.
-    vocabularies : pair of list of str
-        Its tokens by their ids, of source and target.
+    source : mapping of int to str
+        Its tokens by our ids.
+    target : mapping of int to str
+        The same of the target.
     model : Portable
         What became of it here, or what it was written from.
-    in_our_order : bool, default False
-        Whether its ids are ours, as in what we wrote.
 
     Attributes
     ----------
@@ -43,19 +43,15 @@ class EngineSide:
     def __init__(
         self,
         engine: Engine,
-        vocabularies: tuple[list[str], list[str]],
+        source: Mapping[int, str],
+        target: Mapping[int, str],
         model: Portable,
-        in_our_order: bool = False,
     ) -> None:
         self.name = engine.name
         self._engine, self._search = engine, model.config.search
         self._tokenizer = model.tokenizer
-        models = model.tokenizer.models
-        self._source, self._target = (
-            dict(enumerate(tokens)) if in_our_order else _spelled(one, tokens)
-            for one, tokens in zip(models, vocabularies, strict=True)
-        )
-        self._numbers = {token: number for number, token in self._target.items()}
+        self._source, self._target = source, target
+        self._numbers = {token: number for number, token in target.items()}
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         """
@@ -143,6 +139,12 @@ class PlainSide:
     ----------
     plain : PlainModel
         The original variables.
+    source : mapping of int to int
+        Their ids by ours.
+    target : mapping of int to int
+        The same of the target.
+    never : sequence of int
+        Our ids that no translation may hold.
     model : Portable
         What became of them.
 
@@ -158,13 +160,17 @@ class PlainSide:
 
     name = "a plain computation with NumPy"
 
-    def __init__(self, plain: PlainModel, model: Portable) -> None:
+    def __init__(
+        self,
+        plain: PlainModel,
+        source: Mapping[int, int],
+        target: Mapping[int, int],
+        never: Sequence[int],
+        model: Portable,
+    ) -> None:
         self._plain, self._search = plain, model.config.search
-        self._tokenizer = model.tokenizer
-        models = model.tokenizer.models
-        self._source, self._target = (
-            _origins(each, rows) for each, rows in zip(models, plain.rows, strict=True)
-        )
+        self._tokenizer, self._never = model.tokenizer, list(never)
+        self._source, self._target = source, target
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         """
@@ -237,7 +243,9 @@ class PlainSide:
         for row in self.encode(sentences):
             target: list[int] = []
             while len(target) < min(limit.tokens(len(row)), 3 * len(row) + 10):
-                best = int(self.log_probabilities(row, target)[-1].argmax())
+                last = self.log_probabilities(row, target)[-1]
+                last[self._never] = -np.inf
+                best = int(last.argmax())
                 if best == END:
                     break
                 target.append(best)
@@ -245,14 +253,27 @@ class PlainSide:
         return found
 
 
-def _origins(model: SubwordModel, rows: int) -> Mapping[int, int]:
-    """List their id of each of ours."""
+def original_ids(model: SubwordModel, rows: int) -> dict[int, int]:
+    """
+    List their id of each of ours.
+
+    Parameters
+    ----------
+    model : SubwordModel
+        Subwords of one side.
+    rows : int
+        Of their table.
+
+    Returns
+    -------
+    dict of int to int
+        Without our ids that they do not have.
+
+    Notes
+    -----
+    Ids are theirs unless the model was imported.
+    """
     if not isinstance(model, ImportedModel):
         return {number: number for number in range(rows)}
     origins = enumerate(model.numbering.origins)
     return {ours: theirs for ours, theirs in origins if theirs is not None}
-
-
-def _spelled(model: SubwordModel, tokens: list[str]) -> dict[int, str]:
-    """List their token of each of our ids."""
-    return {ours: tokens[theirs] for ours, theirs in _origins(model, len(tokens)).items()}

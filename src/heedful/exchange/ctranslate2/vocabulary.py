@@ -7,7 +7,7 @@ last where the list lacks it.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -115,30 +115,29 @@ def distinct(tokens: Iterable[str]) -> list[str]:
     return names
 
 
-def never_written(target: Sequence[str], size: int, forbidden: str) -> list[str]:
+def never_written(rows: int, size: int, forbidden: str) -> list[int]:
     """
-    List the tokens that no translation may hold.
+    List our ids of the tokens that no translation may hold.
 
     Parameters
     ----------
-    target : sequence of str
-        Tokens by our ids.
+    rows : int
+        Of the target's table.
     size : int
-        Subwords of the target; tokens behind them fill the table up.
+        Subwords of the target; rows behind them fill the table up.
     forbidden : str
         The setting `search.forbidden`: further ids, with spaces between.
 
     Returns
     -------
-    list of str
+    list of int
         Padding, the start symbol, and those.
 
     Notes
     -----
     Their probabilities still count in the sum of all.
     """
-    ids = {PAD, START, *map(int, forbidden.split()), *range(size, len(target))}
-    return [target[number] for number in sorted(ids) if number < len(target)]
+    return sorted({PAD, START, *map(int, forbidden.split()), *range(size, rows)})
 
 
 def _file(folder: Path, side: str) -> Path | None:

@@ -162,10 +162,11 @@ class CTranslate2Writer:
         Raises `MissingExtra` if CTranslate2 is not installed.
         """
         vocabularies = read_vocabularies(folder, {"unk_token": "<unk>"})
-        target = vocabularies[1]
+        source, target = (dict(enumerate(tokens)) for tokens in vocabularies)
         size, forbidden = model.tokenizer.target_size, model.config.search.forbidden
-        engine = Engine(folder, end=target[END], forbidden=never_written(target, size, forbidden))
-        return EngineSide(engine, vocabularies, model, in_our_order=True)
+        never = [target[number] for number in never_written(len(target), size, forbidden)]
+        engine = Engine(folder, end=target[END], forbidden=never)
+        return EngineSide(engine, source, target, model)
 
 
 def _refuse(config: RunConfig, options: WriteOptions) -> None:

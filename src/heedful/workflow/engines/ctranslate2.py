@@ -92,11 +92,11 @@ class ExportedTranslator:
         record, tokenizer = Record.read(folder), Tokenizer.load(folder)
         vocabularies = read_vocabularies(folder, {})
         target = vocabularies[1]
-        forbidden = never_written(target, tokenizer.target_size, record.search.forbidden)
+        never = never_written(len(target), tokenizer.target_size, record.search.forbidden)
         engine = Engine(
             folder,
             end=target[END],
-            forbidden=forbidden,
+            forbidden=[target[number] for number in never],
             device=device,
             precision=precision,
             threads=threads,
