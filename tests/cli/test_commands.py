@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 
 import pytest
 import torch
@@ -234,6 +235,10 @@ def test_info_says_what_the_machine_is(heedful_cli):
     assert info["machine"]["cores"] >= 1
     assert info["packages"]["torch"]
     assert "plot" in info["extras"]
+
+
+def test_the_version_is_the_installed_one(heedful_cli):
+    assert heedful_cli("--version").stdout == f"heedful {version('heedful')}\n"
 
 
 def test_every_recipe_is_named_in_the_help(heedful_cli):

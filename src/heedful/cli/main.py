@@ -8,9 +8,11 @@ input is wrong.
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 
+from heedful import __version__
 from heedful.cli import (
     average,
     bench,
@@ -30,12 +32,29 @@ from heedful.errors import HeedfulError
 
 app = typer.Typer(
     name="heedful",
-    help="Train, use, score and show the Transformer of “Attention Is All You Need”.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _show_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        typer.echo(f"heedful {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="The version.")
+    ] = False,
+) -> None:
+    """Train, use, score and show the Transformer of “Attention Is All You Need”."""
+
+
 app.command()(quickstart.quickstart)
 app.add_typer(data.app)
 app.command()(train.train)
