@@ -1,0 +1,149 @@
+"""
+The explorer: attention, the steps of decoding and the beam on one page that needs nothing else.
+
+The page's code lies in ``visualise/web``: scripts without imports, of which each holds one idea,
+and which together define the one name ``heedfulExplorer``. They go whole into a stand-alone file;
+a server sends what `explorer_script` and `explorer_styles` return.
+"""
+
+import base64
+import hashlib
+import html
+import os
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from heedful.errors import StorageError
+from heedful.visualise.record import Record
+
+# In the order in which they stand on the page; the last makes the explorer of the others.
+_SCRIPTS = (
+    "elements",
+    "colours",
+    "weights",
+    "tables",
+    "lines",
+    "multiples",
+    "steps",
+    "layout",
+    "beam",
+    "explorer",
+)
+
+
+@cache
+def explorer_script() -> str:
+    """
+    Return the explorer's code.
+
+    Returns
+    -------
+    str
+        JavaScript that defines ``heedfulExplorer(element, document, options)``.
+
+    Notes
+    -----
+    It asks nothing of the network, writes no markup and no style attribute, and so runs under a
+    Content-Security-Policy that allows scripts of the same origin alone.
+    """
+    parts = "\n".join(_read(f"{name}.js") for name in _SCRIPTS)
+    return f"(() => {{\n'use strict';\n{parts}\nglobalThis.heedfulExplorer = explore;\n}})();\n"
+
+
+@cache
+def explorer_styles() -> str:
+    """
+    Return the explorer's style sheet.
+
+    Returns
+    -------
+    str
+        CSS in which every rule begins with ``.heedful-explorer``.
+
+    Notes
+    -----
+    Light and dark follow what the reader's system prefers.
+    """
+    return _read("explorer.css")
+
+
+def explorer_page(record: Record) -> str:
+    """
+    Make one HTML page that needs no other file and no network.
+
+    Parameters
+    ----------
+    record : Record
+        What to show.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Notes
+    -----
+    Text reaches the page as data only. Its Content-Security-Policy names the one script and the
+    one style sheet by their checksums and allows nothing else.
+    """
+    script = f"\n{explorer_script()}{_read('page.js')}"
+    styles = f"\n{explorer_styles()}{_read('page.css')}"
+    policy = (
+        f"default-src 'none'; script-src {_checksum(script)}; style-src {_checksum(styles)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return Template(_read("page.html")).substitute(
+        title=html.escape(record.title),
+        policy=html.escape(policy, quote=False),
+        script=script,
+        styles=styles,
+        # Inside a script element only “<” could end the data.
+        document=record.to_json().replace("<", "\\u003c"),
+    )
+
+
+def write_explorer(record: Record, path: Path) -> None:
+    """
+    Write the page into a file.
+
+    Parameters
+    ----------
+    record : Record
+        What to show.
+    path : pathlib.Path
+        File to write; what was there is replaced.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be written.
+
+    Notes
+    -----
+    The file appears whole or not at all, and the same record gives the same bytes.
+    """
+    page = explorer_page(record)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        beside.write_text(page, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise StorageError(
+            f"The page {path} could not be written ({error.strerror or error}); "
+            f"name a folder that exists, has space left and may be written to."
+        ) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _read(name: str) -> str:
+    """Read one file of the page's code."""
+    return (files("heedful.visualise") / "web" / name).read_text(encoding="utf-8")
+
+
+def _checksum(text: str) -> str:
+    """Name an inline script or style sheet as a Content-Security-Policy does."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
