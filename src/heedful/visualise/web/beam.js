@@ -1,0 +1,225 @@
+'use strict';
+// The beam as a tree: which hypotheses lived, which were dropped, and why.
+
+// Pixels: how far columns and rows are apart, how wide and high a node is, and the left margin.
+const COLUMN = 116;
+const ROW = 30;
+const NODE = { width: 88, height: 24 };
+const MARGIN = 18;
+// As wide as paper, in pixels.
+const PAPER = 660;
+
+const FATES = {
+  open: 'went on',
+  ended: 'ended',
+  dropped: 'dropped',
+  best: 'ended, and is the translation',
+};
+
+/** Show one model's beam. */
+function beamView(model) {
+  const whole = withRoot(model);
+  const state = { beam: whole, isPrinted: false };
+  const place = make('div', { class: 'he-scroll he-tree', role: 'group', 'aria-label': 'The beam' });
+  const readout = make('p', { class: 'he-readout' }, TREE_HINT);
+  const behind = tableBehind('The beam as a table', () => beamTable(whole));
+  const onlyLived = make('input', { type: 'checkbox' });
+  const element = make(
+    'div',
+    { class: 'he-beam' },
+    make('div', { class: 'he-legend' }, ...legend(), make('label', { class: 'he-check' }, onlyLived, ' only those that lived')),
+    place,
+    readout,
+    behind.element,
+  );
+
+  const show = () => drawTree(place, state);
+  onlyLived.addEventListener('change', () => {
+    state.beam = onlyLived.checked ? survivors(whole) : whole;
+    show();
+  });
+  listenToNodes(place, state, readout);
+  const printed = matchMedia('print');
+  const relay = () => {
+    state.isPrinted = printed.matches;
+    show();
+  };
+  printed.addEventListener('change', relay);
+  show();
+  return { element, update: () => {}, stop: () => printed.removeEventListener('change', relay) };
+}
+
+const TREE_HINT = 'Point at a hypothesis to read it, and why it lived or not.';
+
+/** Put what the decoder read first before the first step, so that the tree has one root. */
+function withRoot(model) {
+  const root = { token: model.start, parent: null, log_probability: 0, score: null, fate: 'open', why: '' };
+  const first = (model.beam[0] ?? []).map((node) => ({ ...node, parent: 0 }));
+  return [[root], first, ...model.beam.slice(1)];
+}
+
+function legend() {
+  return Object.entries({ best: 'the translation', open: 'went on', ended: 'ended', dropped: 'dropped' })
+    .map(([fate, words]) => make('span', { class: `he-key he-${fate}` }, make('span', { class: 'he-node-text' }, words)));
+}
+
+/** Draw the tree: on the screen in one band to be scrolled, on paper in bands below each other. */
+function drawTree(place, state) {
+  const { beam } = state;
+  state.layout = layOut(beam);
+  state.nodes = new Map();
+  state.edges = new Map();
+  const across = state.isPrinted ? Math.floor((PAPER - MARGIN) / COLUMN) : beam.length;
+  const bands = [];
+  for (let first = 0; first < beam.length; first += across) {
+    bands.push(band(state, first, Math.min(beam.length, first + across)));
+  }
+  place.replaceChildren(...bands);
+  state.nodes.get('0 0').tabIndex = 0;
+}
+
+/** Draw some steps of the tree. */
+function band(state, first, end) {
+  const { beam, layout } = state;
+  const steps = beam.slice(first, end);
+  const width = MARGIN + steps.length * COLUMN;
+  const height = ROW * Math.max(...steps.map((nodes) => nodes.length), beam[first - 1]?.length ?? 0);
+  const edges = draw('svg', { width, height, viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true' });
+  const nodes = [];
+  steps.forEach((line, offset) => line.forEach((node, index) => {
+    const step = first + offset;
+    const row = layout.rows[step][index];
+    const isOnWay = layout.isOnWay[step][index];
+    const at = { x: MARGIN + offset * COLUMN, y: row * ROW };
+    const button = nodeButton(node, step, index, isOnWay);
+    button.style.left = `${at.x}px`;
+    button.style.top = `${at.y}px`;
+    nodes.push(button);
+    state.nodes.set(`${step} ${index}`, button);
+    if (step > 0) {
+      const edge = edgeTo(at, layout.rows[step - 1][node.parent], offset === 0, node, isOnWay);
+      edges.append(edge);
+      state.edges.set(`${step} ${index}`, edge);
+    }
+  }));
+  const element = make('div', { class: 'he-band' }, edges, ...nodes);
+  element.style.width = `${width}px`;
+  element.style.height = `${height}px`;
+  return element;
+}
+
+function nodeButton(node, step, index, isOnWay) {
+  const label = [
+    spoken(node.token), step === 0 ? 'the start' : `step ${step}`, fateInWords(node, isOnWay),
+  ];
+  return make(
+    'button',
+    {
+      type: 'button',
+      class: `he-node he-${node.fate}${isOnWay ? ' he-way' : ''}`,
+      tabindex: -1,
+      'data-step': step,
+      'data-index': index,
+      'aria-label': label.join(', '),
+    },
+    make('span', { class: 'he-node-text' }, tokenLabel(node.token)),
+  );
+}
+
+/** Draw the branch from the end of one node's line to the beginning of another's. */
+function edgeTo({ x, y }, parentRow, isFirstOfBand, node, isOnWay) {
+  const left = isFirstOfBand ? 0 : x - COLUMN + NODE.width;
+  const [from, to] = [parentRow * ROW + NODE.height - 1, y + NODE.height - 1];
+  const middle = (left + x) / 2;
+  return draw('path', {
+    class: `he-edge he-${node.fate}${isOnWay ? ' he-way' : ''}`,
+    d: `M${left} ${from}C${middle} ${from} ${middle} ${to} ${x} ${to}`,
+  });
+}
+
+/** Pointing at a node lights up the way to it and tells what is known of it. */
+function listenToNodes(place, state, readout) {
+  const light = (button) => {
+    for (const lit of place.querySelectorAll('.he-lit')) lit.classList.remove('he-lit');
+    if (!button) return;
+    const [step, index] = [Number(button.dataset.step), Number(button.dataset.index)];
+    const way = lineage(state.beam, step, index);
+    for (const [at, which] of way) {
+      state.nodes.get(`${at} ${which}`).classList.add('he-lit');
+      state.edges.get(`${at} ${which}`)?.classList.add('he-lit');
+    }
+    readout.replaceChildren(...hypothesis(state, way));
+  };
+  const relay = (event) => light(event.target.closest('.he-node'));
+  place.addEventListener('pointerover', relay);
+  place.addEventListener('focusin', relay);
+  place.addEventListener('click', relay);
+  place.addEventListener('pointerleave', () => light(null));
+  place.addEventListener('focusout', () => light(null));
+  walkWithArrows(place, '.he-node', (button, direction) => {
+    const [step, index] = [Number(button.dataset.step), Number(button.dataset.index)];
+    return nodeBeside(state, step, index, direction);
+  });
+}
+
+/** Left is what it grew from, right what grew from it, up and down are the same step. */
+function nodeBeside({ beam, layout, nodes }, step, index, direction) {
+  const rows = layout.rows[step];
+  const atRow = (row) => nodes.get(`${step} ${rows.indexOf(row)}`);
+  if (direction === 'left') return step > 0 && nodes.get(`${step - 1} ${beam[step][index].parent}`);
+  if (direction === 'right') {
+    const children = [...(beam[step + 1] ?? []).keys()]
+      .filter((child) => beam[step + 1][child].parent === index)
+      .sort((a, b) => layout.rows[step + 1][a] - layout.rows[step + 1][b]);
+    return nodes.get(`${step + 1} ${children[0]}`);
+  }
+  const to = { up: rows[index] - 1, down: rows[index] + 1, first: 0 }[direction];
+  return atRow(to ?? rows.length - 1);
+}
+
+/** Tell what is known of one hypothesis. */
+function hypothesis({ beam, layout }, way) {
+  const [step, index] = way.at(-1);
+  if (step === 0) return ['What the decoder reads first.'];
+  const node = beam[step][index];
+  const text = joined(way.slice(1).map(([at, which]) => beam[at][which].token));
+  const numbers = [`step ${step}`];
+  if (node.log_probability !== null) {
+    numbers.push(`probability ${percent(Math.exp(node.log_probability))}`, `log ${signed(node.log_probability)}`);
+  }
+  if (node.score !== null) numbers.push(`score ${signed(node.score)}`);
+  return [
+    make('strong', {}, make('bdi', {}, text)),
+    make('span', { class: 'he-quiet' }, ` ${numbers.join(' · ')} `),
+    fateInWords(node, layout.isOnWay[step][index]),
+  ];
+}
+
+function fateInWords(node, isOnWay) {
+  const fate = isOnWay && node.fate === 'open' ? 'on the way to the translation' : FATES[node.fate];
+  return node.why ? `${fate}: ${node.why}` : fate;
+}
+
+/** Write a number with a real minus. */
+function signed(number) {
+  return number.toFixed(3).replace('-', '−');
+}
+
+/** Make the table behind: every hypothesis of every step. */
+function beamTable(beam) {
+  const { isOnWay } = layOut(beam);
+  const rows = beam.slice(1).flatMap((nodes, at) => nodes.map((node, index) => {
+    const way = lineage(beam, at + 1, index).slice(1);
+    return [
+      String(at + 1),
+      make('bdi', {}, joined(way.map(([step, which]) => beam[step][which].token))),
+      node.log_probability === null ? '' : signed(node.log_probability),
+      node.score === null ? '' : signed(node.score),
+      isOnWay[at + 1][index] && node.fate === 'open' ? 'on the way to the translation' : FATES[node.fate],
+      node.why,
+    ];
+  }));
+  return table(
+    'Hypotheses of the beam', ['step', 'hypothesis', 'log-probability', 'score', 'fate', 'why'], rows,
+  );
+}

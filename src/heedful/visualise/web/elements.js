@@ -1,0 +1,140 @@
+'use strict';
+// Elements of the page, made one by one: what a model says is text, and never becomes markup.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/**
+ * Make an element. Attributes that are null or false are left out, `on` holds listeners, and what
+ * is no element among the children becomes text. Looks are classes or CSSOM, never a style
+ * attribute, which a strict Content-Security-Policy forbids.
+ */
+function make(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+/** Make an element of a drawing. */
+function draw(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function fill(element, { on = {}, ...attributes }, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== false) element.setAttribute(name, value);
+  }
+  for (const [name, listener] of Object.entries(on)) element.addEventListener(name, listener);
+  element.append(...children);
+  return element;
+}
+
+let instances = 0;
+
+/** Return an id that nothing else on the page has, however many explorers there are. */
+function uniqueId(name) {
+  instances += 1;
+  return `heedful-${name}-${instances}`;
+}
+
+/**
+ * Make a group of radio buttons that look like one control: arrow keys, one stop for the tabulator
+ * and the right words for a screen reader come with them.
+ */
+function choice(title, entries, chosen, choose) {
+  const name = uniqueId('choice');
+  const labels = entries.map(([value, label, hint]) => {
+    const input = make('input', { type: 'radio', name, value: String(value) });
+    input.checked = value === chosen;
+    input.addEventListener('change', () => choose(value));
+    return make('label', { title: hint ?? null }, input, make('span', {}, label));
+  });
+  const element = make(
+    'fieldset',
+    { class: 'he-choice' },
+    make('legend', {}, title),
+    make('div', { class: 'he-segments' }, ...labels),
+  );
+  const show = (value) => {
+    for (const input of element.querySelectorAll('input')) {
+      input.checked = input.value === String(value);
+    }
+  };
+  return { element, show };
+}
+
+/**
+ * Let arrow keys walk among many buttons of which the tabulator stops at one. `neighbour` names
+ * the button that lies in a direction, or none.
+ */
+function walkWithArrows(container, selector, neighbour) {
+  const directions = {
+    ArrowUp: 'up', ArrowDown: 'down', ArrowLeft: 'left', ArrowRight: 'right',
+    Home: 'first', End: 'last',
+  };
+  const stopAt = (button) => {
+    for (const other of container.querySelectorAll(`${selector}[tabindex="0"]`)) {
+      other.tabIndex = -1;
+    }
+    button.tabIndex = 0;
+  };
+  container.addEventListener('focusin', (event) => {
+    const button = event.target.closest(selector);
+    if (button) stopAt(button);
+  });
+  container.addEventListener('keydown', (event) => {
+    const button = event.target.closest(selector);
+    const direction = directions[event.key];
+    if (!button || !direction || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    neighbour(button, direction)?.focus();
+  });
+}
+
+/** Return the neighbour in a list of buttons, for `walkWithArrows`. */
+function inList(buttons, button, direction) {
+  const at = buttons.indexOf(button);
+  const to = { up: at - 1, left: at - 1, down: at + 1, right: at + 1, first: 0 }[direction];
+  return buttons[to ?? buttons.length - 1];
+}
+
+// What begins a word in SentencePiece's subwords.
+const WORD_MARK = '\u2581';
+// Control characters, and those that would turn the direction of what follows.
+const UNSEEN = /[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+
+/** Spell out what could not be seen in a token. */
+function visible(token) {
+  if (token === '') return '∅';
+  if (token.trim() === '') return '␣'.repeat(token.length);
+  return token.replace(UNSEEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** Name a token in a sentence, without the mark of a word's beginning. */
+function spoken(token) {
+  const word = token.startsWith(WORD_MARK) ? token.slice(WORD_MARK.length) : token;
+  return word === '' ? 'space' : visible(word);
+}
+
+/** Show a token in its own direction, the mark of a word's beginning faintly. */
+function tokenLabel(token) {
+  const label = make('bdi', { class: 'he-token' });
+  if (token.startsWith(WORD_MARK)) {
+    label.append(make('span', { class: 'he-mark', 'aria-hidden': 'true' }, WORD_MARK));
+    token = token.slice(WORD_MARK.length);
+    if (token === '') return label;
+  }
+  label.append(visible(token));
+  return label;
+}
+
+/** Put tokens together as the text that they stand for. */
+function joined(tokens) {
+  const shown = tokens.map((token) => (token === WORD_MARK ? token : visible(token)));
+  if (!tokens.some((token) => token.startsWith(WORD_MARK))) return shown.join(' ');
+  return shown.join('').replaceAll(WORD_MARK, ' ').trim();
+}
+
+/** Write a share of one in percent, with two digits where it is small. */
+function percent(share) {
+  const hundredths = 100 * share;
+  if (hundredths > 0 && hundredths < 0.05) return '< 0.1 %';
+  return `${hundredths.toFixed(hundredths < 9.95 ? 1 : 0)} %`;
+}

@@ -1,0 +1,258 @@
+'use strict';
+// Lines between tokens, as in figures 3 to 5 of the paper: who looks at whom, a colour a head.
+
+// Of one opacity each, so that all lines of a head are a few paths and not thousands.
+const SHADES = 12;
+// Fainter lines are left out while all tokens show theirs, the more so the more there are.
+const FAINTEST_OF_ONE = 0.01;
+const MANY_TOKENS = 80;
+
+/**
+ * Say what is drawn now: a matrix and a colour for each head that is on, or the one matrix of the
+ * average or the rollout. None if this model has no such weights.
+ */
+function strands(model, state) {
+  const weights = model.weights[state.kind];
+  if (!weights) return [];
+  const layer = Math.min(state.layer, weights.layers - 1);
+  if (state.mode === 'average') return [{ colour: ALL_HEADS, found: weights.mean(layer) }];
+  if (state.mode === 'rollout') {
+    return [{ colour: ALL_HEADS, found: rollout(model, state.kind, layer) }];
+  }
+  return state.heads.flatMap((isOn, head) =>
+    isOn && head < weights.heads
+      ? [{ colour: headColour(head), found: weights.head(layer, head), head }]
+      : []);
+}
+
+/** Draw one model's lines; `look` is told which token is pointed at, and `pin` which is clicked. */
+function linesView(model, look, pin) {
+  const queries = make('ol', { class: 'he-column he-queries' });
+  const keys = make('ol', { class: 'he-column he-keys' });
+  const all = draw('g');
+  const some = draw('g');
+  const drawing = draw('svg', { preserveAspectRatio: 'none', 'aria-hidden': 'true' }, all, some);
+  const readout = make('p', { class: 'he-readout', 'aria-live': 'polite' });
+  const picture = make('div', { class: 'he-lines', role: 'group' }, queries, drawing, keys);
+  const behind = tableBehind('These weights as a table', () => weightTable(model, shown));
+  const element = make('div', { class: 'he-picture' }, picture, readout, behind.element);
+  const columns = { query: queries, key: keys };
+  let shown = null;
+  let tokens = null;
+
+  listenToTokens(picture, columns, look, pin);
+
+  const update = (state, focus) => {
+    const others = shown === null || changesLines(shown, state);
+    shown = { ...state, focus };
+    if (tokens !== model.tokens[state.kind]) {
+      tokens = model.tokens[state.kind];
+      showTokens(columns, tokens, state.kind);
+    }
+    const drawn = strands(model, state);
+    picture.classList.toggle('he-many', mostTokens(tokens) > MANY_TOKENS);
+    drawing.setAttribute('viewBox', `0 0 100 ${mostTokens(tokens)}`);
+    picture.style.setProperty('--he-count', mostTokens(tokens));
+    if (others) drawAll(all, drawn, mostTokens(tokens));
+    drawSome(some, drawn, focus);
+    picture.classList.toggle('he-focused', focus !== null);
+    paintTokens(columns, drawn, focus);
+    readout.replaceChildren(...sentence(model, shown, drawn));
+    behind.update();
+  };
+  return { element, update };
+}
+
+function changesLines(before, now) {
+  return ['kind', 'layer', 'mode', 'heads'].some((name) => before[name] !== now[name]);
+}
+
+function mostTokens(tokens) {
+  return Math.max(tokens.query.length, tokens.key.length);
+}
+
+// What each side is, in words.
+const SIDES = {
+  encoder: ['looks', 'is looked at'],
+  decoder: ['being written', 'already read'],
+  cross: ['being written', 'source'],
+};
+
+/** Fill both columns with buttons. */
+function showTokens(columns, tokens, kind) {
+  ['query', 'key'].forEach((side, at) => {
+    const column = columns[side];
+    column.setAttribute('aria-label', SIDES[kind][at]);
+    column.dataset.heading = SIDES[kind][at];
+    column.replaceChildren(
+      ...tokens[side].map((token, index) =>
+        make('li', {}, make(
+          'button',
+          {
+            type: 'button',
+            class: 'he-word',
+            'data-side': side,
+            'data-index': index,
+            tabindex: index === 0 ? 0 : -1,
+            'aria-pressed': 'false',
+            title: spoken(token),
+          },
+          tokenLabel(token),
+        ))),
+    );
+  });
+}
+
+/** Pointing at a token shows its lines, so does focus; a click keeps them. */
+function listenToTokens(picture, columns, look, pin) {
+  const place = (target) => {
+    const button = target.closest('.he-word');
+    return button && { side: button.dataset.side, index: Number(button.dataset.index) };
+  };
+  picture.addEventListener('pointerover', (event) => {
+    if (event.pointerType !== 'touch') look(place(event.target));
+  });
+  picture.addEventListener('pointerleave', () => look(null));
+  picture.addEventListener('focusin', (event) => {
+    if (event.target.matches(':focus-visible')) look(place(event.target));
+  });
+  picture.addEventListener('focusout', () => look(null));
+  picture.addEventListener('click', (event) => {
+    const found = place(event.target);
+    if (found) pin(found);
+  });
+  for (const side of ['query', 'key']) {
+    walkWithArrows(columns[side], '.he-word', (button, direction) => {
+      const across = columns[{ left: 'query', right: 'key' }[direction]];
+      const buttons = [...(across ?? columns[side]).querySelectorAll('.he-word')];
+      const index = Number(button.dataset.index);
+      if (across) return buttons[Math.min(index, buttons.length - 1)];
+      return inList(buttons, button, direction);
+    });
+  }
+}
+
+/** Draw the lines of all tokens. */
+function drawAll(group, drawn, tokens) {
+  const faintest = tokens > MANY_TOKENS ? 0.12 : 0.04;
+  group.replaceChildren(...drawn.flatMap(({ found, colour }) =>
+    paths(colour, found, faintest, 0, found.rows, 0, found.columns)));
+}
+
+/** Draw the lines of the token that is pointed at. */
+function drawSome(group, drawn, focus) {
+  group.replaceChildren(...drawn.flatMap(({ found, colour }) => {
+    if (!focus) return [];
+    const { side, index } = focus;
+    return side === 'query'
+      ? paths(colour, found, FAINTEST_OF_ONE, index, index + 1, 0, found.columns)
+      : paths(colour, found, FAINTEST_OF_ONE, 0, found.rows, index, index + 1);
+  }));
+}
+
+/** Draw a part of a matrix: for each shade one path with all lines of that shade. */
+function paths(colour, { columns, values }, faintest, top, bottom, left, right) {
+  const shades = Array.from({ length: SHADES }, () => []);
+  for (let row = top; row < bottom; row += 1) {
+    for (let column = left; column < right; column += 1) {
+      const weight = values[row * columns + column];
+      if (weight < faintest) continue;
+      const shade = Math.min(SHADES - 1, Math.floor(weight * SHADES));
+      shades[shade].push(`M0 ${row + 0.5}L100 ${column + 0.5}`);
+    }
+  }
+  return shades.flatMap((lines, shade) =>
+    lines.length
+      ? [draw('path', {
+        d: lines.join(''),
+        stroke: css(colour),
+        'stroke-opacity': ((shade + 0.75) / SHADES).toFixed(2),
+      })]
+      : []);
+}
+
+/** Paint, behind the tokens of the other side, a stripe for each head, as dark as its weight. */
+function paintTokens(columns, drawn, focus) {
+  for (const side of ['query', 'key']) {
+    columns[side].querySelectorAll('.he-word').forEach((button, index) => {
+      const isHere = focus?.side === side && focus.index === index;
+      button.classList.toggle('he-here', isHere);
+      button.setAttribute('aria-pressed', String(isHere && focus.isPinned));
+      const weights = focus && focus.side !== side
+        ? drawn.map(({ found }) => weightBetween(found, focus, index))
+        : [];
+      button.style.backgroundImage = stripes(weights, drawn);
+      button.classList.toggle('he-dim', weights.length > 0 && Math.max(...weights) < 0.05);
+    });
+  }
+}
+
+function weightBetween(found, focus, index) {
+  const [row, column] = focus.side === 'query' ? [focus.index, index] : [index, focus.index];
+  return found.values[row * found.columns + column];
+}
+
+function stripes(weights, drawn) {
+  if (!weights.some((weight) => weight >= FAINTEST_OF_ONE)) return '';
+  const width = 100 / weights.length;
+  const stops = weights.map((weight, at) => {
+    const colour = css(drawn[at].colour, 0.6 * weight);
+    return `${colour} ${(at * width).toFixed(2)}% ${((at + 1) * width).toFixed(2)}%`;
+  });
+  return `linear-gradient(90deg, ${stops.join(', ')})`;
+}
+
+/** Say in a sentence what the picture shows: of one token the five largest weights. */
+function sentence(model, state, drawn) {
+  if (!model.weights[state.kind]) return ['This model told nothing of this kind.'];
+  if (!drawn.length) return ['No head is switched on.'];
+  const what = { heads: 'mean of the heads shown', average: 'average', rollout: 'rollout' };
+  if (!state.focus) return ['Point at a token to see its lines only; click to keep them.'];
+  const { query, key } = model.tokens[state.kind];
+  const { side, index } = state.focus;
+  const [own, others] = side === 'query' ? [query, key] : [key, query];
+  const verb = side === 'query' ? 'looks at' : 'is looked at by';
+  const best = largest(drawn, state.focus, others.length).map(
+    ([at, weight]) => `${spoken(others[at])} ${percent(weight)}`,
+  );
+  return [
+    make('strong', {}, tokenLabel(own[index])),
+    ` ${verb} ${best.length ? best.join(' · ') : 'nothing much'} `,
+    make('span', { class: 'he-quiet' }, `(${what[state.mode]})`),
+  ];
+}
+
+function largest(drawn, focus, count) {
+  const means = Array.from({ length: count }, (_, index) => {
+    const weights = drawn.map(({ found }) => weightBetween(found, focus, index));
+    return [index, weights.reduce((total, weight) => total + weight, 0) / weights.length];
+  });
+  return means.sort((a, b) => b[1] - a[1]).slice(0, 5).filter(([, weight]) => weight >= 0.01);
+}
+
+/** Make the table behind: of one token a column for each head, else the mean of all that are on. */
+function weightTable(model, state) {
+  const drawn = strands(model, state);
+  if (!drawn.length) return make('p', {}, 'Nothing is shown.');
+  const { query, key } = model.tokens[state.kind];
+  if (!state.focus) {
+    const mean = average(drawn.map(({ found }) => found));
+    return matrixTable(matrixCaption(state, drawn), mean, query, key, ALL_HEADS);
+  }
+  const { side, index } = state.focus;
+  const [own, others] = side === 'query' ? [query, key] : [key, query];
+  const caption = side === 'query' ? 'Where it looks: ' : 'Who looks at it: ';
+  const headings = drawn.map(({ head }) => (head === undefined ? state.mode : `head ${head + 1}`));
+  const rows = others.map((token, at) => [
+    tokenLabel(token),
+    ...drawn.map(({ found, colour }) =>
+      weightCell(weightBetween(found, state.focus, at), colour)),
+  ]);
+  return table(caption + spoken(own[index]), ['token', ...headings], rows);
+}
+
+function matrixCaption(state, drawn) {
+  const of = { average: 'average of all heads', rollout: 'rollout up to this layer' }[state.mode]
+    ?? `mean of ${drawn.map(({ head }) => `head ${head + 1}`).join(', ')}`;
+  return `${state.kind}, layer ${state.layer + 1}: ${of}. A row looks, a column is looked at.`;
+}

@@ -1,0 +1,52 @@
+'use strict';
+// The table behind each picture: the same numbers for those who do not see it, or want them exactly.
+
+/**
+ * Make a table that is built when it is opened, and again when what it shows has changed: that of
+ * 200 tokens has 40,000 cells.
+ */
+function tableBehind(title, build) {
+  const place = make('div', { class: 'he-scroll', role: 'region', tabindex: '0', 'aria-label': title });
+  const details = make('details', { class: 'he-behind' }, make('summary', {}, title), place);
+  const update = () => place.replaceChildren(...(details.open ? [build()] : []));
+  details.addEventListener('toggle', update);
+  return { element: details, update };
+}
+
+/** Make a table of rows; the first cell of each is its heading. */
+function table(caption, headings, rows) {
+  return make(
+    'table',
+    {},
+    make('caption', {}, caption),
+    make('thead', {}, make('tr', {}, ...headings.map((text) => make('th', { scope: 'col' }, text)))),
+    make(
+      'tbody',
+      {},
+      ...rows.map(([first, ...others]) =>
+        make('tr', {}, make('th', { scope: 'row' }, first), ...others.map(cell))),
+    ),
+  );
+}
+
+function cell(content) {
+  return content instanceof HTMLElement && content.tagName === 'TD'
+    ? content
+    : make('td', {}, content);
+}
+
+/** Make a cell that is as dark as its weight, so that the table is a picture again. */
+function weightCell(weight, colour) {
+  const made = make('td', { class: 'he-number' }, percent(weight));
+  if (weight > 0.005) made.style.backgroundColor = css(colour, 0.6 * Math.sqrt(weight));
+  return made;
+}
+
+/** Make the table of a whole matrix. */
+function matrixTable(caption, found, queries, keys, colour) {
+  const rows = queries.map((token, row) => [
+    tokenLabel(token),
+    ...keys.map((_, column) => weightCell(found.values[row * keys.length + column], colour)),
+  ]);
+  return table(caption, ['', ...keys.map(tokenLabel)], rows);
+}
