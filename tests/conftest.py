@@ -5,15 +5,20 @@ import os
 # Before torch is imported anywhere; child processes inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.forked import Zygote
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parent.parent
 CI = os.environ.get("CI") == "true"
@@ -56,6 +61,29 @@ def compiled() -> None:
         if CI:
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """Chromium of this system; without it tests are skipped, and fail where CI=true."""
+    # For one file of tests, not longer: while it is there, asyncio.run is not.
+    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
+    program = next(found, None)
+    if program is None:
+        reason = "Chromium must be there to test pages (Debian: apt-get install chromium)"
+        if CI:
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # A browser that asks the network for nothing of its own.
+        quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+        started = playwright.chromium.launch(
+            executable_path=program, args=["--disable-gpu", "--disable-quic", *quiet]
+        )
+        yield started
+        started.close()
 
 
 def _variables(env: dict[str, str | None] | None = None) -> dict[str, str]:

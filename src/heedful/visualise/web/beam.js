@@ -21,7 +21,7 @@ function beamView(model) {
   const whole = withRoot(model);
   const state = { beam: whole, isPrinted: false };
   const place = make('div', { class: 'he-scroll he-tree', role: 'group', 'aria-label': 'The beam' });
-  const readout = make('p', { class: 'he-readout' }, TREE_HINT);
+  const readout = make('p', { class: 'he-readout' }, hint(TREE_HINT));
   const behind = tableBehind('The beam as a table', () => beamTable(whole));
   const onlyLived = make('input', { type: 'checkbox' });
   const element = make(
@@ -39,14 +39,15 @@ function beamView(model) {
     show();
   });
   listenToNodes(place, state, readout);
-  const printed = matchMedia('print');
-  const relay = () => {
-    state.isPrinted = printed.matches;
+  const relay = ({ type }) => {
+    state.isPrinted = type === 'beforeprint';
     show();
   };
-  printed.addEventListener('change', relay);
+  const events = ['beforeprint', 'afterprint'];
+  events.forEach((name) => addEventListener(name, relay));
   show();
-  return { element, update: () => {}, stop: () => printed.removeEventListener('change', relay) };
+  const stop = () => events.forEach((name) => removeEventListener(name, relay));
+  return { element, update: () => {}, stop };
 }
 
 const TREE_HINT = 'Point at a hypothesis to read it, and why it lived or not.';

@@ -4,8 +4,8 @@
 // Equally light, so that no head looks more important; dark enough for white, light enough for
 // black. Colour never stands alone: heads have numbers and can be switched on one at a time.
 const HEAD_COLOURS = [
-  [50, 124, 199], [206, 98, 44], [38, 143, 92], [190, 82, 142],
-  [146, 121, 16], [122, 108, 208], [6, 141, 152], [205, 83, 91],
+  [48, 119, 191], [186, 89, 40], [35, 133, 86], [184, 80, 138],
+  [139, 115, 15], [117, 103, 199], [5, 129, 139], [194, 78, 86],
 ];
 const ALL_HEADS = [72, 128, 176];
 

@@ -26,6 +26,11 @@ function fill(element, { on = {}, ...attributes }, children) {
   return element;
 }
 
+/** Say what can be done with a picture; on paper nothing can, so there it is left out. */
+function hint(text) {
+  return make('span', { class: 'he-hint' }, text);
+}
+
 let instances = 0;
 
 /** Return an id that nothing else on the page has, however many explorers there are. */
@@ -115,11 +120,13 @@ function spoken(token) {
 
 /** Show a token in its own direction, the mark of a word's beginning faintly. */
 function tokenLabel(token) {
+  if (token === WORD_MARK) {
+    return make('bdi', { class: 'he-mark', role: 'img', 'aria-label': spoken(token) }, token);
+  }
   const label = make('bdi', { class: 'he-token' });
   if (token.startsWith(WORD_MARK)) {
     label.append(make('span', { class: 'he-mark', 'aria-hidden': 'true' }, WORD_MARK));
     token = token.slice(WORD_MARK.length);
-    if (token === '') return label;
   }
   label.append(visible(token));
   return label;
@@ -135,6 +142,7 @@ function joined(tokens) {
 /** Write a share of one in percent, with two digits where it is small. */
 function percent(share) {
   const hundredths = 100 * share;
-  if (hundredths > 0 && hundredths < 0.05) return '< 0.1 %';
+  if (hundredths === 0) return '0';
+  if (hundredths < 0.05) return '< 0.1 %';
   return `${hundredths.toFixed(hundredths < 9.95 ? 1 : 0)} %`;
 }

@@ -61,11 +61,11 @@ function header(title, models, level) {
   return make(
     'header',
     { class: 'he-header' },
-    make(`h${level}`, {}, make('bdi', {}, title)),
+    make(`h${level}`, {}, make('bdi', {}, visible(title))),
     make('div', { class: 'he-models' }, ...models.map((model) => make(
       'p',
       {},
-      make('bdi', { class: 'he-text' }, model.text || joined(model.target)),
+      make('bdi', { class: 'he-text' }, model.text ? visible(model.text) : joined(model.target)),
       make('span', { class: 'he-quiet' }, model.name),
       ...(model.score === null ? [] : [make('span', { class: 'he-quiet' }, `score ${signed(model.score)}`)]),
     ))),
@@ -245,7 +245,8 @@ function headButtons(state, change) {
   });
   const all = make('button', { type: 'button', class: 'he-plain', tabindex: -1, on: { click: () => set(state.heads.map(() => true)) } }, 'all');
   const none = make('button', { type: 'button', class: 'he-plain', tabindex: -1, on: { click: () => set(state.heads.map(() => false)) } }, 'none');
-  const row = make('div', { class: 'he-heads', role: 'toolbar', 'aria-label': 'Heads' }, ...buttons, all, none);
+  const row = make('div', { class: 'he-heads', role: 'toolbar', 'aria-label': 'Heads' }, ...buttons,
+    make('span', { class: 'he-all' }, all, none));
   walkWithArrows(row, 'button', (button, direction) => inList([...buttons, all, none], button, direction));
   const show = (now) => {
     row.classList.toggle('he-off', now.mode !== 'heads');

@@ -44,7 +44,9 @@ function linesView(model, look, pin) {
 
   const update = (state, focus) => {
     const others = shown === null || changesLines(shown, state);
-    shown = { ...state, focus };
+    const pinned = focus?.isPinned ? focus : null;
+    const isTableNew = others || shown.pinned !== pinned;
+    shown = { ...state, focus, pinned };
     if (tokens !== model.tokens[state.kind]) {
       tokens = model.tokens[state.kind];
       showTokens(columns, tokens, state.kind);
@@ -58,7 +60,7 @@ function linesView(model, look, pin) {
     picture.classList.toggle('he-focused', focus !== null);
     paintTokens(columns, drawn, focus);
     readout.replaceChildren(...sentence(model, shown, drawn));
-    behind.update();
+    if (isTableNew) behind.update();
   };
   return { element, update };
 }
@@ -135,30 +137,35 @@ function listenToTokens(picture, columns, look, pin) {
 /** Draw the lines of all tokens. */
 function drawAll(group, drawn, tokens) {
   const faintest = tokens > MANY_TOKENS ? 0.12 : 0.04;
-  group.replaceChildren(...drawn.flatMap(({ found, colour }) =>
-    paths(colour, found, faintest, 0, found.rows, 0, found.columns)));
+  group.replaceChildren(...drawn.flatMap(({ found, colour }, at) =>
+    paths(colour, found, fan(at, drawn), faintest, [0, found.rows], [0, found.columns])));
 }
 
 /** Draw the lines of the token that is pointed at. */
 function drawSome(group, drawn, focus) {
-  group.replaceChildren(...drawn.flatMap(({ found, colour }) => {
+  group.replaceChildren(...drawn.flatMap(({ found, colour }, at) => {
     if (!focus) return [];
-    const { side, index } = focus;
-    return side === 'query'
-      ? paths(colour, found, FAINTEST_OF_ONE, index, index + 1, 0, found.columns)
-      : paths(colour, found, FAINTEST_OF_ONE, 0, found.rows, index, index + 1);
+    const one = [focus.index, focus.index + 1];
+    const rows = focus.side === 'query' ? one : [0, found.rows];
+    const columns = focus.side === 'key' ? one : [0, found.columns];
+    return paths(colour, found, fan(at, drawn), FAINTEST_OF_ONE, rows, columns);
   }));
 }
 
-/** Draw a part of a matrix: for each shade one path with all lines of that shade. */
-function paths(colour, { columns, values }, faintest, top, bottom, left, right) {
+/** Return how far above or below a token's middle a head's lines begin, so that none hides another. */
+function fan(at, drawn) {
+  return 0.5 + 0.6 * ((at + 0.5) / drawn.length - 0.5);
+}
+
+/** Draw some rows and columns: for each shade one path with all lines of that shade. */
+function paths(colour, { columns, values }, middle, faintest, [top, bottom], [left, right]) {
   const shades = Array.from({ length: SHADES }, () => []);
   for (let row = top; row < bottom; row += 1) {
     for (let column = left; column < right; column += 1) {
       const weight = values[row * columns + column];
       if (weight < faintest) continue;
       const shade = Math.min(SHADES - 1, Math.floor(weight * SHADES));
-      shades[shade].push(`M0 ${row + 0.5}L100 ${column + 0.5}`);
+      shades[shade].push(`M0 ${(row + middle).toFixed(3)}L100 ${(column + middle).toFixed(3)}`);
     }
   }
   return shades.flatMap((lines, shade) =>
@@ -207,7 +214,7 @@ function sentence(model, state, drawn) {
   if (!model.weights[state.kind]) return ['This model told nothing of this kind.'];
   if (!drawn.length) return ['No head is switched on.'];
   const what = { heads: 'mean of the heads shown', average: 'average', rollout: 'rollout' };
-  if (!state.focus) return ['Point at a token to see its lines only; click to keep them.'];
+  if (!state.focus) return [hint('Point at a token to see its lines only; click to keep them.')];
   const { query, key } = model.tokens[state.kind];
   const { side, index } = state.focus;
   const [own, others] = side === 'query' ? [query, key] : [key, query];
@@ -230,23 +237,26 @@ function largest(drawn, focus, count) {
   return means.sort((a, b) => b[1] - a[1]).slice(0, 5).filter(([, weight]) => weight >= 0.01);
 }
 
-/** Make the table behind: of one token a column for each head, else the mean of all that are on. */
+/**
+ * Make the table behind: of a token that was clicked a column for each head, else the mean of all
+ * heads that are on. It does not follow every movement of the pointer, for it may be large.
+ */
 function weightTable(model, state) {
   const drawn = strands(model, state);
   if (!drawn.length) return make('p', {}, 'Nothing is shown.');
   const { query, key } = model.tokens[state.kind];
-  if (!state.focus) {
+  if (!state.pinned) {
     const mean = average(drawn.map(({ found }) => found));
     return matrixTable(matrixCaption(state, drawn), mean, query, key, ALL_HEADS);
   }
-  const { side, index } = state.focus;
+  const { side, index } = state.pinned;
   const [own, others] = side === 'query' ? [query, key] : [key, query];
   const caption = side === 'query' ? 'Where it looks: ' : 'Who looks at it: ';
   const headings = drawn.map(({ head }) => (head === undefined ? state.mode : `head ${head + 1}`));
   const rows = others.map((token, at) => [
     tokenLabel(token),
     ...drawn.map(({ found, colour }) =>
-      weightCell(weightBetween(found, state.focus, at), colour)),
+      weightCell(weightBetween(found, state.pinned, at), colour)),
   ]);
   return table(caption + spoken(own[index]), ['token', ...headings], rows);
 }

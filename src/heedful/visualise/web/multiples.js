@@ -3,6 +3,10 @@
 
 // Fewer tokens than this are drawn as squares with sharp edges.
 const SHARP = 30;
+// Faint weights are drawn darker than they are, or a small picture would be empty but for a line.
+const DARKNESS = 0.65;
+const MULTIPLES_HINT =
+  'A row looks, a column is looked at; the darker, the more. Click to see one larger.';
 
 /** Show all heads of one model; `choose` is told the layer, and the head or mode, of a click. */
 function multiplesView(model, choose) {
@@ -14,9 +18,8 @@ function multiplesView(model, choose) {
 
   const tell = (event) => {
     const button = event.target.closest('.he-multiple');
-    readout.textContent = button ? button.getAttribute('aria-label') : hint;
+    readout.replaceChildren(button ? button.getAttribute('aria-label') : hint(MULTIPLES_HINT));
   };
-  const hint = 'A row looks, a column is looked at; the darker, the more. Click to see one larger.';
   place.addEventListener('pointerover', tell);
   place.addEventListener('focusin', tell);
   place.addEventListener('pointerleave', tell);
@@ -31,7 +34,7 @@ function multiplesView(model, choose) {
       kind = state.kind;
       const weights = model.weights[kind];
       place.replaceChildren(...(weights ? [multiplesTable(model, kind, weights)] : []));
-      readout.textContent = hint;
+      readout.replaceChildren(hint(MULTIPLES_HINT));
       behind.update();
     }
     markChosen(place, state);
@@ -96,9 +99,12 @@ function whichName(which) {
 /** Paint a matrix; ink is transparent where there is little weight, so it suits light and dark. */
 function paint(canvas, { rows, columns, values }, [red, green, blue]) {
   const image = new ImageData(columns, rows);
-  values.forEach((weight, at) => {
-    image.data.set([red, green, blue, 255 * Math.min(1, Math.sqrt(weight))], 4 * at);
-  });
+  for (let at = 0; at < values.length; at += 1) {
+    image.data[4 * at] = red;
+    image.data[4 * at + 1] = green;
+    image.data[4 * at + 2] = blue;
+    image.data[4 * at + 3] = 255 * Math.min(1, values[at] ** DARKNESS);
+  }
   canvas.getContext('2d').putImageData(image, 0, 0);
 }
 

@@ -91,7 +91,7 @@ function stepControls(count, go, toggle) {
   const show = (step, isPlaying) => {
     slider.value = step + 1;
     slider.setAttribute('aria-valuetext', `step ${step + 1} of ${count}`);
-    number.textContent = `step ${step + 1} of ${count}`;
+    number.textContent = `${step + 1} / ${count}`;
     play.textContent = isPlaying ? '⏸' : '▶';
     play.setAttribute('aria-label', isPlaying ? 'Pause' : 'Play');
     play.title = isPlaying ? 'Pause' : 'Play';
