@@ -72,11 +72,11 @@ def beam(target: tuple[str, ...], width: int = 4, seed: int = 3) -> tuple[tuple[
             total = alive[parent] - float(draws.exponential(0.3 if index == 0 else 0.8))
             fate, why = "open", ""
             if index >= width:
-                fate, why = "dropped", f"{width} others had a higher score"
+                fate, why = "dropped", f"The {width} places in the beam went to others."
             elif index == 2 and step > 3:
-                fate, why = "ended", "came to the end symbol"
+                fate, why = "ended", "It came to the end symbol."
             if is_last:
-                fate, why = "best", "has the highest score of all that ended"
+                fate, why = "best", "It has the best score of all that ended."
             name = token if index == 0 else "</s>" if fate == "ended" else f"▁w{step}.{index}"
             place = parent if step == 1 or not found else _open(found[-1])[parent]
             nodes.append(

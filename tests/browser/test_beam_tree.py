@@ -56,11 +56,11 @@ def test_a_dropped_hypothesis_says_why(page):
     )
     node(page, step, index).hover()
     told = page.locator(".he-beam .he-readout").inner_text()
-    assert "dropped: 4 others had a higher score" in told
+    assert "Dropped. The 4 places in the beam went to others." in told
     assert "step 3" in told
     assert "score −" in told
     assert page.locator(".he-node.he-lit").count() == 4
-    assert "dropped: 4 others" in node(page, step, index).get_attribute("aria-label")
+    assert "Dropped. The 4 places" in node(page, step, index).get_attribute("aria-label")
 
 
 def test_arrow_keys_follow_the_branches(page):
@@ -98,7 +98,7 @@ def test_the_table_behind_has_every_hypothesis_in_whole(page):
     assert rows.count() == sum(map(len, MODEL.beam))
     last = rows.last.locator("th, td").all_inner_texts()
     assert last[1] == "Der Hund , der die Katze jagte , war sehr müde .</s>"
-    assert last[4:] == ["ended, and is the translation", MODEL.beam[-1][0].why]
+    assert last[4:] == ["Ended, and is the translation.", MODEL.beam[-1][0].why]
 
 
 def test_paper_gets_the_whole_tree_in_bands(page):

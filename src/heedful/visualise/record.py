@@ -54,7 +54,7 @@ class Node:
     fate : {'open', 'ended', 'dropped', 'best'}
         Whether it went on, ended, was given up, or ended and was returned.
     why : str, default ""
-        One sentence on the fate, such as “four others had a higher score”.
+        A sentence on the fate, such as “The 4 places in the beam went to others.”
 
     Notes
     -----

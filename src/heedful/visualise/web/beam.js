@@ -10,11 +10,12 @@ const MARGIN = 18;
 const PAPER = 660;
 
 const FATES = {
-  open: 'went on',
-  ended: 'ended',
-  dropped: 'dropped',
-  best: 'ended, and is the translation',
+  open: 'Went on.',
+  ended: 'Ended.',
+  dropped: 'Dropped.',
+  best: 'Ended, and is the translation.',
 };
+const ON_THE_WAY = 'On the way to the translation.';
 
 /** Show one model's beam. */
 function beamView(model) {
@@ -197,8 +198,11 @@ function hypothesis({ beam, layout }, way) {
 }
 
 function fateInWords(node, isOnWay) {
-  const fate = isOnWay && node.fate === 'open' ? 'on the way to the translation' : FATES[node.fate];
-  return node.why ? `${fate}: ${node.why}` : fate;
+  return [fateName(node, isOnWay), node.why].filter(Boolean).join(' ');
+}
+
+function fateName(node, isOnWay) {
+  return isOnWay && node.fate === 'open' ? ON_THE_WAY : FATES[node.fate];
 }
 
 /** Write a number with a real minus. */
@@ -216,7 +220,7 @@ function beamTable(beam) {
       make('bdi', {}, joined(way.map(([step, which]) => beam[step][which].token))),
       node.log_probability === null ? '' : signed(node.log_probability),
       node.score === null ? '' : signed(node.score),
-      isOnWay[at + 1][index] && node.fate === 'open' ? 'on the way to the translation' : FATES[node.fate],
+      fateName(node, isOnWay[at + 1][index]),
       node.why,
     ];
   }));

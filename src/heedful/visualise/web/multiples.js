@@ -6,7 +6,7 @@ const SHARP = 30;
 // Faint weights are drawn darker than they are, or a small picture would be empty but for a line.
 const DARKNESS = 0.65;
 const MULTIPLES_HINT =
-  'A row looks, a column is looked at; the darker, the more. Click to see one larger.';
+  'A row looks, a column is looked at; the stronger the colour, the more. Click for its lines.';
 
 /** Show all heads of one model; `choose` is told the layer, and the head or mode, of a click. */
 function multiplesView(model, choose) {
