@@ -33,7 +33,13 @@ function linesView(model, look, pin) {
   const some = draw('g');
   const drawing = draw('svg', { preserveAspectRatio: 'none', 'aria-hidden': 'true' }, all, some);
   const readout = make('p', { class: 'he-readout', 'aria-live': 'polite' });
-  const picture = make('div', { class: 'he-lines', role: 'group' }, queries, drawing, keys);
+  const picture = make(
+    'div',
+    { class: 'he-lines', role: 'group', 'aria-label': 'Lines between tokens' },
+    queries,
+    drawing,
+    keys,
+  );
   const behind = tableBehind('These weights as a table', () => weightTable(model, shown));
   const element = make('div', { class: 'he-picture' }, picture, readout, behind.element);
   const columns = { query: queries, key: keys };

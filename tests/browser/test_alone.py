@@ -1,4 +1,4 @@
-"""The page as a whole: hostile text, sizes, colours, policies, and nothing asked of a network."""
+"""The stand-alone page: hostile text, sizes, colours, policies, and nothing asked of a network."""
 
 import html
 
