@@ -192,3 +192,22 @@ def test_a_model_that_told_nothing_but_text_still_has_a_page(opened):
     page = opened(records.record(ModelRecord("m", ("a",), ("b",), "<s>", text="<i>b</i>")))
     assert page.locator("section").count() == 0
     assert html.escape("<i>b</i>") in page.locator(".he-text").inner_html()
+
+
+def test_what_is_told_of_a_token_stays_in_sight(opened):
+    page = opened(records.record(records.long(50)), viewport={"width": 768, "height": 600})
+    word = page.locator(".he-queries .he-word").nth(8)
+    word.scroll_into_view_if_needed()
+    word.hover()
+    told = page.locator(".he-picture .he-readout")
+    assert "looks at" in told.inner_text()
+    box = told.bounding_box()
+    assert box["y"] + box["height"] <= 600
+
+
+def test_a_right_to_left_token_keeps_its_share_beside_it(opened):
+    page = opened(records.record(HOSTILE))
+    page.locator(".he-queries .he-word").nth(2).hover()
+    names = page.locator(".he-picture .he-readout > bdi")
+    assert "שלום" in names.all_inner_texts()
+    assert names.count() >= 3

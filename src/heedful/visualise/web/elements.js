@@ -146,3 +146,9 @@ function percent(share) {
   if (hundredths < 0.05) return '< 0.1 %';
   return `${hundredths.toFixed(hundredths < 9.95 ? 1 : 0)} %`;
 }
+
+/** Name some tokens with their shares in a line, each in its own direction. */
+function withShares(pairs) {
+  return pairs.flatMap(([token, share], at) =>
+    [at ? ' · ' : '', make('bdi', {}, spoken(token)), ` ${percent(share)}`]);
+}

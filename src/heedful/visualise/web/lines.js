@@ -225,12 +225,13 @@ function sentence(model, state, drawn) {
   const { side, index } = state.focus;
   const [own, others] = side === 'query' ? [query, key] : [key, query];
   const verb = side === 'query' ? 'looks at' : 'is looked at by';
-  const best = largest(drawn, state.focus, others.length).map(
-    ([at, weight]) => `${spoken(others[at])} ${percent(weight)}`,
-  );
+  const best = largest(drawn, state.focus, others.length)
+    .map(([at, weight]) => [others[at], weight]);
   return [
     make('strong', {}, tokenLabel(own[index])),
-    ` ${verb} ${best.length ? best.join(' · ') : 'nothing much'} `,
+    ` ${verb} `,
+    ...(best.length ? withShares(best) : ['nothing much']),
+    ' ',
     make('span', { class: 'he-quiet' }, `(${what[state.mode]})`),
   ];
 }

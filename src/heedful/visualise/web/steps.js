@@ -177,14 +177,12 @@ function stepInWords(model, step) {
 function allSteps(model) {
   const rows = model.target.map((token, step) => {
     const probability = probabilityOfChosen(model, step);
-    const others = (model.steps[step] ?? [])
-      .filter(([other]) => other !== token)
-      .map(([other, share]) => `${spoken(other)} ${percent(share)}`);
+    const others = (model.steps[step] ?? []).filter(([other]) => other !== token);
     return [
       String(step + 1),
       tokenLabel(token),
       probability === undefined ? '' : percent(probability),
-      others.join(' · '),
+      make('span', {}, ...withShares(others)),
     ];
   });
   return table('Steps of decoding', ['step', 'chosen', 'probability', 'others'], rows);
