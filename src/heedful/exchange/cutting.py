@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from heedful.data.subwords.imported_model import ImportedModel, Numbering
 from heedful.data.tokenizer import Tokenizer
@@ -11,13 +12,30 @@ from heedful.exchange.foreign import ReadOptions
 _SENTENCEPIECE = (".model", ".spm")
 _CODES = ("code", "codes", "bpecodes", "bpe")
 _LARGEST = 1 << 28
-Cutter = tuple[str, bytes]
-"""How text is cut, and the content of the file that says it in detail."""
-
 SPACES_NOTE = (
     "no sentencepiece model and no codes were found beside the model: text is cut at its spaces "
     "and has to come as it did for training; name the file with --tokenizer"
 )
+
+
+class Cutter(NamedTuple):
+    """
+    Say how text is cut.
+
+    Attributes
+    ----------
+    kind : str
+        ``sentencepiece``, ``codes`` or ``spaces``.
+    content : bytes, default b''
+        Of the file that says it in detail; codes as subword-nmt writes them.
+
+    Notes
+    -----
+    What cuts at spaces needs no file.
+    """
+
+    kind: str
+    content: bytes = b""
 
 
 def find_cutters(folder: Path, options: ReadOptions, languages: tuple[str, str]) -> list[Cutter]:
@@ -35,8 +53,8 @@ def find_cutters(folder: Path, options: ReadOptions, languages: tuple[str, str])
 
     Returns
     -------
-    list of pairs of str and bytes
-        Of source and target: ``sentencepiece``, ``codes`` or ``spaces``, and the file's content.
+    list of Cutter
+        Of source and target.
 
     Raises
     ------
@@ -67,7 +85,7 @@ def tokenizer_of(
     ----------
     numberings : sequence of Numbering
         Of source and target.
-    cutters : sequence of pairs of str and bytes
+    cutters : sequence of Cutter
         Of source and target.
     languages : tuple of str and str
         Their codes.
@@ -101,10 +119,8 @@ def read_cutter(file: Path) -> Cutter:
 
     Returns
     -------
-    kind : str
-        ``sentencepiece`` or ``codes``.
-    content : bytes
-        Codes as subword-nmt writes them, even if fastBPE wrote them.
+    Cutter
+        ``sentencepiece`` or ``codes``, even if fastBPE wrote them.
 
     Notes
     -----
@@ -117,8 +133,8 @@ def read_cutter(file: Path) -> Cutter:
     except OSError as error:
         raise ExchangeError(f"{file} must be there to read, but: {error.strerror}.") from error
     if file.name.endswith(_SENTENCEPIECE):
-        return "sentencepiece", content
-    return "codes", _as_codes(content)
+        return Cutter("sentencepiece", content)
+    return Cutter("codes", _as_codes(content))
 
 
 def _is_cutter(file: Path) -> bool:
@@ -136,7 +152,7 @@ def _choose(files: list[Path], language: str, place: Path) -> Cutter:
             f"One file must say how text is cut, but {place} has {len(found)}: "
             f"{', '.join(file.name for file in found[:6])}; name the right one with --tokenizer."
         )
-    return read_cutter(found[0]) if found else ("spaces", b"")
+    return read_cutter(found[0]) if found else Cutter("spaces")
 
 
 def _as_codes(content: bytes) -> bytes:

@@ -181,7 +181,7 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
     if known is None:
         cutters = find_cutters(file.parent, options, languages)
         tokenizer = tokenizer_of([one.numbering for one in words], cutters, languages)
-        notes = (SPACES_NOTE,) * (cutters[0][0] == "spaces")
+        notes = (SPACES_NOTE,) * (cutters[0].kind == "spaces")
     else:
         tokenizer = known.tokenizer
     search, rule, more = _search(settings)

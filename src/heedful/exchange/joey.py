@@ -164,8 +164,8 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
     if known is None:
         cutters = [_find_cutter(path, text, options) for text in texts]
         tokenizer = tokenizer_of([one.numbering for one in words], cutters, languages)
-        notes += [_CODES_NOTE] * (cutters[0][0] == "codes")
-        notes += [SPACES_NOTE] * (cutters[0][0] == "spaces" and texts[0].get("level") == "bpe")
+        notes += [_CODES_NOTE] * (cutters[0].kind == "codes")
+        notes += [SPACES_NOTE] * (cutters[0].kind == "spaces" and texts[0].get("level") == "bpe")
     else:
         tokenizer = known.tokenizer
     search, rule, more = _search(_table(settings, "testing"), words[1], special)
@@ -280,7 +280,7 @@ def _find_cutter(path: Path, text: Mapping[str, Any], options: ReadOptions) -> C
     if options.tokenizer is not None and options.tokenizer.is_file():
         return read_cutter(options.tokenizer)
     if text.get("level", "word") != "bpe":
-        return "spaces", b""
+        return Cutter("spaces")
     given = _table(text, "tokenizer_cfg")
     name = given.get("model_file") or given.get("codes")
     places = [options.tokenizer] if options.tokenizer else [path]
@@ -288,7 +288,7 @@ def _find_cutter(path: Path, text: Mapping[str, Any], options: ReadOptions) -> C
         file = place / Path(str(name or "")).name
         if name and file.is_file():
             return read_cutter(file)
-    return "spaces", b""
+    return Cutter("spaces")
 
 
 def _text_notes(texts: list[dict[str, Any]]) -> list[str]:

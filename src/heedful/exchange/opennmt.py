@@ -191,7 +191,7 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
     if known is None:
         cutters = find_cutters(path.parent, options, languages)
         tokenizer = tokenizer_of([one.numbering for one in words], cutters, languages)
-        notes = (SPACES_NOTE,) * (cutters[0][0] == "spaces") + notes
+        notes = (SPACES_NOTE,) * (cutters[0].kind == "spaces") + notes
     else:
         tokenizer = known.tokenizer
     start = _start(settings, saved["vocab"])
