@@ -17,7 +17,7 @@ the work shrinks with it. Nothing here knows the architecture: the model is aske
 `heedful.search.constrained`) put another `extend` into the same loop.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -33,6 +33,7 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import Rule, apply_all
 from heedful.search.stopping import Manner, may_improve
+from heedful.search.watch import Candidate, Watch, Weighed, Why
 
 PLAIN = Manner()
 """The paper's."""
@@ -103,6 +104,7 @@ def beam_search(
     finish_among: int | None = None,
     manner: Manner = PLAIN,
     rules: Sequence[Rule] = (),
+    watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
     """
     Translate a batch of sentences.
@@ -127,6 +129,8 @@ def beam_search(
         When a sentence is done, and what becomes of hypotheses at their limit.
     rules : sequence of Rule, optional
         What may come next.
+    watch : callable, optional
+        Shown every sentence after every step.
 
     Returns
     -------
@@ -149,6 +153,7 @@ def beam_search(
         finish_among=finish_among,
         manner=manner,
         rules=rules,
+        watch=watch,
     )
 
 
@@ -167,6 +172,7 @@ def search(
     rules: Sequence[Rule] = (),
     extend_by: Extend | None = None,
     groups: int = 1,
+    watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
     """
     Run the loop over the steps, whatever the probabilities come from.
@@ -200,6 +206,8 @@ def search(
         Chooses the continuations of each lane; `extend` when absent.
     groups : int, default 1
         Lanes of a sentence: beams that are kept apart but stay in the batch together.
+    watch : callable, optional
+        Shown every lane after every step.
 
     Returns
     -------
@@ -232,9 +240,14 @@ def search(
         length += 1
         keep = n_best if manner.stop == "best" else max(n_best, beam)
         step = _Step(length, end_token, penalty, keep, manner)
+        before = [] if watch is None else [[] if lane.done else lane.open for lane in running]
         step.advance(running, found, ended, columns, among)
         # A sentence stays whole: what one of its groups does next may depend on the others.
         whole = [row for row in range(0, len(running), groups) if _goes_on(running, row, groups)]
+        if watch is not None:
+            where = [(sentence, row % groups) for row, sentence in enumerate(sentences.tolist())]
+            lanes_now = zip(where, running, before, strict=True)
+            step.show(watch, lanes_now, found, ended, columns, among)
         if not whole:
             break
         staying = list(range(len(running)))
@@ -297,6 +310,38 @@ class _Step(NamedTuple):
                 if ends[row][column] or (last and column < among):
                     self._finish(lane, lane.open[parent], score, token)
             self._open(lane, [candidates[column] for column in kept[row]], last)
+
+    def show(
+        self,
+        watch: Watch,
+        lanes: Iterable[tuple[tuple[int, int], _Lane, list[_Open]]],
+        found: Extensions,
+        ended: Tensor,
+        columns: Tensor,
+        among: int,
+    ) -> None:
+        """Show lanes that were not done: sentence and group of each, and what was open before."""
+        parts = (found.parents, found.log_probabilities, found.tokens, ended, columns)
+        rows = zip(*(part.tolist() for part in parts), strict=True)
+        for (*candidates, ends, kept), (where, lane, before) in zip(rows, lanes, strict=True):
+            if not before:
+                continue
+            past_limit = self.length > lane.limit
+            last = self.manner.at_limit == "keep" and self.length >= lane.limit
+            finished = (c for c, end in enumerate(ends) if end or (last and c < among))
+            full: Why = "full" if self.manner.stop == "full" else "win"
+            uncut = {h.tokens for h in lane.complete if past_limit and not h.ended}
+            weighed = Weighed(
+                *where,
+                self.length,
+                [(past.tokens, past.log_probability) for past in before],
+                [*map(Candidate, *candidates)],
+                frozenset(finished),
+                frozenset(kept),
+                frozenset(i for i, past in enumerate(before) if tuple(past.tokens) in uncut),
+                "limit" if last or past_limit else full if lane.done else "",
+            )
+            watch(weighed.snapshot(self.end_token, self.penalty))
 
     def _finish(self, lane: _Lane, past: _Open, score: float, token: int) -> None:
         """Complete a hypothesis, unless it is dead."""

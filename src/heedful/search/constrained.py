@@ -36,6 +36,7 @@ from heedful.search.length import LengthPenalty
 from heedful.search.phrases import Phrases, Progress
 from heedful.search.rules import Rule
 from heedful.search.stopping import Manner
+from heedful.search.watch import Watch
 
 _Item = TypeVar("_Item")
 
@@ -53,6 +54,7 @@ def constrained_beam_search(
     finish_among: int | None = None,
     manner: Manner = PLAIN,
     rules: Sequence[Rule] = (),
+    watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
     """
     Translate a batch of sentences so that given phrases occur.
@@ -79,6 +81,8 @@ def constrained_beam_search(
         How the search ends.
     rules : sequence of Rule, optional
         What may come next.
+    watch : callable, optional
+        Shown every sentence after every step.
 
     Returns
     -------
@@ -102,6 +106,7 @@ def constrained_beam_search(
         finish_among=finish_among,
         manner=manner,
         rules=rules,
+        watch=watch,
         extend_by=_Allocation(sought, beam, model.end_token),
     )
 

@@ -28,6 +28,7 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import Rule
 from heedful.search.stopping import Manner
+from heedful.search.watch import Watch
 
 
 @torch.inference_mode()
@@ -44,6 +45,7 @@ def diverse_beam_search(
     finish_among: int | None = None,
     manner: Manner = PLAIN,
     rules: Sequence[Rule] = (),
+    watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
     """
     Translate a batch of sentences in several different ways.
@@ -74,6 +76,8 @@ def diverse_beam_search(
         How the search ends.
     rules : sequence of Rule, optional
         What may come next.
+    watch : callable, optional
+        Shown every sentence, and every group of it, after every step.
 
     Returns
     -------
@@ -101,6 +105,7 @@ def diverse_beam_search(
         finish_among=finish_among,
         manner=manner,
         rules=rules,
+        watch=watch,
         extend_by=_Apart(groups, diversity, width, finish_among or width, model.end_token),
         groups=groups,
     )

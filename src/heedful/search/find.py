@@ -25,6 +25,7 @@ from heedful.search.rules import (
 )
 from heedful.search.sample import sample
 from heedful.search.stopping import Manner
+from heedful.search.watch import Watch
 
 
 def find(
@@ -40,6 +41,7 @@ def find(
     demands: Sequence[Demands],
     lines: Sequence[int],
     constrained: bool = False,
+    watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
     """
     Translate a batch of sentences in the way that the options name.
@@ -68,6 +70,8 @@ def find(
         Number of each sentence in its text; samples depend on it.
     constrained : bool, default False
         Whether there are constraints anywhere in the text.
+    watch : callable, optional
+        Shown every sentence after every step; it is named by its row here.
 
     Returns
     -------
@@ -95,9 +99,10 @@ def find(
             lines=lines,
             penalty=penalty,
             rules=rules,
+            watch=watch,
         )
     if beam == 1 and not constrained:
-        greedy = greedy_search(model, source, limits, penalty=penalty, rules=rules)
+        greedy = greedy_search(model, source, limits, penalty=penalty, rules=rules, watch=watch)
         return [[hypothesis] for hypothesis in greedy]
     among = beam // options.groups * (2 if manner.among_twice else 1)
     if options.groups > 1:
@@ -113,6 +118,7 @@ def find(
             finish_among=among,
             manner=manner,
             rules=rules,
+            watch=watch,
         )
     if any(demand.contains for demand in demands):
         return constrained_beam_search(
@@ -126,6 +132,7 @@ def find(
             finish_among=among,
             manner=manner,
             rules=rules,
+            watch=watch,
         )
     return beam_search(
         model,
@@ -137,6 +144,7 @@ def find(
         finish_among=among,
         manner=manner,
         rules=rules,
+        watch=watch,
     )
 
 

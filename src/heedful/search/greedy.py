@@ -12,6 +12,7 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import Rule
 from heedful.search.walk import walk
+from heedful.search.watch import Watch
 
 
 @torch.inference_mode()
@@ -22,6 +23,7 @@ def greedy_search(
     *,
     penalty: LengthPenalty,
     rules: Sequence[Rule] = (),
+    watch: Watch | None = None,
 ) -> list[Hypothesis]:
     """
     Translate a batch of sentences by the most probable token at each step.
@@ -38,6 +40,8 @@ def greedy_search(
         Only for the score that is reported; greedy search does not compare lengths.
     rules : sequence of Rule, optional
         What may come next.
+    watch : callable, optional
+        Shown every sentence after every step.
 
     Returns
     -------
@@ -56,6 +60,7 @@ def greedy_search(
         end_token=model.end_token,
         penalty=penalty,
         rules=rules,
+        watch=watch,
     )
 
 

@@ -22,6 +22,7 @@ from heedful.search.length import LengthPenalty
 from heedful.search.options import Sampling
 from heedful.search.rules import Rule
 from heedful.search.walk import walk
+from heedful.search.watch import Watch
 
 # SplitMix64: an odd number near 2^64 / golden ratio, and the two multipliers of its mixer.
 _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -40,6 +41,7 @@ def sample(
     lines: Sequence[int] | None = None,
     penalty: LengthPenalty,
     rules: Sequence[Rule] = (),
+    watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
     """
     Draw translations of a batch of sentences.
@@ -63,6 +65,8 @@ def sample(
         Only for the score that is reported.
     rules : sequence of Rule, optional
         What may come next.
+    watch : callable, optional
+        Shown every sample after every step, as a group of its sentence.
 
     Returns
     -------
@@ -95,6 +99,7 @@ def sample(
         penalty=penalty,
         rules=rules,
         each=samples,
+        watch=watch,
     )
     return [found[row * samples : (row + 1) * samples] for row in range(len(limits))]
 

@@ -11,6 +11,7 @@ from heedful.search.ask import LEAVING, NextLogProbabilities
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import Rule, apply_all
+from heedful.search.watch import Seen, Snapshot, Watch
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
 """From log-probabilities (rows, vocabulary), each row's walk and the step to tokens (rows,)."""
@@ -27,6 +28,7 @@ def walk(
     penalty: LengthPenalty,
     rules: Sequence[Rule] = (),
     each: int = 1,
+    watch: Watch | None = None,
 ) -> list[Hypothesis]:
     """
     Let some walks choose token by token until each has come to its end.
@@ -53,6 +55,8 @@ def walk(
         What may come next.
     each : int, default 1
         Walks of a sentence, which stand together.
+    watch : callable, optional
+        Shown every walk after every step.
 
     Returns
     -------
@@ -85,6 +89,11 @@ def walk(
             elif not done[index]:
                 written[index].append(token)
                 scores[index].append(score)
+            if watch is not None:
+                text = (*written[index], token) if ended[index] else tuple(written[index])
+                where = (*divmod(index, each), rows_written.size(1) + 1)
+                total = sum(scores[index])
+                watch(_shown(where, text, total, penalty, ended[index], done[index]))
         rows_written = torch.cat([rows_written, tokens.unsqueeze(1)], dim=1)
         open_rows = [row for row, index in enumerate(live.tolist()) if not done[index]]
         if len(open_rows) <= (1 - LEAVING) * len(live):
@@ -95,3 +104,25 @@ def walk(
         Hypothesis(tuple(t), tuple(s), sum(s) / penalty.divisor(max(1, len(s))), e)
         for t, s, e in zip(written, scores, ended, strict=True)
     ]
+
+
+def _shown(
+    where: tuple[int, int, int],
+    text: tuple[int, ...],
+    total: float,
+    penalty: LengthPenalty,
+    ended: bool,
+    done: bool,
+) -> Snapshot:
+    """Show one walk, by its sentence, its number there and the step."""
+    seen = (Seen(0, text, total, total / penalty.divisor(max(1, len(text)))),)
+    sentence, group, step = where
+    return Snapshot(
+        sentence,
+        step,
+        open=() if done else seen,
+        ended=seen if ended else (),
+        cut=seen if done and not ended else (),
+        group=group,
+        done=done,
+    )

@@ -23,6 +23,7 @@ from heedful.search.find import find
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.options import Sampling, SearchOptions
+from heedful.search.watch import Watch, by_row
 from heedful.workflow.aligned import Aligner
 from heedful.workflow.demands import check_prefixes, read_demands, report_missing
 from heedful.workflow.group import by_length
@@ -135,6 +136,7 @@ class Translator:
         batch_tokens: int = _BATCH_TOKENS,
         first_line: int = 1,
         warn: Warn | None = None,
+        watch: Watch | None = None,
     ) -> list[Translation]:
         """
         Translate some lines.
@@ -185,6 +187,9 @@ class Translator:
         warn : callable, optional
             Told in a sentence about lines that had to be cut or lack a constraint, and about
             unknown subwords.
+        watch : callable, optional
+            Shown each line that is not empty, by its index in `texts`, after each step of its
+            search (`heedful.search.watch`).
 
         Returns
         -------
@@ -240,6 +245,7 @@ class Translator:
                 demands=[demands[row] for row in rows],
                 lines=lines,
                 constrained=constraints is not None,
+                watch=watch and by_row(watch, rows),
             )
             for row, line, hypotheses in zip(rows, lines, found, strict=True):
                 if not hypotheses or not math.isfinite(hypotheses[0].score):

@@ -23,6 +23,7 @@ _CANNOT = (
     "replace-unknown",
     "dictionary",
     "weights",
+    "watch",
 )
 
 
