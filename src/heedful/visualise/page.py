@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heedful.errors import MissingExtra, SettingError, StorageError
 
@@ -153,7 +153,7 @@ def three_digits(value: float) -> str:
     return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
-def save_figure(figure: "Figure", out: Path) -> None:
+def save_figure(figure: "Figure", out: Path, *more: "Figure") -> None:
     """
     Write beside the place, then rename.
 
@@ -163,6 +163,8 @@ def save_figure(figure: "Figure", out: Path) -> None:
         What to write.
     out : pathlib.Path
         Where; its ending has been checked.
+    *more : matplotlib.figure.Figure
+        Further pages, of a PDF only.
 
     Raises
     ------
@@ -176,8 +178,16 @@ def save_figure(figure: "Figure", out: Path) -> None:
     kind = out.suffix.lower()[1:]
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     beside = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    tight: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.2}
     try:
-        figure.savefig(beside, format=kind, bbox_inches="tight", pad_inches=0.2, metadata=undated)
+        if more:
+            from matplotlib.backends.backend_pdf import PdfPages
+
+            with PdfPages(beside, metadata=undated) as pages:
+                for page in (figure, *more):
+                    pages.savefig(page, **tight)
+        else:
+            figure.savefig(beside, format=kind, metadata=undated, **tight)
         beside.replace(out)
     except OSError as error:
         raise StorageError(

@@ -1,0 +1,227 @@
+"""
+A watched search as a tree: which hypotheses lived, which were dropped, and why.
+
+::
+
+    trace = Trace()
+    translator.translate(["A dog runs."], watch=trace)
+    trace.tree()
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from heedful.search.watch import Seen, Snapshot, Why
+
+Fate = Literal["open", "ended", "dropped", "best"]
+
+_REASONS: dict[Why, str] = {
+    "end": "It ended, but was not among the best candidates of its step.",
+    "limit": "It was at the limit and had not ended.",
+    "win": "Whatever followed, it could not beat the best that had ended.",
+    "full": "Enough hypotheses had ended.",
+}
+_FOLLOWED = frozenset(("limit", "win", "full"))
+
+
+@dataclass(frozen=True)
+class Branch:
+    """
+    Hold one hypothesis of a search at one step.
+
+    Attributes
+    ----------
+    token : int
+        By which it grew.
+    parent : int or None
+        Its index in the step before; None at the first step.
+    log_probability : float
+        Natural logarithm of its probability so far.
+    score : float
+        The same, divided by the length penalty.
+    fate : {'open', 'ended', 'dropped', 'best'}
+        Whether it went on, ended, was given up, or was returned as the best.
+    why : str
+        A sentence about its fate; empty if it went on.
+
+    Notes
+    -----
+    Indices stay what they are until the search is over, when `Trace.tree` knows all fates.
+    """
+
+    token: int
+    parent: int | None
+    log_probability: float
+    score: float
+    fate: Fate
+    why: str = ""
+
+
+class Trace:
+    """
+    Remember everything that a search shows.
+
+    Notes
+    -----
+    Hand it over as `watch`. One may watch many sentences; each is asked for by its row.
+    """
+
+    def __init__(self) -> None:
+        self._steps: dict[int, dict[int, list[Snapshot]]] = {}
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        """
+        Remember one step of one sentence.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+            The next step of its sentence and group.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Snapshots hold all their tokens, so memory grows with the square of the length: a megabyte
+        for 200 tokens and a beam of 4.
+        """
+        groups = self._steps.setdefault(snapshot.sentence, {})
+        groups.setdefault(snapshot.group, []).append(snapshot)
+
+    def best(self, sentence: int = 0) -> tuple[tuple[int, ...], bool]:
+        """
+        Find the hypothesis that the search has returned first.
+
+        Parameters
+        ----------
+        sentence : int, default 0
+            Its row in what was asked.
+
+        Returns
+        -------
+        tokens : tuple of int
+            With the end symbol, if it came to one.
+        complete : bool
+            False if none was complete at the limit, so that this one was cut there.
+
+        Notes
+        -----
+        Of those that ended the one with the best score; without any, the first that was cut.
+        Raises `ValueError` if nothing of this sentence has been seen to its end.
+        """
+        _, chosen, complete = self._best(sentence)
+        return chosen.tokens, complete
+
+    def tree(self, sentence: int = 0) -> tuple[tuple[Branch, ...], ...]:
+        """
+        Put the steps of a sentence together.
+
+        Parameters
+        ----------
+        sentence : int, default 0
+            Its row in what was asked.
+
+        Returns
+        -------
+        tuple of tuple of Branch
+            For each step all hypotheses that it has weighed, the most probable of each group first.
+
+        Notes
+        -----
+        Groups of a diverse beam stand in order in each step; no branch leads from one to another.
+        """
+        where, chosen, complete = self._best(sentence)
+        groups = self._steps[sentence]
+        steps: list[list[Branch]] = [[] for _ in range(max(map(len, groups.values())))]
+        for group, snapshots in sorted(groups.items()):
+            own = chosen if group == where else None
+            for step, branches in enumerate(_branches(snapshots, own, chosen.score, complete)):
+                # Groups never end before others have, so earlier groups are in every step.
+                shift = len(steps[step - 1]) - _width(snapshots, step - 1) if step else 0
+                steps[step] += [_shifted(branch, shift) for branch in branches]
+        return tuple(map(tuple, steps))
+
+    def _best(self, sentence: int) -> tuple[int, Seen, bool]:
+        """Find the group of the best hypothesis, itself, and whether it is complete."""
+        groups = sorted(self._steps.get(sentence, {}).items())
+        for complete in (True, False):
+            found = [
+                (group, seen)
+                for group, snapshots in groups
+                for snapshot in snapshots
+                for seen in (snapshot.ended if complete else snapshot.cut[:1])
+            ]
+            if found:
+                return *max(found, key=lambda one: one[1].score), complete
+        raise ValueError(f"sentence {sentence} must have been watched to its end, but was not")
+
+
+def _weighed(snapshot: Snapshot) -> list[Seen]:
+    """List what a step has weighed, the most probable first."""
+    everything = (*snapshot.open, *snapshot.ended, *snapshot.dropped)
+    return sorted(everything, key=lambda seen: -seen.log_probability)
+
+
+def _width(snapshots: Sequence[Snapshot], step: int) -> int:
+    """Count what a step has weighed."""
+    return len(_weighed(snapshots[step])) if step < len(snapshots) else 0
+
+
+def _shifted(branch: Branch, shift: int) -> Branch:
+    """Count the parent after the branches of earlier groups."""
+    return branch if branch.parent is None else replace(branch, parent=branch.parent + shift)
+
+
+def _branches(
+    snapshots: Sequence[Snapshot], best: Seen | None, best_score: float, complete: bool
+) -> list[list[Branch]]:
+    """Make the steps of one group."""
+    steps = []
+    places: list[int] = []
+    for step, snapshot in enumerate(snapshots):
+        after = snapshots[step + 1] if step + 1 < len(snapshots) else None
+        weighed = _weighed(snapshot)
+        branches = []
+        for seen in weighed:
+            parent = places[seen.parent] if step else None
+            fate, why = _fate(seen, snapshot, after, best, best_score, complete)
+            branches.append(
+                Branch(seen.tokens[-1], parent, seen.log_probability, seen.score, fate, why)
+            )
+        steps.append(branches)
+        places = [weighed.index(seen) for seen in snapshot.open]
+    return steps
+
+
+def _fate(
+    seen: Seen,
+    snapshot: Snapshot,
+    after: Snapshot | None,
+    best: Seen | None,
+    best_score: float,
+    complete: bool,
+) -> tuple[Fate, str]:
+    """Tell what became of a hypothesis, and say why."""
+    if best is not None and seen.tokens == best.tokens:
+        if complete:
+            return "best", "It has the best score of all that ended."
+        return "best", "None ended within the limit; this one was cut there."
+    if seen in snapshot.ended:
+        return "ended", f"Its score, {seen.score:.3f}, is not above the best, {best_score:.3f}."
+    if seen in snapshot.dropped:
+        kept = len(snapshot.open) + sum(one.why in _FOLLOWED for one in snapshot.dropped)
+        places = "The one place" if kept == 1 else f"The {kept} places"
+        return "dropped", _REASONS.get(seen.why, f"{places} in the beam went to others.")
+    place = snapshot.open.index(seen)
+    if after is None:
+        return "open", ""
+    if any(cut.parent == place for cut in after.cut):
+        return "dropped", _REASONS["limit"]
+    followed = (*after.open, *after.ended, *(one for one in after.dropped if one.why in _FOLLOWED))
+    if any(one.parent == place for one in followed):
+        return "open", ""
+    return "dropped", "None of its continuations got a place in the beam."

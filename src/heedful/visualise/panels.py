@@ -1,0 +1,301 @@
+"""
+Panels of squares, of which every picture of attention is made.
+
+Rows are the tokens that ask, columns the tokens that are looked at, and the darker a square the
+larger the weight. Lengths are in inches, letters in points.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heedful.visualise.page import INK, printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.figure import Figure
+
+CELL, GAP, LETTERS = 0.29, 0.45, 9.5
+_COLOURS = ("#f4f7fa", "#bcd6e8", "#6fa8cf", "#2c6fa6", "#0d3358")
+_LONGEST_TOKEN = 24
+# Squares of a panel from which on they are an image, and have no white edges.
+_MANY = 10_000
+
+# No picture of more than this many pixels, or of a side longer than Agg can draw.
+_DPI, _PIXELS, _SIDE = 160, 100e6, 50_000
+
+
+class Canvas:
+    """
+    Place axes on a page, in inches from its top left corner.
+
+    Parameters
+    ----------
+    width, height : float
+        Of the page.
+    cell : float, optional
+        Width of a square.
+
+    Notes
+    -----
+    Letters and the white between squares shrink with the squares.
+    """
+
+    def __init__(self, width: float, height: float, cell: float = CELL) -> None:
+        from matplotlib.figure import Figure
+
+        self.size = width, height
+        self.cell, self.letters = cell, LETTERS * cell / CELL
+        dpi = min(_DPI, math.sqrt(_PIXELS / (width * height)), _SIDE / max(width, height))
+        self.figure: Figure = Figure(figsize=self.size, dpi=dpi, facecolor="white")
+
+    def place(self, left: float, top: float, width: float, height: float) -> "Axes":
+        """
+        Make room for axes.
+
+        Parameters
+        ----------
+        left, top, width, height : float
+            In inches.
+
+        Returns
+        -------
+        Axes
+            Empty.
+
+        Notes
+        -----
+        What is written beside the axes may stick out of the page: the file is cut around it.
+        """
+        page = self.size
+        bottom = page[1] - top - height
+        return self.figure.add_axes(
+            (left / page[0], bottom / page[1], width / page[0], height / page[1])
+        )
+
+    def panel(
+        self, left: float, top: float, weights: np.ndarray, full: float, *, numbers: bool = False
+    ) -> tuple["Axes", "ScalarMappable"]:
+        """
+        Draw weights as squares, the first row on top.
+
+        Parameters
+        ----------
+        left, top : float
+            Where.
+        weights : ndarray of float, shape (rows, columns)
+            What.
+        full : float
+            The weight of the darkest colour.
+        numbers : bool, default False
+            Whether to write each weight into its square.
+
+        Returns
+        -------
+        axes : Axes
+            To write beside.
+        squares : ScalarMappable
+            To explain the colours with.
+
+        Notes
+        -----
+        Of large panels a vector file holds an image.
+        """
+        from matplotlib.colors import LinearSegmentedColormap
+
+        rows, columns = weights.shape
+        axes = self.place(left, top, columns * self.cell, rows * self.cell)
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0, pad=4 * self.cell / CELL, labelcolor=INK, labelsize=self.letters)
+        colours = LinearSegmentedColormap.from_list("heedful", _COLOURS)
+        large = weights.size > _MANY
+        squares = axes.pcolormesh(
+            weights,
+            cmap=colours,
+            vmin=0,
+            vmax=full,
+            edgecolors="none" if large else "white",
+            linewidth=0 if large else 0.8 * self.cell / CELL,
+            rasterized=large,
+        )
+        axes.invert_yaxis()
+        if numbers:
+            self._write_numbers(axes, weights, full)
+        return axes, squares
+
+    def _write_numbers(self, axes: "Axes", weights: np.ndarray, full: float) -> None:
+        """Write two decimals into each square, without the zero before the point."""
+        for (row, column), weight in np.ndenumerate(weights):
+            text = f"{weight:.2f}".removeprefix("0") if weight >= 0.005 else ""
+            colour = "white" if weight > 0.5 * full else INK
+            middle = {"ha": "center", "va": "center", "fontsize": 0.66 * self.letters}
+            axes.text(column + 0.5, row + 0.5, text, color=colour, **middle)
+
+    def scale(self, left: float, top: float, height: float, what: "ScalarMappable") -> None:
+        """
+        Explain the colours.
+
+        Parameters
+        ----------
+        left, top, height : float
+            Where, and how tall.
+        what : ScalarMappable
+            What `panel` returned.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        As large as on any other page, however small the squares.
+        """
+        axes = self.place(left, top, 0.11, height)
+        full = what.get_clim()[1]
+        scale = self.figure.colorbar(what, cax=axes, ticks=[0, full / 2, full], format="{x:g}")
+        scale.outline.set_visible(False)  # type: ignore[operator]
+        axes.tick_params(length=0, labelsize=8, labelcolor=INK)
+
+
+def write_tokens(axes: "Axes", rows: Sequence[str], columns: Sequence[str]) -> None:
+    """
+    Write tokens on the left and along the top.
+
+    Parameters
+    ----------
+    axes : Axes
+        What `Canvas.panel` returned.
+    rows : sequence of str
+        Those that attend; none to leave the left side empty.
+    columns : sequence of str
+        Those attended to; none to leave the top empty.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Printable already, see `label`.
+    """
+    axes.xaxis.tick_top()
+    axes.set_yticks([index + 0.5 for index in range(len(rows))], rows)
+    axes.set_xticks(
+        [index + 0.5 for index in range(len(columns))],
+        columns,
+        rotation=45,
+        ha="left",
+        va="bottom",
+        rotation_mode="anchor",
+    )
+
+
+def label(token: str) -> str:
+    """
+    Make a token short enough to print.
+
+    Parameters
+    ----------
+    token : str
+        Any text.
+
+    Returns
+    -------
+    str
+        At most 24 letters, all printable.
+
+    Notes
+    -----
+    A longer one ends in an ellipsis.
+    """
+    shown = printable(token)
+    return shown if len(shown) <= _LONGEST_TOKEN else shown[: _LONGEST_TOKEN - 1] + "…"
+
+
+def full_scale(largest: float) -> float:
+    """
+    Return a round number for the darkest colour, 1 for all but faint attention.
+
+    Parameters
+    ----------
+    largest : float
+        The largest weight of the picture.
+
+    Returns
+    -------
+    float
+        At least `largest`.
+
+    Notes
+    -----
+    Pictures of one kind then share their scale, as a rule.
+    """
+    return next((full for full in (0.05, 0.1, 0.2, 0.5, 1.0) if 0 < largest <= full), largest or 1)
+
+
+def draw_page(
+    panels: Mapping[str, np.ndarray],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    *,
+    cell: float = CELL,
+    numbers: bool = False,
+) -> "Figure":
+    """
+    Lay panels out in a grid; only its top and left edges carry tokens.
+
+    Parameters
+    ----------
+    panels : mapping of str to ndarray of float, shape (rows, columns)
+        By the name that is written below each.
+    rows, columns : sequence of str
+        Tokens, as `label` makes them.
+    title : str
+        Line above the picture.
+    cell : float, optional
+        Width of a square.
+    numbers : bool, default False
+        Whether to write weights into the squares.
+
+    Returns
+    -------
+    Figure
+        To be saved.
+
+    Notes
+    -----
+    All panels share one scale of colour.
+    """
+    width, height = cell * len(columns), cell * len(rows)
+    across = _panels_across(len(panels), width, height)
+    down = math.ceil(len(panels) / across)
+    canvas = Canvas(across * (width + GAP), down * (height + GAP), cell)
+    full = full_scale(max(float(panel.max()) for panel in panels.values()))
+    for index, (name, panel) in enumerate(panels.items()):
+        row, column = divmod(index, across)
+        left, top = column * (width + GAP), row * (height + GAP)
+        axes, squares = canvas.panel(left, top, panel, full, numbers=numbers)
+        axes.set_xlabel(name, color=INK, labelpad=5)
+        write_tokens(axes, rows if column == 0 else [], columns if row == 0 else [])
+        if index == 0:
+            axes.set_title(title, loc="left", color=INK, pad=10, fontsize=12)
+    tall = max(0.8, min(height, 2.4))
+    canvas.scale(across * (width + GAP) - GAP + 0.25, 0.0, tall, squares)
+    return canvas.figure
+
+
+def _panels_across(count: int, width: float, height: float) -> int:
+    """Return how many panels stand side by side: a page a little wide, with few empty places."""
+
+    def ugliness(across: int) -> float:
+        down = math.ceil(count / across)
+        ratio = across * (width + GAP) / (down * (height + GAP))
+        return abs(math.log(ratio / 1.4)) + (across * down - count) / count
+
+    return min(range(1, count + 1), key=ugliness)
