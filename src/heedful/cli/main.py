@@ -14,6 +14,7 @@ import typer
 
 from heedful import __version__
 from heedful.cli import (
+    attend,
     average,
     bench,
     compare,
@@ -61,6 +62,7 @@ app.command()(train.train)
 app.command()(average.average)
 app.command()(translate.translate)
 app.command()(score.score)
+app.command()(attend.attend)
 app.command()(evaluate.evaluate)
 app.command()(plot.plot)
 app.command()(compare.compare)

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -61,6 +62,33 @@ def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise typer.BadParameter(
             f"must be {' or '.join(choices)}, but is {value!r}.", param_hint=option
+        )
+
+
+def check_tag(to: str, tags: Sequence[str]) -> None:
+    """
+    Refuse a language that a model has no tag for.
+
+    Parameters
+    ----------
+    to : str
+        Language code; empty if none was asked for.
+    tags : sequence of str
+        The model's, such as ``>>de<<``.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Ends the command with exit code 2.
+    """
+    if to and f">>{to}<<" not in tags:
+        raise typer.BadParameter(
+            f"must be a language of this model's tags ({', '.join(tags) or 'none'}), but is {to}.",
+            param_hint="--to",
         )
 
 

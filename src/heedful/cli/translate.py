@@ -19,6 +19,7 @@ from heedful.cli.options import (
     Threads,
     Weights,
     check_choice,
+    check_tag,
     warn,
 )
 
@@ -199,11 +200,7 @@ def translate(
         threads=threads,
         align_by=align_by,
     )
-    if to and f">>{to}<<" not in translator.tokenizer.tags:
-        tags = ", ".join(translator.tokenizer.tags) or "none"
-        raise typer.BadParameter(
-            f"must be a language of this model's tags ({tags}), but is {to}.", param_hint="--to"
-        )
+    check_tag(to, translator.tokenizer.tags)
     if output is None:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     place = (

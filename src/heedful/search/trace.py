@@ -207,18 +207,19 @@ def _fate(
 ) -> tuple[Fate, str]:
     """Tell what became of a hypothesis, and say why."""
     if best is not None and seen.tokens == best.tokens:
-        if complete:
-            return "best", "It has the best score of all that ended."
-        return "best", "None ended within the limit; this one was cut there."
+        reason = "It has the best score of all that ended."
+        return "best", reason if complete else "None ended within the limit; it was cut there."
     if seen in snapshot.ended:
         return "ended", f"Its score, {seen.score:.3f}, is not above the best, {best_score:.3f}."
     if seen in snapshot.dropped:
         kept = len(snapshot.open) + sum(one.why in _FOLLOWED for one in snapshot.dropped)
         places = "The one place" if kept == 1 else f"The {kept} places"
         return "dropped", _REASONS.get(seen.why, f"{places} in the beam went to others.")
-    place = snapshot.open.index(seen)
-    if after is None:
-        return "open", ""
+    return ("open", "") if after is None else _fate_of_open(snapshot.open.index(seen), after)
+
+
+def _fate_of_open(place: int, after: Snapshot) -> tuple[Fate, str]:
+    """Tell what the next step made of an open hypothesis."""
     if any(cut.parent == place for cut in after.cut):
         return "dropped", _REASONS["limit"]
     followed = (*after.open, *after.ended, *(one for one in after.dropped if one.why in _FOLLOWED))

@@ -2,8 +2,9 @@
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,28 @@ def check_ending(out: Path) -> None:
         )
 
 
+def check_drawing() -> None:
+    """
+    Refuse to begin where nothing can be drawn.
+
+    Raises
+    ------
+    MissingExtra
+        If matplotlib is not installed.
+
+    Notes
+    -----
+    Loads it, which the drawing would do anyway.
+    """
+    try:
+        import_module("matplotlib")
+    except ImportError as error:
+        raise MissingExtra(
+            "Drawing needs matplotlib, which is not installed; "
+            "install it with: pip install 'heedful[plot]'"
+        ) from error
+
+
 @contextmanager
 def drawing(letters: float) -> Iterator[None]:
     """
@@ -82,13 +105,9 @@ def drawing(letters: float) -> Iterator[None]:
     The caller's own settings of matplotlib come back afterwards. A letter that no installed font
     has is drawn as a box.
     """
-    try:
-        from matplotlib import rc_context
-    except ImportError as error:
-        raise MissingExtra(
-            "Drawing needs matplotlib, which is not installed; "
-            "install it with: pip install 'heedful[plot]'"
-        ) from error
+    check_drawing()
+    from matplotlib import rc_context
+
     settings = rc_context(
         {
             "font.family": _font_families(),
@@ -153,7 +172,7 @@ def three_digits(value: float) -> str:
     return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
-def save_figure(figure: "Figure", out: Path, *more: "Figure") -> None:
+def save_figure(figure: "Figure", out: Path, more: Sequence["Figure"] = ()) -> None:
     """
     Write beside the place, then rename.
 
@@ -163,7 +182,7 @@ def save_figure(figure: "Figure", out: Path, *more: "Figure") -> None:
         What to write.
     out : pathlib.Path
         Where; its ending has been checked.
-    *more : matplotlib.figure.Figure
+    more : sequence of matplotlib.figure.Figure, optional
         Further pages, of a PDF only.
 
     Raises

@@ -108,14 +108,10 @@ def write_sheets(sheets: Sequence[Sheet], out: Path, *, numbers: bool = False) -
     check_ending(out)
     with drawing(LETTERS):
         if out.suffix.lower() == ".pdf" or len(sheets) == 1:
-            save_figure(*_in_order(out, [_page(sheet, numbers) for sheet in sheets]))
+            first, *more = (_page(sheet, numbers) for sheet in sheets)
+            save_figure(first, out, more)
         else:
             save_figure(_rows(sheets, numbers), out)
-
-
-def _in_order(out: Path, figures: list["Figure"]) -> tuple["Figure", Path, *tuple["Figure", ...]]:
-    """Put the arguments of `save_figure` in order."""
-    return figures[0], out, *figures[1:]
 
 
 def _page(sheet: Sheet, numbers: bool) -> "Figure":

@@ -255,7 +255,7 @@ class Translator:
                     )
                 if warn is not None:
                     report_missing(self.tokenizer, demands[row], hypotheses[0], line, warn)
-                weights = self._attention(ids[row], hypotheses[0]) if attention else None
+                weights = self.attention_of(ids[row], hypotheses[0].tokens) if attention else None
                 results[row] = self._translation(hypotheses, weights)
                 written[row] = [hypothesis.tokens for hypothesis in hypotheses]
         if not alignments and replace_unknown is False:
@@ -349,8 +349,39 @@ class Translator:
             if found is not None:
                 return found
         target_ids = self.tokenizer.encode_target([target or ""])[0]
-        tokens = Hypothesis(tuple(target_ids), (), 0.0, ended=True)
-        return self._attention(self._source_ids([source], None)[0], tokens)
+        return self.attention_of(self._source_ids([source], None)[0], target_ids)
+
+    @torch.inference_mode()
+    def attention_of(self, source: Sequence[int], target: Sequence[int]) -> Attention:
+        """
+        Compute all attention weights of a pair of ids.
+
+        Parameters
+        ----------
+        source : sequence of int
+            Subwords of the source, without special symbols.
+        target : sequence of int
+            Subwords of the target, without special symbols.
+
+        Returns
+        -------
+        Attention
+            Of the first model, if there are several.
+
+        Notes
+        -----
+        One pass over the known target, as in training.
+        """
+        batch = self.collator.batch([source], [target]).to(self.model.device)
+        weights = self.models[0].attention(batch.source, batch.target_in)
+        end = [self.collator.end_token]
+        ending = end if self.collator.source_end else []
+        layers = (weights.encoder, weights.decoder, weights.cross)
+        return Attention(
+            tuple(self.tokenizer.pieces_source([*source, *ending])),
+            tuple(self.tokenizer.pieces_target([*target, *end])),
+            *(torch.stack([w[0] for w in kind]).float().cpu().numpy() for kind in layers),
+        )
 
     def _score(
         self, sources: Sequence[list[int]], targets: Sequence[list[int]]
@@ -390,20 +421,6 @@ class Translator:
         )
         return Translation(
             best.text, best.score, best.tokens, best.log_probability, tuple(others), attention
-        )
-
-    @torch.inference_mode()
-    def _attention(self, source: Sequence[int], hypothesis: Hypothesis) -> Attention:
-        """Compute all weights of one pair."""
-        batch = self.collator.batch([source], [hypothesis.tokens]).to(self.model.device)
-        weights = self.models[0].attention(batch.source, batch.target_in)
-        end = [self.collator.end_token]
-        ending = end if self.collator.source_end else []
-        layers = (weights.encoder, weights.decoder, weights.cross)
-        return Attention(
-            tuple(self.tokenizer.pieces_source([*source, *ending])),
-            tuple(self.tokenizer.pieces_target([*hypothesis.tokens, *end])),
-            *(torch.stack([w[0] for w in kind]).float().cpu().numpy() for kind in layers),
         )
 
 

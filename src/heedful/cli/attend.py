@@ -1,0 +1,139 @@
+"""`heedful attend`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import (
+    SEARCH_PRECISIONS,
+    Device,
+    SearchPrecision,
+    Threads,
+    Weights,
+    check_choice,
+    check_tag,
+    warn,
+)
+
+
+def attend(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    sentence: Annotated[str, typer.Argument(help="What to translate; - reads a line from stdin.")],
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A file to write: .html, a page to explore; .pdf, .png or .svg, heat maps; .json, "
+            "what the page holds. May be given several times."
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Show this translation instead of the run's own.")
+    ] = None,
+    weights: Weights = "default",
+    beside: Annotated[
+        Path | None, typer.Option(help="Another run, to be shown side by side.")
+    ] = None,
+    beside_weights: Annotated[
+        str, typer.Option(help="Its weights, such as step-1000; alone, of the same run.")
+    ] = "",
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(help="Draw this attention only: encoder, decoder or cross; repeatable."),
+    ] = None,
+    layer: Annotated[
+        list[int] | None,
+        typer.Option(help="Draw this layer only, from 1, or from the last, -1; repeatable."),
+    ] = None,
+    head: Annotated[
+        list[int] | None,
+        typer.Option(help="Draw this head only, counted likewise; repeatable."),
+    ] = None,
+    view: Annotated[
+        str,
+        typer.Option(
+            help="Draw heads (every one), their mean, or the rollout: what has come through all "
+            "layers."
+        ),
+    ] = "heads",
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="Write the weights into the squares of heat maps.")
+    ] = False,
+    measures: Annotated[
+        bool, typer.Option("--measures", help="Print for each head how it attends.")
+    ] = False,
+    beam: Annotated[int | None, typer.Option(min=1, help="Open hypotheses; 1 is greedy.")] = None,
+    length_penalty: Annotated[
+        str | None, typer.Option(help="gnmt:ALPHA, power:ALPHA or none.")
+    ] = None,
+    max_length: Annotated[
+        str | None, typer.Option(help="input+N or N tokens, the end symbol not counted.")
+    ] = None,
+    to: Annotated[
+        str, typer.Option(help="Language code of the tag to put before the line: de for >>de<<.")
+    ] = "",
+    device: Device = "auto",
+    precision: SearchPrecision = "auto",
+    threads: Threads = 0,
+) -> None:
+    """
+    Show what a model does with one sentence: where each head looks, and what it could have written.
+
+    Prints the translation with the probability of each subword and of the next best. The page of
+    --out FILE.html needs no network: every head of every layer, decoding step by step, and the beam
+    as a tree. Heat maps of all heads take a page for each layer in a PDF, a row for each in PNG and
+    SVG. At most 200 subwords a side.
+    """
+    check_choice("--precision", precision, SEARCH_PRECISIONS)
+    from heedful.search.options import SearchOptions
+    from heedful.workflow.attention_sheets import (
+        Choice,
+        check_files,
+        measured,
+        told,
+        write_files,
+    )
+
+    SearchOptions(beam, length_penalty, max_length)
+    choice = Choice(tuple(kind or ()), tuple(layer or ()), tuple(head or ()), view, numbers)
+    outs = out or []
+    check_files(outs, Choice() if measures and not outs else choice)
+    text = _standard_input() if sentence == "-" else sentence
+
+    from heedful.workflow.attend import attend_all, open_models
+
+    models = open_models(
+        run,
+        weights,
+        beside=beside,
+        beside_weights=beside_weights,
+        device=device,
+        precision=precision,
+        threads=threads,
+    )
+    for translator in models.values():
+        check_tag(to, translator.tokenizer.tags)
+    record = attend_all(
+        models,
+        f">>{to}<< {text}" if to and text.strip() else text,
+        target,
+        beam=beam,
+        length_penalty=length_penalty,
+        max_length=max_length,
+        warn=warn,
+    )
+    lines = [*told(record), *(measured(record, choice) if measures else ())]
+    write_files(record, outs, choice)
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    for line in lines:
+        typer.echo(line)
+    for path in outs:
+        typer.echo(f"wrote {path}")
+
+
+def _standard_input() -> str:
+    """Read the one line that stdin must hold."""
+    from heedful.data.formats.lines import decode_lines
+
+    return "\n".join(line for line in decode_lines(sys.stdin.buffer, "stdin") if line.strip())
