@@ -2,9 +2,10 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +173,7 @@ def three_digits(value: float) -> str:
     return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
-def save_figure(figure: "Figure", out: Path, more: Sequence["Figure"] = ()) -> None:
+def save_figure(figure: "Figure", out: Path, more: Iterable["Figure"] = ()) -> None:
     """
     Write beside the place, then rename.
 
@@ -182,8 +183,8 @@ def save_figure(figure: "Figure", out: Path, more: Sequence["Figure"] = ()) -> N
         What to write.
     out : pathlib.Path
         Where; its ending has been checked.
-    more : sequence of matplotlib.figure.Figure, optional
-        Further pages, of a PDF only.
+    more : iterable of matplotlib.figure.Figure, optional
+        Further pages, of a PDF only, made as they are written.
 
     Raises
     ------
@@ -199,11 +200,11 @@ def save_figure(figure: "Figure", out: Path, more: Sequence["Figure"] = ()) -> N
     beside = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     tight: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.2}
     try:
-        if more:
+        if kind == "pdf":
             from matplotlib.backends.backend_pdf import PdfPages
 
             with PdfPages(beside, metadata=undated) as pages:
-                for page in (figure, *more):
+                for page in chain([figure], more):
                     pages.savefig(page, **tight)
         else:
             figure.savefig(beside, format=kind, metadata=undated, **tight)

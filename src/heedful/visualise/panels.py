@@ -7,7 +7,7 @@ larger the weight. Lengths are in inches, letters in points.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 CELL, GAP, LETTERS = 0.29, 0.45, 9.5
 _COLOURS = ("#f4f7fa", "#bcd6e8", "#6fa8cf", "#2c6fa6", "#0d3358")
 _LONGEST_TOKEN = 24
-# Squares of a panel from which on they are an image, and have no white edges.
-_MANY = 10_000
+# Squares of a page from which on they are images, and have no white edges.
+_MANY = 20_000
 
 # No picture of more than this many pixels, or of a side longer than Agg can draw.
 _DPI, _PIXELS, _SIDE = 160, 100e6, 50_000
@@ -38,18 +38,30 @@ class Canvas:
         Of the page.
     cell : float, optional
         Width of a square.
+    pixels : float, optional
+        Most pixels of a picture that is made of them.
+    squares : int, default 0
+        How many there will be: very many are drawn as images.
 
     Notes
     -----
     Letters and the white between squares shrink with the squares.
     """
 
-    def __init__(self, width: float, height: float, cell: float = CELL) -> None:
+    def __init__(
+        self,
+        width: float,
+        height: float,
+        cell: float = CELL,
+        pixels: float = _PIXELS,
+        squares: int = 0,
+    ) -> None:
         from matplotlib.figure import Figure
 
         self.size = width, height
+        self.many = squares > _MANY
         self.cell, self.letters = cell, LETTERS * cell / CELL
-        dpi = min(_DPI, math.sqrt(_PIXELS / (width * height)), _SIDE / max(width, height))
+        dpi = min(_DPI, math.sqrt(pixels / (width * height)), _SIDE / max(width, height))
         self.figure: Figure = Figure(figsize=self.size, dpi=dpi, facecolor="white")
 
     def place(self, left: float, top: float, width: float, height: float) -> "Axes":
@@ -102,7 +114,7 @@ class Canvas:
 
         Notes
         -----
-        Of large panels a vector file holds an image.
+        Each square is drawn by itself unless they are very many.
         """
         from matplotlib.colors import LinearSegmentedColormap
 
@@ -111,17 +123,17 @@ class Canvas:
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0, pad=4 * self.cell / CELL, labelcolor=INK, labelsize=self.letters)
         colours = LinearSegmentedColormap.from_list("heedful", _COLOURS)
-        large = weights.size > _MANY
-        squares = axes.pcolormesh(
-            weights,
-            cmap=colours,
-            vmin=0,
-            vmax=full,
-            edgecolors="none" if large else "white",
-            linewidth=0 if large else 0.8 * self.cell / CELL,
-            rasterized=large,
-        )
-        axes.invert_yaxis()
+        shades: dict[str, Any] = {"cmap": colours, "vmin": 0, "vmax": full}
+        squares: ScalarMappable
+        if self.many:
+            whole = (0, columns, rows, 0)
+            squares = axes.imshow(
+                weights, extent=whole, aspect="auto", interpolation="none", **shades
+            )
+        else:
+            thin = 0.8 * self.cell / CELL
+            squares = axes.pcolormesh(weights, edgecolors="white", linewidth=thin, **shades)
+            axes.invert_yaxis()
         if numbers:
             self._write_numbers(axes, weights, full)
         return axes, squares
@@ -131,8 +143,9 @@ class Canvas:
         for (row, column), weight in np.ndenumerate(weights):
             text = f"{weight:.2f}".removeprefix("0") if weight >= 0.005 else ""
             colour = "white" if weight > 0.5 * full else INK
-            middle = {"ha": "center", "va": "center", "fontsize": 0.66 * self.letters}
-            axes.text(column + 0.5, row + 0.5, text, color=colour, **middle)
+            at = column + 0.5, row + 0.5
+            size = 0.66 * self.letters
+            axes.text(*at, text, color=colour, ha="center", va="center", fontsize=size)
 
     def scale(self, left: float, top: float, height: float, what: "ScalarMappable") -> None:
         """
@@ -157,7 +170,10 @@ class Canvas:
         axes = self.place(left, top, 0.11, height)
         full = what.get_clim()[1]
         scale = self.figure.colorbar(what, cax=axes, ticks=[0, full / 2, full], format="{x:g}")
-        scale.outline.set_visible(False)  # type: ignore[operator]
+        scale.outline.set_visible(False)
+        # Else the shades become an image of the whole page.
+        scale.solids.set_rasterized(False)
+        scale.solids.set_edgecolor("face")
         axes.tick_params(length=0, labelsize=8, labelcolor=INK)
 
 
@@ -275,7 +291,9 @@ def draw_page(
     width, height = cell * len(columns), cell * len(rows)
     across = _panels_across(len(panels), width, height)
     down = math.ceil(len(panels) / across)
-    canvas = Canvas(across * (width + GAP), down * (height + GAP), cell)
+    squares_of_all = len(panels) * len(rows) * len(columns)
+    page = across * (width + GAP), down * (height + GAP)
+    canvas = Canvas(*page, cell, squares=squares_of_all)
     full = full_scale(max(float(panel.max()) for panel in panels.values()))
     for index, (name, panel) in enumerate(panels.items()):
         row, column = divmod(index, across)

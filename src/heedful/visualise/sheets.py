@@ -17,7 +17,6 @@ import numpy as np
 from heedful.visualise.page import INK, check_ending, drawing, printable, save_figure
 from heedful.visualise.panels import (
     CELL,
-    GAP,
     LETTERS,
     Canvas,
     draw_page,
@@ -32,7 +31,9 @@ if TYPE_CHECKING:
 # A panel on a page of its own grows to so many inches, a small one to so many; then squares shrink.
 _PANEL, _SMALL_PANEL = 17.4, 2.4
 _SMALLEST_CELL, _SMALL_CELL = 0.08, 0.2
-_TITLE = 0.34
+# Of many panels in one picture; each pixel takes a dozen bytes while it is drawn.
+_PIXELS = 40e6
+_TITLE, _NAME = 0.28, 0.36
 # Width of a letter for each point of its size, in inches, and the rise of a slanted line.
 _LETTER, _RISE = 0.62 / 72, 0.71
 
@@ -108,8 +109,8 @@ def write_sheets(sheets: Sequence[Sheet], out: Path, *, numbers: bool = False) -
     check_ending(out)
     with drawing(LETTERS):
         if out.suffix.lower() == ".pdf" or len(sheets) == 1:
-            first, *more = (_page(sheet, numbers) for sheet in sheets)
-            save_figure(first, out, more)
+            pages = (_page(sheet, numbers) for sheet in sheets)
+            save_figure(next(pages), out, pages)
         else:
             save_figure(_rows(sheets, numbers), out)
 
@@ -135,15 +136,16 @@ def _rows(sheets: Sequence[Sheet], numbers: bool) -> "Figure":
     gap = max(2 * cell, 0.2)
     columns = [[*map(label, sheet.columns)] for sheet in sheets]
     above = [
-        max(map(len, own)) * letters * _LETTER * _RISE if own != before else 0.0
+        max(map(len, own)) * letters * _LETTER * _RISE + 0.12 if own != before else 0.0
         for own, before in zip(columns, [None, *columns[:-1]], strict=True)
     ]
     heights = [
-        _TITLE + top + len(sheet.rows) * cell + GAP
+        _TITLE + top + len(sheet.rows) * cell + _NAME
         for top, sheet in zip(above, sheets, strict=True)
     ]
     width = max(len(sheet.panels) * (len(sheet.columns) * cell + gap) for sheet in sheets)
-    canvas = Canvas(width, sum(heights), cell)
+    squares_of_all = sum(panel.size for sheet in sheets for _, panel in sheet.panels)
+    canvas = Canvas(width, sum(heights), cell, _PIXELS, squares_of_all)
     full = full_scale(max(float(p.max()) for sheet in sheets for _, p in sheet.panels))
     start = 0.0
     for sheet, own, top, height in zip(sheets, columns, above, heights, strict=True):
