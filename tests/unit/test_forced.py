@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from heedful.config.schema import ModelConfig
 from heedful.data.batch import Collator
 from heedful.model.build import build_model, initialise
-from heedful.search.forced import target_ranks
+from heedful.search.ensemble import Ensemble
+from heedful.search.forced import best_candidates, target_ranks
+from heedful.search.rules import Allowed
 from heedful.workflow.validate import pair_log_probabilities
 
 VOCABULARY, REAL = 16, 13
@@ -65,3 +67,31 @@ def test_ranks_are_the_same_in_small_parts(model, monkeypatch):
     assert target_ranks(model, *tensors, REAL) == whole
     assert {rank for row in whole for rank in row} <= set(range(1, REAL + 1))
     assert len({rank for row in whole for rank in row}) > 5
+
+
+@settings(max_examples=20)
+@given(IDS.filter(bool), IDS, st.integers(1, 12))
+def test_the_best_candidates_are_those_of_a_search_that_is_told_what_to_write(
+    model, source, target, wanted
+):
+    batch = Collator(model.padding, model.start_token, model.end_token).batch([source], [target])
+    rules = [Allowed(REAL, (model.padding, 2))]
+    pair = batch.source, batch.target_in, batch.target_out
+    found = best_candidates(model, *pair, rules=rules, wanted=wanted)
+    twice = best_candidates(Ensemble([model, model]), *pair, rules=rules, wanted=wanted)
+    given_tokens = [*target, model.end_token]
+    state = model.start(model.encode(batch.source))
+    token = model.start_token
+    for row, other, wanted_token in zip(found, twice, given_tokens, strict=True):
+        with torch.inference_mode():
+            states, state = model.step(state, torch.tensor([token]))
+            table = torch.softmax(model.project(states)[0], dim=-1).tolist()
+        allowed = [number for number in range(REAL) if number not in (model.padding, 2)]
+        best = sorted((-table[number], number) for number in allowed)[:wanted]
+        expected = [(number, -probability) for probability, number in best]
+        if wanted_token not in dict(expected):
+            expected.append((wanted_token, table[wanted_token]))
+        assert [number for number, _ in row] == [number for number, _ in expected]
+        for shown in (row, other):
+            assert dict(shown) == pytest.approx(dict(expected), abs=1e-5)
+        token = wanted_token

@@ -92,7 +92,7 @@ def walk(
             if watch is not None:
                 text = (*written[index], token) if ended[index] else tuple(written[index])
                 where = (*divmod(index, each), rows_written.size(1) + 1)
-                total = sum(scores[index])
+                total = sum(scores[index], 0.0)
                 watch(_shown(where, text, total, penalty, ended[index], done[index]))
         rows_written = torch.cat([rows_written, tokens.unsqueeze(1)], dim=1)
         open_rows = [row for row, index in enumerate(live.tolist()) if not done[index]]

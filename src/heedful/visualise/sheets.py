@@ -28,8 +28,8 @@ from heedful.visualise.panels import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# A panel on a page of its own grows to so many inches, a small one to so many; then squares shrink.
-_PANEL, _SMALL_PANEL = 17.4, 2.4
+# A panel on a page grows to so many inches, a row of small ones to so many; then squares shrink.
+_PANEL, _ROW = 17.4, 22.0
 _SMALLEST_CELL, _SMALL_CELL = 0.08, 0.2
 # Of many panels in one picture; each pixel takes a dozen bytes while it is drawn.
 _PIXELS = 40e6
@@ -131,13 +131,16 @@ def _page(sheet: Sheet, numbers: bool) -> "Figure":
 def _rows(sheets: Sequence[Sheet], numbers: bool) -> "Figure":
     """Draw each sheet as a row of small panels; tokens stand above those that share them."""
     longest = max(len(tokens) for sheet in sheets for tokens in (sheet.rows, sheet.columns))
-    cell = min(_SMALL_CELL, max(_SMALLEST_CELL, _SMALL_PANEL / longest))
+    panels = max(len(sheet.panels) for sheet in sheets)
+    largest = CELL if panels < 4 else _SMALL_CELL
+    cell = min(largest, max(_SMALLEST_CELL, _ROW / panels / longest))
     letters = LETTERS * cell / CELL
     gap = max(2 * cell, 0.2)
     columns = [[*map(label, sheet.columns)] for sheet in sheets]
+    pairs = [(sheet.rows, sheet.columns) for sheet in sheets]
     above = [
-        max(map(len, own)) * letters * _LETTER * _RISE + 0.12 if own != before else 0.0
-        for own, before in zip(columns, [None, *columns[:-1]], strict=True)
+        max(map(len, own)) * letters * _LETTER * _RISE + 0.12 if pair != before else 0.0
+        for own, pair, before in zip(columns, pairs, [None, *pairs[:-1]], strict=True)
     ]
     heights = [
         _TITLE + top + len(sheet.rows) * cell + _NAME

@@ -287,7 +287,7 @@ def _forced(
     run, tokenizer = translator.run, translator.tokenizer
     attention = translator.attention_of(source, target)
     # What was cut has no end: the last row would be that of a step nobody took.
-    steps = len(target) + ended
+    steps = max(1, len(target) + ended)
     batch = translator.collator.batch([source], [target]).to(translator.model.device)
     rules: list[Rule] = [run.allowed]
     if run.manner.renormalise:
