@@ -171,6 +171,7 @@ class Canvas:
         full = what.get_clim()[1]
         scale = self.figure.colorbar(what, cax=axes, ticks=[0, full / 2, full], format="{x:g}")
         scale.outline.set_visible(False)
+        assert scale.solids is not None
         # Else the shades become an image of the whole page.
         scale.solids.set_rasterized(False)
         scale.solids.set_edgecolor("face")
