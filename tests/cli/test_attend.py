@@ -56,7 +56,7 @@ def test_every_file_is_written_and_the_probabilities_are_printed(heedful_cli, tr
     assert imread(outs[2]).shape[1] > 500
     found = words(outs[3])
     layers = [
-        f"{kind}, layer {n}" for kind in ("encoder", "decoder, what it wrote") for n in (1, 2)
+        f"{kind}, layer {n}" for kind in ("encoder attention", "decoder attention") for n in (1, 2)
     ]
     assert [one for one in found if "layer" in one][:4] == layers
     assert [one for one in found if one.startswith(("mean", "head"))][:5] == [
@@ -145,9 +145,7 @@ def test_two_checkpoints_stand_side_by_side(heedful_cli, trained, tmp_path):
     done = heedful_cli("attend", trained, SENTENCE, "--beside", other, "--out", picture, *choice)
     assert done.returncode == 0, done.stderr
     titles = [one for one in words(picture) if "layer" in one]
-    assert titles == [
-        f"{name} (step 24): decoder, the source, layer 2" for name in ("run", "other")
-    ]
+    assert titles == [f"{name} (step 24): cross attention, layer 2" for name in ("run", "other")]
     assert [one for one in words(picture) if one.startswith(("mean", "head"))] == ["head 2"] * 2
 
 
@@ -167,9 +165,11 @@ def test_views_and_choices_lay_out_sheets(record):
     (mean,) = sheets(Record("", (record,)), Choice(kinds=("encoder",), view="mean"))
     assert [name for name, _ in mean.panels] == ["layer 1", "layer 2"]
     np.testing.assert_allclose(mean.panels[1][1], record.encoder[1].mean(axis=0))
-    *_, decoder, cross = sheets(Record("", (record,)), Choice(view="rollout"))
-    sums = decoder.panels[0][1].sum(axis=1) + cross.panels[0][1].sum(axis=1)
-    np.testing.assert_allclose(sums, 1.0, atol=1e-5)
+    encoder, decoder, cross = sheets(Record("", (record,)), Choice(view="rollout"))
+    for sheet in (encoder, decoder):
+        np.testing.assert_allclose(sheet.panels[0][1].sum(axis=1), 1.0, atol=1e-5)
+    # two layers hand on three quarters of what a state was before to the source
+    np.testing.assert_allclose(cross.panels[0][1].sum(axis=1), 0.75, atol=1e-5)
     assert decoder.columns == (record.start, *record.target[:-1])
     assert decoder.rows == record.target
 

@@ -98,7 +98,7 @@ def attend(
     SearchOptions(beam, length_penalty, max_length)
     choice = Choice(tuple(kind or ()), tuple(layer or ()), tuple(head or ()), view, numbers)
     outs = out or []
-    check_files(outs, Choice() if measures and not outs else choice)
+    check_files(outs, Choice() if measures else choice)
     text = _standard_input() if sentence == "-" else sentence
 
     from heedful.workflow.attend import attend_all, open_models

@@ -181,7 +181,7 @@ def sheets(record: Record, choice: Choice) -> list[Sheet]:
 
 def _sheets_of(model: ModelRecord, kind: str, choice: Choice, before: str) -> Iterator[Sheet]:
     """Lay out one kind of attention."""
-    weights, title = _weights(model, kind), f"{before}{_SPELLED[kind]}"
+    weights, title = _weights(model, kind), f"{before}{kind} attention"
     read = (model.start, *model.target[:-1])
     rows = model.source if kind == "encoder" else model.target
     columns = read if kind == "decoder" else model.source
@@ -203,13 +203,6 @@ def _sheets_of(model: ModelRecord, kind: str, choice: Choice, before: str) -> It
         yield Sheet(f"{title}, layer {layer}", tuple(shown), rows, columns)
 
 
-_SPELLED = {
-    "encoder": "encoder",
-    "decoder": "decoder, what it wrote",
-    "cross": "decoder, the source",
-}
-
-
 def _weights(model: ModelRecord, kind: str) -> np.ndarray:
     """Return the weights of one kind, which a record of a run always has."""
     weights: np.ndarray | None = getattr(model, kind)
@@ -219,11 +212,11 @@ def _weights(model: ModelRecord, kind: str) -> np.ndarray:
 
 
 def _rollout(model: ModelRecord, kind: str) -> np.ndarray:
-    """Follow one kind of attention through all layers."""
-    if kind == "encoder":
+    """Follow one kind of attention through all layers; the decoder's own by itself."""
+    if kind != "cross":
         return rollout(_weights(model, kind))
-    parts = rollout_of_decoder(*(_weights(model, each) for each in KINDS))
-    return parts[KINDS.index(kind) - 1]
+    _, read = rollout_of_decoder(*(_weights(model, each) for each in KINDS))
+    return read
 
 
 def _numbers(chosen: Sequence[int], count: int, what: str, kind: str) -> list[int]:
