@@ -104,7 +104,22 @@ In the thread that searches, which waits; what it raises ends the search.
 
 
 class Candidate(NamedTuple):
-    """A continuation that a step of a beam search has weighed."""
+    """
+    A continuation that a step of a beam search has weighed.
+
+    Attributes
+    ----------
+    parent : int
+        Which open hypothesis it continues.
+    log_probability : float
+        Of its token.
+    token : int
+        The new one.
+
+    Notes
+    -----
+    As `heedful.search.extensions.Extensions` holds them for all sentences at once.
+    """
 
     parent: int
     log_probability: float
