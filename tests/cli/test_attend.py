@@ -9,9 +9,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import torch
 from matplotlib.image import imread
 
-from heedful.errors import SettingError, TextError
+from heedful.errors import HeedfulError, SettingError, TextError
 from heedful.visualise.record import Record
 from heedful.workflow.attend import LONGEST, attend
 from heedful.workflow.attention_sheets import Choice, sheets
@@ -241,6 +242,17 @@ def test_several_models_or_one_without_attention_are_refused(trained):
         attend(Translator.load([trained, trained], device="cpu"), SENTENCE)
     with pytest.raises(TextError, match="must be one line"):
         attend(Translator.load(trained, device="cpu"), "one\ntwo")
+
+
+def test_weights_that_have_diverged_are_refused(trained):
+    broken = Translator.load(trained, device="cpu", precision="fp32")
+    with torch.no_grad():
+        for one in broken.models[0].parameters():
+            one.fill_(math.nan)
+    with pytest.raises(HeedfulError, match="these weights have diverged"):
+        attend(broken, SENTENCE)
+    with pytest.raises(HeedfulError, match="these weights have diverged"):
+        attend(broken, SENTENCE, "le chien")
 
 
 def test_two_hundred_subwords_are_shown(heedful_cli, trained, tmp_path):

@@ -16,11 +16,18 @@ def test_the_quickstart_makes_everything_it_names(tmp_path, heedful_cli):
     bleu = quickstart(out, device="cpu", say=told.append, settings=SHORT, sizes=(400, 40, 20))
     assert 0 <= bleu <= 100
     text = "\n".join(told)
-    for part in ("BLEU", "never seen", f"{SENTENCE}  ->", str(out / "attention.png")):
+    for part in (
+        "BLEU",
+        "never seen",
+        f"{SENTENCE}  ->",
+        str(out / "attention.png"),
+        str(out / "attention.html"),
+    ):
         assert part in text
     assert re.search(r"read off the attention \(layer=\d.*\): error rate \d+\.\d%", text)
     assert (out / "text" / "test.links").read_text().splitlines()[0] == "0-0 1-1 2-3 3-2"
     assert (out / "attention.png").read_bytes().startswith(b"\x89PNG")
+    assert SENTENCE in (out / "attention.html").read_text(encoding="utf-8")
     for name in ("train", "valid", "test"):
         for language in ("en", "fr"):
             assert (out / "text" / f"{name}.{language}").stat().st_size > 100

@@ -18,6 +18,7 @@ from tests.searching import (
     tiny,
 )
 
+from heedful.errors import SettingError
 from heedful.search.beam import beam_search
 from heedful.search.constrained import constrained_beam_search
 from heedful.search.diverse import diverse_beam_search
@@ -27,6 +28,7 @@ from heedful.search.sample import sample
 from heedful.search.stopping import Manner
 from heedful.search.trace import Trace
 from heedful.search.watch import Seen, Snapshot, by_row
+from heedful.workflow.engines.choose import check_engine
 
 KINDS = {
     "beam": (beam_search, {"beam": 3, "n_best": 2}),
@@ -227,6 +229,11 @@ def test_what_the_watcher_raises_ends_the_search():
         greedy_search(
             tiny(0, vocabulary=12), source, limits, penalty=PENALTIES[0], rules=RULES, watch=watch
         )
+
+
+def test_another_engine_says_that_it_cannot_be_watched():
+    with pytest.raises(SettingError, match="--watch came"):
+        check_engine("ctranslate2", {"watch": print})
 
 
 def test_rows_are_named_by_their_place_in_the_text():

@@ -188,13 +188,13 @@ def _sheets_of(model: ModelRecord, kind: str, choice: Choice, before: str) -> It
     if choice.view == "rollout":
         yield Sheet(f"{title}, all layers", (("rollout", _rollout(model, kind)),), rows, columns)
         return
-    layers = _numbers(choice.layers, len(weights), "layer", kind)
+    layers = _numbers(choice.layers, len(weights), "layer", kind, model.name)
     if choice.view == "mean":
         means = mean_of_heads(weights)
         panels = tuple((f"layer {layer}", means[layer - 1]) for layer in layers)
         yield Sheet(f"{title}, mean of the heads", panels, rows, columns)
         return
-    heads = _numbers(choice.heads, weights.shape[1], "head", kind)
+    heads = _numbers(choice.heads, weights.shape[1], "head", kind, model.name)
     for layer in layers:
         each = weights[layer - 1]
         shown = [(f"head {head}", each[head - 1]) for head in heads]
@@ -219,13 +219,13 @@ def _rollout(model: ModelRecord, kind: str) -> np.ndarray:
     return read
 
 
-def _numbers(chosen: Sequence[int], count: int, what: str, kind: str) -> list[int]:
+def _numbers(chosen: Sequence[int], count: int, what: str, kind: str, name: str) -> list[int]:
     """Count from 1 what may be counted from the last, and refuse what is not there."""
     for number in chosen:
         if not 1 <= abs(number) <= count:
             raise SettingError(
                 f"--{what} must be from 1 to {count}, or from -1, the last, back to -{count}, for "
-                f"the attention of this {kind if kind != 'cross' else 'decoder'}, but is {number}."
+                f"the {kind} attention of {name}, but is {number}."
             )
     found = [number if number > 0 else count + 1 + number for number in chosen]
     return list(dict.fromkeys(found)) or list(range(1, count + 1))
@@ -293,8 +293,8 @@ def measured(record: Record, choice: Choice) -> Iterator[str]:
         yield "  kind     layer  head  entropy  largest  distance  offset"
         for kind in choice.kinds or KINDS:
             weights = _weights(model, kind)
-            layers = _numbers(choice.layers, len(weights), "layer", kind)
-            heads = _numbers(choice.heads, weights.shape[1], "head", kind)
+            layers = _numbers(choice.layers, len(weights), "layer", kind, model.name)
+            heads = _numbers(choice.heads, weights.shape[1], "head", kind, model.name)
             for one in measure_heads(weights):
                 if one.layer in layers and one.head in heads:
                     yield (

@@ -17,7 +17,10 @@ from heedful.data.grammar import split_aligned
 from heedful.errors import RunFolderError
 from heedful.evaluation.bleu import evaluate_texts
 from heedful.search.links import Gold, read_gold, write_gold
+from heedful.visualise.explorer import write_explorer
 from heedful.visualise.heatmap import attention_heatmap
+from heedful.visualise.record import Record
+from heedful.workflow.attend import attend
 from heedful.workflow.run import read_settings
 from heedful.workflow.train import train
 from heedful.workflow.translator import Translator
@@ -93,19 +96,22 @@ def quickstart(
 
     translator = Translator.load(run, device=device, precision=precision, threads=threads)
     bleu = _score(translator, out / "text", say)
-    attention = translator.attend(SENTENCE)
-    say(f"{SENTENCE}  ->  {translator.translate([SENTENCE])[0].text}")
-    picture = out / "attention.png"
+    shown = attend(translator, SENTENCE)
+    say(f"{SENTENCE}  ->  {shown.text}")
+    picture, page = out / "attention.png", out / "attention.html"
+    write_explorer(Record(SENTENCE, (shown,)), page)
+    assert shown.cross is not None
     attention_heatmap(
-        attention.cross[-1],
-        attention.target_tokens,
-        attention.source_tokens,
+        shown.cross[-1],
+        shown.target,
+        shown.source,
         picture,
         title="Where the decoder looks: last layer, every head",
     )
     say(f"text         {out / 'text'}")
     say(f"run folder   {run}")
     say(f"attention    {picture}")
+    say(f"explore it   {page}")
     command = "heedful" if shutil.which("heedful") else f"{sys.executable} -m heedful"
     say(f'go on with   echo "{SENTENCE}" | {command} translate {run}')
     return bleu
