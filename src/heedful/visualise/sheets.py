@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 # A panel on a page grows to so many inches, a row of small ones to so many; then squares shrink.
 _PANEL, _ROW = 17.4, 22.0
-_SMALLEST_CELL, _SMALL_CELL = 0.08, 0.2
+_SMALLEST_CELL, _SMALL_CELL = 0.11, 0.2
 # Of many panels in one picture; each pixel takes a dozen bytes while it is drawn.
-_PIXELS = 40e6
+_PIXELS = 60e6
 _TITLE, _NAME = 0.28, 0.36
 # Width of a letter for each point of its size, in inches, and the rise of a slanted line.
 _LETTER, _RISE = 0.62 / 72, 0.71
@@ -103,8 +103,8 @@ def write_sheets(sheets: Sequence[Sheet], out: Path, *, numbers: bool = False) -
 
     Notes
     -----
-    Squares shrink for long sentences, and letters with them: of 200 tokens a page can be read in
-    full only enlarged. The same input gives the same bytes.
+    Squares shrink for long sentences, and letters with them: of many tokens a page is read
+    enlarged, which pixels bear less well than the other two. The same input gives the same bytes.
     """
     check_ending(out)
     with drawing(LETTERS):
