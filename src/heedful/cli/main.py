@@ -23,6 +23,7 @@ from heedful.cli import (
     export,
     import_,
     info,
+    paper,
     plot,
     quickstart,
     score,
@@ -69,6 +70,7 @@ app.command()(compare.compare)
 app.command("import")(import_.import_)
 app.command()(export.export)
 app.add_typer(bench.app)
+app.add_typer(paper.app)
 app.command()(info.info)
 
 # Read by torch and its libraries when they are loaded; what the user has set stays.

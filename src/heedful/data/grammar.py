@@ -358,6 +358,29 @@ def split_aligned(train: int, held_out: int, seed: int) -> tuple[list[Pair], lis
     return training, [_aligned(tree) for tree in (_SHOWPIECE, *unseen)]
 
 
+def sample_trees(count: int, seed: int) -> list[Tree]:
+    """
+    Draw the trees that sentences say.
+
+    Parameters
+    ----------
+    count : int
+        How many; at least 0.
+    seed : int
+        Seed of the drawing.
+
+    Returns
+    -------
+    list of NounPhrase or Clause
+        Those of the sentences of `sample_pairs`.
+
+    Notes
+    -----
+    For whoever asks what stands where in a sentence.
+    """
+    return list(_draw(count, seed).values())
+
+
 def _draw(count: int, seed: int) -> dict[str, Tree]:
     """Draw trees of different English sentences."""
     author = _Author(random.Random(seed))

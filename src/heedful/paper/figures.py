@@ -1,0 +1,347 @@
+"""
+Figures 3 to 5 of the paper, from any run.
+
+Nobody else's model has the paper's heads at the paper's places. Where the paper shows two heads for
+what they do, the two that do it most are looked for; the numbers say how much they do it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.errors import SettingError
+from heedful.paper.roles import rate_heads
+from heedful.paper.sentences import EXAMPLES, LAYER, Example
+from heedful.paper.words import Looks, looks_of
+from heedful.visualise.lines import Head, Panel, attention_lines
+from heedful.visualise.sheet import Sheet
+from heedful.workflow.translator import Translator
+
+_SHOWN_WORDS = 3
+
+
+@dataclass(frozen=True)
+class Figure:
+    """
+    Hold a figure that can be drawn, and what is to be told about it.
+
+    Attributes
+    ----------
+    words : tuple of str
+        The sentence.
+    panels : tuple of Panel
+        What is drawn.
+    sheet : Sheet
+        Title, caption and numbers.
+    notes : tuple of str
+        In what it differs from the paper's.
+
+    Notes
+    -----
+    Made by `make_figure`.
+    """
+
+    words: tuple[str, ...]
+    panels: tuple[Panel, ...]
+    sheet: Sheet
+    notes: tuple[str, ...]
+
+    def draw(self, out: Path) -> None:
+        """
+        Draw it.
+
+        Parameters
+        ----------
+        out : Path
+            File to write: ``.png``, ``.svg``, ``.pdf`` or ``.html``.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        See `heedful.visualise.lines`.
+        """
+        attention_lines(self.panels, self.words, out, self.sheet)
+
+
+def make_figure(
+    number: int,
+    translator: Translator,
+    *,
+    sentence: str = "",
+    layer: int = 0,
+    heads: Sequence[int] = (),
+    asks: str = "",
+    answers: str = "",
+) -> Figure:
+    """
+    Make one of the figures.
+
+    Parameters
+    ----------
+    number : {3, 4, 5}
+        Which.
+    translator : Translator
+        The run that is looked into.
+    sentence : str, optional
+        Another sentence than the paper's.
+    layer : int, default 0
+        Which layer of the encoder, counted from 1; 0 for the fifth, or the last of fewer.
+    heads : sequence of int, optional
+        Which heads of it, counted from 1; in figure 3 all, in the others the two that are found.
+    asks : str, optional
+        The word whose look is shown alone (figures 3 and 4).
+    answers : str, optional
+        The words that it should look at.
+
+    Returns
+    -------
+    Figure
+        Ready to be drawn.
+
+    Notes
+    -----
+    Raises `SettingError` for a layer, head or word that is not there, and where the run does not
+    read English and no other sentence is given.
+    """
+    paper = EXAMPLES[number]
+    notes: list[str] = []
+    text = sentence or _paper_text(translator, paper, number)
+    looks = looks_of(translator, text)
+    if looks.unknown:
+        notes.append(
+            f"{len(looks.unknown)} of {len(looks.words)} words have subwords that this run does "
+            "not know, so it hardly reads the sentence; --sentence takes one of its own kind of "
+            "text"
+        )
+    layer = _layer(layer, looks, notes)
+    for head in heads:
+        if not 1 <= head <= looks.heads:
+            raise SettingError(
+                f"--heads must be between 1 and {looks.heads} for this run, but {head} came."
+            )
+    given = bool(sentence)
+    asking = _words(looks, asks, "" if given else paper.asks, "--asks", needed=number != 5)
+    answering = _words(looks, answers, "" if given else paper.answers, "--answers", needed=False)
+    look = looks.weights[layer - 1]
+    title = f"layer {layer} of {looks.layers}"
+    told = _sources(paper, number, given)
+    panels: tuple[Panel, ...]
+    if number == 3:
+        chosen = list(heads) or list(range(1, looks.heads + 1))
+        panels = (_panel(f"Encoder self-attention, {title}", look, chosen, asking),)
+        sheet = _asked_sheet(number, told, looks, layer, chosen, asking, answering)
+    elif number == 4:
+        chosen = list(heads) or _sharpest(looks, layer, asking, answering)
+        name = " ".join(looks.words[index] for index in asking)
+        panels = (
+            _panel(f"Head {chosen[0]}, {title}", look, chosen[:1], ()),
+            _panel(f"From “{name}” alone, {title}", look, chosen, asking),
+        )
+        sheet = _asked_sheet(number, told, looks, layer, chosen, asking, answering)
+    else:
+        chosen = list(heads) or _structured(look)
+        panels = tuple(
+            _panel(f"Head {head}, {title}", look, [head], (), colour)
+            for head, colour in zip(chosen, _green_and_red(len(chosen)), strict=True)
+        )
+        sheet = _structure_sheet(told, look, layer, chosen)
+    return Figure(looks.words, panels, sheet, tuple(notes))
+
+
+def _paper_text(translator: Translator, paper: Example, number: int) -> str:
+    """Return the paper's sentence, if the run reads its language."""
+    language = translator.run.config.data.source_language
+    if language and language.replace("-", "_").split("_")[0].lower() not in ("en", "eng"):
+        raise SettingError(
+            f"figure {number} of the paper shows an English sentence, but this run reads "
+            f"{language!r}; give one that it can read with --sentence. The paper's is: {paper.text}"
+        )
+    tags = translator.tokenizer.tags
+    return f"{tags[0]} {paper.text}" if tags else paper.text
+
+
+def _layer(layer: int, looks: Looks, notes: list[str]) -> int:
+    """Find the layer, and note where it is not the paper's."""
+    if layer > looks.layers:
+        raise SettingError(
+            f"--layer must be between 1 and {looks.layers}, the layers of this run's encoder, but "
+            f"is {layer}."
+        )
+    if layer:
+        return layer
+    if looks.layers < LAYER:
+        notes.append(
+            f"the paper shows layer {LAYER} of 6; this encoder has {looks.layers}, so its last is "
+            "shown"
+        )
+    return min(LAYER, looks.layers)
+
+
+def _words(
+    looks: Looks, named: str, by_default: str, option: str, *, needed: bool
+) -> tuple[int, ...]:
+    """Find words that were named, or the paper's."""
+    if named or by_default:
+        return looks.find(named or by_default, option)
+    if needed:
+        raise SettingError(
+            f"with another sentence, {option} must name the word of it whose look is shown: "
+            f"{' '.join(looks.words)}."
+        )
+    return ()
+
+
+def _panel(
+    title: str,
+    look: Float[np.ndarray, "heads words words"],
+    heads: Sequence[int],
+    asking: tuple[int, ...],
+    colour: int | None = None,
+) -> Panel:
+    """Make a panel of some heads, each in its own colour."""
+    shown = tuple(
+        Head(f"head {head}", head - 1 if colour is None else colour, look[head - 1])
+        for head in heads
+    )
+    return Panel(title, shown, asking or None)
+
+
+def _green_and_red(count: int) -> list[int]:
+    """Choose colours that differ, green and red first, as in figure 5."""
+    return [(2, 7, 0, 4, 3, 6)[index % 6] for index in range(count)]
+
+
+def _sharpest(looks: Looks, layer: int, asking: Sequence[int], answers: Sequence[int]) -> list[int]:
+    """
+    Find the two heads that look most from some words at their answers, or anywhere else.
+
+    What other words put there too is subtracted: a head that always looks at “Law” finds nothing.
+    Where no head is better by this, the larger weight decides.
+    """
+    last = len(looks.words) - looks.ended
+    others = [index for index in range(last) if index not in asking]
+    look = looks.weights[layer - 1 : layer]
+    if answers or not others:
+        rated = rate_heads(look, asking, answers or asking)
+        rated.sort(key=lambda one: -round(one.weight - one.others, 2))
+        return [one.head for one in rated[:2]]
+    sharp = look[0][:, list(asking)][:, :, others].max(axis=-1).mean(axis=-1)
+    return [int(head) + 1 for head in np.argsort(-sharp, kind="stable")[:2]]
+
+
+def structure(
+    look: Float[np.ndarray, "heads words words"],
+) -> Float[np.ndarray, "heads 4"]:
+    """
+    Measure whether heads look in a pattern that is neither a distance nor the same for all words.
+
+    Parameters
+    ----------
+    look : ndarray of float, shape (heads, words, words)
+        Of one layer.
+
+    Returns
+    -------
+    ndarray of float, shape (heads, 4)
+        Sharpness (1 where each word looks at one word, 0 where it looks at all alike), the largest
+        mean weight at one distance, what looks have in common (1 where all words look alike), and
+        their summary: sharpness x (1 - the larger of the two).
+
+    Notes
+    -----
+    The paper chose its heads by eye. A head that always looks at the word before, or at the full
+    stop, is sharp but knows nothing of the sentence. Two looks have in common what both put on the
+    same words; here each is compared with the mean of all.
+    """
+    count = look.shape[-1]
+    logarithms = np.log(np.where(look > 0, look, 1.0))
+    entropy = -(look * logarithms).sum(axis=-1).mean(axis=-1)
+    sharp = 1 - entropy / math.log(count) if count > 1 else np.ones(len(look))
+    by_distance = [
+        np.trace(look, offset, axis1=-2, axis2=-1) / count for offset in range(1 - count, count)
+    ]
+    distance = np.max(by_distance, axis=0)
+    common = np.minimum(look, look.mean(axis=-2, keepdims=True)).sum(axis=-1).mean(axis=-1)
+    return np.stack([sharp, distance, common, sharp * (1 - np.maximum(distance, common))], axis=-1)
+
+
+def _structured(look: Float[np.ndarray, "heads words words"]) -> list[int]:
+    """Find two heads that look in patterns, and in different ones."""
+    if len(look) == 1:
+        return [1]
+    value = structure(look)[:, 3]
+
+    def worth(pair: tuple[int, int]) -> float:
+        one, other = pair
+        apart = float(np.abs(look[one] - look[other]).sum(axis=-1).mean()) / 2
+        return float(value[one] + value[other]) * apart
+
+    best = max(combinations(range(len(look)), 2), key=worth)
+    return [head + 1 for head in best]
+
+
+def _sources(paper: Example, number: int, given: bool) -> str:
+    """Say what the paper's figure shows, of which sentence."""
+    sentence = "" if given else " The sentence is the paper's."
+    return f"After figure {number} of the paper: {paper.about}{sentence}"
+
+
+def _asked_sheet(
+    number: int,
+    told: str,
+    looks: Looks,
+    layer: int,
+    heads: Sequence[int],
+    asking: Sequence[int],
+    answers: Sequence[int],
+) -> Sheet:
+    """Say where each head looks from the words that ask."""
+    name = " ".join(looks.words[index] for index in asking)
+    answer = " ".join(looks.words[index] for index in answers)
+    known = [f"on “{answer}”", "from the others"] if answer else []
+    header = ["head", *known, f"“{name}” looks most at"]
+    rated = {
+        one.head: one
+        for one in rate_heads(looks.weights[layer - 1 : layer], asking, answers or asking)
+    }
+    rows = []
+    for head in heads:
+        look = looks.weights[layer - 1, head - 1, list(asking)].mean(axis=0)
+        most = np.argsort(-look, kind="stable")[:_SHOWN_WORDS].tolist()
+        seen = ", ".join(f"{looks.words[index]} {look[index]:.2f}" for index in most)
+        one = rated[head]
+        on_answer = [f"{one.weight:.2f}", f"{one.others:.2f}"] if answer else []
+        rows.append((f"head {head}", *on_answer, seen))
+    even = f" Looking at all words alike would put {len(answers) / len(looks.words):.2f} there."
+    return Sheet(
+        f"Figure {number}: from “{name}”, layer {layer} of {looks.layers}",
+        told + (even if answer else ""),
+        tuple(header),
+        tuple(rows),
+    )
+
+
+def _structure_sheet(
+    told: str, look: Float[np.ndarray, "heads words words"], layer: int, heads: Sequence[int]
+) -> Sheet:
+    """Say how sharp each head of the layer is, and how much of it is distance or place."""
+    names = ("head", "drawn", "sharpness", "at one distance", "in common", "structure")
+    rows = tuple(
+        (f"head {head}", "yes" if head in heads else "", *(f"{value:.2f}" for value in values))
+        for head, values in enumerate(structure(look).tolist(), start=1)
+    )
+    about = (
+        " Sharpness is 1 where each word looks at one word and 0 where it looks at all alike; "
+        "structure is what of it is neither one distance nor the same for all words. Of the heads "
+        "that have much of it, two that differ are drawn."
+    )
+    return Sheet(f"Figure 5: two heads of layer {layer}", told + about, names, rows)

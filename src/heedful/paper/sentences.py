@@ -1,0 +1,62 @@
+"""The sentences of the paper's figures 3 to 5, and of the founding notes."""
+
+from typing import NamedTuple
+
+
+class Example(NamedTuple):
+    """
+    Hold a sentence that the paper shows, and what it shows it for.
+
+    Attributes
+    ----------
+    text : str
+        The sentence as it is written, before words and marks were set apart.
+    asks : str
+        The word whose look is shown alone; empty for all.
+    answers : str
+        The words that it is shown to look at.
+    about : str
+        What the paper says of it.
+
+    Notes
+    -----
+    All three figures show the encoder's self-attention “at layer 5 of 6”, of a model that
+    translates from English. Both sentences are from newstest2013.
+    """
+
+    text: str
+    asks: str
+    answers: str
+    about: str
+
+
+LAYER = 5
+_LAW = (
+    "The Law will never be perfect, but its application should be just - this is what we are "
+    "missing, in my opinion."
+)
+
+FIGURE_3 = Example(
+    "It is in this spirit that a majority of American governments have passed new laws since 2009 "
+    "making the registration or voting process more difficult.",
+    "making",
+    "more difficult",
+    "“Many of the attention heads attend to a distant dependency of the verb ‘making’, completing "
+    "the phrase ‘making...more difficult’.”",
+)
+FIGURE_4 = Example(
+    _LAW,
+    "its",
+    "Law application",
+    "“Two attention heads, also in layer 5 of 6, apparently involved in anaphora resolution. [...] "
+    "Note that the attentions are very sharp for this word.”",
+)
+FIGURE_5 = Example(
+    _LAW,
+    "",
+    "",
+    "“Many of the attention heads exhibit behaviour that seems related to the structure of the "
+    "sentence. [...] The heads clearly learned to perform different tasks.”",
+)
+
+EXAMPLES = {3: FIGURE_3, 4: FIGURE_4, 5: FIGURE_5}

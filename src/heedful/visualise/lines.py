@@ -1,0 +1,263 @@
+"""
+Attention as lines between words, as in the paper's figures 3 to 5.
+
+The sentence stands above and below: from each word above, lines lead to the words it looks at, the
+stronger the weight the darker. Every head has a colour. Where only some words ask, each head's
+lines end in a square of its own under the word that is looked at.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.visualise.page import INK, drawing, printable
+from heedful.visualise.sheet import Sheet, check_sheet_ending, save_sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+# Those of the explorer (web/colours.js): equally light, so that no head looks more important.
+HEAD_COLOURS = (
+    "#3077bf",
+    "#ba5928",
+    "#238556",
+    "#b8508a",
+    "#8b730f",
+    "#7567c7",
+    "#05818b",
+    "#c24e56",
+)
+_HIGHLIGHT = "#e3e6ea"
+
+# Lengths in inches, letters in points.
+_CELL, _LINES, _PAD, _LETTERS, _DPI = 0.27, 1.55, 0.06, 9.0, 200
+_SQUARES, _TITLE, _BETWEEN = 0.1, 0.3, 0.25
+_LETTER, _WIDE_LETTER = 0.078, 0.135
+_LONGEST_WORD = 20
+# Weaker looks are not seen.
+_FAINT = 0.01
+# Between the names of a legend, in widths of a word.
+_SPACE = 0.45
+_MOST_PIXELS = 30_000
+
+
+@dataclass(frozen=True)
+class Head:
+    """
+    Hold one head of a panel.
+
+    Attributes
+    ----------
+    name : str
+        For the legend.
+    colour : int
+        Which of the colours; after the last they come again, a little darker.
+    weights : ndarray of float, shape (words, words)
+        Row i is how word i shares out its look.
+
+    Notes
+    -----
+    A head keeps its colour in all panels.
+    """
+
+    name: str
+    colour: int
+    weights: Float[np.ndarray, "words words"]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """
+    Hold one of the pictures of a figure.
+
+    Attributes
+    ----------
+    title : str
+        Stands above it.
+    heads : tuple of Head
+        Whose lines are drawn.
+    asking : tuple of int, optional
+        Numbers of the words whose lines are drawn; all when absent.
+
+    Notes
+    -----
+    Figure 4 of the paper has one with all lines of a head, and one with those of a single word.
+    """
+
+    title: str
+    heads: tuple[Head, ...]
+    asking: tuple[int, ...] | None = None
+
+
+def attention_lines(panels: Sequence[Panel], words: Sequence[str], out: Path, sheet: Sheet) -> None:
+    """
+    Draw who looks at whom.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        One above the other.
+    words : sequence of str
+        The sentence.
+    out : pathlib.Path
+        File to write: ``.png``, ``.svg``, ``.pdf``, or ``.html`` with caption and numbers.
+    sheet : Sheet
+        Title, caption and numbers.
+
+    Raises
+    ------
+    SettingError
+        If the ending of `out` is none of the four.
+    ValueError
+        If the weights of a head do not fit the words.
+    MissingExtra
+        If matplotlib is not installed.
+    StorageError
+        If the file cannot be written.
+
+    Notes
+    -----
+    The page grows with the sentence, so the words stay readable.
+    """
+    check_sheet_ending(out)
+    for head in (head for panel in panels for head in panel.heads):
+        if head.weights.shape != (len(words), len(words)) or not len(words):
+            raise ValueError(
+                f"weights of a head must have shape ({len(words)}, {len(words)}) for {len(words)} "
+                f"words, at least 1, but those of {head.name} have shape {head.weights.shape}"
+            )
+    with drawing(_LETTERS):
+        figure = _draw(panels, [_label(word) for word in words])
+        save_sheet(figure, out, sheet)
+
+
+def _label(word: str) -> str:
+    """Make a word short enough to print."""
+    shown = printable(word)
+    return shown if len(shown) <= _LONGEST_WORD else shown[: _LONGEST_WORD - 1] + "…"
+
+
+def _draw(panels: Sequence[Panel], words: list[str]) -> "Figure":
+    """Put the panels one above the other."""
+    from matplotlib.figure import Figure
+
+    room = max(_length(word) for word in words) + _PAD
+    width = max(len(words) * _CELL, 3.0)
+    heights = [_TITLE + room + _LINES + _bar(panel) + room for panel in panels]
+    height = sum(heights) + _BETWEEN * (len(panels) - 1)
+    dpi = min(_DPI, _MOST_PIXELS / max(width, height))
+    figure = Figure(figsize=(width, height), dpi=dpi, facecolor="white")
+    top = height
+    for panel, tall in zip(panels, heights, strict=True):
+        bottom = top - tall + room
+        box = (0, bottom / height, len(words) * _CELL / width, (_LINES + _bar(panel)) / height)
+        _draw_panel(figure.add_axes(box), panel, words, room)
+        top -= tall + _BETWEEN
+    return figure
+
+
+def _bar(panel: Panel) -> float:
+    """Return how high the squares of a panel are."""
+    return _SQUARES if panel.asking is not None else 0.0
+
+
+def _length(word: str) -> float:
+    """Estimate how long a word is in print."""
+    return sum(
+        _WIDE_LETTER if unicodedata.east_asian_width(letter) in "WF" else _LETTER for letter in word
+    )
+
+
+def _draw_panel(axes: "Axes", panel: Panel, words: list[str], room: float) -> None:
+    """Draw words, lines and squares; a unit is the width of a word across and an inch down."""
+    from matplotlib.patches import Rectangle
+
+    count, bar = len(words), _bar(panel)
+    axes.set_xlim(-0.5, count - 0.5)
+    axes.set_ylim(-bar, _LINES)
+    axes.axis("off")
+    for index in panel.asking or ():
+        corner = (index - 0.5, _LINES + _PAD / 2)
+        axes.add_patch(Rectangle(corner, 1, room, color=_HIGHLIGHT, lw=0, clip_on=False))
+    for index, word in enumerate(words):
+        for y, side in ((_LINES + _PAD, "bottom"), (-bar - _PAD, "top")):
+            axes.text(index, y, word, rotation=90, ha="center", va=side, color=INK)
+    _draw_lines(axes, panel, count)
+    line = _LINES + room + _PAD + 0.08
+    title = axes.text(-0.5, line, printable(panel.title), color=INK, fontsize=10, va="bottom")
+    if len(panel.heads) > 1:
+        _write_legend(axes, panel, title)
+
+
+def _draw_lines(axes: "Axes", panel: Panel, count: int) -> None:
+    """Draw all lines, the strongest last, and the squares they end in."""
+    from matplotlib.collections import LineCollection, PatchCollection
+    from matplotlib.patches import Rectangle
+
+    alone = panel.asking is not None
+    rows = list(panel.asking) if panel.asking is not None else list(range(count))
+    slot = 0.84 / max(len(panel.heads), 1 if alone else 0, 1)
+    looks = []
+    squares: list[tuple[Rectangle, tuple[float, ...]]] = []
+    for place, head in enumerate(panel.heads):
+        colour = _colour(head)
+        shift = (place - (len(panel.heads) - 1) / 2) * slot if alone else 0.0
+        for row in rows:
+            for column in np.flatnonzero(head.weights[row] >= _FAINT).tolist():
+                weight = min(1.0, float(head.weights[row, column]))
+                ends = ((row, _LINES), (column + shift, 0.0))
+                looks.append((weight, ends, (*colour, weight)))
+        if alone:
+            for column, weight in enumerate(head.weights[rows].mean(axis=0).tolist()):
+                square = Rectangle((column + shift - slot / 2, -_SQUARES), slot, _SQUARES)
+                squares.append((square, (*colour, min(1.0, weight))))
+    looks.sort(key=lambda look: look[0])
+    axes.add_collection(
+        LineCollection(
+            [ends for _, ends, _ in looks],
+            colors=[colour for _, _, colour in looks],
+            linewidths=1.8 if alone else 1.5,
+            capstyle="round",
+        ),
+        autolim=False,
+    )
+    if squares:
+        axes.add_collection(
+            PatchCollection(
+                [square for square, _ in squares],
+                facecolors=[colour for _, colour in squares],
+                edgecolors="none",
+            ),
+            autolim=False,
+        )
+
+
+def _colour(head: Head) -> tuple[float, ...]:
+    """Return red, green and blue of a head."""
+    from matplotlib.colors import to_rgb
+
+    again, place = divmod(head.colour, len(HEAD_COLOURS))
+    return tuple(0.8**again * part for part in to_rgb(HEAD_COLOURS[place]))
+
+
+def _write_legend(axes: "Axes", panel: Panel, title: "Text") -> None:
+    """Write the heads in their colours behind the title."""
+    x = _end_of(axes, title) + 2 * _SPACE
+    for head in panel.heads:
+        colour = _colour(head)
+        y = title.get_position()[1]
+        name = printable(head.name)
+        text = axes.text(x, y, name, color=colour, va="bottom", fontweight="bold")
+        x = _end_of(axes, text) + _SPACE
+
+
+def _end_of(axes: "Axes", text: "Text") -> float:
+    """Return where a text ends, in widths of a word."""
+    return float(axes.transData.inverted().transform(text.get_window_extent().max)[0])

@@ -1,0 +1,180 @@
+"""
+Encodings of positions as pictures: above the vectors, below their dot products.
+
+A column a scheme. Blue is above zero, orange below, white is zero; each picture has a scale of its
+own, for an index counts in other numbers than a sinusoid.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.visualise.page import INK, drawing, printable
+from heedful.visualise.sheet import Sheet, check_sheet_ending, save_sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BELOW_ABOVE = ("#8c3d00", "#d55e00", "#f4b98a", "#ffffff", "#9cc7e6", "#0072b2", "#04395a")
+_GRID = "#c9ced6"
+
+# Lengths in inches, letters in points.
+_SIDE, _GAP, _ROW_GAP, _LETTERS, _DPI = 1.92, 0.34, 0.72, 8.0, 200
+_CURVE = 0.95
+_LEFT, _TOP = 0.5, 0.55
+
+
+@dataclass(frozen=True)
+class PositionTable:
+    """
+    Hold what is drawn of one scheme.
+
+    Attributes
+    ----------
+    name : str
+        Stands above it.
+    formula : str
+        Stands below the name.
+    table : ndarray of float, shape (positions, width)
+        The vectors.
+    products : ndarray of float, shape (positions, positions)
+        Their dot products.
+    by_distance : ndarray of float, shape (positions,)
+        Mean product of positions so far apart, as a share of that of a position with itself.
+
+    Notes
+    -----
+    Plain arrays; where they come from is not this module's business.
+    """
+
+    name: str
+    formula: str
+    table: Float[np.ndarray, "positions width"]
+    products: Float[np.ndarray, "positions positions"]
+    by_distance: Float[np.ndarray, " positions"]
+
+
+def position_pictures(tables: Sequence[PositionTable], out: Path, sheet: Sheet) -> None:
+    """
+    Draw how some schemes write down positions.
+
+    Parameters
+    ----------
+    tables : sequence of PositionTable
+        A column each.
+    out : pathlib.Path
+        File to write: ``.png``, ``.svg``, ``.pdf``, or ``.html`` with caption and numbers.
+    sheet : Sheet
+        Title, caption and numbers.
+
+    Raises
+    ------
+    SettingError
+        If the ending of `out` is none of the four.
+    ValueError
+        If there is no table.
+    MissingExtra
+        If matplotlib is not installed.
+    StorageError
+        If the file cannot be written.
+
+    Notes
+    -----
+    The founding notes show the upper row as “sinusoidal positional encoding”, the middle one as
+    “dot product of position embeddings for all time-steps”.
+    """
+    check_sheet_ending(out)
+    if not tables:
+        raise ValueError("there must be at least one table to draw")
+    with drawing(_LETTERS):
+        save_sheet(_draw(tables), out, sheet)
+
+
+def _draw(tables: Sequence[PositionTable]) -> "Figure":
+    """Lay out a column a scheme, and three rows."""
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+
+    width = _LEFT + len(tables) * (_SIDE + _GAP)
+    height = _TOP + 2 * (_SIDE + _ROW_GAP) + _CURVE
+    figure = Figure(figsize=(width, height), dpi=_DPI, facecolor="white")
+    colours = LinearSegmentedColormap.from_list("positions", _BELOW_ABOVE)
+
+    def place(column: int, top: float, wide: float, tall: float, left: float = 0.0) -> "Axes":
+        """Make room for axes, in inches from the top left corner of a column."""
+        x = _LEFT + column * (_SIDE + _GAP) + left
+        return figure.add_axes(
+            (x / width, (height - top - tall) / height, wide / width, tall / height)
+        )
+
+    for column, one in enumerate(tables):
+        first = column == 0
+        axes = place(column, _TOP, _SIDE, _SIDE)
+        axes.set_title(printable(one.name), loc="left", color=INK, fontsize=10, pad=17)
+        axes.text(0, 1.035, printable(one.formula), color=INK, fontsize=6, transform=axes.transAxes)
+        _squares(axes, one.table, colours, "position" if first else "", "column")
+        middle = _TOP + _SIDE + _ROW_GAP
+        axes = place(column, middle, _SIDE, _SIDE)
+        _squares(axes, one.products, colours, "position" if first else "", "position")
+        if first:
+            axes.set_title("dot products", loc="left", color=INK, fontsize=8, pad=4)
+        _curve(place(column, middle + _SIDE + _ROW_GAP * 0.85, _SIDE, _CURVE), one, first)
+    return figure
+
+
+def _squares(axes: "Axes", values: np.ndarray, colours: object, y_label: str, x_label: str) -> None:
+    """Fill the squares of a table, the first position on top, and write its scale."""
+    from matplotlib.ticker import MaxNLocator
+
+    full = float(np.abs(values).max()) or 1.0
+    rows, columns = values.shape
+    axes.imshow(
+        values,
+        cmap=colours,  # type: ignore[arg-type]
+        vmin=-full,
+        vmax=full,
+        aspect="auto",
+        interpolation="nearest" if max(rows, columns) <= 300 else "antialiased",
+        extent=(0.5, columns + 0.5, rows + 0.5, 0.5),
+    )
+    axes.spines[:].set(color=_GRID, linewidth=0.6)
+    axes.tick_params(length=2, width=0.5, pad=2, labelsize=6, color=_GRID, labelcolor=INK)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    if columns == 1:
+        axes.set_xticks([1])
+    axes.set_xlabel(x_label, color=INK, fontsize=7, labelpad=1)
+    axes.set_ylabel(y_label, color=INK, fontsize=7, labelpad=2)
+    axes.text(
+        1,
+        -0.2,
+        f"darkest: {full:,.0f}" if full >= 100 else f"darkest: {full:.3g}",
+        color=INK,
+        fontsize=6,
+        ha="right",
+        transform=axes.transAxes,
+    )
+
+
+def _curve(axes: "Axes", one: PositionTable, first: bool) -> None:
+    """Draw how the products go with the distance."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.axhline(0, color=_GRID, linewidth=0.6)
+    axes.plot(one.by_distance, color="#0072b2", linewidth=1.2, clip_on=False)
+    low, high = float(one.by_distance.min()), float(one.by_distance.max())
+    axes.set_ylim(min(low, 0) - 0.04 * (high - low), max(high, 1) * 1.04)
+    axes.set_xlim(0, len(one.by_distance) - 1 or 1)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set(color=_GRID, linewidth=0.6)
+    axes.tick_params(length=2, width=0.5, pad=2, labelsize=6, color=_GRID, labelcolor=INK)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(3))
+    axes.set_xlabel("distance", color=INK, fontsize=7, labelpad=1)
+    if first:
+        axes.set_title("mean product by distance", loc="left", color=INK, fontsize=8, pad=4)

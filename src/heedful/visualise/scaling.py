@@ -1,0 +1,180 @@
+"""
+Numbers against a width, on logarithmic axes: theory as lines, measurements as points.
+
+Three panels side by side, one colour and one marker a scale.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.visualise.page import INK, drawing, printable
+from heedful.visualise.sheet import Sheet, check_sheet_ending, save_sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#4d4d4d")
+_MARKERS = ("s", "o", "^", "D", "v")
+_GRID = "#e3e6ea"
+
+# Lengths in inches, letters in points.
+_SIDE, _TALL, _LETTERS, _DPI = 2.35, 2.2, 8.0, 200
+_LEFT, _GAP, _TOP, _BOTTOM = 0.45, 0.55, 0.55, 0.45
+
+
+@dataclass(frozen=True)
+class Curve:
+    """
+    Hold what is drawn of one scale in one panel.
+
+    Attributes
+    ----------
+    name : str
+        For the legend.
+    value, margin : ndarray of float, shape (widths,)
+        Measured, and half the width of the confidence interval.
+    theory : ndarray of float, shape (widths,), optional
+        What is expected.
+
+    Notes
+    -----
+    All values are above zero.
+    """
+
+    name: str
+    value: Float[np.ndarray, " widths"]
+    margin: Float[np.ndarray, " widths"]
+    theory: Float[np.ndarray, " widths"] | None = None
+
+
+@dataclass(frozen=True)
+class CurvePanel:
+    """
+    Hold one panel.
+
+    Attributes
+    ----------
+    title : str
+        What is measured.
+    curves : tuple of Curve
+        In the order of the legend.
+
+    Notes
+    -----
+    All panels have the same curves.
+    """
+
+    title: str
+    curves: tuple[Curve, ...]
+
+
+def theory_and_measurement(
+    widths: Sequence[int], panels: Sequence[CurvePanel], x_label: str, out: Path, sheet: Sheet
+) -> None:
+    """
+    Draw measurements beside theory.
+
+    Parameters
+    ----------
+    widths : sequence of int
+        Where on the horizontal axis the values stand.
+    panels : sequence of CurvePanel
+        Side by side.
+    x_label : str
+        What the horizontal axis counts.
+    out : pathlib.Path
+        File to write: ``.png``, ``.svg``, ``.pdf``, or ``.html`` with caption and numbers.
+    sheet : Sheet
+        Title, caption and numbers.
+
+    Raises
+    ------
+    SettingError
+        If the ending of `out` is none of the four.
+    MissingExtra
+        If matplotlib is not installed.
+    StorageError
+        If the file cannot be written.
+
+    Notes
+    -----
+    A margin that is smaller than its point is hidden by it.
+    """
+    check_sheet_ending(out)
+    with drawing(_LETTERS):
+        save_sheet(_draw(widths, panels, x_label), out, sheet)
+
+
+def _draw(widths: Sequence[int], panels: Sequence[CurvePanel], x_label: str) -> "Figure":
+    """Put the panels side by side, the legend above."""
+    from matplotlib.figure import Figure
+
+    width = _LEFT + len(panels) * (_SIDE + _GAP)
+    height = _TOP + _TALL + _BOTTOM
+    figure = Figure(figsize=(width, height), dpi=_DPI, facecolor="white")
+    for column, panel in enumerate(panels):
+        left = _LEFT + column * (_SIDE + _GAP)
+        box = (left / width, _BOTTOM / height, _SIDE / width, _TALL / height)
+        axes = figure.add_axes(box)
+        _draw_panel(axes, widths, panel)
+        axes.set_xlabel(x_label, color=INK, labelpad=2)
+    handles, names = axes.get_legend_handles_labels()
+    legend = figure.legend(
+        handles,
+        names,
+        loc="upper left",
+        bbox_to_anchor=(_LEFT / width, 1.0),
+        ncols=len(names),
+        frameon=False,
+        borderaxespad=0,
+        handlelength=2.2,
+        borderpad=0,
+    )
+    for text in legend.get_texts():
+        text.set_color(INK)
+    return figure
+
+
+def _draw_panel(axes: "Axes", widths: Sequence[int], panel: CurvePanel) -> None:
+    """Draw lines and points."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_title(printable(panel.title), loc="left", color=INK, fontsize=9, pad=6)
+    axes.grid(color=_GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set(color=INK, linewidth=0.6)
+    axes.tick_params(which="both", length=2, width=0.5, pad=3, labelsize=7, labelcolor=INK)
+    for index, curve in enumerate(panel.curves):
+        colour = _COLOURS[index % len(_COLOURS)]
+        if curve.theory is not None:
+            axes.plot(widths, curve.theory, color=colour, linewidth=1.1, alpha=0.75)
+        axes.errorbar(
+            widths,
+            curve.value,
+            yerr=np.minimum(curve.margin, 0.99 * curve.value),
+            fmt=_MARKERS[index % len(_MARKERS)],
+            color=colour,
+            markersize=3.6,
+            markeredgewidth=0,
+            elinewidth=0.9,
+            capsize=1.8,
+            capthick=0.9,
+            label=printable(curve.name),
+        )
+    axes.set_xticks([width for width in widths if width & (width - 1) == 0][::2])
+    axes.xaxis.set_minor_locator(NullLocator())
+    low, high = axes.get_ylim()
+    if high < 100 * low:  # less than two powers of ten: more ticks
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())

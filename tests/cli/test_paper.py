@@ -1,0 +1,238 @@
+"""`heedful paper`: figures from a trained run, heads that answer questions, claims that hold."""
+
+import json
+
+import numpy as np
+import pytest
+
+from heedful.cli.main import app
+from tests.cli.conftest import train_arguments
+
+SENTENCE = "the big dog sees a red apple"
+
+
+@pytest.fixture(scope="module")
+def translator(trained):
+    from heedful.workflow.translator import Translator
+
+    return Translator.load(trained, device="cpu", precision="fp32")
+
+
+@pytest.fixture(scope="module")
+def learned(heedful_cli, text, tmp_path_factory):
+    out = tmp_path_factory.mktemp("learned") / "run"
+    settings = ("train.precision=fp32", "model.positions=learned", "train.steps=8")
+    done = heedful_cli(*train_arguments(text, out, *settings, validate=False))
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def back(heedful_cli, text, tmp_path_factory):
+    """A run that reads French."""
+    out = tmp_path_factory.mktemp("back") / "run"
+    arguments = train_arguments(text, out, "train.precision=fp32", "train.steps=8", validate=False)
+    sides = [text / "train.fr" if a == text / "train.en" else a for a in arguments]
+    sides[5] = text / "train.en"
+    done = heedful_cli(*sides)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_words_look_as_their_subwords_do(translator):
+    from heedful.paper.words import looks_of, words_of
+
+    looks = looks_of(translator, SENTENCE)
+    assert looks.words == (*SENTENCE.split(" "), "</s>")
+    assert looks.ended
+    attention = translator.attend(SENTENCE, target="le gros chien voit une pomme rouge").encoder
+    assert looks.weights.shape == (*attention.shape[:2], 8, 8)
+    assert np.allclose(looks.weights.sum(axis=-1), 1, atol=1e-5)
+    (ids,) = translator.tokenizer.encode_source([SENTENCE])
+    runs = [word.pieces for word in words_of(translator.tokenizer, SENTENCE, ids)]
+    runs.append(range(len(ids), len(ids) + 1))
+    for layer, head in np.ndindex(*attention.shape[:2]):
+        for i, asking in enumerate(runs):
+            for j, answering in enumerate(runs):
+                slow = sum(attention[layer, head, a, b] for a in asking for b in answering) / len(
+                    asking
+                )
+                assert looks.weights[layer, head, i, j] == pytest.approx(slow, abs=1e-6)
+
+
+@pytest.mark.parametrize("number", [3, 4, 5])
+def test_a_figure_of_the_paper_is_made_from_a_small_run(heedful_cli, trained, tmp_path, number):
+    out = tmp_path / "figure.svg"
+    done = heedful_cli("paper", f"figure{number}", trained, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "the paper shows layer 5 of 6; this encoder has 2" in done.stderr
+    assert "does not know" in done.stderr
+    assert f"figure {number} of the paper" in done.stdout
+    assert done.stdout.splitlines()[-1] == str(out)
+    picture = out.read_text(encoding="utf-8")
+    for word in ("making", "registration") if number == 3 else ("Law", "application"):
+        assert f">{word}</text>" in picture or word in picture
+
+
+def test_figures_take_another_sentence_layer_heads_and_words(heedful_cli, trained, tmp_path):
+    out = tmp_path / "figure.html"
+    shown = ("--sentence", SENTENCE, "--layer", 1, "--heads", "2,4", "--out", out)
+    asked = ("--asks", "sees", "--answers", "red apple")
+    done = heedful_cli("paper", "figure3", trained, *shown, *asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    title, header, *rows = done.stdout.splitlines()
+    assert title == "Figure 3: from “sees”, layer 1 of 2"
+    assert "on “red apple”" in header
+    assert [row.split("  ")[0] for row in rows[:2]] == ["head 2", "head 4"]
+    assert "The sentence is the paper's" not in done.stdout
+    page = out.read_text(encoding="utf-8")
+    assert "<table>" in page
+    assert "<svg" in page
+    done = heedful_cli("paper", "figure4", trained, *shown, "--asks", "sees")
+    assert done.returncode == 0, done.stderr
+    done = heedful_cli("paper", "figure5", trained, *shown)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--out", "figure.jpg"), ".png, .svg, .pdf or .html"),
+        (("--layer", 3), "--layer must be between 1 and 2"),
+        (("--heads", "5"), "--heads must be between 1 and 4"),
+        (("--heads", "one"), "must be numbers from 1"),
+        (("--sentence", SENTENCE), "--asks must name the word"),
+        (("--sentence", SENTENCE, "--asks", "cow"), "“cow” is none of them: the big dog"),
+        (("--sentence", " ", "--asks", "cow"), "must have a word"),
+        (("--asks", "its"), "“its” is none of them"),
+    ],
+)
+def test_what_is_wrong_with_a_figure_is_told(heedful_cli, trained, tmp_path, arguments, message):
+    done = heedful_cli("paper", "figure3", trained, *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_of_another_language_asks_for_a_sentence(heedful_cli, back, tmp_path):
+    done = heedful_cli("paper", "figure4", back, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "this run reads 'fr'" in done.stderr
+    assert "--sentence" in done.stderr
+    french = ("--sentence", "la reine voit sa pomme", "--asks", "sa")
+    done = heedful_cli("paper", "figure4", back, *french, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "figure4.png").exists()
+
+
+def test_the_heads_that_answer_in_a_sentence_are_ranked(heedful_cli, trained, translator, tmp_path):
+    from heedful.paper.words import looks_of
+
+    asked = ("--asks", "sees", "--who", "dog", "--did-what", "sees", "--to-whom", "red apple")
+    out = tmp_path / "heads.png"
+    done = heedful_cli("paper", "heads", trained, SENTENCE, *asked, "--top", 2, "--out", out)
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.splitlines()
+    assert [row.split("  ")[0] for row in rows[1:7]] == [
+        question for question in ("who", "did what", "to whom") for _ in range(2)
+    ]
+    assert out.exists()
+    done = heedful_cli("paper", "heads", trained, SENTENCE, *asked, "--json")
+    found = json.loads(done.stdout)
+    looks = looks_of(translator, SENTENCE)
+    for question, places in (("who", [2]), ("did what", [3]), ("to whom", [5, 6])):
+        heads = found["questions"][question]["heads"]
+        assert len(heads) == 8
+        best = looks.weights[:, :, 3][:, :, places].sum(axis=-1)
+        assert heads[0]["weight"] == pytest.approx(best.max(), abs=1e-4)
+
+
+def test_heads_are_chosen_and_rated_by_sentences_of_the_grammar(heedful_cli, trained):
+    done = heedful_cli("paper", "heads", trained, "--grammar", 30)
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.splitlines()
+    assert [row[:8].strip() for row in rows[1:5]] == ["who", "did what", "to whom", "for what"]
+    assert "100.0% (0)" in rows[2]
+    assert "rated by 15 others" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "or --grammar must be given"),
+        ((SENTENCE, "--grammar", 30), "or --grammar must be given"),
+        ((SENTENCE, "--asks", "sees"), "must name the word that asks"),
+        ((SENTENCE, "--who", "dog"), "must name the word that asks"),
+        (("--grammar", 1), "at least 2"),
+        (("--grammar", 30, "--out", "a.png"), "goes without"),
+        ((SENTENCE, "--asks", "sees", "--who", "cow"), "--who must name words of the sentence"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_told(heedful_cli, trained, arguments, message):
+    done = heedful_cli("paper", "heads", trained, *arguments)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+
+
+def test_positions_are_checked_and_drawn(heedful_cli, tmp_path):
+    out = tmp_path / "positions.png"
+    done = heedful_cli("paper", "positions", "--out", out)
+    assert done.returncode == 0, done.stderr
+    marks = {row.split()[0]: row.split()[1:] for row in done.stdout.splitlines()[1:6]}
+    assert marks == {
+        "index": ["yes", "yes", "yes", "no"],
+        "one-hot": ["yes", "yes", "yes", "no"],
+        "normalised": ["yes", "yes", "no", "yes"],
+        "interleaved": ["yes", "yes", "yes", "yes"],
+        "halves": ["yes", "yes", "yes", "yes"],
+    }
+    assert out.exists()
+
+
+def test_learned_positions_are_read_from_a_run(heedful_cli, learned, trained, tmp_path):
+    out = tmp_path / "positions.html"
+    size = ("--d-model", 16, "--length", 12)
+    done = heedful_cli("paper", "positions", *size, "--run", learned, "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["encodings"]["learned"]
+    marks = [criterion["holds"] for criterion in found["criteria"].values()]
+    assert marks == [True, True, False, False]
+    rows = int(found["formula"].split()[0])
+    assert found["criteria"]["generalises to longer sentences"]["number"] == rows
+    assert "learned" in out.read_text(encoding="utf-8")
+    done = heedful_cli("paper", "positions", "--run", trained)
+    assert done.returncode == 2
+    assert "model.positions=learned" in done.stderr
+
+
+def test_an_odd_width_is_refused(heedful_cli):
+    done = heedful_cli("paper", "positions", "--d-model", 7)
+    assert done.returncode == 2
+    assert "must be even" in done.stderr
+
+
+def test_scaling_is_measured_beside_theory(heedful_cli, tmp_path):
+    out = tmp_path / "scaling.svg"
+    few = ("--largest", 16, "--queries", 2000, "--keys", 4)
+    done = heedful_cli("paper", "scaling", *few, "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    points = json.loads(done.stdout)["points"]
+    assert [(p["d_k"], p["scale"]) for p in points[:3]] == [
+        (1, "none"),
+        (1, "1/sqrt(d_k)"),
+        (1, "1/d_k"),
+    ]
+    assert len(points) == 15
+    for point in points:
+        for name in ("variance", "gradient"):
+            one = point[name]
+            assert abs(one["value"] - one["theory"]) < 2.5 * one["margin"]
+    assert out.exists()
+    done = heedful_cli("paper", "scaling", *few)
+    assert len(done.stdout.splitlines()) == 17
+
+
+def test_paper_lists_what_it_makes():
+    (group,) = [g for g in app.registered_groups if g.typer_instance.info.name == "paper"]
+    names = [command.callback.__name__ for command in group.typer_instance.registered_commands]
+    assert names == ["figure3", "figure4", "figure5", "heads", "positions", "scaling"]
