@@ -1,0 +1,346 @@
+"""
+What clients send and what they get: LibreTranslate's wire format, and our own under ``/v1``.
+
+Pydantic checks types and the bounds that never change. What an operator may choose (characters,
+sentences, alternatives, the beam) is checked by `heedful.serve.limits`.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Language = Annotated[str, Field(min_length=1, max_length=35, description="Its code, such as en.")]
+Text = str | Annotated[list[str], Field(min_length=1)]
+Link = tuple[int, int]
+
+
+class _Asked(BaseModel):
+    """A body; what it says beside what we know is left alone, as LibreTranslate does."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class TranslateAsked(_Asked):
+    """
+    Hold what ``POST /translate`` is asked: LibreTranslate's body.
+
+    Notes
+    -----
+    A form has the same names; `q` may be repeated there.
+    """
+
+    q: Text = Field(description="A text, or several.")
+    source: Language = Field(description="Code of its language, or auto.")
+    target: Language = Field(description="Code of the language to translate into.")
+    format: Literal["text", "html"] = Field("text", description="What q is.")
+    alternatives: int = Field(0, ge=0, le=100, description="How many other translations to give.")
+    api_key: str = Field("", max_length=512, description="Where keys are needed.")
+
+
+class DetectAsked(_Asked):
+    """
+    Hold what ``POST /detect`` is asked.
+
+    Notes
+    -----
+    As LibreTranslate has it.
+    """
+
+    q: Text = Field(description="A text, or several, which are then read as one.")
+    api_key: str = Field("", max_length=512, description="Where keys are needed.")
+
+
+class _Searched(_Asked):
+    """What every route under ``/v1`` is asked about languages, model and search."""
+
+    source: Language = Field("auto", description="Code of the text's language, or auto.")
+    target: Language | None = Field(
+        None, description="Code of the language to translate into; the model's first if absent."
+    )
+    model: str | None = Field(None, max_length=200, description="Its name, of GET /v1/models.")
+    beam: int | None = Field(None, ge=1, le=100, description="Open hypotheses; the model's own.")
+    length_penalty: str | None = Field(
+        None, max_length=32, description="gnmt:ALPHA, power:ALPHA or none; the model's own."
+    )
+    api_key: str = Field("", max_length=512, description="Or as Authorization: Bearer KEY.")
+
+
+class SearchAsked(_Searched):
+    """
+    Hold what ``POST /v1/translate`` and ``POST /v1/stream`` are asked.
+
+    Notes
+    -----
+    ``POST /v1/stream`` takes one text.
+    """
+
+    q: Text = Field(description="A text, or several.")
+    split: bool = Field(
+        True, description="Whether to cut texts into sentences; else each is one sentence."
+    )
+    n_best: int = Field(1, ge=1, le=100, description="How many translations of each sentence.")
+    probabilities: bool = Field(False, description="Whether to give each subword's probability.")
+    alignments: bool = Field(False, description="Whether to tell which word translates which.")
+    attention: bool = Field(False, description="Whether to give attention, for the explorer.")
+
+
+class AttendAsked(_Searched):
+    """
+    Hold what ``POST /v1/attend`` is asked.
+
+    Notes
+    -----
+    The answer is the document that the explorer draws.
+    """
+
+    q: str = Field(description="A sentence.")
+    target_text: str | None = Field(
+        None, description="A translation to look at instead of the model's own."
+    )
+
+
+class _Given(BaseModel):
+    """An answer."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Problem(_Given):
+    """
+    Say what is wrong, in one paragraph.
+
+    Notes
+    -----
+    Every answer that is no success has this form.
+    """
+
+    error: str
+
+
+class Detected(_Given):
+    """
+    Name a language that a text may be in.
+
+    Notes
+    -----
+    Confidence is in percent, as LibreTranslate's.
+    """
+
+    language: str
+    confidence: float
+
+
+class TranslateGiven(_Given):
+    """
+    Answer ``POST /translate``.
+
+    Notes
+    -----
+    Each field is a list where `q` was one; what was not asked for is absent.
+    """
+
+    translatedText: str | list[str]
+    detectedLanguage: Detected | list[Detected] | None = None
+    alternatives: list[str] | list[list[str]] | None = None
+
+
+class LanguageGiven(_Given):
+    """
+    Name a language that can be translated from, and those it can be translated into.
+
+    Notes
+    -----
+    An entry of ``GET /languages``.
+    """
+
+    code: str
+    name: str
+    targets: list[str]
+
+
+class Token(_Given):
+    """
+    Show a subword, and its probability if that was asked for.
+
+    Notes
+    -----
+    Natural probability, between 0 and 1, given all subwords before it.
+    """
+
+    piece: str
+    probability: float | None = None
+
+
+class Sentence(_Given):
+    """
+    Show a translation of one sentence, or of a text: then it is the sum of its sentences.
+
+    Notes
+    -----
+    Links count words, which are what spaces set apart, from 0. Attention is the explorer's
+    document, of a single sentence only.
+    """
+
+    text: str
+    score: float = Field(description="Log-probability divided by the length penalty.")
+    log_probability: float
+    tokens: list[Token]
+    alignment: list[Link] | None = None
+    attention: dict[str, Any] | None = None
+
+
+class Best(Sentence):
+    """
+    Show the best translation of one sentence, or of a text, and the next best.
+
+    Notes
+    -----
+    The k-th alternative of a text is made of the k-th of each sentence.
+    """
+
+    alternatives: list[Sentence] = Field(default_factory=list)
+
+
+class SentenceBest(Best):
+    """
+    Show the best translation of one sentence of a text, and the sentence.
+
+    Notes
+    -----
+    As the text was cut.
+    """
+
+    source: str
+
+
+class TextGiven(Best):
+    """
+    Show the translation of one text.
+
+    Notes
+    -----
+    `sentences` is there where the text has more than one.
+    """
+
+    sentences: list[SentenceBest] | None = None
+    detected: Detected | None = None
+
+
+class SearchGiven(_Given):
+    """
+    Answer ``POST /v1/translate``.
+
+    Notes
+    -----
+    One translation for each text, in order. `detected` of the first text stands here, too.
+    """
+
+    model: str
+    translations: list[TextGiven]
+    detected: Detected | None = None
+
+
+class Shorter(_Given):
+    """
+    Show a hypothesis that is still open.
+
+    Notes
+    -----
+    An entry of the beam in a step of ``POST /v1/stream``.
+    """
+
+    text: str
+    log_probability: float
+
+
+class StepEvent(_Given):
+    """
+    Tell how far the search has come.
+
+    Notes
+    -----
+    A line of ``POST /v1/stream``. Who reads slowly gets fewer of them.
+    """
+
+    event: Literal["step"] = "step"
+    sentence: int
+    step: int
+    text: str
+    beam: list[Shorter]
+
+
+class SentenceEvent(SentenceBest):
+    """
+    Give a sentence that is done.
+
+    Notes
+    -----
+    A line of ``POST /v1/stream``, in the order in which sentences are done.
+    """
+
+    event: Literal["sentence"] = "sentence"
+    sentence: int
+
+
+class EndEvent(_Given):
+    """
+    Give the whole text; nothing follows.
+
+    Notes
+    -----
+    The last line of ``POST /v1/stream``, unless that is an error.
+    """
+
+    event: Literal["end"] = "end"
+    model: str
+    text: str
+    detected: Detected | None = None
+
+
+class ErrorEvent(Problem):
+    """
+    Say what went wrong after the answer had begun; nothing follows.
+
+    Notes
+    -----
+    The last line of ``POST /v1/stream`` then.
+    """
+
+    event: Literal["error"] = "error"
+
+
+class ModelGiven(_Given):
+    """
+    Describe a model and one direction that it translates in.
+
+    Notes
+    -----
+    An entry of ``GET /v1/models``. What an exported folder does not know is absent.
+    """
+
+    name: str
+    source: str
+    target: str
+    engine: Literal["torch", "ctranslate2"]
+    beam: int
+    length_penalty: str
+    weights: str | None = None
+    step: int | None = None
+    parameters: int | None = None
+    layers: int | None = None
+    heads: int | None = None
+    alignments: bool = Field(description="Whether it can tell which word translates which.")
+    attention: bool = Field(description="Whether it can show attention and its steps.")
+
+
+class ModelsGiven(_Given):
+    """
+    Answer ``GET /v1/models``.
+
+    Notes
+    -----
+    The default is the model that was named first on the command line.
+    """
+
+    models: list[ModelGiven]
+    default: str
