@@ -13,6 +13,7 @@ from heedful.checkpoint.store import STATE
 from heedful.machine import describe_machine
 from heedful.model.build import parameter_count
 from heedful.model.native.product import native_products
+from heedful.model.transformer import Transformer
 from heedful.training.history import read_history
 from heedful.workflow.cost import training_cost
 from heedful.workflow.run import Run, best_steps, read_choices
@@ -23,6 +24,7 @@ _EXTRAS = {
     "paper": ("sacremoses",),
     "track": ("tensorboard",),
     "exchange": ("onnx", "onnxruntime", "transformers"),
+    "serve": ("fastapi", "uvicorn", "prometheus-client"),
     "comet": ("unbabel-comet",),
 }
 
@@ -80,8 +82,7 @@ def describe_run(path: str | Path) -> dict[str, Any]:
     Reads no weights, so it is quick for any model.
     """
     run = Run.open(path)
-    with torch.device("meta"):
-        model = run.build()
+    model = _outline(run)
     steps = run.folder.steps()
     places = {f"step-{step}": run.folder.checkpoint(step) for step in steps}
     if run.folder.average.is_dir():
@@ -107,6 +108,27 @@ def describe_run(path: str | Path) -> dict[str, Any]:
         "weights": {name: _weights_line(state) for name, state in weights.items()},
         "settings": run.config.to_dict(),
     }
+
+
+def count_parameters(run: Run) -> int:
+    """
+    Count the weights of a run.
+
+    Parameters
+    ----------
+    run : Run
+        Opened.
+
+    Returns
+    -------
+    int
+        Shared ones once.
+
+    Notes
+    -----
+    Reads none of them.
+    """
+    return parameter_count(_outline(run))
 
 
 def as_text(description: dict[str, Any], indent: str = "") -> str:
@@ -139,6 +161,12 @@ def as_text(description: dict[str, Any], indent: str = "") -> str:
                 text = f"{value:g}"
             lines.append(f"{indent}{key}: {text}")
     return "\n".join(lines)
+
+
+def _outline(run: Run) -> Transformer:
+    """Build the model without room for its weights."""
+    with torch.device("meta"):
+        return run.build()
 
 
 def _weights_line(state: dict[str, Any]) -> dict[str, Any]:

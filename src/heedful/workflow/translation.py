@@ -61,6 +61,9 @@ class Translation:
         Only if it was asked for.
     alignment : Alignment, optional
         Its words and those of the source, and which translates which; only if it was asked for.
+    log_probabilities : tuple of float
+        Natural logarithm of the probability of each of its subwords, then of the end symbol; only
+        if they were asked for.
 
     Notes
     -----
@@ -74,6 +77,7 @@ class Translation:
     alternatives: tuple["Translation", ...] = ()
     attention: Attention | None = field(default=None, repr=False)
     alignment: Alignment | None = field(default=None, repr=False)
+    log_probabilities: tuple[float, ...] = field(default=(), repr=False)
 
 
 def noted(translation: Translation, notes: Sequence[Note]) -> Translation:

@@ -129,6 +129,7 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         constraints: Sequence[Sequence[str]] | None = None,
         avoid: Sequence[Sequence[str]] | None = None,
+        probabilities: bool = False,
         attention: bool = False,
         alignments: bool = False,
         align_by: str = "",
@@ -171,6 +172,8 @@ class Translator:
             For each line the phrases that its translation must contain.
         avoid : sequence of sequence of str, optional
             For each line the phrases that its translation must not contain.
+        probabilities : bool, default False
+            Whether to return the log-probability of each subword.
         attention : bool, default False
             Whether to return attention weights with the best translation.
         alignments : bool, default False
@@ -256,7 +259,7 @@ class Translator:
                 if warn is not None:
                     report_missing(self.tokenizer, demands[row], hypotheses[0], line, warn)
                 weights = self.attention_of(ids[row], hypotheses[0].tokens) if attention else None
-                results[row] = self._translation(hypotheses, weights)
+                results[row] = self._translation(hypotheses, weights, probabilities)
                 written[row] = [hypothesis.tokens for hypothesis in hypotheses]
         if not alignments and replace_unknown is False:
             return results
@@ -407,7 +410,7 @@ class Translator:
         return source_ids(self.tokenizer, texts, limit, warn, first_line)
 
     def _translation(
-        self, hypotheses: Sequence[Hypothesis], attention: Attention | None
+        self, hypotheses: Sequence[Hypothesis], attention: Attention | None, probabilities: bool
     ) -> Translation:
         """Turn the hypotheses of a line into text."""
         best, *others = (
@@ -416,12 +419,11 @@ class Translator:
                 hypothesis.score,
                 tuple(self.tokenizer.pieces_target(hypothesis.tokens)),
                 hypothesis.log_probability,
+                log_probabilities=hypothesis.log_probabilities if probabilities else (),
             )
             for hypothesis in hypotheses
         )
-        return Translation(
-            best.text, best.score, best.tokens, best.log_probability, tuple(others), attention
-        )
+        return replace(best, alternatives=tuple(others), attention=attention)
 
 
 def _check_members(runs: Sequence[Run]) -> None:

@@ -8,6 +8,7 @@ An exported folder as an object that translates, without torch.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from heedful.data.tokenizer import END, Tokenizer
@@ -113,6 +114,7 @@ class ExportedTranslator:
         n_best: int = 1,
         no_repeat: int = 0,
         prefixes: Sequence[str] | None = None,
+        probabilities: bool = False,
         first_line: int = 1,
         warn: Warn | None = None,
         **others: object,
@@ -136,6 +138,8 @@ class ExportedTranslator:
             No so many subwords in a row occur twice in a translation; 0 allows all.
         prefixes : sequence of str, optional
             How each translation begins, as whole subwords.
+        probabilities : bool, default False
+            Whether to return the log-probability of each subword, which takes one more pass.
         first_line : int, default 1
             Number of the first line in its text, for messages.
         warn : callable, optional
@@ -175,8 +179,9 @@ class ExportedTranslator:
         limits = self._limits(max_length or search.max_length, [len(ids[row]) for row in rows])
         begun = [demands[row] for row in rows]
         check_prefixes(begun, limits, [first_line + row for row in rows])
+        sources = [[self._source[number] for number in ids[row]] for row in rows]
         found = self.engine.search(
-            [[self._source[number] for number in ids[row]] for row in rows],
+            sources,
             limits,
             beam=options.width(search.beam),
             penalty=LengthPenalty.parse(length_penalty or search.length_penalty),
@@ -184,9 +189,19 @@ class ExportedTranslator:
             no_repeat=no_repeat,
         )
         results = [Translation("", 0.0, (), 0.0)] * len(texts)
-        for row, hypotheses in zip(rows, found, strict=True):
-            results[row] = self._translation(hypotheses[:n_best])
+        for row, source, hypotheses in zip(rows, sources, found, strict=True):
+            kept = hypotheses[:n_best]
+            each = self._each(source, kept) if probabilities else [()] * len(kept)
+            results[row] = self._translation(kept, each)
         return results
+
+    def _each(self, source: Sequence[str], found: Sequence[Found]) -> list[tuple[float, ...]]:
+        """Compute the log-probability of each token of a line's translations."""
+        scored = self.engine.score([source] * len(found), [one.tokens for one in found])
+        return [
+            tuple(each if one.ended else each[:-1])
+            for one, each in zip(found, scored, strict=True)
+        ]
 
     def _limits(self, asked: str, lengths: Sequence[int]) -> list[int]:
         """Bound translations by what is asked and by the rows of positions."""
@@ -199,13 +214,18 @@ class ExportedTranslator:
             )
         return [min(limit.tokens(length), most) for length in lengths]
 
-    def _translation(self, hypotheses: Sequence[Found]) -> Translation:
+    def _translation(
+        self, hypotheses: Sequence[Found], each: Sequence[tuple[float, ...]]
+    ) -> Translation:
         """Turn the hypotheses of a line into text."""
-        best, *others = (self._one(hypothesis) for hypothesis in hypotheses)
-        return Translation(best.text, best.score, best.tokens, best.log_probability, tuple(others))
+        best, *others = map(self._one, hypotheses, each)
+        return replace(best, alternatives=tuple(others))
 
-    def _one(self, found: Found) -> Translation:
+    def _one(self, found: Found, each: tuple[float, ...]) -> Translation:
         """Turn a hypothesis into text."""
         ids = [self._numbers[token] for token in found.tokens]
         pieces = tuple(self.tokenizer.pieces_target(ids))
-        return Translation(self.tokenizer.decode(ids), found.score, pieces, found.log_probability)
+        text = self.tokenizer.decode(ids)
+        return Translation(
+            text, found.score, pieces, found.log_probability, log_probabilities=each
+        )

@@ -1,0 +1,391 @@
+"""
+What translates: runs or exported folders, and the directions that each of them knows.
+
+::
+
+    runs/en-fr                     from English to French, as its settings say
+    en:fr=runs/old                 a run whose settings do not say
+    en:de,en:fr=runs/many          one with language tags: >>de<< and >>fr<< before the sentence
+
+No torch here: folders of CTranslate2 are opened where it is not installed.
+"""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.errors import SettingError
+from heedful.workflow.engines.choose import TranslationEngine, open_engine
+
+
+class Direction(NamedTuple):
+    """
+    Say from which language to which, and how the model is told.
+
+    Attributes
+    ----------
+    source, target : str
+        Codes of the languages.
+    tag : str
+        What is put before each sentence, such as ``>>de<<``; empty if nothing is.
+
+    Notes
+    -----
+    A model without tags has one direction.
+    """
+
+    source: str
+    target: str
+    tag: str
+
+
+@dataclass(frozen=True)
+class Named:
+    """
+    Hold a run as the command line names it.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    pairs : tuple of (str, str)
+        Its directions; empty for those that the folder tells.
+
+    Notes
+    -----
+    Made by `Named.parse`.
+    """
+
+    path: Path
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> "Named":
+        """
+        Read an argument of `heedful serve`.
+
+        Parameters
+        ----------
+        text : str
+            A folder, or ``SOURCE:TARGET,…=FOLDER``.
+
+        Returns
+        -------
+        Named
+            The folder need not be there.
+
+        Notes
+        -----
+        A folder whose name has an equals sign in it is a folder if it is there.
+        """
+        languages, equals, path = text.partition("=")
+        if not equals or Path(text).exists():
+            return cls(Path(text))
+        pairs = tuple(tuple(part.split(":")) for part in languages.split(","))
+        if not path or any(len(pair) != 2 or not all(pair) for pair in pairs):
+            raise SettingError(
+                "what is served must be a folder, or languages and a folder such as "
+                f"en:fr=runs/mine or en:de,en:fr=runs/mine, but is {text!r}."
+            )
+        return cls(Path(path), tuple((source, target) for source, target in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """
+    Hold an opened model and what is known of it.
+
+    Attributes
+    ----------
+    name : str
+        What clients call it.
+    engine : str
+        ``torch`` or ``ctranslate2``.
+    translator : TranslationEngine
+        Used by one thread at a time.
+    directions : tuple of Direction
+        At least one.
+    longest : int
+        Subwords of the longest sentence that is not cut.
+    facts : dict
+        Of ``GET /v1/models``: beam, length penalty, and size as far as it is known.
+
+    Notes
+    -----
+    Never changed: after a reload there are others, and these live until their last sentence.
+    """
+
+    name: str
+    engine: str
+    translator: TranslationEngine
+    directions: tuple[Direction, ...]
+    longest: int
+    facts: dict[str, Any]
+
+    @property
+    def looks(self) -> bool:
+        """Whether attention can be seen: alignments, pictures, the steps of a search."""
+        return self.engine == "torch"
+
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        """
+        Count the subwords of sentences.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            With their tags.
+
+        Returns
+        -------
+        list of int
+            One a sentence.
+
+        Notes
+        -----
+        May be asked in any thread.
+        """
+        return [len(ids) for ids in self.translator.tokenizer.encode_source(texts)]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """
+    Say how models are opened.
+
+    Attributes
+    ----------
+    engine : {'torch', 'ctranslate2'}, default 'torch'
+        What computes.
+    weights : str, default 'default'
+        Of a run.
+    device : str, default 'auto'
+        Where.
+    precision : str, default 'auto'
+        What with.
+    threads : int, default 0
+        Of the processor; 0 for all.
+    beam : int, optional
+        Open hypotheses where a client asks for no number; the model's own when absent.
+
+    Notes
+    -----
+    Made from the options of `heedful serve`; the same at every reload.
+    """
+
+    engine: str = "torch"
+    weights: str = "default"
+    device: str = "auto"
+    precision: str = "auto"
+    threads: int = 0
+    beam: int | None = None
+
+    def open(self, named: Named, name: str) -> Model:
+        """
+        Open one model.
+
+        Parameters
+        ----------
+        named : Named
+            Which.
+        name : str
+            What clients will call it.
+
+        Returns
+        -------
+        Model
+            Ready to use.
+
+        Notes
+        -----
+        Raises what `open_engine` raises, and `SettingError` if its languages are not known.
+        """
+        how: dict[str, Any] = {} if self.engine == "ctranslate2" else {"weights": self.weights}
+        translator = open_engine(
+            self.engine,
+            [named.path],
+            device=self.device,
+            precision=self.precision,
+            threads=self.threads,
+            **how,
+        )
+        tokenizer = translator.tokenizer
+        told = tokenizer.source_language, tokenizer.target_language
+        directions = _directions(named, told, tokenizer.tags)
+        read = _facts_of_export if self.engine == "ctranslate2" else _facts_of_run
+        longest, facts = read(translator, self.weights)
+        if self.beam is not None:
+            facts["beam"] = self.beam
+        return Model(name, self.engine, translator, directions, longest, facts)
+
+
+class Models:
+    """
+    Keep the models that are served, and replace all of them at once.
+
+    Parameters
+    ----------
+    named : sequence of Named
+        In the order of the command line; the first is the default.
+    opening : Opening
+        How they are opened.
+
+    Notes
+    -----
+    While new ones are opened the old ones translate, so there must be memory for both.
+    """
+
+    def __init__(self, named: Sequence[Named], opening: Opening) -> None:
+        self.named, self.opening = tuple(named), opening
+        self._loading = threading.Lock()
+        self.current: tuple[Model, ...] = ()
+
+    def load(self) -> None:
+        """
+        Open all of them, then put them in place of the old ones.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        If one cannot be opened the old ones stay, and what went wrong is raised.
+        """
+        with self._loading:
+            names = _names([one.path for one in self.named])
+            opened = [self.opening.open(*pair) for pair in zip(self.named, names, strict=True)]
+            self.current = tuple(opened)
+
+    def languages(self) -> dict[str, list[str]]:
+        """
+        List what can be translated into what.
+
+        Returns
+        -------
+        dict of str to list of str
+            For each source language its target languages, both in the order of the models.
+
+        Notes
+        -----
+        What ``GET /languages`` says.
+        """
+        found: dict[str, list[str]] = {}
+        for model in self.current:
+            for direction in model.directions:
+                targets = found.setdefault(direction.source, [])
+                if direction.target not in targets:
+                    targets.append(direction.target)
+        return found
+
+    def find(self, name: str | None, source: str, target: str) -> tuple[Model, Direction] | None:
+        """
+        Find the first model for a direction.
+
+        Parameters
+        ----------
+        name : str or None
+            Of the model; None for any.
+        source, target : str
+            Codes of the languages.
+
+        Returns
+        -------
+        tuple of Model and Direction, or None
+            None if there is none.
+
+        Notes
+        -----
+        In the order of the command line.
+        """
+        for model in self.called(name):
+            for direction in model.directions:
+                if (direction.source, direction.target) == (source, target):
+                    return model, direction
+        return None
+
+    def called(self, name: str | None) -> tuple[Model, ...]:
+        """
+        Find models by their name.
+
+        Parameters
+        ----------
+        name : str or None
+            None for all of them.
+
+        Returns
+        -------
+        tuple of Model
+            At most one if there is a name.
+
+        Notes
+        -----
+        Names are unique.
+        """
+        return tuple(model for model in self.current if name in (None, model.name))
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Call models like their folders; a number tells equal names apart."""
+    names: list[str] = []
+    for path in paths:
+        plain = path.resolve().name or "model"
+        numbered = (plain if number == 1 else f"{plain}-{number}" for number in count(1))
+        names.append(next(name for name in numbered if name not in names))
+    return names
+
+
+def _directions(
+    named: Named, told: tuple[str, str], tags: Sequence[str]
+) -> tuple[Direction, ...]:
+    """Find the directions of a model: as it is named, else by its tags, else by its settings."""
+    codes = {tag.removeprefix(">>").removesuffix("<<"): tag for tag in tags}
+    pairs = named.pairs or tuple((told[0], target) for target in codes or [told[1]])
+    if not all(map(all, pairs)):
+        raise SettingError(
+            f"the languages of {named.path} must be known, but its settings do not name them; name "
+            f"them before the folder: en:fr={named.path}"
+        )
+    if codes and (unknown := {target for _, target in pairs} - codes.keys()):
+        raise SettingError(
+            f"{named.path} must have a tag for each language to translate into, but has "
+            f"{', '.join(codes.values())} and none for {', '.join(sorted(unknown))}."
+        )
+    if not codes and len(pairs) > 1:
+        raise SettingError(
+            f"{named.path} has no language tags, so it has one direction, but {len(pairs)} came; "
+            "name one."
+        )
+    return tuple(Direction(source, target, codes.get(target, "")) for source, target in pairs)
+
+
+def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
+    """Tell how long a sentence may be, and what is known of a run."""
+    from heedful.workflow.info import count_parameters
+
+    run, config = translator.run, translator.run.config
+    place = run.checkpoint_folder(weights).name
+    step = place.removeprefix("step-")
+    facts = {
+        "beam": config.search.beam,
+        "length_penalty": config.search.length_penalty,
+        "weights": place,
+        "step": int(step) if step.isdigit() else max(run.folder.steps(), default=None),
+        "parameters": count_parameters(run),
+        "layers": config.model.decoder_layers,
+        "heads": config.model.decoder_heads or config.model.heads,
+    }
+    return config.search.max_source, facts
+
+
+def _facts_of_export(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
+    """Tell how long a sentence may be, and what is known of an exported folder."""
+    del weights
+    record = translator.record
+    facts = {"beam": record.search.beam, "length_penalty": record.search.length_penalty}
+    longest = min(record.search.max_source, record.positions - int(record.source_end))
+    return longest, facts

@@ -1,0 +1,389 @@
+"""
+From a text to its translation: which model, which sentences, and everything put together again.
+
+::
+
+    text ─ its language, if that was not said ─ a model ─ sentences ─ Worker ─ the text's layout
+
+A sentence with more subwords than the model reads is translated in parts, at spaces if there are
+any; nothing is ever cut away.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from heedful.search.watch import Snapshot
+from heedful.serve.limits import Refused
+from heedful.serve.models import Direction, Model, Models
+from heedful.serve.text.detect import Guess, detect
+from heedful.serve.text.markup import Markup
+from heedful.serve.text.sentences import Layout, split
+from heedful.serve.worker import Search, Worker
+from heedful.workflow.note import Alignment
+from heedful.workflow.translation import Translation
+
+# Longer texts are taken apart in a thread, so that others need not wait.
+_AT_ONCE = 2000
+# In a language that a text is already in with this confidence, it stays as it is.
+_SURE = 50.0
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """
+    Hold what translates a text.
+
+    Attributes
+    ----------
+    model : Model, optional
+        None where the text is in the target language and stays as it is.
+    direction : Direction
+        From which language to which.
+    detected : Guess, optional
+        If the language was not said.
+
+    Notes
+    -----
+    Made by `Speaker.choose`.
+    """
+
+    model: Model | None
+    direction: Direction
+    detected: Guess | None = None
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """
+    Hold a translated text.
+
+    Attributes
+    ----------
+    chosen : Chosen
+        What translated it.
+    whole : Translation
+        Of the text, with its alternatives.
+    pieces : tuple of str
+        Its sentences.
+    translations : tuple of Translation
+        One each.
+
+    Notes
+    -----
+    A text without anything to translate has no pieces and is itself.
+    """
+
+    chosen: Chosen
+    whole: Translation
+    pieces: tuple[str, ...] = ()
+    translations: tuple[Translation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Watched:
+    """
+    Hold what is to be told while a text is being translated.
+
+    Attributes
+    ----------
+    piece : callable
+        Called in the event loop with each sentence that is done: its number, the sentence, its
+        translation.
+    step : callable
+        Called in the translating thread after each step: the sentence's number and what is seen.
+
+    Notes
+    -----
+    An engine that cannot be watched calls only `piece`.
+    """
+
+    piece: Callable[[int, str, Translation], None]
+    step: Callable[[int, Snapshot], None]
+
+
+class Speaker:
+    """
+    Translate texts.
+
+    Parameters
+    ----------
+    models : Models
+        What translates.
+    worker : Worker
+        Where it does.
+
+    Notes
+    -----
+    What the routes have in common.
+    """
+
+    def __init__(self, models: Models, worker: Worker) -> None:
+        self.models, self.worker = models, worker
+
+    async def choose(self, text: str, source: str, target: str | None, name: str | None) -> Chosen:
+        """
+        Find what translates a text.
+
+        Parameters
+        ----------
+        text : str
+            The text, for its language.
+        source : str
+            Code of its language, or ``auto``.
+        target : str or None
+            Code of the language to translate into; None for the first that the models know.
+        name : str or None
+            Of a model; None for any.
+
+        Returns
+        -------
+        Chosen
+            What was found.
+
+        Notes
+        -----
+        Raises `Refused` for what is not there.
+        """
+        models = self.models.called(name)
+        if not models:
+            raise Refused(404, "model must be a name of GET /v1/models, but is none.")
+        every = [direction for model in models for direction in model.directions]
+        if target is None:
+            fits = [one for one in every if source in ("auto", one.source)]
+            target = (fits or every)[0].target
+        sources = list(dict.fromkeys(one.source for one in every if one.target == target))
+        if not sources:
+            known = ", ".join(dict.fromkeys(one.target for one in every))
+            raise Refused(
+                400, f"target must be a language that can be translated into ({known}), but is not."
+            )
+        detected = None
+        if source == "auto":
+            detected, source = await _detected(text, sources, target)
+        same = source == target and source not in sources
+        found = None if same else self.models.find(name, source, target)
+        if found is None and not same:
+            raise Refused(
+                400,
+                f"source must be auto or a language that can be translated into {target} "
+                f"({', '.join(sources)}), but is not.",
+            )
+        if found is None:
+            return Chosen(None, Direction(source, target, ""), detected)
+        return Chosen(*found, detected)
+
+    async def translate(
+        self,
+        text: str,
+        chosen: Chosen,
+        search: Search,
+        *,
+        form: Literal["text", "html", "sentence"] = "text",
+        watched: Watched | None = None,
+    ) -> Spoken:
+        """
+        Translate a text.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        chosen : Chosen
+            With what.
+        search : Search
+            How.
+        form : {'text', 'html', 'sentence'}, default 'text'
+            What the text is; a sentence is not taken apart.
+        watched : Watched, optional
+            Told of every step and every sentence.
+
+        Returns
+        -------
+        Spoken
+            With the text's layout or markup.
+
+        Notes
+        -----
+        Cancelled, it takes what waits out of the queue.
+        """
+        model, direction = chosen.model, chosen.direction
+        layout = await _apart(text, form, direction.source)
+        if model is None or not layout.pieces:
+            return Spoken(chosen, Translation(text, 0.0, (), 0.0))
+        if any(layout.linked) and model.looks:
+            search = replace(search, alignments=True)
+        parts = _Parts(model, layout.pieces, direction.tag)
+
+        def each(part: int, translation: Translation) -> None:
+            if watched is not None and (whole := parts.add(part, translation)) is not None:
+                watched.piece(parts.owners[part], layout.pieces[parts.owners[part]], whole)
+
+        def step(part: int, snapshot: Snapshot) -> None:
+            if watched is not None:
+                watched.step(parts.owners[part], snapshot)
+
+        found = await self.worker.translate(
+            model,
+            parts.texts,
+            search,
+            each=each if watched else None,
+            watch=step if watched and model.looks else None,
+        )
+        translations = parts.joined(found)
+        whole = combined(translations, layout)
+        return Spoken(chosen, whole, layout.pieces, tuple(translations))
+
+
+class _Parts:
+    """Sentences with their tags, those that are too long in parts."""
+
+    def __init__(self, model: Model, pieces: Sequence[str], tag: str) -> None:
+        self.texts: list[str] = []
+        self.owners: list[int] = []
+        self._tag = tag
+        self._found: dict[int, Translation] = {}
+        for owner, piece in enumerate(pieces):
+            for part in _fitting(model, piece, tag):
+                self.texts.append(f"{tag} {part}" if tag else part)
+                self.owners.append(owner)
+
+    def add(self, part: int, translation: Translation) -> Translation | None:
+        """Take a part; give its sentence if that is complete now."""
+        owner = self.owners[part]
+        self._found[part] = translation
+        mine = [number for number, one in enumerate(self.owners) if one == owner]
+        if any(number not in self._found for number in mine):
+            return None
+        return self._sentence([self._found[number] for number in mine])
+
+    def joined(self, found: Sequence[Translation]) -> list[Translation]:
+        """Give all sentences."""
+        mine: dict[int, list[Translation]] = {}
+        for owner, translation in zip(self.owners, found, strict=True):
+            mine.setdefault(owner, []).append(translation)
+        return [self._sentence(parts) for parts in mine.values()]
+
+    def _sentence(self, parts: Sequence[Translation]) -> Translation:
+        """Put the parts of a sentence together, without the tag."""
+        parts = [_untagged(part, self._tag) for part in parts]
+        return parts[0] if len(parts) == 1 else combined(parts, None)
+
+
+def combined(translations: Sequence[Translation], layout: Layout | Markup | None) -> Translation:
+    """
+    Make one translation of those of several sentences.
+
+    Parameters
+    ----------
+    translations : sequence of Translation
+        In order, at least one.
+    layout : Layout or Markup or None
+        What stood around them; None for one space between them.
+
+    Returns
+    -------
+    Translation
+        Its logarithms are the sums of theirs, its k-th alternative is made of their k-th.
+
+    Notes
+    -----
+    A sentence with fewer alternatives stays with its last.
+    """
+    more = max(len(one.alternatives) for one in translations)
+    each = [
+        [one, *one.alternatives, *[(one, *one.alternatives)[-1]] * (more - len(one.alternatives))]
+        for one in translations
+    ]
+    best, *others = (_sum([row[rank] for row in each], layout) for rank in range(more + 1))
+    return replace(best, alternatives=tuple(others))
+
+
+def _sum(translations: Sequence[Translation], layout: Layout | Markup | None) -> Translation:
+    """Combine without alternatives."""
+    texts = [one.text for one in translations]
+    alignments = [one.alignment for one in translations]
+    if layout is None:
+        text = " ".join(texts)
+    else:
+        text = layout.fill(texts, [one.links if one else None for one in alignments])
+    alone = len(translations) == 1
+    return Translation(
+        text,
+        sum(one.score for one in translations),
+        tuple(token for one in translations for token in one.tokens),
+        sum(one.log_probability for one in translations),
+        attention=translations[0].attention if alone else None,
+        alignment=_joined([one for one in alignments if one]) if all(alignments) else None,
+        log_probabilities=tuple(
+            number for one in translations for number in one.log_probabilities[: len(one.tokens)]
+        ),
+    )
+
+
+def _joined(alignments: Sequence[Alignment]) -> Alignment:
+    """Count the words of several sentences on."""
+    source: list[str] = []
+    target: list[str] = []
+    links: list[tuple[int, int]] = []
+    for one in alignments:
+        links += [(len(source) + i, len(target) + j) for i, j in one.links]
+        source += one.source_words
+        target += one.target_words
+    return Alignment(tuple(source), tuple(target), tuple(links))
+
+
+def _untagged(translation: Translation, tag: str) -> Translation:
+    """Take the language tag out of the words of the source."""
+    alignment = translation.alignment
+    if not tag or alignment is None or alignment.source_words[:1] != (tag,):
+        return translation
+    links = tuple((i - 1, j) for i, j in alignment.links if i > 0)
+    others = tuple(_untagged(other, tag) for other in translation.alternatives)
+    without = Alignment(alignment.source_words[1:], alignment.target_words, links)
+    return replace(translation, alignment=without, alternatives=others)
+
+
+def _fitting(model: Model, piece: str, tag: str) -> list[str]:
+    """Halve a sentence until every part of it can be read as a whole."""
+    room = model.longest - 1
+    # No subword is shorter than a byte, and the space before the first word may be one more.
+    if len(piece.encode()) < room or len(piece) < 2:
+        return [piece]
+    if model.lengths([f"{tag} {piece}" if tag else piece])[0] <= room:
+        return [piece]
+    middle = len(piece) // 2
+    spaces = [place for place in (piece.rfind(" ", 1, middle), piece.find(" ", middle)) if place > 0]
+    at = min(spaces, key=lambda place: abs(place - middle), default=middle)
+    halves = piece[:at].strip(), piece[at:].strip()
+    return [part for half in halves if half for part in _fitting(model, half, tag)]
+
+
+async def _apart(
+    text: str, form: Literal["text", "html", "sentence"], language: str
+) -> Layout | Markup:
+    """Find the sentences of a text."""
+    if form == "sentence":
+        inner = " ".join(text.strip().splitlines())
+        if not inner:
+            return Layout((), (text,))
+        begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
+        return Layout((inner,), (text[:begin], text[end:]))
+    take: Callable[[str, str], Layout | Markup] = Markup.parse if form == "html" else split
+    if len(text) <= _AT_ONCE:
+        return take(text, language)
+    return await asyncio.to_thread(take, text, language)
+
+
+async def _detected(text: str, sources: Sequence[str], target: str) -> tuple[Guess, str]:
+    """Tell what a text is in, and as what it is to be read."""
+    languages = list(dict.fromkeys([*sources, target]))
+    if len(text) <= _AT_ONCE:
+        guesses = detect(text, languages)
+    else:
+        guesses = await asyncio.to_thread(detect, text, languages)
+    best = guesses[0]
+    if best.language in sources or best.confidence >= _SURE:
+        return best, best.language
+    return best, next(guess.language for guess in guesses if guess.language in sources)
