@@ -27,6 +27,7 @@ from heedful.cli import (
     plot,
     quickstart,
     score,
+    serve,
     train,
     translate,
 )
@@ -64,6 +65,7 @@ app.command()(average.average)
 app.command()(translate.translate)
 app.command()(score.score)
 app.command()(attend.attend)
+app.command()(serve.serve)
 app.command()(evaluate.evaluate)
 app.command()(plot.plot)
 app.command()(compare.compare)

@@ -1,5 +1,5 @@
 """
-The routes of the server.
+The application: all routes, in front of them what guards them.
 
 ::
 
@@ -10,58 +10,90 @@ The routes of the server.
 No torch here: a server of exported models runs where it is not installed.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
+from fastapi.middleware.cors import CORSMiddleware
+from starlette.exceptions import HTTPException
 
-from heedful.serve.limits import Limits
+from heedful.serve.guard import App, Guard
+from heedful.serve.libre import libre_routes
+from heedful.serve.limits import Refused
+from heedful.serve.own import own_routes
+from heedful.serve.pages import add_pages
+from heedful.serve.reading import problem
+from heedful.serve.service import Service
 
-
-@dataclass(frozen=True)
-class Settings:
-    """
-    Say how a server behaves.
-
-    Attributes
-    ----------
-    limits : Limits
-        What it accepts.
-    keys : frozenset of str, optional
-        One of them must come with each request; none for everybody.
-    cors : sequence of str, default ()
-        Origins whose pages may ask; ``*`` for all.
-
-    Notes
-    -----
-    Made from the options of `heedful serve`.
-    """
-
-    limits: Limits = Limits()
-    keys: frozenset[str] = frozenset()
-    cors: Sequence[str] = ()
+_TOLD = {
+    404: "there is nothing at this address; /docs lists what there is.",
+    405: "this address is asked in another way; /docs says how.",
+}
 
 
-def make_app(models: object, worker: object, settings: Settings) -> FastAPI:
+def make_app(service: Service) -> App:
     """
     Put the routes together.
 
     Parameters
     ----------
-    models : Models
-        What translates.
-    worker : Worker
-        Where it does.
-    settings : Settings
-        How the server behaves.
+    service : Service
+        Does the work.
 
     Returns
     -------
-    FastAPI
-        To be run by `heedful.serve.server`.
+    callable
+        An ASGI application, to be run by `heedful.serve.server`.
 
     Notes
     -----
-    Routes are in `heedful.serve.libre` and `heedful.serve.own`.
+    The worker begins and ends with its lifespan.
     """
-    raise NotImplementedError
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        """Start the worker; tell connections their limits."""
+        del app
+        service.worker.start()
+        yield {"limits": service.limits, "metrics": service.metrics}
+        service.worker.stop()
+
+    app = FastAPI(
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        exception_handlers={Refused: _refused, HTTPException: _http},
+    )
+    app.include_router(libre_routes(service))
+    app.include_router(own_routes(service))
+    add_pages(app)
+    if service.cors:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=service.cors,
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type"],
+            expose_headers=["Retry-After"],
+        )
+    return Guard(app, service.limits, service.state, service.metrics)  # type: ignore[arg-type]
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """Say what is wrong."""
+    del request
+    assert isinstance(error, Refused)
+    return problem(error)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    """Say in our form what the framework found wrong."""
+    del request
+    assert isinstance(error, HTTPException)
+    text = _TOLD.get(error.status_code, "the request cannot be read.")
+    answer = problem(Refused(error.status_code, text))
+    for name, value in (error.headers or {}).items():
+        answer.headers[name] = value
+    return answer

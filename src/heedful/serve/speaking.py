@@ -24,6 +24,9 @@ from heedful.serve.worker import Search, Worker
 from heedful.workflow.note import Alignment
 from heedful.workflow.translation import Translation
 
+Form = Literal["text", "html", "sentence"]
+"""What a text is; a sentence is not taken apart."""
+
 # Longer texts are taken apart in a thread, so that others need not wait.
 _AT_ONCE = 2000
 # In a language that a text is already in with this confidence, it stays as it is.
@@ -180,7 +183,7 @@ class Speaker:
         chosen: Chosen,
         search: Search,
         *,
-        form: Literal["text", "html", "sentence"] = "text",
+        form: Form = "text",
         watched: Watched | None = None,
     ) -> Spoken:
         """
@@ -208,46 +211,120 @@ class Speaker:
         -----
         Cancelled, it takes what waits out of the queue.
         """
-        model, direction = chosen.model, chosen.direction
-        layout = await _apart(text, form, direction.source)
-        if model is None or not layout.pieces:
-            return Spoken(chosen, Translation(text, 0.0, (), 0.0))
-        if any(layout.linked) and model.looks:
-            search = replace(search, alignments=True)
-        parts = _Parts(model, layout.pieces, direction.tag)
+        parted = await _Text.part(text, chosen, form)
+        if chosen.model is None or watched is None:
+            return (await self._speak([parted], search))[0]
+        parts, pieces = parted.parts, parted.layout.pieces
 
         def each(part: int, translation: Translation) -> None:
-            if watched is not None and (whole := parts.add(part, translation)) is not None:
-                watched.piece(parts.owners[part], layout.pieces[parts.owners[part]], whole)
+            if (whole := parts.add(part, translation)) is not None:
+                watched.piece(parts.owners[part], pieces[parts.owners[part]], whole)
 
         def step(part: int, snapshot: Snapshot) -> None:
-            if watched is not None:
-                watched.step(parts.owners[part], snapshot)
+            watched.step(parts.owners[part], snapshot)
 
+        watch = step if chosen.model.looks else None
         found = await self.worker.translate(
-            model,
-            parts.texts,
-            search,
-            each=each if watched else None,
-            watch=step if watched and model.looks else None,
+            chosen.model, parts.texts, search, each=each, watch=watch
         )
-        translations = parts.joined(found)
-        whole = combined(translations, layout)
-        return Spoken(chosen, whole, layout.pieces, tuple(translations))
+        return parted.spoken(found)
+
+    async def translate_all(
+        self, texts: Sequence[str], chosen: Sequence[Chosen], search: Search, *, form: Form = "text"
+    ) -> list[Spoken]:
+        """
+        Translate the texts of one request.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts.
+        chosen : sequence of Chosen
+            With what each.
+        search : Search
+            How.
+        form : {'text', 'html', 'sentence'}, default 'text'
+            What they are.
+
+        Returns
+        -------
+        list of Spoken
+            In order.
+
+        Notes
+        -----
+        The sentences of all texts wait together, so a request is taken or refused as a whole.
+        """
+        pairs = zip(texts, chosen, strict=True)
+        return await self._speak([await _Text.part(*pair, form) for pair in pairs], search)
+
+    async def _speak(self, parted: Sequence["_Text"], search: Search) -> list[Spoken]:
+        """Translate texts that were taken apart, those of one model together."""
+        spoken: list[Spoken | None] = [None] * len(parted)
+        groups: dict[tuple[Model | None, bool], list[int]] = {}
+        for number, one in enumerate(parted):
+            groups.setdefault((one.chosen.model, one.linked), []).append(number)
+        for (model, linked), numbers in groups.items():
+            lines = [line for number in numbers for line in parted[number].parts.texts]
+            how = replace(search, alignments=True) if linked else search
+            found = await self.worker.translate(model, lines, how) if model else []
+            for number in numbers:
+                mine = len(parted[number].parts.texts)
+                spoken[number], found = parted[number].spoken(found[:mine]), found[mine:]
+        return [one for one in spoken if one is not None]
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A text that was taken apart."""
+
+    text: str
+    chosen: Chosen
+    layout: Layout | Markup
+    parts: "_Parts"
+
+    @classmethod
+    async def part(cls, text: str, chosen: Chosen, form: Form) -> "_Text":
+        """Take a text apart, unless it stays as it is."""
+        if chosen.model is None:
+            return cls(text, chosen, Layout((), (text,)), _Parts())
+        layout = await _apart(text, form, chosen.direction.source)
+        parts = _Parts(chosen.direction.tag)
+        for piece in layout.pieces:
+            parts.put(chosen.model, piece)
+        return cls(text, chosen, layout, parts)
+
+    @property
+    def linked(self) -> bool:
+        """Whether alignments are needed to put it together, and can be had."""
+        model = self.chosen.model
+        return model is not None and model.looks and any(self.layout.linked)
+
+    def spoken(self, found: Sequence[Translation]) -> Spoken:
+        """Put it together again."""
+        if not found:
+            return Spoken(self.chosen, Translation(self.text, 0.0, (), 0.0))
+        translations = self.parts.joined(found)
+        whole = combined(translations, self.layout)
+        return Spoken(self.chosen, whole, self.layout.pieces, tuple(translations))
 
 
 class _Parts:
     """Sentences with their tags, those that are too long in parts."""
 
-    def __init__(self, model: Model, pieces: Sequence[str], tag: str) -> None:
+    def __init__(self, tag: str = "") -> None:
         self.texts: list[str] = []
         self.owners: list[int] = []
         self._tag = tag
         self._found: dict[int, Translation] = {}
-        for owner, piece in enumerate(pieces):
-            for part in _fitting(model, piece, tag):
-                self.texts.append(f"{tag} {part}" if tag else part)
-                self.owners.append(owner)
+        self._pieces = 0
+
+    def put(self, model: Model, piece: str) -> None:
+        """Take the next sentence."""
+        for part in _fitting(model, piece, self._tag):
+            self.texts.append(f"{self._tag} {part}" if self._tag else part)
+            self.owners.append(self._pieces)
+        self._pieces += 1
 
     def add(self, part: int, translation: Translation) -> Translation | None:
         """Take a part; give its sentence if that is complete now."""
@@ -360,9 +437,7 @@ def _fitting(model: Model, piece: str, tag: str) -> list[str]:
     return [part for half in halves if half for part in _fitting(model, half, tag)]
 
 
-async def _apart(
-    text: str, form: Literal["text", "html", "sentence"], language: str
-) -> Layout | Markup:
+async def _apart(text: str, form: Form, language: str) -> Layout | Markup:
     """Find the sentences of a text."""
     if form == "sentence":
         inner = " ".join(text.strip().splitlines())

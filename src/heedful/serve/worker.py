@@ -185,6 +185,27 @@ class Worker:
         for asked in left:
             _settle(asked.done, Refused(503, "the server is being stopped.", 1))
 
+    def join(self, seconds: float = 10.0) -> None:
+        """
+        Wait for the batch that runs.
+
+        Parameters
+        ----------
+        seconds : float, default 10
+            At most.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        After `stop`: a process that ends while a thread computes may crash.
+        """
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+
     @property
     def waiting(self) -> int:
         """Number of sentences that wait."""

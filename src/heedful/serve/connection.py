@@ -1,0 +1,191 @@
+"""
+One client's connection, with the limits that uvicorn does not have.
+
+It is closed when a request does not arrive in time, when an answer is not taken in time, and at once
+when there are too many. The errors of this level are JSON, too.
+"""
+
+import asyncio
+import json
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+class Connection(H11Protocol):
+    """
+    Read requests and write answers in time.
+
+    Notes
+    -----
+    Made by uvicorn, for each connection one. `Limits` and `Metrics` come with the state that the
+    application's lifespan gives.
+    """
+
+    _reading: asyncio.TimerHandle | None = None
+    _writing: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """
+        Begin, unless there are too many.
+
+        Parameters
+        ----------
+        transport : asyncio.Transport
+            The connection.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Called by asyncio.
+        """
+        super().connection_made(transport)  # type: ignore[arg-type]
+        self._limits, self._metrics = self.app_state["limits"], self.app_state["metrics"]
+        self._metrics.connections.set(len(self.connections))
+        most = self._limits.connections
+        if len(self.connections) > most:
+            self._end(503, f"at most {most:,} connections can be open; come again later.")
+        else:
+            self._reading = self.loop.call_later(self._limits.read_seconds, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """
+        Forget the clocks.
+
+        Parameters
+        ----------
+        exc : Exception or None
+            Why, if it was not closed in order.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Called by asyncio.
+        """
+        self._stop_reading_clock()
+        self.resume_writing()
+        super().connection_lost(exc)
+        self._metrics.connections.set(len(self.connections))
+
+    def data_received(self, data: bytes) -> None:
+        """
+        Take a part of a request.
+
+        Parameters
+        ----------
+        data : bytes
+            As it came.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        From the first byte of a request until its headers are complete a clock runs; for bodies
+        there is another (`heedful.serve.guard`).
+        """
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_reading_clock()
+        elif self._reading is None and not self.transport.is_closing():
+            self._reading = self.loop.call_later(self._limits.read_seconds, self._too_slow)
+
+    def pause_writing(self) -> None:
+        """
+        Note that the client takes nothing.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Called by asyncio when much of an answer waits.
+        """
+        super().pause_writing()
+        if self._writing is None:
+            seconds = self._limits.read_seconds
+            self._writing = self.loop.call_later(seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """
+        Note that the client takes something again.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Called by asyncio.
+        """
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """
+        Answer what is no HTTP.
+
+        Parameters
+        ----------
+        msg : str
+            Not used: the answer has the form of all others.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Called by uvicorn. In the middle of an answer nothing more can be said.
+        """
+        del msg
+        self._end(400, "a request must be HTTP/1.1, but this cannot be read as such.")
+
+    def _too_slow(self) -> None:
+        """Give a request up whose headers do not come."""
+        self._reading = None
+        if not self.transport.is_closing():
+            self._end(408, f"a request must arrive within {self._limits.read_seconds:g} s.")
+
+    def _stop_reading_clock(self) -> None:
+        """Nothing is awaited any more."""
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _end(self, status: int, text: str) -> None:
+        """Say what is wrong, if HTTP allows it now, and close."""
+        self._stop_reading_clock()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE) and not self._is_answering():
+            body = json.dumps({"error": text}).encode()
+            headers = {
+                "content-type": "application/json",
+                "content-length": str(len(body)),
+                "x-content-type-options": "nosniff",
+                "connection": "close",
+            }
+            start = h11.Response(status_code=status, headers=list(headers.items()))
+            for event in (start, h11.Data(data=body), h11.EndOfMessage()):
+                if part := self.conn.send(event):
+                    self.transport.write(part)
+        self.transport.close()
+
+    def _is_answering(self) -> bool:
+        """Whether a request is being answered just now."""
+        return self.cycle is not None and not self.cycle.response_complete

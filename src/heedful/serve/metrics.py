@@ -1,0 +1,103 @@
+"""What a server counts, for Prometheus."""
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+class Metrics:
+    """
+    Count requests, sentences and batches.
+
+    Parameters
+    ----------
+    waiting : callable
+        Tells how many sentences wait.
+
+    Notes
+    -----
+    A registry of its own, so that several servers can be in one process. No text, address or key
+    is ever a label.
+    """
+
+    def __init__(self, waiting: Callable[[], float]) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            "heedful_requests", "Requests that were answered.", ["route", "status"],
+            registry=registry,
+        )
+        self.seconds = Histogram(
+            "heedful_request_seconds", "From a request to the end of its answer.", ["route"],
+            buckets=_SECONDS, registry=registry,
+        )
+        self.gone = Counter(
+            "heedful_clients_gone", "Clients that left before their answer.", registry=registry
+        )
+        self.open = Gauge("heedful_requests_open", "Requests being answered.", registry=registry)
+        self.connections = Gauge(
+            "heedful_connections_open", "Connections of clients.", registry=registry
+        )
+        self.sentences = Counter(
+            "heedful_sentences", "Sentences that were translated.", registry=registry
+        )
+        self.tokens = Counter(
+            "heedful_source_tokens", "Subwords of these sentences.", registry=registry
+        )
+        self.batch = Histogram(
+            "heedful_batch_sentences", "Sentences translated together.", buckets=_SENTENCES,
+            registry=registry,
+        )
+        self.batch_seconds = Histogram(
+            "heedful_batch_seconds", "Time that a batch took.", buckets=_SECONDS, registry=registry
+        )
+        self.reloads = Counter(
+            "heedful_reloads", "Models that were opened anew.", ["result"], registry=registry
+        )
+        queue = Gauge("heedful_queue_sentences", "Sentences that wait.", registry=registry)
+        queue.set_function(waiting)
+
+    def tell_batch(self, sentences: int, tokens: int, seconds: float) -> None:
+        """
+        Count a batch.
+
+        Parameters
+        ----------
+        sentences : int
+            In it.
+        tokens : int
+            Subwords of their sources.
+        seconds : float
+            It took.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Called in the thread that translates.
+        """
+        self.sentences.inc(sentences)
+        self.tokens.inc(tokens)
+        self.batch.observe(sentences)
+        self.batch_seconds.observe(seconds)
+
+    def page(self) -> bytes:
+        """
+        Write all of it.
+
+        Returns
+        -------
+        bytes
+            In Prometheus' text format.
+
+        Notes
+        -----
+        Served as `CONTENT_TYPE`.
+        """
+        return generate_latest(self.registry)

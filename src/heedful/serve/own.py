@@ -1,0 +1,179 @@
+"""Our own routes: what LibreTranslate's cannot say about a translation."""
+
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from heedful.serve.answers import detected_given, text_given
+from heedful.serve.limits import Refused
+from heedful.serve.models import Model
+from heedful.serve.reading import check_texts, given, read_asked
+from heedful.serve.schema import (
+    AttendAsked,
+    ModelGiven,
+    ModelsGiven,
+    SearchAsked,
+    SearchGiven,
+)
+from heedful.serve.service import Service
+from heedful.serve.speaking import Chosen
+from heedful.serve.spec import described
+from heedful.serve.streaming import Stream
+from heedful.serve.worker import Search
+
+
+def own_routes(service: Service) -> APIRouter:
+    """
+    Make the routes.
+
+    Parameters
+    ----------
+    service : Service
+        Does the work.
+
+    Returns
+    -------
+    APIRouter
+        To be included in the application.
+
+    Notes
+    -----
+    All begin with ``/v1``.
+    """
+    routes = APIRouter(prefix="/v1", tags=["heedful"])
+
+    @routes.get("/models", **described(ModelsGiven))
+    async def models() -> Response:
+        """List the models, and the directions that they translate in."""
+        current = service.models.current
+        entries = [_model(model, number) for model in current for number in _directions(model)]
+        return given(ModelsGiven(models=entries, default=current[0].name))
+
+    @routes.post("/translate", **described(SearchGiven, asked=SearchAsked))
+    async def translate(request: Request) -> Response:
+        """Translate texts, with all that is known of their translations."""
+        asked = await read_asked(request, SearchAsked)
+        service.gate.check(request, asked.api_key)
+        texts = check_texts(asked.q, service.limits)
+        return given(await service.wait(request, _translated(service, asked, texts)))
+
+    @routes.post("/stream", **described(None, asked=SearchAsked, stream=True))
+    async def stream(request: Request) -> Response:
+        """Translate a text and tell of every step on the way."""
+        asked = await read_asked(request, SearchAsked)
+        service.gate.check(request, asked.api_key)
+        texts = check_texts(asked.q, service.limits)
+        if len(texts) != 1:
+            raise Refused(400, f"q must be one text to be streamed, but {len(texts)} came.")
+        chosen = await _chosen(service, asked, texts[0])
+        search = _search(service, asked, chosen.model)
+        events = Stream(service, chosen, search)
+        await service.wait(request, events.begin(texts[0], _form(asked)))
+        return StreamingResponse(
+            events.lines(),
+            media_type="application/x-ndjson",
+            headers={"X-Accel-Buffering": "no"},
+        )
+
+    @routes.post("/attend", **described(dict[str, Any], asked=AttendAsked))
+    async def attend(request: Request) -> Response:
+        """Show where a model looks, and its search step by step, as the explorer draws it."""
+        asked = await read_asked(request, AttendAsked)
+        service.gate.check(request, asked.api_key)
+        check_texts([asked.q, asked.target_text or ""], service.limits)
+        return given(await service.wait(request, _attended(service, asked)))
+
+    return routes
+
+
+async def _translated(service: Service, asked: SearchAsked, texts: list[str]) -> SearchGiven:
+    """Translate all texts at once."""
+    chosen = [await _chosen(service, asked, text) for text in texts]
+    search = _search(service, asked, chosen[0].model)
+    spoken = await service.speaker.translate_all(texts, chosen, search, form=_form(asked))
+    first = chosen[0]
+    return SearchGiven(
+        model=first.model.name if first.model else "",
+        translations=[text_given(one) for one in spoken],
+        detected=detected_given(first.detected),
+    )
+
+
+async def _attended(service: Service, asked: AttendAsked) -> dict[str, Any]:
+    """Look at one sentence."""
+    chosen = await _chosen(service, asked, asked.q)
+    model, text = chosen.model, " ".join(asked.q.split())
+    service.check_search(asked.beam, asked.length_penalty, 1)
+    if model is None or not text:
+        raise Refused(400, "q must be a sentence that is not in the target language.")
+    _check_looks(model)
+    tag, target = chosen.direction.tag, asked.target_text
+    line = f"{tag} {text}" if tag else text
+
+    def look() -> dict[str, Any]:
+        from heedful.workflow.attend import attend_all
+
+        return attend_all(
+            {model.name: model.translator},  # type: ignore[dict-item]
+            line,
+            " ".join(target.split()) if target else None,
+            beam=asked.beam or model.facts["beam"],
+            length_penalty=asked.length_penalty,
+        ).document()
+
+    return await service.worker.call(look)
+
+
+async def _chosen(service: Service, asked: SearchAsked | AttendAsked, text: str) -> Chosen:
+    """Find the model."""
+    return await service.speaker.choose(text, asked.source, asked.target, asked.model)
+
+
+def _search(service: Service, asked: SearchAsked, model: Model | None) -> Search:
+    """Check what is asked and how."""
+    service.check_search(asked.beam, asked.length_penalty, asked.n_best)
+    if model is not None and (asked.alignments or asked.attention):
+        _check_looks(model)
+    return Search(
+        asked.beam,
+        asked.length_penalty,
+        asked.n_best,
+        asked.probabilities,
+        asked.alignments,
+        asked.attention,
+    )
+
+
+def _form(asked: SearchAsked) -> Literal["text", "sentence"]:
+    """Say whether texts are cut into sentences."""
+    return "text" if asked.split else "sentence"
+
+
+def _check_looks(model: Model) -> None:
+    """Refuse attention where there is none."""
+    if not model.looks:
+        raise Refused(
+            400,
+            "alignments and attention need a model whose `attention` is true in GET /v1/models, "
+            "but this one runs in CTranslate2, which does not tell them.",
+        )
+
+
+def _directions(model: Model) -> range:
+    """Number the directions of a model."""
+    return range(len(model.directions))
+
+
+def _model(model: Model, number: int) -> ModelGiven:
+    """Describe a model in one direction."""
+    direction = model.directions[number]
+    return ModelGiven(
+        name=model.name,
+        source=direction.source,
+        target=direction.target,
+        engine=model.engine,  # type: ignore[arg-type]
+        alignments=model.looks,
+        attention=model.looks,
+        **model.facts,
+    )

@@ -1,0 +1,101 @@
+"""The web page and the OpenAPI page, with all their files: nothing is fetched from elsewhere."""
+
+from importlib.resources import files
+from types import MappingProxyType
+
+from fastapi import APIRouter, FastAPI, Request, Response
+
+from heedful.serve.page import PAGE_HEADERS, PageFile, page_files
+from heedful.serve.reading import given
+from heedful.serve.spec import described, document
+
+_SWAGGER = ("swagger-ui-bundle.js", "swagger-ui.css")
+_KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+_DOCS = b"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>heedful: what can be asked</title>
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="routes"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+"""
+_START = b"""SwaggerUIBundle({
+  url: "spec", dom_id: "#routes", deepLinking: false, validatorUrl: null, queryConfigEnabled: false,
+  presets: [SwaggerUIBundle.presets.apis]
+});
+"""
+# React sets styles through the DOM, but Swagger's page also has style attributes in its markup.
+_DOCS_HEADERS = MappingProxyType(
+    {
+        **PAGE_HEADERS,
+        "Content-Security-Policy": PAGE_HEADERS["Content-Security-Policy"].replace(
+            "style-src 'self'", "style-src 'self' 'unsafe-inline'"
+        ),
+    }
+)
+
+
+def add_pages(app: FastAPI) -> None:
+    """
+    Add the routes of the pages.
+
+    Parameters
+    ----------
+    app : FastAPI
+        With all other routes.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Files are read once. A browser asks whether they have changed, and is told by their tags.
+    """
+    routes = APIRouter(include_in_schema=False)
+    shown = {**page_files(), **_docs_files()}
+    for path, file in shown.items():
+        headers = _DOCS_HEADERS if path.startswith("/docs") else PAGE_HEADERS
+        routes.add_api_route(path, _sender(file, headers), methods=["GET", "HEAD"])
+    app.include_router(routes)
+
+    @app.get("/spec", tags=["LibreTranslate"], **described(dict[str, object]))
+    async def spec() -> Response:
+        """Describe all routes, in the form of OpenAPI."""
+        return given(document(app))
+
+
+def _sender(file: PageFile, headers: MappingProxyType[str, str]) -> object:
+    """Make what answers with a file."""
+
+    async def send(request: Request) -> Response:
+        """Send it, unless the browser has it."""
+        known = request.headers.get("if-none-match", "")
+        status = 304 if file.tag in (tag.strip() for tag in known.split(",")) else 200
+        content = b"" if status == 304 else file.content
+        own = {**headers, "ETag": file.tag}
+        return Response(content, status, own, media_type=file.media_type)
+
+    return send
+
+
+def _docs_files() -> dict[str, PageFile]:
+    """Read the OpenAPI page."""
+    folder = files("heedful.serve") / "swagger"
+    found = {
+        "/docs": PageFile(_DOCS, "text/html; charset=utf-8", '"docs-1"'),
+        "/docs/start.js": PageFile(_START, _KINDS[".js"], '"start-1"'),
+    }
+    for name in _SWAGGER:
+        kind = _KINDS[name[name.rfind(".") :]]
+        content = (folder / name).read_bytes()
+        found[f"/docs/{name}"] = PageFile(content, kind, f'"swagger-{len(content)}"')
+    return found

@@ -1,0 +1,217 @@
+"""
+A server from its start to its stop.
+
+::
+
+    SIGTERM, SIGINT   new work is refused with 503, what has begun is finished, then it ends
+    SIGHUP            models and keys are read again; what runs goes on with the old ones
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from heedful.errors import HeedfulError, SettingError
+from heedful.serve.app import make_app
+from heedful.serve.connection import Connection
+from heedful.serve.gate import Gate
+from heedful.serve.guard import State
+from heedful.serve.limits import Limits
+from heedful.serve.metrics import Metrics
+from heedful.serve.models import Models
+from heedful.serve.service import Service
+from heedful.serve.worker import Worker
+
+_log = logging.getLogger("heedful.serve")
+# For answers on their way when nothing is computed any more.
+_LAST_SECONDS = 2
+
+
+class Server(uvicorn.Server):
+    """
+    Run the application until it is told to stop.
+
+    Parameters
+    ----------
+    service : Service
+        Does the work.
+
+    Notes
+    -----
+    uvicorn would close its sockets as soon as it is told to stop; here clients are told, too.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        limits = service.limits
+        config = uvicorn.Config(
+            make_app(service),  # type: ignore[arg-type]
+            http=Connection,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            backlog=2048,
+            timeout_keep_alive=max(1, round(limits.idle_seconds)),
+            timeout_graceful_shutdown=_LAST_SECONDS,
+        )
+        super().__init__(config)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """
+        Listen to signals.
+
+        Yields
+        ------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Instead of uvicorn's own way. Called when the event loop runs.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._begin, self._stop)
+        loop.add_signal_handler(signal.SIGHUP, self._begin, self._reload)
+        yield
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.remove_signal_handler(number)
+
+    def _begin(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Do what a signal asks for, in the event loop."""
+        task = asyncio.create_task(work())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _stop(self) -> None:
+        """Refuse new work, let what has begun end, then stop; told twice, stop at once."""
+        state, limits = self.service.state, self.service.limits
+        if state.stopping:
+            self.should_exit = self.force_exit = True
+            return
+        state.stopping = True
+        _log.info("stopping: %d requests are being answered", state.open)
+        latest = time.monotonic() + limits.stop_seconds
+        while state.open and time.monotonic() < latest and not self.should_exit:
+            await asyncio.sleep(0.02)
+        if state.open:
+            _log.warning("%d requests were not answered in time", state.open)
+            self.service.worker.stop()
+        self.should_exit = True
+
+    async def _reload(self) -> None:
+        """Read models and keys again, beside the translating thread."""
+        service = self.service
+        try:
+            await asyncio.to_thread(service.models.load)
+            service.gate.load()
+        except (HeedfulError, OSError) as error:
+            service.metrics.reloads.labels("failed").inc()
+            _log.error("nothing was reloaded: %s", error)
+        else:
+            service.metrics.reloads.labels("done").inc()
+            _log.info("models and keys were reloaded")
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """
+    Take a port.
+
+    Parameters
+    ----------
+    host : str
+        Name or address of this machine.
+    port : int
+        0 for any that is free.
+
+    Returns
+    -------
+    socket.socket
+        Bound, not yet listening.
+
+    Notes
+    -----
+    Before models are opened, so that a port that is taken is told at once. Raises `SettingError`.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        found = socket.socket(family, kind, protocol)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+    except (OSError, OverflowError) as error:
+        raise SettingError(
+            f"--host and --port must be an address of this machine that is free, but {host} and "
+            f"{port} are not: {error}."
+        ) from None
+    return found
+
+
+def serve(
+    models: Models,
+    *,
+    place: socket.socket,
+    limits: Limits,
+    gate: Gate,
+    cors: tuple[str, ...],
+    batch_tokens: int,
+    gather_seconds: float,
+    say: Callable[[str], None],
+) -> None:
+    """
+    Serve models until a signal ends it.
+
+    Parameters
+    ----------
+    models : Models
+        Loaded.
+    place : socket.socket
+        From `listen`.
+    limits : Limits
+        Of requests.
+    gate : Gate
+        Who may ask.
+    cors : tuple of str
+        Origins whose pages may ask.
+    batch_tokens : int
+        Of a batch.
+    gather_seconds : float
+        How long a sentence waits for company.
+    say : callable
+        Told the address when clients may come.
+
+    Returns
+    -------
+    None
+        When all has been answered.
+
+    Notes
+    -----
+    In the main thread, where signals arrive.
+    """
+    metrics: Metrics
+
+    def tell(sentences: int, tokens: int, seconds: float) -> None:
+        metrics.tell_batch(sentences, tokens, seconds)
+
+    worker = Worker(
+        queue=limits.queue, batch_tokens=batch_tokens, gather_seconds=gather_seconds, tell=tell
+    )
+    metrics = Metrics(lambda: worker.waiting)
+    server = Server(Service(models, worker, gate, limits, State(), metrics, cors))
+    place.listen(2048)
+    host, port = place.getsockname()[:2]
+    say(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+    server.run(sockets=[place])
+    worker.join()

@@ -1,0 +1,146 @@
+"""What the routes share: models, worker, limits, and how a piece of work is waited for."""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from fastapi import Request
+
+from heedful.errors import HeedfulError, UserError
+from heedful.search.length import LengthPenalty
+from heedful.serve.gate import Gate
+from heedful.serve.guard import State
+from heedful.serve.limits import Limits, Refused
+from heedful.serve.metrics import Metrics
+from heedful.serve.models import Models
+from heedful.serve.speaking import Speaker
+from heedful.serve.worker import Worker
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Service:
+    """
+    Hold the parts of a server.
+
+    Attributes
+    ----------
+    models : Models
+        What translates.
+    worker : Worker
+        Where it does.
+    gate : Gate
+        Who may ask.
+    limits : Limits
+        How much.
+    state : State
+        Whether the server is being stopped.
+    metrics : Metrics
+        What is counted.
+    cors : tuple of str, default ('*',)
+        Origins whose pages may ask; ``*`` for all.
+
+    Notes
+    -----
+    Made by `heedful.serve.server`.
+    """
+
+    models: Models
+    worker: Worker
+    gate: Gate
+    limits: Limits
+    state: State
+    metrics: Metrics
+    cors: tuple[str, ...] = ("*",)
+
+    @property
+    def speaker(self) -> Speaker:
+        """What translates texts."""
+        return Speaker(self.models, self.worker)
+
+    async def wait(self, request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:
+        """
+        Wait for a piece of work, as long as the client does and the limit allows.
+
+        Parameters
+        ----------
+        request : Request
+            Its body has been read.
+        work : coroutine
+            Cancelled if nobody waits for it any more.
+
+        Returns
+        -------
+        object
+            What it returns.
+
+        Notes
+        -----
+        Raises `Refused` when time is over.
+        """
+        task = asyncio.ensure_future(work)
+        gone = asyncio.ensure_future(_gone(request))
+        try:
+            done, _ = await asyncio.wait(
+                {task, gone}, timeout=self.limits.seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if task in done:
+                return task.result()
+            if gone in done:
+                self.metrics.gone.inc()
+                raise Refused(499, "the client has gone.")
+            seconds = self.limits.seconds
+            raise Refused(
+                503, f"an answer must be found within {seconds:g} s, but was not; ask for less.", 1
+            )
+        except UserError as error:
+            raise Refused(400, str(error)) from error
+        except HeedfulError as error:
+            raise Refused(500, str(error)) from error
+        finally:
+            task.cancel()
+            gone.cancel()
+
+    def check_search(self, beam: int | None, length_penalty: str | None, n_best: int) -> None:
+        """
+        Check what a client asks of a search.
+
+        Parameters
+        ----------
+        beam : int or None
+            Open hypotheses.
+        length_penalty : str or None
+            As `LengthPenalty.parse` reads it.
+        n_best : int
+            Translations of a sentence.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Raises `Refused`.
+        """
+        if beam is not None and beam > self.limits.beam:
+            raise Refused(400, f"beam may be at most {self.limits.beam}, but is {beam}.")
+        if n_best - 1 > self.limits.alternatives:
+            raise Refused(
+                400,
+                f"at most {self.limits.alternatives} alternatives can be had, but {n_best - 1} "
+                "were asked for.",
+            )
+        if length_penalty is not None:
+            try:
+                LengthPenalty.parse(length_penalty)
+            except HeedfulError as error:
+                raise Refused(400, str(error)) from None
+
+
+async def _gone(request: Request) -> None:
+    """Wait until the client has gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

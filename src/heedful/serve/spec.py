@@ -1,0 +1,102 @@
+"""How routes are described in the OpenAPI document, which ``/spec`` gives and ``/docs`` shows."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+
+from heedful import __version__
+from heedful.serve.schema import (
+    AttendAsked,
+    DetectAsked,
+    Problem,
+    SearchAsked,
+    TranslateAsked,
+)
+
+_FORMS = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
+_WRONG = {
+    400: "What is asked is wrong.",
+    403: "A key is needed, or not known.",
+    404: "There is no such model.",
+    408: "The request did not arrive in time.",
+    413: "The body is too large.",
+    415: "The body is neither JSON nor a form.",
+    429: "Too much waits, or too many requests came; Retry-After says when to come again.",
+    500: "The server is at fault.",
+    503: "The server is being stopped, or an answer took too long.",
+}
+_REFERENCE = "#/components/schemas/{model}"
+
+
+def described(
+    given: Any, asked: type[BaseModel] | None = None, stream: bool = False
+) -> dict[str, Any]:
+    """
+    Describe a route.
+
+    Parameters
+    ----------
+    given : type or None
+        What is answered; None for text.
+    asked : type, optional
+        What its body holds.
+    stream : bool, default False
+        Whether the answer is a line of JSON for each event.
+
+    Returns
+    -------
+    dict
+        Keywords for a route of FastAPI.
+
+    Notes
+    -----
+    Bodies are read by `heedful.serve.reading`, which takes forms as well as JSON; FastAPI only
+    shows them.
+    """
+    kind = "application/x-ndjson" if stream else "application/json" if given else "text/plain"
+    right: dict[str, Any] = {"description": "The answer.", "model": given}
+    if stream or given is None:
+        right = {"description": "The answer.", "content": {kind: {"schema": {"type": "string"}}}}
+    statuses = _WRONG if asked else {403: _WRONG[403], 500: _WRONG[500], 503: _WRONG[503]}
+    wrong = {code: {"description": text, "model": Problem} for code, text in statuses.items()}
+    found: dict[str, Any] = {"response_model": None, "responses": {200: right, **wrong}}
+    if asked is not None:
+        schema = {"$ref": _REFERENCE.format(model=asked.__name__)}
+        body = {"required": True, "content": {form: {"schema": schema} for form in _FORMS}}
+        found["openapi_extra"] = {"requestBody": body}
+    return found
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """
+    Write the OpenAPI document.
+
+    Parameters
+    ----------
+    app : FastAPI
+        With all its routes.
+
+    Returns
+    -------
+    dict
+        For JSON; made once.
+
+    Notes
+    -----
+    Adds the bodies, which FastAPI does not see.
+    """
+    if app.openapi_schema is None:
+        found = get_openapi(
+            title="heedful",
+            version=__version__,
+            description="Translation: LibreTranslate's routes, and more under /v1.",
+            routes=app.routes,
+            license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        )
+        schemas = found.setdefault("components", {}).setdefault("schemas", {})
+        for kind in (TranslateAsked, DetectAsked, SearchAsked, AttendAsked):
+            schemas[kind.__name__] = kind.model_json_schema(ref_template=_REFERENCE)
+        app.openapi_schema = found
+    return app.openapi_schema

@@ -1,0 +1,173 @@
+"""
+A translation that grows while it is read: a line of JSON for each event.
+
+Steps come from the translating thread as often as they happen; the newest of each sentence waits
+here until the client has taken the last one. Who reads slowly gets fewer steps and needs no more
+memory.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+
+from pydantic import BaseModel
+
+from heedful.errors import HeedfulError
+from heedful.search.watch import Snapshot
+from heedful.serve.answers import detected_given, sentence_given
+from heedful.serve.limits import Refused
+from heedful.serve.schema import EndEvent, ErrorEvent, SentenceEvent, Shorter, StepEvent
+from heedful.serve.service import Service
+from heedful.serve.speaking import Chosen, Form, Spoken, Watched
+from heedful.serve.worker import Search
+from heedful.workflow.translation import Translation
+
+# No eye sees more than so many steps a second.
+_BETWEEN_STEPS = 0.02
+
+
+class Stream:
+    """
+    Tell of a translation while it is made.
+
+    Parameters
+    ----------
+    service : Service
+        Does the work.
+    chosen : Chosen
+        The model.
+    search : Search
+        How it searches.
+
+    Notes
+    -----
+    For one request. A client that goes ends its work.
+    """
+
+    def __init__(self, service: Service, chosen: Chosen, search: Search) -> None:
+        self.service, self.chosen, self.search = service, chosen, search
+        self._name = chosen.model.name if chosen.model else ""
+        self._steps: dict[int, Snapshot] = {}
+        self._done: list[SentenceEvent] = []
+        self._news = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    async def begin(self, text: str, form: Form) -> None:
+        """
+        Begin to translate, and wait for the first event.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        form : {'text', 'html', 'sentence'}
+            What it is.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Raises `Refused` while the answer can still have a status of its own.
+        """
+        watched = Watched(self._piece, self._step)
+        speaking = self.service.speaker.translate(
+            text, self.chosen, self.search, form=form, watched=watched
+        )
+        self._task = asyncio.ensure_future(speaking)
+        self._task.add_done_callback(lambda _: self._news.set())
+        try:
+            await self._news.wait()
+        except asyncio.CancelledError:
+            self._task.cancel()
+            raise
+        if self._task.done():
+            self._task.result()
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """
+        Give all events.
+
+        Yields
+        ------
+        bytes
+            One event a line; the last is ``end`` or ``error``.
+
+        Notes
+        -----
+        After `begin`. Bounded in time like every answer.
+        """
+        task = self._task
+        latest = time.monotonic() + self.service.limits.seconds
+        try:
+            while not task.done():
+                left = latest - time.monotonic()
+                if left <= 0:
+                    raise Refused(503, "the answer took too long and was given up; ask for less.")
+                await self._wait(min(left, 1.0))
+                for event in self._events():
+                    yield _line(event)
+            for event in self._events():
+                yield _line(event)
+            yield _line(self._end(task.result()))
+        except (Refused, HeedfulError) as error:
+            yield _line(ErrorEvent(error=str(error)))
+        finally:
+            task.cancel()
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait for news; after a step a moment longer, for the next."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return
+        self._news.clear()
+        if not self._done:
+            await asyncio.sleep(_BETWEEN_STEPS)
+
+    def _piece(self, number: int, source: str, translation: Translation) -> None:
+        """Take a sentence that is done; in the event loop."""
+        given = sentence_given(source, translation, self._name)
+        self._done.append(SentenceEvent(sentence=number, **given.__dict__))
+        self._news.set()
+
+    def _step(self, number: int, snapshot: Snapshot) -> None:
+        """Take a step; in the translating thread."""
+        if snapshot.group == 0:
+            self._steps[number] = snapshot
+            self._loop.call_soon_threadsafe(self._news.set)
+
+    def _events(self) -> Iterator[BaseModel]:
+        """Give what has not been given: newest steps of what still runs, then what is done."""
+        done, self._done = self._done, []
+        steps, self._steps = self._steps, {}
+        over = {event.sentence for event in done}
+        for number, snapshot in sorted(steps.items()):
+            if number not in over and (event := self._step_event(number, snapshot)):
+                yield event
+        yield from done
+
+    def _step_event(self, number: int, snapshot: Snapshot) -> StepEvent | None:
+        """Write the open hypotheses of a sentence."""
+        model = self.chosen.model
+        if model is None or not snapshot.open:
+            return None
+        decode = model.translator.tokenizer.decode
+        beam = [
+            Shorter(text=decode(seen.tokens), log_probability=seen.log_probability)
+            for seen in snapshot.open
+        ]
+        return StepEvent(sentence=number, step=snapshot.step, text=beam[0].text, beam=beam)
+
+    def _end(self, spoken: Spoken) -> EndEvent:
+        """Give the whole text."""
+        detected = detected_given(self.chosen.detected)
+        return EndEvent(model=self._name, text=spoken.whole.text, detected=detected)
+
+
+def _line(event: BaseModel) -> bytes:
+    """Write an event."""
+    return event.model_dump_json(exclude_none=True).encode() + b"\n"
