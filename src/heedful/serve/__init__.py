@@ -1,1 +1,1 @@
-"""A trained run behind HTTP."""
+"""Translation over HTTP, and the web page."""
