@@ -1,4 +1,4 @@
-"""
+r"""
 Long text as sentences to translate, and what stands between them.
 
 ::
@@ -11,10 +11,32 @@ A model translates one sentence at a time; it never sees a line break. Pieces an
 character of the text, so that pieces put back as they are give the text as it was.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+from sentencex import segment
 
 from heedful.serve.text.links import Links
+
+Fits = Callable[[str], bool]
+"""Whether a model can read a sentence as a whole."""
+Span = tuple[int, int]
+"""Where something begins and where it ends."""
+
+# All that `str.splitlines` takes for the end of a line.
+_LINE = re.compile("[^\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029]+")
+# Columns are set apart by a tab or by three spaces and more; two only follow a sentence.
+_CELL = re.compile(r"(?:(?!\t| {3}).)+", re.DOTALL)
+_BULLET = re.compile(r"\s*(?:[-+*•‣⁃◦▪▫●○■□–—·>#]+|\(?\d{1,3}\)|[a-zA-Z]\))\s+")
+_NUMBER = re.compile(r"\s*(\d{1,3})\.\s+")
+# Addresses, which a model can only spoil.
+_ADDRESS = re.compile(r"\w[\w+.-]*://\S+|(?:www\.)\S+|\S+@\S+\.\w+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# Where a sentence that is too long is cut, best first: behind such a mark, before such a space.
+_CUTS = [re.compile(cut) for cut in (r"(?<=[.!?;:…。！？；：।])\s*", r"(?<=[,،、，])\s*", r"\s+")]
+_MOST_CHARACTERS = 1000
 
 
 @dataclass(frozen=True)
@@ -62,10 +84,12 @@ class Layout:
         -----
         ``layout.fill(layout.pieces)`` is the text that was split, to the character.
         """
-        raise NotImplementedError
+        if len(translations) != len(self.pieces):
+            raise ValueError(f"{len(self.pieces)} pieces need as many translations")
+        return "".join(chain(*zip_longest(self.gaps, translations, fillvalue="")))
 
 
-def split(text: str, language: str) -> Layout:
+def split(text: str, language: str, fits: Fits | None = None) -> Layout:
     """
     Find the sentences of a text.
 
@@ -75,6 +99,9 @@ def split(text: str, language: str) -> Layout:
         Of any length, with any line breaks.
     language : str
         Code of its language, such as ``en``.
+    fits : callable, optional
+        Whether a model can read a sentence as a whole; one that it cannot read is cut, best behind
+        a mark of punctuation.
 
     Returns
     -------
@@ -83,6 +110,114 @@ def split(text: str, language: str) -> Layout:
 
     Notes
     -----
-    A sentence never goes on over a line break.
+    A sentence never goes on over a line break or a tab. What has no letter is not translated
+    (numbers, rows of dashes), nor is an address.
     """
-    raise NotImplementedError
+    spans: list[Span] = []
+    numbered = _numbered(text)
+    for line in _LINE.finditer(text):
+        start = _behind_bullet(text, line.start(), line.end(), numbered)
+        for cell in _CELL.finditer(text, start, line.end()):
+            spans += (
+                (cell.start() + begin, cell.start() + end)
+                for begin, end in sentence_spans(cell.group(), language, fits)
+            )
+    edges = [0, *chain(*spans), len(text)]
+    parts = [text[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return Layout(tuple(parts[1::2]), tuple(parts[::2]))
+
+
+def sentence_spans(line: str, language: str, fits: Fits | None = None) -> list[Span]:
+    """
+    Find the sentences of a line that are to be translated.
+
+    Parameters
+    ----------
+    line : str
+        A line or a paragraph, without line breaks.
+    language : str
+        Code of its language.
+    fits : callable, optional
+        As in `split`.
+
+    Returns
+    -------
+    list of (int, int)
+        Where each begins and ends, in order.
+
+    Notes
+    -----
+    Between them stand spaces and what is not to be translated.
+    """
+    found: list[Span] = []
+    for start, end in _segments(line, language):
+        for begin, stop in _cut(line, *_trimmed(line, start, end), fits):
+            piece = line[begin:stop]
+            if any(map(str.isalpha, piece)) and not _ADDRESS.fullmatch(piece):
+                found.append((begin, stop))
+    return found
+
+
+def _segments(line: str, language: str) -> Iterator[Span]:
+    """Ask the splitter; what it gives must be the line, piece by piece."""
+    start = 0
+    for sentence in segment(language, _SURROGATE.sub("\ufffd", line)):
+        end = start + len(sentence)
+        if _SURROGATE.sub("\ufffd", line[start:end]) != sentence:
+            break
+        yield start, end
+        start = end
+    if start < len(line):
+        yield start, len(line)
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    """Leave spaces outside."""
+    part = text[start:end]
+    return start + len(part) - len(part.lstrip()), start + len(part.rstrip())
+
+
+def _cut(text: str, start: int, end: int, fits: Fits | None) -> Iterator[Span]:
+    """Cut what is too long in two, near the middle, until all parts fit."""
+    waiting = [(start, end)]
+    while waiting:
+        start, end = waiting.pop()
+        if end - start <= 1 or _is_readable(text[start:end], fits):
+            if start < end:
+                yield start, end
+            continue
+        middle = (start + end) // 2
+        cut = (middle, middle)
+        for mark in _CUTS:
+            inside = [
+                found.span()
+                for found in mark.finditer(text, start + 1, end - 1)
+                if start < found.start() and found.end() < end
+            ]
+            if inside:
+                cut = min(inside, key=lambda span: abs(span[0] - middle))
+                break
+        waiting += [_trimmed(text, cut[1], end), _trimmed(text, start, cut[0])]
+
+
+def _is_readable(piece: str, fits: Fits | None) -> bool:
+    """Tell whether a model can read this as a whole."""
+    return len(piece) <= _MOST_CHARACTERS and (fits is None or fits(piece))
+
+
+def _numbered(text: str) -> set[int]:
+    """Find the lines of numbered lists: “3. October” alone is none."""
+    lines = [
+        (line.start(), int(found.group(1)))
+        for line in _LINE.finditer(text)
+        if (found := _NUMBER.match(text, line.start(), line.end()))
+    ]
+    numbers = {number for _, number in lines}
+    return {start for start, number in lines if {number - 1, number + 1} & numbers}
+
+
+def _behind_bullet(text: str, start: int, end: int, numbered: set[int]) -> int:
+    """Find where the text of a line begins."""
+    mark = _NUMBER if start in numbered else _BULLET
+    found = mark.match(text, start, end)
+    return found.end() if found else start

@@ -1,0 +1,276 @@
+"""
+HTML as text, tags and what is neither, every character of it kept.
+
+::
+
+    <p class=a>1 < 2<!-- really -->   <p class=a> | 1 < 2 | <!-- really -->
+
+The rules are those by which browsers find tags (the HTML standard, section 13.2.5), so that text
+put in the place of text can never be read as part of a tag, a comment or a script. Broken HTML has
+one reading there, and it is this one. No tree is built: that would change what is broken.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import Enum, auto
+from typing import NamedTuple
+
+_SPACE = " \t\n\f\r"
+_NAME = re.compile(rf"[^{_SPACE}/>]+")
+_BEFORE_ATTRIBUTE = re.compile(rf"[{_SPACE}/]*")
+_ATTRIBUTE_NAME = re.compile(rf"[^{_SPACE}/>][^{_SPACE}/>=]*")
+_EQUALS = re.compile(rf"[{_SPACE}]*=[{_SPACE}]*")
+_UNQUOTED = re.compile(rf"[^{_SPACE}>]*")
+_COMMENT_END = re.compile(r"--!?>")
+_SCRIPT_MARK = re.compile(rf"<!--|-->|<(/?)script(?=[{_SPACE}/>])", re.IGNORECASE)
+
+# What a browser reads up to the end tag without looking for tags or entities.
+RAW = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "noscript"})
+# The same, but with entities.
+ESCAPABLE = frozenset({"title", "textarea"})
+VOID = frozenset(
+    "area base basefont bgsound br col embed frame hr img input keygen link meta param source "
+    "track wbr".split()
+)
+_FOREIGN = frozenset({"svg", "math"})
+# In drawings and formulae elements that hold HTML again.
+_INTEGRATION = frozenset({"foreignobject", "desc", "title", "annotation-xml"})
+# HTML that ends a drawing or formula in which it stands.
+_BREAKOUT = frozenset(
+    "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li "
+    "listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul "
+    "var".split()
+)
+
+
+class Kind(Enum):
+    """
+    Tell what a stretch of HTML is.
+
+    Attributes
+    ----------
+    TEXT
+        Characters and entities.
+    OPEN
+        A start tag of an element that has content.
+    CLOSE
+        An end tag.
+    VOID
+        A start tag of an element without content.
+    OTHER
+        A comment, a document type, the content of a script: nothing that is shown.
+
+    Notes
+    -----
+    A tag that is never closed by ``>`` is `OTHER`, with all that follows it: browsers drop it.
+    """
+
+    TEXT = auto()
+    OPEN = auto()
+    CLOSE = auto()
+    VOID = auto()
+    OTHER = auto()
+
+
+class Token(NamedTuple):
+    """
+    Hold a stretch of HTML.
+
+    Attributes
+    ----------
+    kind : Kind
+        What it is.
+    raw : str
+        As it is written.
+    name : str, default ''
+        Of a tag, in lower case.
+    attributes : tuple of (str, str), default ()
+        Of a tag: names in lower case and values as they are written, without quotes.
+    foreign : bool, default False
+        Whether it belongs to a drawing or a formula.
+
+    Notes
+    -----
+    The first of attributes with one name counts.
+    """
+
+    kind: Kind
+    raw: str
+    name: str = ""
+    attributes: tuple[tuple[str, str], ...] = ()
+    foreign: bool = False
+
+
+def tokenize(html: str) -> Iterator[Token]:
+    """
+    Cut HTML into text, tags and the rest.
+
+    Parameters
+    ----------
+    html : str
+        A document or a fragment, correct or not.
+
+    Yields
+    ------
+    token : Token
+        In order; their `raw` together are the HTML.
+
+    Notes
+    -----
+    Takes time in proportion to the length, whatever is broken.
+    """
+    place, foreign = 0, _Foreign()
+    while place < len(html):
+        token = _markup(html, place, foreign.rules) if html[place] == "<" else None
+        if token is None:
+            end = html.find("<", place + 1)
+            token = Token(Kind.TEXT, html[place : end if end >= 0 else len(html)])
+        token = foreign.follow(token)
+        yield token
+        place += len(token.raw)
+        if token.kind is Kind.OPEN and not token.foreign:
+            content = _unread_content(html, place, token.name)
+            if content:
+                yield Token(Kind.TEXT if token.name in ESCAPABLE else Kind.OTHER, content)
+                place += len(content)
+
+
+class _Foreign:
+    """Follow drawings and formulae, in which other rules hold."""
+
+    def __init__(self) -> None:
+        self.open: list[str] = []
+
+    @property
+    def rules(self) -> bool:
+        """Whether the rules of drawings hold here."""
+        return bool(self.open) and self.open[-1] not in _INTEGRATION
+
+    def follow(self, token: Token) -> Token:
+        """Take notice of a token and mark it."""
+        if not self.open and token.name not in _FOREIGN:
+            return token
+        if self.rules and token.kind in (Kind.OPEN, Kind.VOID) and token.name in _BREAKOUT:
+            while self.rules:
+                self.open.pop()
+            return token._replace(foreign=bool(self.open))
+        inside = self.rules or token.name in _FOREIGN
+        if inside and token.kind in (Kind.OPEN, Kind.VOID):
+            if token.raw.endswith("/>"):
+                token = token._replace(kind=Kind.VOID)
+            else:
+                self.open.append(token.name)
+                token = token._replace(kind=Kind.OPEN)
+        elif token.kind is Kind.CLOSE and token.name in self.open:
+            while self.open.pop() != token.name:
+                pass
+        return token._replace(foreign=True)
+
+
+def _markup(html: str, place: int, foreign: bool) -> Token | None:
+    """Read what a ``<`` begins; None if it is text."""
+    following = html[place + 1 : place + 2]
+    if following == "!":
+        return Token(Kind.OTHER, html[place : _declaration_end(html, place, foreign)])
+    if following == "?" or (following == "/" and not _is_letter(html, place + 2)):
+        if place + 2 >= len(html):
+            return None
+        return Token(Kind.OTHER, html[place : _after(html, ">", place)])
+    if following == "/":
+        return _tag(html, place, place + 2)
+    return _tag(html, place, place + 1) if _is_letter(html, place + 1) else None
+
+
+def _is_letter(html: str, place: int) -> bool:
+    """Tell whether an ASCII letter is here."""
+    letter = html[place : place + 1]
+    return letter.isascii() and letter.isalpha()
+
+
+def _after(html: str, mark: str, start: int) -> int:
+    """Find the place behind a mark, or the end of all."""
+    found = html.find(mark, start)
+    return found + len(mark) if found >= 0 else len(html)
+
+
+def _declaration_end(html: str, place: int, foreign: bool) -> int:
+    """Find the end of what begins with ``<!``."""
+    if html.startswith("<!--", place):
+        for short in (">", "->"):
+            if html.startswith(short, place + 4):
+                return place + 4 + len(short)
+        found = _COMMENT_END.search(html, place + 4)
+        return found.end() if found else len(html)
+    if foreign and html.startswith("<![CDATA[", place):
+        return _after(html, "]]>", place)
+    return _after(html, ">", place)
+
+
+def _tag(html: str, place: int, name_start: int) -> Token:
+    """Read a tag; one without an end takes all that follows."""
+    named = _NAME.match(html, name_start)
+    if named is None:  # a letter is here
+        return Token(Kind.OTHER, html[place:])
+    # Only ASCII letters change their case in names.
+    name, here = _lower(named.group()), named.end()
+    attributes: list[tuple[str, str]] = []
+    while True:
+        before = _BEFORE_ATTRIBUTE.match(html, here)
+        here = before.end() if before else here
+        if here >= len(html):
+            return Token(Kind.OTHER, html[place:])
+        if html[here] == ">":
+            break
+        found = _ATTRIBUTE_NAME.match(html, here)
+        here, attribute, value = (found.end(), found.group(), "") if found else (here + 1, "", "")
+        if equals := _EQUALS.match(html, here):
+            here = equals.end()
+            quote = html[here : here + 1]
+            if quote and quote in "\"'":
+                end = html.find(quote, here + 1)
+                if end < 0:
+                    return Token(Kind.OTHER, html[place:])
+                value, here = html[here + 1 : end], end + 1
+            elif unquoted := _UNQUOTED.match(html, here):
+                value, here = unquoted.group(), unquoted.end()
+        attributes.append((_lower(attribute), value))
+    raw = html[place : here + 1]
+    if html[place + 1] == "/":
+        return Token(Kind.CLOSE, raw, name)
+    kind = Kind.VOID if name in VOID else Kind.OPEN
+    return Token(kind, raw, name, tuple(attributes))
+
+
+def _lower(name: str) -> str:
+    """Write ASCII letters small."""
+    return name.lower() if name.isascii() else re.sub("[A-Z]+", lambda m: m[0].lower(), name)
+
+
+def _unread_content(html: str, start: int, name: str) -> str:
+    """Take what follows the start tag of an element in which no tags are looked for."""
+    if name == "plaintext":
+        return html[start:]
+    if name == "script":
+        return html[start : _script_end(html, start)]
+    if name in RAW or name in ESCAPABLE:
+        end = re.compile(rf"</{name}(?=[{_SPACE}/>])", re.IGNORECASE).search(html, start)
+        return html[start : end.start() if end else len(html)]
+    return ""
+
+
+def _script_end(html: str, start: int) -> int:
+    """Find the end tag of a script; in a comment in it a script in the script has its own."""
+    commented = nested = False
+    here = start
+    while mark := _SCRIPT_MARK.search(html, here):
+        found, here = mark.group(), mark.end()
+        if found == "<!--":
+            # Its dashes may be those that end it again.
+            here, commented = here - 2, True
+        elif found == "-->":
+            commented = nested = False
+        elif mark.group(1) and not nested:
+            return mark.start()
+        elif commented:
+            nested = not mark.group(1)
+    return len(html)
