@@ -14,8 +14,29 @@ not text stays as it is, to the character, and a translation is only ever insert
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
+from heedful.serve.text.flow import Atom, Part, paragraphs
 from heedful.serve.text.links import Links
+from heedful.serve.text.place import Mark, escaped, place
+from heedful.serve.text.sentences import Fits, sentence_spans
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    """A sentence: what it reads, how it is written, and the markup inside it."""
+
+    text: str
+    raw: str
+    marks: tuple[Mark, ...]
+
+    def filled(self, translation: str, links: Links | None) -> str:
+        """Write its translation."""
+        if translation == self.text:
+            return self.raw
+        if not self.marks:
+            return escaped(translation)
+        return place(self.text, self.marks, translation, links)
 
 
 @dataclass(frozen=True)
@@ -30,6 +51,8 @@ class Markup:
         between words.
     linked : tuple of bool
         For each piece whether tags stand inside it, so that its word alignment is of use.
+    parts : tuple
+        Sentences, and what stands between them.
 
     Notes
     -----
@@ -38,9 +61,10 @@ class Markup:
 
     pieces: tuple[str, ...]
     linked: tuple[bool, ...]
+    parts: tuple[str | _Sentence, ...]
 
     @classmethod
-    def parse(cls, html: str, language: str) -> "Markup":
+    def parse(cls, html: str, language: str, fits: Fits | None = None) -> "Markup":
         """
         Find the sentences of an HTML text.
 
@@ -50,6 +74,8 @@ class Markup:
             A document or a fragment, correct or not.
         language : str
             Code of its language, such as ``en``.
+        fits : callable, optional
+            Whether a model can read a sentence as a whole; one that it cannot read is cut.
 
         Returns
         -------
@@ -58,9 +84,18 @@ class Markup:
 
         Notes
         -----
-        Never fails: what cannot be understood as markup stays as it is.
+        Never fails: what cannot be understood as markup stays as it is. So does what is in
+        ``<script>``, ``<style>``, ``<pre>``, ``<code>``, ``<kbd>``, ``<samp>``, ``<var>``,
+        ``<textarea>``, ``<svg>`` and ``<math>``, and what ``translate="no"`` or the class
+        ``notranslate`` is on; the model sees only its words, if it has few and stands inside a
+        sentence.
         """
-        raise NotImplementedError
+        parts: list[str | _Sentence] = []
+        for part in paragraphs(html):
+            parts += [part] if isinstance(part, str) else _sentences(part, language, fits)
+        sentences = [part for part in parts if isinstance(part, _Sentence)]
+        pieces = tuple(sentence.text for sentence in sentences)
+        return cls(pieces, tuple(bool(sentence.marks) for sentence in sentences), tuple(parts))
 
     def fill(self, translations: Sequence[str], links: Sequence[Links | None] = ()) -> str:
         """
@@ -84,4 +119,48 @@ class Markup:
         ``markup.fill(markup.pieces)`` is the HTML that was parsed, to the character. Every tag
         is there once, as it was written.
         """
-        raise NotImplementedError
+        if len(translations) != len(self.pieces):
+            raise ValueError(f"{len(self.pieces)} pieces need as many translations")
+        given = iter(zip(translations, links or [None] * len(translations), strict=True))
+        return "".join(
+            part if isinstance(part, str) else part.filled(*next(given)) for part in self.parts
+        )
+
+
+def _sentences(atoms: Sequence[Atom], language: str, fits: Fits | None) -> list[str | _Sentence]:
+    """Find the sentences of a paragraph."""
+    # What is kept is a word that no sentence ends in.
+    masked = "".join("X" * len(a.text) if a.part is Part.KEPT else a.text for a in atoms)
+    starts = [0, *accumulate(len(atom.text) for atom in atoms)]
+    parts: list[str | _Sentence] = []
+    here = 0
+    for start, end in sentence_spans(masked, language, fits):
+        first = here
+        while not atoms[first].text or starts[first] < start:
+            first += 1
+        last = behind = first
+        while behind < len(atoms) and starts[behind] < end:
+            behind += 1
+            last = behind if atoms[behind - 1].text else last
+        inside = atoms[first:last]
+        if any(one.text.isalpha() for one in inside if one.part is Part.TEXT):
+            parts += ["".join(one.raw for one in atoms[here:first]), _sentence(inside)]
+            here = last
+    return [*parts, "".join(one.raw for one in atoms[here:])]
+
+
+def _sentence(atoms: Sequence[Atom]) -> _Sentence:
+    """Put together what stands in a sentence."""
+    marks: list[Mark] = []
+    where = 0
+    for atom in atoms:
+        end = where + len(atom.text)
+        if atom.part is not Part.TEXT:
+            marks.append(Mark(atom, where, end))
+        elif not atom.text and marks and marks[-1].end == where:
+            # Spaces beside a tag stay there.
+            last = marks[-1]
+            marks[-1] = last._replace(atom=last.atom._replace(raw=last.atom.raw + atom.raw))
+        where = end
+    text = "".join(atom.text for atom in atoms)
+    return _Sentence(text, "".join(atom.raw for atom in atoms), tuple(marks))

@@ -29,7 +29,7 @@ Span = tuple[int, int]
 _LINE = re.compile("[^\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029]+")
 # Columns are set apart by a tab or by three spaces and more; two only follow a sentence.
 _CELL = re.compile(r"(?:(?!\t| {3}).)+", re.DOTALL)
-_BULLET = re.compile(r"\s*(?:[-+*•‣⁃◦▪▫●○■□–—·>#]+|\(?\d{1,3}\)|[a-zA-Z]\))\s+")
+_BULLET = re.compile(r"\s*(?:(?:[-+*•‣⁃◦▪▫●○■□–—·>#]+|\(?\d{1,3}\)|[a-zA-Z]\)|\[[ xX]\])\s+)+")
 _NUMBER = re.compile(r"\s*(\d{1,3})\.\s+")
 # Addresses, which a model can only spoil.
 _ADDRESS = re.compile(r"\w[\w+.-]*://\S+|(?:www\.)\S+|\S+@\S+\.\w+")

@@ -34,7 +34,9 @@ VOID = frozenset(
 )
 _FOREIGN = frozenset({"svg", "math"})
 # In drawings and formulae elements that hold HTML again.
-_INTEGRATION = frozenset({"foreignobject", "desc", "title", "annotation-xml"})
+_INTEGRATION = frozenset(
+    {"foreignobject", "desc", "title", "annotation-xml", "mi", "mo", "mn", "ms", "mtext"}
+)
 # HTML that ends a drawing or formula in which it stands.
 _BREAKOUT = frozenset(
     "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li "
@@ -125,13 +127,15 @@ def tokenize(html: str) -> Iterator[Token]:
         if token is None:
             end = html.find("<", place + 1)
             token = Token(Kind.TEXT, html[place : end if end >= 0 else len(html)])
+        drawn = foreign.rules
         token = foreign.follow(token)
         yield token
         place += len(token.raw)
-        if token.kind is Kind.OPEN and not token.foreign:
+        if token.kind is Kind.OPEN and not drawn:
             content = _unread_content(html, place, token.name)
             if content:
-                yield Token(Kind.TEXT if token.name in ESCAPABLE else Kind.OTHER, content)
+                kind = Kind.TEXT if token.name in ESCAPABLE else Kind.OTHER
+                yield Token(kind, content, foreign=token.foreign)
                 place += len(content)
 
 
