@@ -53,7 +53,9 @@ def serve(
     max_alternatives: Annotated[
         int, typer.Option(min=0, help="Translations of a sentence beside the best.")
     ] = 10,
-    max_beam: Annotated[int, typer.Option(min=1, help="Open hypotheses a client may ask for.")] = 16,
+    max_beam: Annotated[
+        int, typer.Option(min=1, help="Open hypotheses a client may ask for.")
+    ] = 16,
     max_seconds: Annotated[
         float, typer.Option(min=0.1, help="From the end of a request to its answer.")
     ] = 60.0,
@@ -95,7 +97,9 @@ def serve(
     check_choice("--engine", engine, ("torch", "ctranslate2"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)
     if engine == "ctranslate2" and weights != "default":
-        raise typer.BadParameter("is of runs; an exported folder has one set.", param_hint="--weights")
+        raise typer.BadParameter(
+            "is of runs; an exported folder has one set.", param_hint="--weights"
+        )
     _need_extra()
 
     from heedful.serve.gate import Gate

@@ -42,9 +42,7 @@ def text_given(spoken: Spoken) -> TextGiven:
         for piece, translation in zip(spoken.pieces, spoken.translations, strict=True)
     ]
     detected = detected_given(spoken.chosen.detected)
-    return TextGiven(
-        **best, sentences=several if len(several) > 1 else None, detected=detected
-    )
+    return TextGiven(**best, sentences=several if len(several) > 1 else None, detected=detected)
 
 
 def sentence_given(source: str, translation: Translation, model: str) -> SentenceBest:

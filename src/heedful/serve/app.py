@@ -78,7 +78,7 @@ def make_app(service: Service) -> App:
             allow_headers=["Authorization", "Content-Type"],
             expose_headers=["Retry-After"],
         )
-    return Guard(app, service.limits, service.state, service.metrics)  # type: ignore[arg-type]
+    return Guard(app, service.limits, service.state, service.metrics)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

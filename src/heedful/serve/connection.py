@@ -1,8 +1,8 @@
 """
 One client's connection, with the limits that uvicorn does not have.
 
-It is closed when a request does not arrive in time, when an answer is not taken in time, and at once
-when there are too many. The errors of this level are JSON, too.
+It is closed when a request does not arrive in time, when an answer is not taken in time, and at
+once when there are too many. The errors of this level are JSON, too.
 """
 
 import asyncio

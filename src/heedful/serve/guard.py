@@ -79,9 +79,26 @@ class Guard:
     def __init__(self, app: App, limits: Limits, state: State, metrics: Metrics) -> None:
         self.app, self.limits, self.state, self.metrics = app, limits, state, metrics
 
-    async def __call__(
-        self, scope: MutableMapping[str, Any], receive: Receive, send: Send
-    ) -> None:
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """
+        Answer a request.
+
+        Parameters
+        ----------
+        scope : dict
+            What ASGI tells of it.
+        receive, send : callable
+            How it comes and how the answer goes.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Called by the server.
+        """
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

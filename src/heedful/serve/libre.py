@@ -15,8 +15,8 @@ from heedful.serve.metrics import CONTENT_TYPE
 from heedful.serve.names import language_name
 from heedful.serve.reading import check_texts, given, read_asked
 from heedful.serve.schema import (
-    Detected,
     DetectAsked,
+    Detected,
     LanguageGiven,
     TranslateAsked,
     TranslateGiven,
@@ -118,9 +118,7 @@ def libre_routes(service: Service) -> APIRouter:
     return routes
 
 
-async def _translated(
-    service: Service, asked: TranslateAsked, texts: list[str]
-) -> list[Spoken]:
+async def _translated(service: Service, asked: TranslateAsked, texts: list[str]) -> list[Spoken]:
     """Translate all texts at once, each in its own language."""
     speaker = service.speaker
     chosen = [await speaker.choose(text, asked.source, asked.target, None) for text in texts]

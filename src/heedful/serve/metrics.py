@@ -27,12 +27,17 @@ class Metrics:
     def __init__(self, waiting: Callable[[], float]) -> None:
         self.registry = registry = CollectorRegistry()
         self.requests = Counter(
-            "heedful_requests", "Requests that were answered.", ["route", "status"],
+            "heedful_requests",
+            "Requests that were answered.",
+            ["route", "status"],
             registry=registry,
         )
         self.seconds = Histogram(
-            "heedful_request_seconds", "From a request to the end of its answer.", ["route"],
-            buckets=_SECONDS, registry=registry,
+            "heedful_request_seconds",
+            "From a request to the end of its answer.",
+            ["route"],
+            buckets=_SECONDS,
+            registry=registry,
         )
         self.gone = Counter(
             "heedful_clients_gone", "Clients that left before their answer.", registry=registry
@@ -48,7 +53,9 @@ class Metrics:
             "heedful_source_tokens", "Subwords of these sentences.", registry=registry
         )
         self.batch = Histogram(
-            "heedful_batch_sentences", "Sentences translated together.", buckets=_SENTENCES,
+            "heedful_batch_sentences",
+            "Sentences translated together.",
+            buckets=_SENTENCES,
             registry=registry,
         )
         self.batch_seconds = Histogram(

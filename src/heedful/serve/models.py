@@ -339,9 +339,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def _directions(
-    named: Named, told: tuple[str, str], tags: Sequence[str]
-) -> tuple[Direction, ...]:
+def _directions(named: Named, told: tuple[str, str], tags: Sequence[str]) -> tuple[Direction, ...]:
     """Find the directions of a model: as it is named, else by its tags, else by its settings."""
     codes = {tag.removeprefix(">>").removesuffix("<<"): tag for tag in tags}
     pairs = named.pairs or tuple((told[0], target) for target in codes or [told[1]])
@@ -368,13 +366,12 @@ def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
     from heedful.workflow.info import count_parameters
 
     run, config = translator.run, translator.run.config
-    place = run.checkpoint_folder(weights).name
-    step = place.removeprefix("step-")
+    kind, _, step = run.checkpoint_folder(weights).name.partition("-")
     facts = {
         "beam": config.search.beam,
         "length_penalty": config.search.length_penalty,
-        "weights": place,
-        "step": int(step) if step.isdigit() else max(run.folder.steps(), default=None),
+        "weights": f"{kind}-{int(step)}" if step else kind,
+        "step": int(step) if step else max(run.folder.steps(), default=None),
         "parameters": count_parameters(run),
         "layers": config.model.decoder_layers,
         "heads": config.model.decoder_heads or config.model.heads,

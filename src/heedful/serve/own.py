@@ -7,7 +7,7 @@ from fastapi.responses import StreamingResponse
 
 from heedful.serve.answers import detected_given, text_given
 from heedful.serve.limits import Refused
-from heedful.serve.models import Model
+from heedful.serve.models import Direction, Model
 from heedful.serve.reading import check_texts, given, read_asked
 from heedful.serve.schema import (
     AttendAsked,
@@ -47,7 +47,7 @@ def own_routes(service: Service) -> APIRouter:
     async def models() -> Response:
         """List the models, and the directions that they translate in."""
         current = service.models.current
-        entries = [_model(model, number) for model in current for number in _directions(model)]
+        entries = [_model(model, way) for model in current for way in model.directions]
         return given(ModelsGiven(models=entries, default=current[0].name))
 
     @routes.post("/translate", **described(SearchGiven, asked=SearchAsked))
@@ -160,14 +160,8 @@ def _check_looks(model: Model) -> None:
         )
 
 
-def _directions(model: Model) -> range:
-    """Number the directions of a model."""
-    return range(len(model.directions))
-
-
-def _model(model: Model, number: int) -> ModelGiven:
+def _model(model: Model, direction: Direction) -> ModelGiven:
     """Describe a model in one direction."""
-    direction = model.directions[number]
     return ModelGiven(
         name=model.name,
         source=direction.source,

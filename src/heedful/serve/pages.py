@@ -1,5 +1,6 @@
 """The web page and the OpenAPI page, with all their files: nothing is fetched from elsewhere."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 from types import MappingProxyType
 
@@ -73,7 +74,7 @@ def add_pages(app: FastAPI) -> None:
         return given(document(app))
 
 
-def _sender(file: PageFile, headers: MappingProxyType[str, str]) -> object:
+def _sender(file: PageFile, headers: Mapping[str, str]) -> Callable[[Request], Awaitable[Response]]:
     """Make what answers with a file."""
 
     async def send(request: Request) -> Response:

@@ -14,10 +14,15 @@ Text = str | Annotated[list[str], Field(min_length=1)]
 Link = tuple[int, int]
 
 
+def _described(schema: dict[str, Any]) -> None:
+    """Keep notes for readers of the code out of the OpenAPI document."""
+    schema["description"] = schema.get("description", "").partition("Notes\n-----")[0].strip()
+
+
 class _Asked(BaseModel):
     """A body; what it says beside what we know is left alone, as LibreTranslate does."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra=_described)
 
 
 class TranslateAsked(_Asked):
@@ -102,7 +107,7 @@ class AttendAsked(_Searched):
 class _Given(BaseModel):
     """An answer."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, json_schema_extra=_described)
 
 
 class Problem(_Given):
@@ -139,8 +144,8 @@ class TranslateGiven(_Given):
     Each field is a list where `q` was one; what was not asked for is absent.
     """
 
-    translatedText: str | list[str]
-    detectedLanguage: Detected | list[Detected] | None = None
+    translatedText: str | list[str]  # noqa: N815
+    detectedLanguage: Detected | list[Detected] | None = None  # noqa: N815
     alternatives: list[str] | list[list[str]] | None = None
 
 

@@ -51,7 +51,7 @@ class Server(uvicorn.Server):
         self.service = service
         limits = service.limits
         config = uvicorn.Config(
-            make_app(service),  # type: ignore[arg-type]
+            make_app(service),
             http=Connection,
             ws="none",
             lifespan="on",

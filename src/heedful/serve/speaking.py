@@ -431,7 +431,9 @@ def _fitting(model: Model, piece: str, tag: str) -> list[str]:
     if model.lengths([f"{tag} {piece}" if tag else piece])[0] <= room:
         return [piece]
     middle = len(piece) // 2
-    spaces = [place for place in (piece.rfind(" ", 1, middle), piece.find(" ", middle)) if place > 0]
+    spaces = [
+        place for place in (piece.rfind(" ", 1, middle), piece.find(" ", middle)) if place > 0
+    ]
     at = min(spaces, key=lambda place: abs(place - middle), default=middle)
     halves = piece[:at].strip(), piece[at:].strip()
     return [part for half in halves if half for part in _fitting(model, half, tag)]

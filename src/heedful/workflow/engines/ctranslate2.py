@@ -199,8 +199,7 @@ class ExportedTranslator:
         """Compute the log-probability of each token of a line's translations."""
         scored = self.engine.score([source] * len(found), [one.tokens for one in found])
         return [
-            tuple(each if one.ended else each[:-1])
-            for one, each in zip(found, scored, strict=True)
+            tuple(each if one.ended else each[:-1]) for one, each in zip(found, scored, strict=True)
         ]
 
     def _limits(self, asked: str, lengths: Sequence[int]) -> list[int]:
@@ -226,6 +225,4 @@ class ExportedTranslator:
         ids = [self._numbers[token] for token in found.tokens]
         pieces = tuple(self.tokenizer.pieces_target(ids))
         text = self.tokenizer.decode(ids)
-        return Translation(
-            text, found.score, pieces, found.log_probability, log_probabilities=each
-        )
+        return Translation(text, found.score, pieces, found.log_probability, log_probabilities=each)
