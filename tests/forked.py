@@ -71,6 +71,11 @@ class Started:
             file.close()
         return output, errors
 
+    def written(self, stream: int) -> str:
+        """What was written to standard output (1) or error (2) so far."""
+        descriptor = self._files[stream].fileno()
+        return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode(errors="replace")
+
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
             os.kill(self.pid, number)

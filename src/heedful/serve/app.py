@@ -18,7 +18,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 
-from heedful.serve.guard import App, Guard
+from heedful.serve.guard import FAILED, App, Guard
 from heedful.serve.libre import libre_routes
 from heedful.serve.limits import Refused
 from heedful.serve.own import own_routes
@@ -65,7 +65,7 @@ def make_app(service: Service) -> App:
         openapi_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
-        exception_handlers={Refused: _refused, HTTPException: _http},
+        exception_handlers={Refused: _refused, HTTPException: _http, Exception: _failed},
     )
     app.include_router(libre_routes(service))
     app.include_router(own_routes(service))
@@ -86,6 +86,12 @@ async def _refused(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, Refused)
     return problem(error)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """Answer; the guard, which gets the error too, logs it."""
+    del request, error
+    return problem(FAILED)
 
 
 async def _http(request: Request, error: Exception) -> Response:

@@ -35,6 +35,10 @@ HEADERS = {
 }
 
 
+FAILED = Refused(500, "the server could not do this; its log says where.")
+"""The answer to what should not happen."""
+
+
 class State:
     """
     Know what goes on, and whether the server is being stopped.
@@ -133,8 +137,7 @@ class Guard:
         except Exception as error:
             places = "".join(traceback.format_tb(error.__traceback__))
             _log.error("a request failed: %s\n%s", type(error).__name__, places)
-            text = "the server could not do this; its log says where."
-            await answer.instead(Refused(500, text))
+            await answer.instead(FAILED)
 
     def _bounded(self, receive: Receive) -> Receive:
         """Take a body for so long and up to such a size; afterwards wait without end."""
@@ -173,7 +176,7 @@ class _Answer:
 
     def __init__(self, send: Send, state: State) -> None:
         self._send, self._state = send, state
-        self.status = 0
+        self.status, self.complete = 0, False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -184,10 +187,14 @@ class _Answer:
             if self._state.stopping and b"connection" not in there:
                 headers.append((b"connection", b"close"))
             message = {**message, "headers": headers}
+        elif not message.get("more_body", False):
+            self.complete = True
         await self._send(message)
 
     async def instead(self, refused: Refused) -> None:
         """Say what is wrong, if nothing was said yet; else in the last line of what was begun."""
+        if self.complete:
+            return
         if not self.status:
             answer = problem(refused)
             start = {"status": answer.status_code, "headers": answer.raw_headers}

@@ -143,9 +143,12 @@ async def _form(request: Request) -> dict[str, Any]:
 def _json(body: bytes) -> Any:
     """Read JSON."""
     try:
-        return json.loads(body)
+        found = json.loads(body)
+        if b"\\ud" in body or b"\\uD" in body:  # halves of characters, which may be without the other
+            json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise Refused(400, "the body must be a JSON object in UTF-8, but cannot be read.") from None
+    return found
 
 
 def _wrong(error: ValidationError) -> str:
