@@ -19,15 +19,17 @@ from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
-from heedful.serve.text.tags import RAW, VOID, Kind, Token, tokenize
+from heedful.serve.text.tags import RAW, VOID, Kind, Token, names, tokenize
 
-_BLOCKS = frozenset(
-    "address article aside base blockquote body br button caption center col colgroup datalist dd "
-    "details dialog dir div dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 "
-    "h5 h6 head header hgroup hr html iframe legend li link listing main menu meta nav noembed "
-    "noframes noscript object ol optgroup option p param plaintext pre search section select source "
-    "summary table tbody td template textarea tfoot th thead title tr track ul video audio "
-    "xmp".split()
+_BLOCKS = names(
+    """
+    address article aside base blockquote body br button caption center col colgroup datalist dd
+    details dialog dir div dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3
+    h4 h5 h6 head header hgroup hr html iframe legend li link listing main menu meta nav noembed
+    noframes noscript object ol optgroup option p param plaintext pre search section select
+    source summary table tbody td template textarea tfoot th thead title tr track ul video audio
+    xmp
+    """
 )
 # Left alone with all that is in them.
 _KEPT = RAW | frozenset({"plaintext", "pre", "listing", "textarea", "rt", "rp", "code", "kbd"})
@@ -200,11 +202,11 @@ class _Elements:
         ended = [_ENDS[name]] if name in _ENDS else []
         if name in _BLOCKS and name not in _NOT_PARAGRAPH:
             ended.append(_ENDS_PARAGRAPH)
-        for names, stops in ended:
-            if not any(self.counts.get(one) for one in names):
+        for ended_names, stops in ended:
+            if not any(self.counts.get(one) for one in ended_names):
                 continue
             for place in range(len(self.open) - 1, -1, -1):
-                if self.open[place].name in names:
+                if self.open[place].name in ended_names:
                     self._drop(place)
                     break
                 if self.open[place].name in stops:

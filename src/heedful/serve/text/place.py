@@ -310,16 +310,13 @@ def _trimmed(element: _Element, span: Span, words: _Words) -> Span:
     """Leave punctuation outside that was outside."""
     start, end = span
     text = words.target_text
-    if not any(map(str.isalnum, text[start:end])):
+    held = words.text[element.start : element.end].strip()
+    if not held or not any(map(str.isalnum, text[start:end])):
         return span
-    lead = re.search(r"\S*\Z", words.text[: element.start])
-    trail = re.match(r"\S*", words.text[element.end :])
-    if lead and lead.group() and not any(map(str.isalnum, lead.group())):
-        while not element.from_start and not text[start].isalnum():
-            start += 1
-    if trail and trail.group() and not any(map(str.isalnum, trail.group())):
-        while not element.to_end and not text[end - 1].isalnum():
-            end -= 1
+    while held[0].isalnum() and not element.from_start and not text[start].isalnum():
+        start += 1
+    while held[-1].isalnum() and not element.to_end and not text[end - 1].isalnum():
+        end -= 1
     return start, end
 
 

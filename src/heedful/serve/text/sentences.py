@@ -14,7 +14,7 @@ character of the text, so that pieces put back as they are give the text as it w
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import chain, pairwise, zip_longest
 
 from sentencex import segment
 
@@ -123,7 +123,7 @@ def split(text: str, language: str, fits: Fits | None = None) -> Layout:
                 for begin, end in sentence_spans(cell.group(), language, fits)
             )
     edges = [0, *chain(*spans), len(text)]
-    parts = [text[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    parts = [text[start:end] for start, end in pairwise(edges)]
     return Layout(tuple(parts[1::2]), tuple(parts[::2]))
 
 

@@ -24,13 +24,37 @@ _UNQUOTED = re.compile(rf"[^{_SPACE}>]*")
 _COMMENT_END = re.compile(r"--!?>")
 _SCRIPT_MARK = re.compile(rf"<!--|-->|<(/?)script(?=[{_SPACE}/>])", re.IGNORECASE)
 
+
+def names(text: str) -> frozenset[str]:
+    """
+    Read a list of names.
+
+    Parameters
+    ----------
+    text : str
+        Names with spaces between them.
+
+    Returns
+    -------
+    frozenset of str
+        The names.
+
+    Notes
+    -----
+    Fifty names in quotation marks are hard to read.
+    """
+    return frozenset(text.split())
+
+
 # What a browser reads up to the end tag without looking for tags or entities.
 RAW = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "noscript"})
 # The same, but with entities.
 ESCAPABLE = frozenset({"title", "textarea"})
-VOID = frozenset(
-    "area base basefont bgsound br col embed frame hr img input keygen link meta param source "
-    "track wbr".split()
+VOID = names(
+    """
+    area base basefont bgsound br col embed frame hr img input keygen link meta param source
+    track wbr
+    """
 )
 _FOREIGN = frozenset({"svg", "math"})
 # In drawings and formulae elements that hold HTML again.
@@ -38,10 +62,11 @@ _INTEGRATION = frozenset(
     {"foreignobject", "desc", "title", "annotation-xml", "mi", "mo", "mn", "ms", "mtext"}
 )
 # HTML that ends a drawing or formula in which it stands.
-_BREAKOUT = frozenset(
-    "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li "
-    "listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul "
-    "var".split()
+_BREAKOUT = names(
+    """
+    b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li
+    listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var
+    """
 )
 
 
