@@ -247,15 +247,16 @@ class SearchGiven(_Given):
 
 class Shorter(_Given):
     """
-    Show a hypothesis that is still open.
+    Show a hypothesis while the search goes on: an open one, or one that has ended.
 
     Notes
     -----
-    An entry of the beam in a step of ``POST /v1/stream``.
+    An entry of the beam in a step of ``POST /v1/stream``; best first.
     """
 
     text: str
     log_probability: float
+    ended: bool | None = Field(None, description="True once nothing can be added to it.")
 
 
 class StepEvent(_Given):

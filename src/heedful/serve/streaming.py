@@ -9,11 +9,12 @@ memory.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 
 from pydantic import BaseModel
 
 from heedful.errors import HeedfulError
-from heedful.search.watch import Snapshot
+from heedful.search.watch import Seen, Snapshot
 from heedful.serve.answers import detected_given, sentence_given
 from heedful.serve.limits import Refused
 from heedful.serve.schema import EndEvent, ErrorEvent, SentenceEvent, Shorter, StepEvent
@@ -48,6 +49,8 @@ class Stream:
         self.service, self.chosen, self.search = service, chosen, search
         self._name = chosen.model.name if chosen.model else ""
         self._steps: dict[int, Snapshot] = {}
+        # Hypotheses that have ended, without their end symbols: they may still be the best.
+        self._over: dict[int, tuple[Seen, ...]] = {}
         self._done: list[SentenceEvent] = []
         self._news = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -137,6 +140,8 @@ class Stream:
     def _step(self, number: int, snapshot: Snapshot) -> None:
         """Take a step; in the translating thread."""
         if snapshot.group == 0:
+            ended = (replace(seen, tokens=seen.tokens[:-1]) for seen in snapshot.ended)
+            self._over[number] = (*self._over.get(number, ()), *ended, *snapshot.cut)
             self._steps[number] = snapshot
             self._loop.call_soon_threadsafe(self._news.set)
 
@@ -151,14 +156,20 @@ class Stream:
         yield from done
 
     def _step_event(self, number: int, snapshot: Snapshot) -> StepEvent | None:
-        """Write the open hypotheses of a sentence."""
+        """Write the hypotheses of a sentence that are open or have ended, best first."""
         model = self.chosen.model
         if model is None or not snapshot.open:
             return None
         decode = model.translator.tokenizer.decode
+        over = self._over.get(number, ())
+        best_first = sorted([*over, *snapshot.open], key=lambda seen: -seen.score)
         beam = [
-            Shorter(text=decode(seen.tokens), log_probability=seen.log_probability)
-            for seen in snapshot.open
+            Shorter(
+                text=decode(seen.tokens),
+                log_probability=seen.log_probability,
+                ended=True if seen in over else None,
+            )
+            for seen in best_first
         ]
         return StepEvent(sentence=number, step=snapshot.step, text=beam[0].text, beam=beam)
 
