@@ -22,7 +22,14 @@ def server(zygote, trained):
 def by_command(heedful_cli, trained):
     """What `heedful translate` says of the sentences."""
     done = heedful_cli(
-        "translate", trained, "--device", "cpu", "--format", "jsonl", "--n-best", 3,
+        "translate",
+        trained,
+        "--device",
+        "cpu",
+        "--format",
+        "jsonl",
+        "--n-best",
+        3,
         stdin="".join(f"{line}\n" for line in SENTENCES),
     )
     assert done.returncode == 0, done.stderr
@@ -253,9 +260,10 @@ def test_all_routes_are_described_and_nothing_is_fetched_from_elsewhere(server):
 
 def test_pages_of_other_origins_may_ask(server):
     origin = {"Origin": "http://elsewhere.example"}
-    assert server.client.get("/languages", headers=origin).headers[
-        "access-control-allow-origin"
-    ] == "*"
+    assert (
+        server.client.get("/languages", headers=origin).headers["access-control-allow-origin"]
+        == "*"
+    )
     asked = server.client.options(
         "/translate",
         headers={

@@ -1,0 +1,234 @@
+"""`heedful serve`: its start, what it does on signals, and its end."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from heedful.config.schema import RunConfig
+from heedful.exchange.foreign import WriteOptions
+from heedful.workflow.bench.random_run import make_random_run, random_lines
+from heedful.workflow.exchange import export_model
+from tests.serving import Serving, serving
+
+SOURCE = Path(__file__).parents[2] / "src"
+LINES = random_lines(100, 12, 20, seed=4)
+SMALL = {
+    "model.d_model": 32,
+    "model.d_ff": 64,
+    "model.heads": 4,
+    "model.encoder_layers": 2,
+    "model.decoder_layers": 2,
+    "search.max_length": "30",
+}
+WITHOUT = """
+import sys
+for name in sys.argv.pop(1).split(","):
+    sys.modules[name] = None
+from heedful.cli.main import main
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run with random weights, and what it was exported to."""
+    folder = tmp_path_factory.mktemp("life")
+    (folder / "run").mkdir()
+    make_random_run(folder / "run", RunConfig().with_settings(SMALL), 100)
+    options = WriteOptions("", 60)
+    export_model(
+        folder / "run", "ctranslate2", folder / "ct2", options=options, sentences=LINES[:2]
+    )
+    return folder
+
+
+def body(texts, **more):
+    return {"q": texts, "source": "en", "target": "de", **more}
+
+
+def command(missing, *args):
+    """The command in a process where some packages cannot be imported."""
+    return subprocess.Popen(
+        [sys.executable, "-c", WITHOUT, missing, *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"},
+    )
+
+
+def test_told_to_stop_in_the_middle_it_finishes_what_it_began(zygote, folder):
+    with serving(zygote, f"en:de={folder / 'run'}", "--batch-tokens", 64) as server:
+        late = httpx2.Client(base_url=server.address, timeout=60)
+        assert late.get("/health").status_code == 200
+        with ThreadPoolExecutor(8) as pool:
+            asked = [
+                pool.submit(
+                    httpx2.post, f"{server.address}/translate", json=body(LINES), timeout=60
+                )
+                for _ in range(8)
+            ]
+            server.until(lambda: server.metric("heedful_requests_open") >= 9)
+            server.signal(signal.SIGTERM)
+            server.until(lambda: "stopping" in server.log())
+            health = late.get("/health")
+            refused = late.post("/translate", json=body("w1"))
+            answers = [one.result() for one in asked]
+        assert health.status_code == 503
+        assert health.json() == {"status": "stopping"}
+        assert refused.status_code == 503
+        assert refused.headers["connection"] == "close"
+        assert refused.json().keys() == {"error"}
+        assert [answer.status_code for answer in answers] == [200] * 8
+        assert all(len(answer.json()["translatedText"]) == len(LINES) for answer in answers)
+        assert server.started.wait(20) == 0
+        with pytest.raises(httpx2.ConnectError):
+            httpx2.get(f"{server.address}/health")
+
+
+def test_a_stop_has_its_time(zygote, folder):
+    options = ["--batch-tokens", 1, "--stop-seconds", 0.5]
+    with serving(zygote, f"en:de={folder / 'run'}", *options) as server:
+        with ThreadPoolExecutor(1) as pool:
+            url = f"{server.address}/translate"
+            asked = pool.submit(httpx2.post, url, json=body(LINES * 4), timeout=60)
+            server.until(lambda: server.metric("heedful_queue_sentences") > 0)
+            begun = time.monotonic()
+            server.signal(signal.SIGTERM)
+            answer = asked.result()
+        assert answer.status_code == 503
+        assert "stopped" in answer.json()["error"]
+        assert server.started.wait(20) == 0
+        assert time.monotonic() - begun < 10
+
+
+def test_a_reload_takes_new_models_and_loses_no_request(zygote, folder, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(folder / "run", run)
+    other = tmp_path / "other"
+    other.mkdir()
+    make_random_run(other, RunConfig().with_settings(SMALL | {"search.beam": 2}), 100)
+    with serving(zygote, f"en:de={run}", "--batch-tokens", 64) as server:
+        asked, stop = [], time.monotonic() + 60
+        with ThreadPoolExecutor(4) as pool:
+
+            def ask_on(_):
+                while not server.metric("heedful_reloads_total") and time.monotonic() < stop:
+                    answer = httpx2.post(
+                        f"{server.address}/translate", json=body(LINES[:3]), timeout=60
+                    )
+                    asked.append(answer.status_code)
+
+            running = pool.map(ask_on, range(4))
+            server.until(lambda: len(asked) > 4)
+            shutil.rmtree(run)
+            shutil.copytree(other, run)
+            server.signal(signal.SIGHUP)
+            list(running)
+        assert set(asked) == {200}
+        assert server.client.get("/v1/models").json()["models"][0]["beam"] == 2
+        assert "reloaded" in server.log()
+
+
+def test_what_cannot_be_reloaded_leaves_the_old_in_place(zygote, folder, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(folder / "run", run)
+    with serving(zygote, f"en:de={run}") as server:
+        before = server.client.post("/translate", json=body(LINES[0])).json()
+        (run / "config.json").unlink()
+        server.signal(signal.SIGHUP)
+        server.until(lambda: "nothing was reloaded" in server.log())
+        assert server.client.post("/translate", json=body(LINES[0])).json() == before
+        assert server.metric("heedful_reloads_total") == 1
+
+
+def test_several_models_are_told_apart(zygote, folder, trained):
+    runs = [f"en:de={folder / 'run'}", trained]
+    with serving(zygote, *runs) as server:
+        models = server.client.get("/v1/models").json()["models"]
+        assert [(one["source"], one["target"]) for one in models] == [("en", "de"), ("en", "fr")]
+        assert [one["name"] for one in models] == ["run", "run-2"]
+        languages = server.client.get("/languages").json()
+        assert languages == [{"code": "en", "name": "English", "targets": ["de", "fr"]}]
+        for target, name in (("de", "run"), ("fr", "run-2")):
+            asked = {"q": "w1 w2", "source": "en", "target": target}
+            assert server.client.post("/v1/translate", json=asked).json()["model"] == name
+        asked = {"q": "w1 w2", "source": "en", "target": "de", "model": "run-2"}
+        assert server.client.post("/v1/translate", json=asked).status_code == 400
+
+
+def test_exported_models_are_served_without_torch(folder):
+    arguments = ["serve", f"en:de={folder / 'ct2'}", "--engine", "ctranslate2", "--port", "0"]
+    process = command("torch", *arguments, "--threads", "1")
+    try:
+        process.stdout.readline()
+        address = process.stdout.readline().strip()
+        with httpx2.Client(base_url=address, timeout=60) as client:
+            model = client.get("/v1/models").json()["models"][0]
+            assert (model["engine"], model["attention"]) == ("ctranslate2", False)
+            asked = body(LINES[:2], probabilities=True, n_best=2)
+            found = client.post("/v1/translate", json=asked).json()["translations"]
+            assert len(found) == 2
+            assert all(0 < piece["probability"] <= 1 for piece in found[0]["tokens"])
+            refused = client.post("/v1/translate", json=body("w1", alignments=True))
+            assert refused.status_code == 400
+            assert "CTranslate2" in refused.json()["error"]
+            streamed = client.post("/v1/stream", json=body("w1 w2"))
+            events = [json.loads(line)["event"] for line in streamed.text.splitlines()]
+            assert events == ["sentence", "end"]
+            html = client.post("/translate", json=body("<b>w1</b> w2", format="html")).json()
+            assert html["translatedText"].count("<b>") == 1
+    finally:
+        process.terminate()
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+
+
+def test_a_missing_extra_is_told_with_what_installs_it(folder):
+    process = command("fastapi,uvicorn", "serve", f"en:de={folder / 'run'}")
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "fastapi" in errors
+    assert "pip install 'heedful[serve]'" in errors
+
+
+def test_what_is_wrong_with_the_command_is_told(heedful_cli, folder, trained, tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        wrong = {
+            (folder / "run",): "name them before the folder",
+            (tmp_path / "nothing",): "nothing",
+            (f"en=de={folder / 'run'}",): "en:fr=runs/mine",
+            (f"en:de,en:fr={folder / 'run'}",): "one direction",
+            (trained, "--port", port): "--port",
+            (trained, "--api-keys", tmp_path / "none.txt"): "--api-keys",
+            (trained, "--engine", "ctranslate2"): "export the run first",
+            (trained, "--engine", "bolt"): "--engine",
+        }
+        for arguments, told in wrong.items():
+            done = heedful_cli("serve", "--port", 0, "--device", "cpu", *arguments)
+            assert done.returncode == 2, done.stderr
+            assert told in done.stderr
+            assert "Traceback" not in done.stderr
+            assert done.stdout == ""
+
+
+def test_the_address_is_printed_for_a_program_to_read(zygote, trained):
+    with serving(zygote, trained, "--host", "localhost", "--quiet") as server:
+        assert isinstance(server, Serving)
+        lines = server.started.written(1).splitlines()
+        assert lines[0] == "run: en to fr, torch"
+        assert lines[1] == server.address
+        server.client.get("/health")
+        assert server.log() == ""
