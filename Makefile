@@ -80,9 +80,9 @@ $(VENV)/.for-use: $(PACKAGING) | $(PYTHON)
 	@touch $@
 
 $(VENV)/.for-work: $(PACKAGING) | $(PYTHON)
-	$(INSTALL) '.[plot,dev]'
+	$(INSTALL) '.[plot,dev,serve]'
 	@touch $(VENV)/.for-use $@
 
 $(VENV)/.for-docs: $(PACKAGING) | $(PYTHON)
-	$(INSTALL) '.[docs]'
+	$(INSTALL) '.[docs,serve]'
 	@touch $(VENV)/.for-use $@

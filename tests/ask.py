@@ -2,11 +2,12 @@
 Ask the zygote for a command; run as a program, stand in for ``heedful``.
 
 A program that is written so starts in a fiftieth of a second, and what it stands for reads and
-writes the very streams that the shell gave it.
+writes the very streams that the shell gave it. Signals are passed on.
 """
 
 import json
 import os
+import signal
 import socket
 import sys
 
@@ -26,6 +27,8 @@ def ask(
 if __name__ == "__main__":
     path, *words = sys.argv[1:]
     answers = ask(path, words, (0, 1, 2), os.getcwd(), dict(os.environ)).makefile()
-    answers.readline()
+    started = int(answers.readline())
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda received, _: os.kill(started, received))
     code = int(answers.readline())
     sys.exit(code if code >= 0 else 128 - code)

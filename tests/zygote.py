@@ -27,6 +27,7 @@ def preload() -> None:
     import sacrebleu.metrics  # noqa: F401
     import torch  # noqa: F401
 
+    import heedful.serve.server
     import heedful.workflow.ahead
     import heedful.workflow.compare
     import heedful.workflow.evaluate

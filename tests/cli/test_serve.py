@@ -14,7 +14,7 @@ SENTENCES = ["the big red dog sleeps", "a cat sees the bird", "she has three sma
 
 @pytest.fixture(scope="module")
 def server(zygote, trained):
-    with serving(zygote, trained) as started:
+    with serving(zygote, trained, "--precision", "fp32") as started:
         yield started
 
 
@@ -26,6 +26,8 @@ def by_command(heedful_cli, trained):
         trained,
         "--device",
         "cpu",
+        "--precision",
+        "fp32",
         "--format",
         "jsonl",
         "--n-best",

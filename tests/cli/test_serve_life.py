@@ -207,7 +207,6 @@ def test_what_is_wrong_with_the_command_is_told(heedful_cli, folder, trained, tm
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         wrong = {
-            (folder / "run",): "name them before the folder",
             (tmp_path / "nothing",): "nothing",
             (f"en=de={folder / 'run'}",): "en:fr=runs/mine",
             (f"en:de,en:fr={folder / 'run'}",): "one direction",

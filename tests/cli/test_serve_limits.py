@@ -178,7 +178,7 @@ def test_an_answer_has_its_time(zygote, slow_run):
 def test_requests_of_many_clients_share_batches(zygote, trained):
     lines = [f"{size} {animal}" for size in ("the big", "a small") for animal in ANIMALS]
     asked = [{"q": line, "source": "en", "split": False} for line in lines]
-    with serving(zygote, trained, "--gather", 100) as server:
+    with serving(zygote, trained, "--gather", 100, "--precision", "fp32") as server:
         url = f"{server.address}/v1/translate"
 
         def score(one):
