@@ -43,7 +43,7 @@ def _failures_without_torch(*names: str) -> dict[str, str]:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("package", ["config", "data", "visualise", "cli"])
+@pytest.mark.parametrize("package", ["config", "data", "visualise", "cli", "serve"])
 def test_a_package_is_imported_where_torch_is_blocked(package):
     names = _modules_below(package)
     assert f"heedful.{package}" in names

@@ -144,7 +144,7 @@ def _json(body: bytes) -> Any:
     """Read JSON."""
     try:
         found = json.loads(body)
-        if b"\\ud" in body or b"\\uD" in body:  # halves of characters, which may be without the other
+        if b"\\ud" in body or b"\\uD" in body:  # half a character; the other may be missing
             json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise Refused(400, "the body must be a JSON object in UTF-8, but cannot be read.") from None
