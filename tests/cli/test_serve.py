@@ -250,14 +250,14 @@ def test_all_routes_are_described_and_nothing_is_fetched_from_elsewhere(server):
     assert {"q", "source", "target"} <= set(found["components"]["schemas"][name]["required"])
     assert "Notes" not in json.dumps(found)
     page = server.client.get("/docs")
-    files = re.findall(r'(?:src|href)="([^"]*)"', page.text)
+    files = re.findall(r'(?:src|href)="(?!data:)([^"]*)"', page.text)
     assert len(files) == 3
     for file in files:
         answer = server.client.get(f"/{file}")
         assert answer.status_code == 200
         again = server.client.get(f"/{file}", headers={"If-None-Match": answer.headers["etag"]})
         assert again.status_code == 304
-    assert "script-src 'self'" in page.headers["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
 
 
 def test_pages_of_other_origins_may_ask(server):

@@ -1,8 +1,7 @@
 """The web page and the OpenAPI page, with all their files: nothing is fetched from elsewhere."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from importlib.resources import files
-from types import MappingProxyType
 
 from fastapi import APIRouter, FastAPI, Request, Response
 
@@ -18,6 +17,7 @@ _DOCS = b"""<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>heedful: what can be asked</title>
+<link rel="icon" href="data:,">
 <link rel="stylesheet" href="docs/swagger-ui.css">
 </head>
 <body>
@@ -32,15 +32,6 @@ _START = b"""SwaggerUIBundle({
   presets: [SwaggerUIBundle.presets.apis]
 });
 """
-# React sets styles through the DOM, but Swagger's page also has style attributes in its markup.
-_DOCS_HEADERS = MappingProxyType(
-    {
-        **PAGE_HEADERS,
-        "Content-Security-Policy": PAGE_HEADERS["Content-Security-Policy"].replace(
-            "style-src 'self'", "style-src 'self' 'unsafe-inline'"
-        ),
-    }
-)
 
 
 def add_pages(app: FastAPI) -> None:
@@ -64,8 +55,7 @@ def add_pages(app: FastAPI) -> None:
     routes = APIRouter(include_in_schema=False)
     shown = {**page_files(), **_docs_files()}
     for path, file in shown.items():
-        headers = _DOCS_HEADERS if path.startswith("/docs") else PAGE_HEADERS
-        routes.add_api_route(path, _sender(file, headers), methods=["GET", "HEAD"])
+        routes.add_api_route(path, _sender(file), methods=["GET", "HEAD"])
     app.include_router(routes)
 
     @app.get("/spec", tags=["LibreTranslate"], **described(dict[str, object]))
@@ -74,7 +64,7 @@ def add_pages(app: FastAPI) -> None:
         return given(document(app))
 
 
-def _sender(file: PageFile, headers: Mapping[str, str]) -> Callable[[Request], Awaitable[Response]]:
+def _sender(file: PageFile) -> Callable[[Request], Awaitable[Response]]:
     """Make what answers with a file."""
 
     async def send(request: Request) -> Response:
@@ -82,7 +72,7 @@ def _sender(file: PageFile, headers: Mapping[str, str]) -> Callable[[Request], A
         known = request.headers.get("if-none-match", "")
         status = 304 if file.tag in (tag.strip() for tag in known.split(",")) else 200
         content = b"" if status == 304 else file.content
-        own = {**headers, "ETag": file.tag}
+        own = {**PAGE_HEADERS, "ETag": file.tag}
         return Response(content, status, own, media_type=file.media_type)
 
     return send
