@@ -386,7 +386,7 @@ class Worker:
             return
         begun = time.monotonic()
         try:
-            self._post(_deliver, batch, self._search(batch))
+            found = self._search(batch)
         except Exception as error:
             apart: dict[_Asked, list[_Row]] = {}
             for asked, row in batch:
@@ -403,6 +403,8 @@ class Worker:
         if self._tell is not None:
             tokens = sum(asked.lengths[row] for asked, row in batch)
             self._tell(len(batch), tokens, seconds)
+        # Counted first: who has the answer may ask at once what was counted.
+        self._post(_deliver, batch, found)
 
     def _search(self, batch: list[_Row]) -> list[Translation]:
         """Ask the engine."""
