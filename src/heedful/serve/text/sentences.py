@@ -22,8 +22,8 @@ from heedful.serve.text.links import Links
 
 Fits = Callable[[str], bool]
 """Whether a model can read a sentence as a whole."""
+# Where something begins and where it ends.
 Span = tuple[int, int]
-"""Where something begins and where it ends."""
 
 # All that `str.splitlines` takes for the end of a line.
 _LINE = re.compile("[^\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029]+")
