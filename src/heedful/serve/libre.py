@@ -25,6 +25,7 @@ from heedful.serve.service import Service
 from heedful.serve.speaking import Spoken
 from heedful.serve.spec import described
 from heedful.serve.text.detect import detect
+from heedful.serve.text.markup import shown
 from heedful.serve.worker import Search
 
 
@@ -121,7 +122,9 @@ def libre_routes(service: Service) -> APIRouter:
 async def _translated(service: Service, asked: TranslateAsked, texts: list[str]) -> list[Spoken]:
     """Translate all texts at once, each in its own language."""
     speaker = service.speaker
-    chosen = [await speaker.choose(text, asked.source, asked.target, None) for text in texts]
+    # What a page shows tells its language, not its tags.
+    read = [shown(text) for text in texts] if asked.format == "html" else texts
+    chosen = [await speaker.choose(text, asked.source, asked.target, None) for text in read]
     service.check_search(None, None, asked.alternatives + 1)
     search = Search(n_best=asked.alternatives + 1)
     form: Literal["text", "html"] = asked.format

@@ -127,6 +127,28 @@ class Markup:
         )
 
 
+def shown(html: str) -> str:
+    """
+    Read what a page shows and is to be translated, as plain text.
+
+    Parameters
+    ----------
+    html : str
+        A document or a fragment.
+
+    Returns
+    -------
+    str
+        A line a paragraph.
+
+    Notes
+    -----
+    To tell its language: names of tags and attributes look English.
+    """
+    found = (part for part in paragraphs(html) if not isinstance(part, str))
+    return "\n".join("".join(atom.text for atom in atoms) for atoms in found)
+
+
 def _sentences(atoms: Sequence[Atom], language: str, fits: Fits | None) -> list[str | _Sentence]:
     """Find the sentences of a paragraph."""
     # What is kept is a word that no sentence ends in.

@@ -335,7 +335,7 @@ def _elsewhere(element: _Element, free: Sequence[Span], words: _Words, parent: _
     return _trimmed(element, min(open_words, key=lambda s: abs((s[0] + s[1]) / 2 - where)), words)
 
 
-def _share(where: float, parent: _Element) -> float:
+def _share(where: int | float, parent: _Element) -> float:
     """Find the same share of the target."""
     start, end = parent.place
     return start + (where - parent.start) / max(1, parent.end - parent.start) * (end - start)

@@ -34,6 +34,7 @@ _NUMBER = re.compile(r"\s*(\d{1,3})\.\s+")
 # Addresses, which a model can only spoil.
 _ADDRESS = re.compile(r"\w[\w+.-]*://\S+|(?:www\.)\S+|\S+@\S+\.\w+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_INITIAL = re.compile(r"(?<!\w)[^\W\d_]\.\s*\Z")
 # Where a sentence that is too long is cut, best first: behind such a mark, before such a space.
 _CUTS = [re.compile(cut) for cut in (r"(?<=[.!?;:…。！？；：।])\s*", r"(?<=[,،、，])\s*", r"\s+")]
 _MOST_CHARACTERS = 1000
@@ -160,13 +161,16 @@ def sentence_spans(line: str, language: str, fits: Fits | None = None) -> list[S
 
 def _segments(line: str, language: str) -> Iterator[Span]:
     """Ask the splitter; what it gives must be the line, piece by piece."""
-    start = 0
-    for sentence in segment(language, _SURROGATE.sub("\ufffd", line)):
-        end = start + len(sentence)
-        if _SURROGATE.sub("\ufffd", line[start:end]) != sentence:
+    sound = _SURROGATE.sub("\ufffd", line)
+    start = end = 0
+    for sentence in segment(language, sound):
+        if not sound.startswith(sentence, end):
             break
-        yield start, end
-        start = end
+        end += len(sentence)
+        # It knows many abbreviations, but M. Dupont would be two sentences.
+        if not _INITIAL.search(sentence):
+            yield start, end
+            start = end
     if start < len(line):
         yield start, len(line)
 
