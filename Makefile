@@ -12,7 +12,7 @@ PACKAGING := pyproject.toml constraints.txt
 SOAK := $(wildcard tests/soak)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed peers docs clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-serving peers docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -50,6 +50,9 @@ bench: $(VENV)/.for-use ## time the quickstart and a preparation, then train mul
 
 bench-speed: $(VENV)/.for-use peers ## measure heedful beside the peers, write docs/results/speed.md (hours)
 	$(PYTHON) -m benchmarks.speed
+
+bench-serving: $(VENV)/.for-work ## measure the server under load, write docs/results/serving.md (a quarter of an hour)
+	$(PYTHON) -m benchmarks.serving
 
 # Each peer has an environment of its own: their versions do not go together, nor with ours.
 PEERS := $(patsubst %/requirements.txt,%/.venv/.installed,$(wildcard benchmarks/peers/*/requirements.txt))

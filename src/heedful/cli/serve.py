@@ -155,7 +155,14 @@ def _need_extra() -> None:
 
     from heedful.errors import MissingExtra
 
-    needed = ("fastapi", "uvicorn", "prometheus_client", "python_multipart")
+    needed = (
+        "fastapi",
+        "uvicorn",
+        "prometheus_client",
+        "python_multipart",
+        "py3langid",
+        "sentencex",
+    )
     if missing := [name for name in needed if find_spec(name) is None]:
         raise MissingExtra(
             f"a server needs {', '.join(missing)}, not installed here; install it with: "

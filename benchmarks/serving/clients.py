@@ -1,0 +1,218 @@
+"""A server as a process, and many clients of it in one event loop."""
+
+import asyncio
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+PATIENCE = 120.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """
+    What a client asks.
+
+    Attributes
+    ----------
+    path : str
+        Such as ``/translate``.
+    body : bytes
+        JSON, or whatever it is.
+    """
+
+    path: str
+    body: bytes
+
+    @classmethod
+    def of(cls, path: str, **fields: object) -> "Asked":
+        """Write fields as JSON."""
+        return cls(path, json.dumps(fields).encode())
+
+
+@dataclass(frozen=True)
+class Answer:
+    """
+    What a client got.
+
+    Attributes
+    ----------
+    number : int
+        Of the request.
+    begun, ended : float
+        By the monotonic clock.
+    status : int
+        0 if the connection was refused or ended without an answer.
+    body : bytes
+        Of the answer.
+    problem : str
+        Why there is none.
+    """
+
+    number: int
+    begun: float
+    ended: float
+    status: int
+    body: bytes = b""
+    problem: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.ended - self.begun
+
+
+class Connection:
+    """One client: HTTP/1.1 over a connection that is kept."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def __aenter__(self) -> "Connection":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
+
+    async def post(self, asked: Asked) -> tuple[int, bytes]:
+        """Ask and wait for the answer: status and body."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection("127.0.0.1", self.port)
+        reader, writer = self._streams
+        writer.write(
+            f"POST {asked.path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(asked.body)}\r\n\r\n".encode()
+            + asked.body
+        )
+        await writer.drain()
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        status, fields = int(head.split(" ", 2)[1]), head.split("\r\n")[1:]
+        headers = dict(field.split(": ", 1) for field in fields if ": " in field)
+        if headers.get("transfer-encoding") == "chunked":
+            body = b""
+            while size := int(await reader.readline(), 16):
+                body += await reader.readexactly(size)
+                await reader.readline()
+            await reader.readline()
+        else:
+            body = await reader.readexactly(int(headers.get("content-length", "0")))
+        if headers.get("connection") == "close":
+            self.close()
+        return status, body
+
+
+async def load(
+    port: int,
+    make: Callable[[int], Asked],
+    *,
+    clients: int,
+    requests: int | None = None,
+    seconds: float | None = None,
+    tell: Callable[[Answer], None] | None = None,
+) -> list[Answer]:
+    """Let clients ask, each its next as soon as it has its answer; until a number or a time."""
+    numbers = itertools.count()
+    until = time.monotonic() + seconds if seconds is not None else None
+    answers: list[Answer] = []
+
+    async def client() -> None:
+        async with Connection(port) as connection:
+            for number in numbers:
+                if requests is not None and number >= requests:
+                    return
+                if until is not None and time.monotonic() >= until:
+                    return
+                begun = time.monotonic()
+                try:
+                    async with asyncio.timeout(PATIENCE):
+                        status, body = await connection.post(make(number))
+                    problem = ""
+                except (OSError, EOFError, TimeoutError) as error:
+                    connection.close()
+                    status, body, problem = 0, b"", type(error).__name__
+                answer = Answer(number, begun, time.monotonic(), status, body, problem)
+                answers.append(answer)
+                if tell is not None:
+                    tell(answer)
+                if isinstance(problem, str) and problem == "ConnectionRefusedError":
+                    return
+
+    await asyncio.gather(*(client() for _ in range(clients)))
+    return answers
+
+
+class Server:
+    """A server that runs; its port and its memory."""
+
+    def __init__(self, process: "subprocess.Popen[str]", port: int) -> None:
+        self.process, self.port = process, port
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it holds."""
+        return self._status("VmRSS")
+
+    @property
+    def peak(self) -> int:
+        """Most bytes that it held."""
+        return self._status("VmHWM")
+
+    def stop(self) -> None:
+        """Tell it to stop."""
+        self.process.send_signal(signal.SIGTERM)
+
+    def _status(self, name: str) -> int:
+        """Read a line of what Linux knows of it."""
+        text = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        line = next(line for line in text.splitlines() if line.startswith(f"{name}:"))
+        return int(line.split()[1]) * 1024
+
+
+@contextmanager
+def serving(*arguments: object) -> Iterator[Server]:
+    """Run ``heedful serve`` on a free port."""
+    command = [sys.executable, "-m", "heedful", "serve", *map(str, arguments)]
+    process = subprocess.Popen(
+        [*command, "--port", "0", "--quiet"],
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+    try:
+        if process.stdout is None:
+            raise RuntimeError("a pipe was asked for")
+        for line in process.stdout:
+            if line.startswith("http://"):
+                break
+        else:
+            raise RuntimeError("the server ended before it served")
+        yield Server(process, int(line.rpartition(":")[2]))
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

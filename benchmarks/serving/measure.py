@@ -1,0 +1,324 @@
+"""Throughput and answers under load, memory over many requests, a stop in the middle."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import quantiles
+from typing import TextIO
+
+from benchmarks.serving.clients import Answer, Asked, Server, load, serving
+from heedful.config.schema import RunConfig
+from heedful.workflow.bench.random_run import make_random_run, random_lines
+
+# What `model.*` is beside the paper's own sizes, and which texts are asked for.
+SHAPES: dict[str, dict[str, object]] = {
+    "base": {"search.max_length": "input+0"},
+    "tiny": {
+        "model.d_model": 32,
+        "model.d_ff": 64,
+        "model.heads": 4,
+        "model.encoder_layers": 1,
+        "model.decoder_layers": 1,
+        "search.max_length": "6",
+    },
+}
+WORDS = 20
+SCORE = 1e-3
+DIRECTION = "xx:yy="
+# The same numbers on both sides, whatever the machine would choose for each alone.
+ALIKE = ("--device", "cpu", "--precision", "fp32")
+
+
+def make_run(folder: Path, shape: str, vocabulary: int) -> Path:
+    """Write a run that nobody trained; it translates until its length limit."""
+    folder.mkdir(parents=True)
+    make_random_run(folder, RunConfig().with_settings(SHAPES[shape]), vocabulary)
+    return folder
+
+
+@dataclass(frozen=True)
+class Said:
+    """
+    What the command line says of some lines.
+
+    Attributes
+    ----------
+    texts : tuple of str
+        Translations.
+    scores : tuple of float
+        Their scores.
+    seconds : float
+        From the first of them in to the last one out; by then it has loaded and warmed up.
+    """
+
+    texts: tuple[str, ...]
+    scores: tuple[float, ...]
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Lines a second."""
+        return len(self.texts) / self.seconds
+
+
+def translate(run: Path, lines: Sequence[str]) -> Said:
+    """Ask ``heedful translate``: a line to warm up, then all of them at once."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "heedful", "translate", str(run), *ALIKE, "--format", "jsonl"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    with process as command:
+        if command.stdin is None or command.stdout is None:
+            raise RuntimeError("pipes were asked for")
+        command.stdin.write(f"{lines[0]}\n")
+        command.stdin.flush()
+        command.stdout.readline()
+        begun = time.monotonic()
+        threading.Thread(target=_feed, args=(command.stdin, lines), daemon=True).start()
+        found = [json.loads(line) for line in command.stdout]
+        seconds = time.monotonic() - begun
+    if process.returncode or len(found) != len(lines):
+        raise RuntimeError(f"{len(lines)} lines gave {len(found)}, exit {process.returncode}")
+    texts = tuple(str(one["text"]) for one in found)
+    return Said(texts, tuple(float(one["score"]) for one in found), seconds)
+
+
+def _feed(file: TextIO, lines: Sequence[str]) -> None:
+    """Write lines and close."""
+    with file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """
+    What many clients got.
+
+    Attributes
+    ----------
+    clients : int
+        How many asked at once.
+    answers : int
+        Requests that were answered.
+    seconds : float
+        From the first question to the last answer.
+    statuses : dict of str to int
+        How often each status, or each failure, came.
+    equal, close, other : int
+        Answers with the text of the command line; with another but its score; with neither.
+    p50, p99 : float
+        Seconds that half, and all but one in a hundred, of the requests took at most.
+    memory, peak : int
+        Bytes of the server at the end, and at most.
+    before, after : Said
+        What the command line said and took, before and after.
+    """
+
+    clients: int
+    answers: int
+    seconds: float
+    statuses: dict[str, int]
+    equal: int
+    close: int
+    other: int
+    p50: float
+    p99: float
+    memory: int
+    peak: int
+    before: Said
+    after: Said
+
+    @property
+    def rate(self) -> float:
+        """Answers a second."""
+        return self.answers / self.seconds
+
+    @property
+    def share(self) -> float:
+        """Throughput, of what the command line has in batches."""
+        return self.rate / ((self.before.rate + self.after.rate) / 2)
+
+
+def measure_load(
+    run: Path, vocabulary: int, *, clients: int = 64, seconds: float = 60, lines: int = 256
+) -> Loaded:
+    """Let clients ask for a time, and compare with the command line."""
+    texts = random_lines(vocabulary, WORDS, lines)
+    before = translate(run, texts)
+
+    def make(number: int) -> Asked:
+        text = texts[number % len(texts)]
+        return Asked.of("/v1/translate", q=text, source="xx", target="yy", split=False)
+
+    with serving(f"{DIRECTION}{run}", *ALIKE) as server:
+        asyncio.run(load(server.port, make, clients=1, requests=3))
+        answers = asyncio.run(load(server.port, make, clients=clients, seconds=seconds))
+        memory, peak = server.memory, server.peak
+    after = translate(run, texts)
+    kinds: Counter[str] = Counter(_compared(one, before) for one in answers if one.status == 200)
+    took = sorted(one.seconds for one in answers)
+    percent = quantiles(took, n=100, method="inclusive")
+    return Loaded(
+        clients,
+        sum(one.status == 200 for one in answers),
+        max(one.ended for one in answers) - min(one.begun for one in answers),
+        dict(Counter(str(one.status or one.problem) for one in answers)),
+        kinds["equal"],
+        kinds["close"],
+        kinds["other"],
+        percent[49],
+        percent[98],
+        memory,
+        peak,
+        before,
+        after,
+    )
+
+
+def _compared(answer: Answer, said: Said) -> str:
+    """Compare an answer with what the command line says."""
+    found = json.loads(answer.body)["translations"][0]
+    line = answer.number % len(said.texts)
+    if found["text"] == said.texts[line]:
+        return "equal"
+    return "close" if abs(found["score"] - said.scores[line]) <= SCORE else "other"
+
+
+@dataclass(frozen=True)
+class Flat:
+    """
+    What a server held while it answered many requests.
+
+    Attributes
+    ----------
+    requests : int
+        How many.
+    seconds : float
+        That they took.
+    statuses : dict of str to int
+        How often each status, or each failure, came.
+    memory : tuple of int
+        Bytes after each fortieth part of the requests.
+    """
+
+    requests: int
+    seconds: float
+    statuses: dict[str, int]
+    memory: tuple[int, ...]
+
+    @property
+    def growth(self) -> float:
+        """Most of the second half, of the most of the second quarter."""
+        many = len(self.memory)
+        return max(self.memory[many // 2 :]) / max(self.memory[many // 4 : many // 2])
+
+
+def mixed(texts: Sequence[str], number: int) -> Asked:
+    """Ask for something else each time, and sometimes for what cannot be."""
+    text = texts[number % len(texts)]
+    both = {"source": "xx", "target": "yy"}
+    kinds = (
+        Asked.of("/translate", q=[text, texts[0]], alternatives=2, **both),
+        Asked.of("/translate", q=f"<p>{text} <b>w1 w2</b></p>", format="html", **both),
+        Asked.of("/v1/stream", q=f"{text}\n\n{texts[1]}", **both),
+        Asked.of("/detect", q=text),
+        Asked.of("/v1/translate", q=text, probabilities=True, alignments=True, **both),
+        Asked.of("/translate", q=text, source="xx", target="no such"),
+        Asked("/translate", b'{"q": "w1'),
+    )
+    place = number % 10
+    return kinds[place] if place < len(kinds) else Asked.of("/translate", q=text, **both)
+
+
+def measure_memory(
+    run: Path, vocabulary: int, *, requests: int = 20_000, clients: int = 16
+) -> Flat:
+    """Ask many times and watch the server's memory."""
+    texts = random_lines(vocabulary, WORDS, 500)
+    seen: list[int] = []
+    with serving(f"{DIRECTION}{run}", *ALIKE, "--max-queue", 10_000) as server:
+        answered = 0
+
+        def tell(_: Answer) -> None:
+            nonlocal answered
+            answered += 1
+            if answered % max(1, requests // 40) == 0:
+                seen.append(server.memory)
+
+        begun = time.monotonic()
+        answers = asyncio.run(
+            load(
+                server.port,
+                lambda number: mixed(texts, number),
+                clients=clients,
+                requests=requests,
+                tell=tell,
+            )
+        )
+        seconds = time.monotonic() - begun
+    statuses = Counter(str(one.status or one.problem) for one in answers)
+    return Flat(len(answers), seconds, dict(statuses), tuple(seen))
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """
+    What clients got of a server that was told to stop while they asked.
+
+    Attributes
+    ----------
+    before : dict of str to int
+        Statuses of the requests that were begun before.
+    after : dict of str to int
+        Of those that were begun after.
+    seconds : float
+        From the signal to the end of the process.
+    code : int
+        With which it ended.
+    """
+
+    before: dict[str, int]
+    after: dict[str, int]
+    seconds: float
+    code: int
+
+
+def measure_stop(run: Path, vocabulary: int, *, clients: int = 64, seconds: float = 5) -> Stopped:
+    """Tell a server to stop in the middle."""
+    texts = random_lines(vocabulary, WORDS, 256)
+    both = {"source": "xx", "target": "yy"}
+
+    async def work(server: Server) -> tuple[list[Answer], float]:
+        def make(number: int) -> Asked:
+            return Asked.of("/translate", q=texts[number % len(texts)], **both)
+
+        asking = asyncio.create_task(load(server.port, make, clients=clients, seconds=seconds + 10))
+        await asyncio.sleep(seconds)
+        told = time.monotonic()
+        server.stop()
+        return await asking, told
+
+    with serving(f"{DIRECTION}{run}", *ALIKE) as server:
+        answers, told = asyncio.run(work(server))
+        code = server.process.wait(60)
+        ended = time.monotonic()
+    kinds: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+    for one in answers:
+        kinds[one.begun >= told][str(one.status or one.problem)] += 1
+    return Stopped(dict(kinds[0]), dict(kinds[1]), ended - told, code)
+
+
+def in_folder(shape: str, vocabulary: int) -> tuple["tempfile.TemporaryDirectory[str]", Path]:
+    """Make a run in a folder that is gone afterwards."""
+    folder = tempfile.TemporaryDirectory()
+    return folder, make_run(Path(folder.name) / "run", shape, vocabulary)
