@@ -66,7 +66,7 @@ def page(shape: str, vocabulary: int, loaded: Loaded, stopped: Stopped, flat: Fl
         (
             "throughput, of `translate` in batches",
             f"{loaded.rate:.2f} of {loaded.before.rate:.2f} and {loaded.after.rate:.2f} "
-            f"sentences/s: {loaded.share:.2f}",
+            f"sentences/s: {loaded.share:.2f}; by processor time {loaded.processor_share:.2f}",
             f"at least {LEAST_SHARE}",
             loaded.share >= LEAST_SHARE,
         ),

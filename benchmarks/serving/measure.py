@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import quantiles
 from typing import TextIO
 
-from benchmarks.serving.clients import Answer, Asked, Server, load, serving
+from benchmarks.serving.clients import Answer, Asked, Server, load, processor_seconds, serving
 from heedful.config.schema import RunConfig
 from heedful.workflow.bench.random_run import make_random_run, random_lines
 
@@ -32,6 +32,7 @@ SHAPES: dict[str, dict[str, object]] = {
 }
 WORDS = 20
 SCORE = 1e-3
+STEADY = 0.1
 DIRECTION = "xx:yy="
 # The same numbers on both sides, whatever the machine would choose for each alone.
 ALIKE = ("--device", "cpu", "--precision", "fp32")
@@ -55,13 +56,14 @@ class Said:
         Translations.
     scores : tuple of float
         Their scores.
-    seconds : float
+    seconds, processor_seconds : float
         From the first of them in to the last one out; by then it has loaded and warmed up.
     """
 
     texts: tuple[str, ...]
     scores: tuple[float, ...]
     seconds: float
+    processor_seconds: float
 
     @property
     def rate(self) -> float:
@@ -83,14 +85,14 @@ def translate(run: Path, lines: Sequence[str]) -> Said:
         command.stdin.write(f"{lines[0]}\n")
         command.stdin.flush()
         command.stdout.readline()
-        begun = time.monotonic()
+        begun, spent = time.monotonic(), processor_seconds(process)
         threading.Thread(target=_feed, args=(command.stdin, lines), daemon=True).start()
         found = [json.loads(line) for line in command.stdout]
-        seconds = time.monotonic() - begun
+        seconds, spent = time.monotonic() - begun, processor_seconds(process) - spent
     if process.returncode or len(found) != len(lines):
         raise RuntimeError(f"{len(lines)} lines gave {len(found)}, exit {process.returncode}")
     texts = tuple(str(one["text"]) for one in found)
-    return Said(texts, tuple(float(one["score"]) for one in found), seconds)
+    return Said(texts, tuple(float(one["score"]) for one in found), seconds, spent)
 
 
 def _feed(file: TextIO, lines: Sequence[str]) -> None:
@@ -110,8 +112,8 @@ class Loaded:
         How many asked at once.
     answers : int
         Requests that were answered.
-    seconds : float
-        From the first question to the last answer.
+    seconds, processor_seconds : float
+        From the first question to the last answer; of the server.
     statuses : dict of str to int
         How often each status, or each failure, came.
     equal, close, other : int
@@ -127,6 +129,7 @@ class Loaded:
     clients: int
     answers: int
     seconds: float
+    processor_seconds: float
     statuses: dict[str, int]
     equal: int
     close: int
@@ -148,6 +151,18 @@ class Loaded:
         """Throughput, of what the command line has in batches."""
         return self.rate / ((self.before.rate + self.after.rate) / 2)
 
+    @property
+    def processor_share(self) -> float:
+        """The same by time of the processor, which others that use the machine hardly change."""
+        said = (self.before, self.after)
+        each = sum(one.processor_seconds / len(one.texts) for one in said) / len(said)
+        return each * self.answers / self.processor_seconds
+
+    @property
+    def steady(self) -> bool:
+        """Whether the machine was as fast after as before."""
+        return abs(self.before.rate / self.after.rate - 1) < STEADY
+
 
 def measure_load(
     run: Path, vocabulary: int, *, clients: int = 64, seconds: float = 60, lines: int = 256
@@ -162,7 +177,9 @@ def measure_load(
 
     with serving(f"{DIRECTION}{run}", *ALIKE) as server:
         asyncio.run(load(server.port, make, clients=1, requests=3))
+        spent = processor_seconds(server.process)
         answers = asyncio.run(load(server.port, make, clients=clients, seconds=seconds))
+        spent = processor_seconds(server.process) - spent
         memory, peak = server.memory, server.peak
     after = translate(run, texts)
     kinds: Counter[str] = Counter(_compared(one, before) for one in answers if one.status == 200)
@@ -172,6 +189,7 @@ def measure_load(
         clients,
         sum(one.status == 200 for one in answers),
         max(one.ended for one in answers) - min(one.begun for one in answers),
+        spent,
         dict(Counter(str(one.status or one.problem) for one in answers)),
         kinds["equal"],
         kinds["close"],

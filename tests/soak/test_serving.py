@@ -19,11 +19,15 @@ def tiny(tmp_path_factory):
 @pytest.mark.timeout(900)
 def test_sixty_four_clients_for_a_minute(base):
     loaded = measure_load(base, VOCABULARY, clients=64, seconds=60)
+    print(f"{loaded.share:.2f}, by processor time {loaded.processor_share:.2f}")
     print(f"p50 {loaded.p50:.2f} s, p99 {loaded.p99:.2f} s, peak {loaded.peak / (1 << 20):.0f} MiB")
     assert loaded.statuses == {"200": loaded.answers}
     assert loaded.answers >= 64
     assert loaded.other == 0
-    assert loaded.share >= LEAST_SHARE, (loaded.rate, loaded.before.rate, loaded.after.rate)
+    assert loaded.processor_share >= LEAST_SHARE
+    # A machine that others use meanwhile says nothing by the clock.
+    rates = (loaded.rate, loaded.before.rate, loaded.after.rate)
+    assert loaded.share >= LEAST_SHARE or not loaded.steady, rates
 
 
 @pytest.mark.timeout(600)
