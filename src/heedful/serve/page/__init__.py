@@ -6,9 +6,11 @@ No web framework here: the server gives out what `page_files` lists, with `PAGE_
 
 from hashlib import sha256
 from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import NamedTuple
+
+from heedful.visualise.explorer import explorer_script, explorer_styles
 
 # Nothing but files of this server: no inline script or style, no other host, no frame around it.
 POLICY = (
@@ -30,8 +32,6 @@ _KINDS = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# The explorer of attention is the same code as in the stand-alone file.
-_FOLDERS = ("heedful.serve.page", "heedful.visualise.page")
 
 
 class PageFile(NamedTuple):
@@ -68,27 +68,20 @@ def page_files() -> dict[str, PageFile]:
 
     Notes
     -----
+    The explorer of attention is the same code as in the stand-alone file of `heedful attend`.
     The page names its own files and the server's routes relative to itself, so that both may lie
     behind a proxy that adds a folder to the address.
     """
-    found = [file for folder in _FOLDERS for file in _files(folder) if _ending(file) in _KINDS]
-    paths = {file: "/" if file.name == "index.html" else f"/page/{file.name}" for file in found}
-    return {path: _read(file) for file, path in sorted(paths.items(), key=lambda item: item[1])}
+    found = {file.name: file.read_bytes() for file in files(__name__).iterdir() if file.is_file()}
+    found["explorer.js"] = explorer_script().encode()
+    found["explorer.css"] = explorer_styles().encode()
+    return {
+        "/" if name == "index.html" else f"/page/{name}": _page_file(content, PurePath(name).suffix)
+        for name, content in sorted(found.items())
+        if PurePath(name).suffix in _KINDS
+    }
 
 
-def _files(package: str) -> list[Traversable]:
-    """List what lies in a package's folder; it need not hold any Python."""
-    parent, name = package.rsplit(".", 1)
-    folder = files(parent) / name
-    return [file for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
-
-
-def _ending(file: Traversable) -> str:
-    """Tell what a file is by its name."""
-    return file.name[file.name.rfind(".") :]
-
-
-def _read(file: Traversable) -> PageFile:
-    """Read one file."""
-    content = file.read_bytes()
-    return PageFile(content, _KINDS[_ending(file)], f'"{sha256(content).hexdigest()[:20]}"')
+def _page_file(content: bytes, ending: str) -> PageFile:
+    """Describe one file."""
+    return PageFile(content, _KINDS[ending], f'"{sha256(content).hexdigest()[:20]}"')
