@@ -1,0 +1,413 @@
+"""The web page in a real browser, over a real server with two models that were trained a little."""
+
+import math
+import signal
+
+import pytest
+
+from heedful.data.grammar import split_pairs
+from tests.serving import serving
+
+SENTENCE = "a dog buys this cake but does not see it"
+# Thirty sentences, known by heart in a few seconds.
+QUICK = (
+    "data.vocabulary_size=120",
+    "train.steps=120",
+    "train.warmup=40",
+    "train.batch_tokens=400",
+    "train.precision=fp32",
+    "train.label_smoothing=0",
+    "model.dropout=0",
+)
+# Long enough for a slow machine; what is waited for comes much sooner.
+PATIENCE = 60_000
+HOSTILE = {
+    "markup": "<script>document.title='x'</script><img src=x onerror=alert(1)>&amp;<b>bold",
+    "right to left": "שלום עולם\nمرحبا بالعالم\nand back",
+    "emoji": "🙂 the dog 👩‍👩‍👧‍👦 sees 🇫🇷 a house",
+    "controls": "the dog\u202e sees\u0000\u200b a\ufeff house\u0301\u0301\u0301",
+    "lone surrogate": "the dog \ud83d sees",
+    "10,000 characters": ("The dog sees the eggs. This black tree. " * 250)[:10_000],
+    "one long word": "dog" * 700,
+}
+WATCH = """
+() => {
+  window.grown = [];
+  const box = document.getElementById("translation");
+  new MutationObserver(() => window.grown.push(box.textContent)).observe(
+    box, { childList: true, characterData: true, subtree: true });
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(heedful_cli, tmp_path_factory):
+    """A model from English into French, and one back."""
+    folder = tmp_path_factory.mktemp("served")
+    pairs = split_pairs(1500, 40, seed=1)[0][:30]
+    for side, language in enumerate(("en", "fr")):
+        text = "".join(f"{pair[side]}\n" for pair in pairs)
+        (folder / f"train.{language}").write_text(text, encoding="utf-8")
+    for source, target in (("en", "fr"), ("fr", "en")):
+        files = ["--source", folder / f"train.{source}", "--target", folder / f"train.{target}"]
+        chosen = [part for setting in QUICK for part in ("--set", setting)]
+        out = folder / f"{source}-{target}"
+        done = heedful_cli("train", "tiny", *files, "--out", out, "--device", "cpu", *chosen)
+        assert done.returncode == 0, done.stderr
+    return [folder / "en-fr", folder / "fr-en"]
+
+
+@pytest.fixture(scope="module")
+def server(zygote, runs):
+    with serving(zygote, *runs) as started:
+        yield started
+
+
+@pytest.fixture
+def visit(browser, server):
+    """Open the page; afterwards nothing may have gone wrong, and no other host was asked."""
+    contexts, complaints, asked = [], [], []
+
+    def open_page(at=server, **settings):
+        context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | settings))
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{at.address}/")
+        page.locator("#about:not(:empty)").wait_for()
+        page.complaints, page.asked = complaints, asked
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert [url for url in asked if not url.startswith(("http://127.0.0.1:", "data:"))] == []
+
+
+def best(server, **body):
+    """What the server itself says of the sentence."""
+    asked = {"q": SENTENCE, "source": "en", "target": "fr"} | body
+    answer = server.client.post("/v1/translate", json=asked)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["translations"][0]
+
+
+def translate(page, text):
+    """Type all at once and wait for the end."""
+    page.get_by_label("Text to translate").fill(text)
+    done(page)
+
+
+def done(page):
+    page.locator("#result:not([data-busy])").wait_for()
+
+
+def shown(page):
+    return page.locator("#translation").evaluate("box => box.textContent")
+
+
+def hidden(page, selector):
+    return not page.locator(selector).is_visible()
+
+
+def test_what_is_typed_is_translated_and_grows_meanwhile(visit, server):
+    page = visit()
+    page.evaluate(WATCH)
+    page.get_by_label("Text to translate").press_sequentially(SENTENCE, delay=10)
+    done(page)
+    assert shown(page) == best(server)["text"] != ""
+    assert page.locator("#spoken").text_content() == shown(page)
+    grown = [len(text) for text in page.evaluate("() => window.grown")]
+    assert len(set(grown)) > 1 and grown[0] < grown[-1]
+
+
+def test_typing_on_gives_up_what_was_asked_before(visit, server):
+    page = visit()
+    failed = []
+    page.on("requestfailed", lambda request: failed.append((request.url, request.failure)))
+    with page.expect_request("**/v1/stream"):
+        page.get_by_label("Text to translate").fill("The dog sees the eggs. " * 400)
+    translate(page, SENTENCE)
+    assert shown(page) == best(server)["text"]
+    assert failed == [(f"{server.address}/v1/stream", "net::ERR_ABORTED")]
+
+
+def test_a_text_keeps_its_lines(visit):
+    page = visit()
+    translate(page, "the dog sees the eggs\n\n\nthis black tree\n- my girls")
+    assert shown(page).count("\n") == 4
+    assert "\n\n\n" in shown(page)
+
+
+def test_words_tell_how_sure_the_model_was(visit, server):
+    page = visit()
+    translate(page, SENTENCE)
+    expected = best(server, probabilities=True)
+    words = page.locator("#translation .word")
+    assert words.all_text_contents() == expected["text"].split()
+    labels = words.evaluate_all("all => all.map(word => word.ariaLabel)")
+    percents = [label.rpartition(", ")[2].removesuffix(" percent") for label in labels]
+    product = math.prod(float(percent) / 100 for percent in percents)
+    whole = math.prod(token["probability"] for token in expected["tokens"])
+    assert product == pytest.approx(whole, rel=0.2, abs=0.01)
+    # A line below the word, in one of four styles, so that nobody needs the colour.
+    styles = page.locator("#legend .word").evaluate_all(
+        "all => all.map(word => getComputedStyle(word).textDecorationStyle + "
+        "getComputedStyle(word).textDecorationLine)"
+    )
+    assert len(set(styles)) == 4
+    words.first.focus()
+    assert "%" in page.locator("#note").text_content()
+
+
+def test_alternatives_have_scores_and_can_be_taken(visit):
+    page = visit()
+    translate(page, SENTENCE)
+    lines = page.locator("#alternatives-list button")
+    texts = lines.locator(".said").all_text_contents()
+    scores = [
+        float(score.replace("−", "-")) for score in lines.locator(".number").all_text_contents()
+    ]
+    assert len(texts) == 4 and scores == sorted(scores, reverse=True)
+    lines.nth(1).click()
+    assert shown(page).split() == texts[1].split()
+    assert lines.nth(1).get_attribute("aria-pressed") == "true"
+    assert lines.nth(0).get_attribute("aria-pressed") == "false"
+
+
+def test_the_beam_can_be_followed_and_gone_through_again(visit):
+    page = visit()
+    page.get_by_label("Text to translate").fill(SENTENCE)
+    page.locator("#follow").wait_for()
+    page.get_by_text("Follow the beam").click()
+    done(page)
+    slider = page.get_by_label("Step of the search")
+    last = int(slider.get_attribute("max"))
+    assert last > 1
+    assert page.locator("#follow-list li").count() > 0
+    late = page.locator("#follow-list .said").first.text_content()
+    slider.focus()
+    page.keyboard.press("Home")
+    assert page.locator("#step-name").text_content().startswith("step ")
+    assert page.locator("#follow-list li").count() >= 4
+    assert len(page.locator("#follow-list .said").first.text_content()) < len(late)
+
+
+def test_a_click_on_a_word_shows_where_it_looked(visit):
+    page = visit()
+    translate(page, SENTENCE)
+    page.locator("#translation .word").nth(1).click()
+    explorer = page.locator("#explorer .heedful-explorer")
+    explorer.wait_for()
+    assert page.locator("#looked-title").text_content() == SENTENCE
+    assert page.locator("#translation .word").nth(1).get_attribute("aria-pressed") == "true"
+    for kind in ("Encoder", "Decoder", "Cross"):
+        explorer.get_by_role("radio", name=kind).check()
+    explorer.get_by_role("radio", name="Heads").check()
+    head = explorer.locator("button[aria-pressed]").first
+    before = head.get_attribute("aria-pressed")
+    head.click()
+    assert head.get_attribute("aria-pressed") != before
+    page.get_by_role("button", name="Close").click()
+    assert hidden(page, "#looked")
+
+
+def test_everything_goes_by_the_keyboard(visit):
+    page = visit()
+    assert page.evaluate("document.activeElement.id") == "source"
+    page.keyboard.type(SENTENCE)
+    page.keyboard.press("Control+Enter")
+    done(page)
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.className") == "word":
+            break
+    at = "document.activeElement.textContent"
+    words = shown(page).split()
+    assert page.evaluate(at) == words[0]
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(at) == words[1]
+    page.keyboard.press("End")
+    assert page.evaluate(at) == words[-1]
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    page.locator("#explorer .heedful-explorer").wait_for()
+    assert page.evaluate("document.activeElement.id") == "looked"
+    page.keyboard.press("Escape")
+    assert hidden(page, "#looked")
+    assert page.evaluate(at) == words[0]
+
+
+def test_model_direction_and_search_can_be_chosen(visit, server):
+    page = visit()
+    translate(page, SENTENCE)
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label("Beam", exact=True).fill("1")
+    page.get_by_label("Beam", exact=True).blur()
+    done(page)
+    assert shown(page) == best(server, beam=1)["text"]
+    assert hidden(page, "#alternatives")
+    page.get_by_label("Length penalty").select_option("none")
+    done(page)
+    assert hidden(page, "#strength")
+    page.get_by_role("button", name="As trained").click()
+    done(page)
+    assert page.get_by_label("Beam", exact=True).input_value() == "4"
+    french = shown(page)
+    page.get_by_role("button", name="Swap the two languages").click()
+    done(page)
+    assert page.get_by_label("Text to translate").input_value() == french
+    assert page.get_by_label("From").input_value() == "fr"
+    assert page.get_by_label("Model").input_value() == "fr-en"
+    page.reload()
+    page.locator("#about:not(:empty)").wait_for()
+    assert page.get_by_label("From").input_value() == "fr"
+
+
+def test_the_language_is_detected_where_there_are_several(visit):
+    page = visit()
+    page.get_by_label("From").select_option("auto")
+    page.get_by_label("Into").select_option("fr")
+    translate(page, "The old dog sees the eggs, and my girls laugh behind the school.")
+    said = page.locator("#detected").text_content()
+    assert "English" in said and said.endswith("%")
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_no_text_is_more_than_text(visit, text):
+    page = visit()
+    scripts = page.locator("script").count()
+    translate(page, text)
+    assert page.title() == "heedful"
+    assert page.locator("script").count() == scripts
+    assert page.locator("main img, main b:not(#note b)").count() == 0
+    assert shown(page).strip()
+    word = page.locator("#translation .word").first
+    word.focus()
+    assert hidden(page, "#error")
+
+
+def test_ten_thousand_characters_stay_quick_to_type_in(visit):
+    page = visit()
+    translate(page, HOSTILE["10,000 characters"])
+    took = page.evaluate(
+        """() => {
+          const field = document.getElementById("source");
+          const start = performance.now();
+          field.value += "x";
+          field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+          document.body.getBoundingClientRect();
+          return performance.now() - start;
+        }"""
+    )
+    assert took < 500
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 768, 1440])
+def test_it_fits_the_screen(visit, width, scheme):
+    page = visit(viewport={"width": width, "height": 740}, color_scheme=scheme)
+    translate(page, SENTENCE)
+    page.get_by_text("Follow the beam").click()
+    page.get_by_role("button", name="Settings").click()
+    page.locator("#translation .word").first.click()
+    page.locator("#explorer .heedful-explorer").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_refusal_is_a_sentence(visit):
+    page = visit()
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label("Beam", exact=True).fill("99")
+    translate(page, SENTENCE)
+    error = page.locator("#error")
+    error.wait_for()
+    assert error.text_content().startswith("Beam may be at most 16, but is 99.")
+    page.get_by_label("Beam", exact=True).fill("2")
+    page.get_by_label("Beam", exact=True).blur()
+    done(page)
+    assert hidden(page, "#error") and shown(page)
+    # The browser itself says that an answer was a refusal.
+    refused = [text for text in page.complaints if "status of 400" in text]
+    page.complaints[:] = [text for text in page.complaints if text not in refused]
+
+
+def test_a_text_that_is_too_long_is_not_sent(visit):
+    page = visit()
+    page.get_by_label("Text to translate").fill("a dog " * 3_400)
+    page.locator("#error").wait_for()
+    assert "20,000" in page.locator("#error").text_content()
+    assert [url for url in page.asked if url.endswith("/v1/stream")] == []
+
+
+def test_a_busy_server_is_asked_again_when_it_says(visit, zygote, runs):
+    with serving(zygote, *runs, "--per-minute", 20) as server:
+        page = visit(server)
+        server.until(lambda: server.client.post("/v1/translate", json={"q": ""}).status_code == 429)
+        page.get_by_label("Text to translate").fill(SENTENCE)
+        page.get_by_text("The server is busy; trying again in").first.wait_for()
+        done(page)
+    assert shown(page) and hidden(page, "#error")
+    refused = [text for text in page.complaints if "status of 429" in text]
+    page.complaints[:] = [text for text in page.complaints if text not in refused]
+    assert refused
+
+
+def test_a_server_that_is_gone_is_named_and_the_text_stays(visit, zygote, runs):
+    with serving(zygote, *runs) as server:
+        page = visit(server)
+        translate(page, SENTENCE)
+        server.signal(signal.SIGTERM)
+        server.started.wait(30)
+        translate(page, f"{SENTENCE} again")
+    assert "cannot be reached" in page.locator("#error").text_content()
+    assert page.get_by_label("Text to translate").input_value() == f"{SENTENCE} again"
+    page.complaints.clear()
+
+
+def test_a_key_is_asked_for_where_one_is_needed(visit, zygote, runs, tmp_path):
+    (tmp_path / "keys").write_text("sesame for the tests\n", encoding="utf-8")
+    with serving(zygote, *runs, "--api-keys", tmp_path / "keys") as server:
+        page = visit(server)
+        translate(page, SENTENCE)
+        assert "key" in page.locator("#error").text_content()
+        page.get_by_role("button", name="Settings").click()
+        page.get_by_label("Key").fill("sesame")
+        page.get_by_label("Key").blur()
+        done(page)
+        assert shown(page) and hidden(page, "#error")
+    page.complaints[:] = [text for text in page.complaints if "status of 403" not in text]
+
+
+def test_the_translation_can_be_copied(visit):
+    page = visit(permissions=["clipboard-read", "clipboard-write"])
+    translate(page, SENTENCE)
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == shown(page)
+
+
+def test_nothing_inline_runs(visit):
+    page = visit()
+    page.evaluate(
+        """() => {
+          window.violations = [];
+          document.addEventListener("securitypolicyviolation", (event) => {
+            window.violations.push(event.effectiveDirective);
+          });
+          const script = document.createElement("script");
+          script.textContent = "document.title = 'taken'";
+          document.body.append(script);
+          document.body.setAttribute("style", "color: red");
+        }"""
+    )
+    page.wait_for_timeout(100)
+    assert page.title() == "heedful"
+    found = page.evaluate("() => window.violations")
+    assert set(found) == {"script-src-elem", "style-src-attr"}
+    page.complaints.clear()
