@@ -12,7 +12,7 @@ PACKAGING := pyproject.toml constraints.txt
 SOAK := $(wildcard tests/soak)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-serving peers docs clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-serving peers docs screenshots clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -66,6 +66,9 @@ benchmarks/peers/%/.venv/.installed: benchmarks/peers/%/requirements.txt
 
 docs: $(VENV)/.for-docs ## write the documentation site to build/site
 	$(PYTHON) -m sphinx -W --keep-going -q -b html docs build/site
+
+screenshots: $(VENV)/.for-work ## draw the documentation's pictures of the web page, from the run in OUT=runs/quickstart
+	$(PYTHON) docs/screenshots.py $(OUT)/run
 
 format: $(VENV)/.for-work ## let ruff write what it can
 	$(PYTHON) -m ruff check --fix-only .
