@@ -109,20 +109,21 @@ heedful.talk = (() => {
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     let rest = "";
+    let done = false;
     try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        rest += decoder.decode(value ?? new Uint8Array(), { stream: !done });
+      while (!done) {
+        const part = await reader.read();
+        done = part.done;
+        rest += decoder.decode(part.value ?? new Uint8Array(), { stream: !done });
         const whole = rest.split("\n");
         rest = done ? "" : whole.pop();
         for (const line of whole) if (line.trim()) yield JSON.parse(line);
-        if (done) return;
       }
     } catch (error) {
       if (signal?.aborted) throw error;
       throw new Refusal(CUT);
     } finally {
-      reader.cancel().catch(() => {});
+      if (!done) reader.cancel().catch(() => {});
     }
   }
 
