@@ -24,7 +24,14 @@ _EXTRAS = {
     "paper": ("sacremoses",),
     "track": ("tensorboard",),
     "exchange": ("onnx", "onnxruntime", "transformers"),
-    "serve": ("fastapi", "uvicorn", "prometheus-client"),
+    "serve": (
+        "fastapi",
+        "prometheus-client",
+        "py3langid",
+        "python-multipart",
+        "sentencex",
+        "uvicorn",
+    ),
     "comet": ("unbabel-comet",),
 }
 
