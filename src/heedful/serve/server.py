@@ -100,7 +100,7 @@ class Server(uvicorn.Server):
             self.should_exit = self.force_exit = True
             return
         state.stopping = True
-        _log.info("stopping: %d requests are being answered", state.open)
+        _log.info("stopping; requests being answered: %d", state.open)
         latest = time.monotonic() + limits.stop_seconds
         while state.open and time.monotonic() < latest and not self.should_exit:
             await asyncio.sleep(0.02)
