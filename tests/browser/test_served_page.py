@@ -21,13 +21,13 @@ QUICK = (
 )
 # Long enough for a slow machine; what is waited for comes much sooner.
 PATIENCE = 60_000
+LONG = ("The dog sees the eggs. This black tree. " * 250)[:10_000]
 HOSTILE = {
     "markup": "<script>document.title='x'</script><img src=x onerror=alert(1)>&amp;<b>bold",
     "right to left": "שלום עולם\nمرحبا بالعالم\nand back",
     "emoji": "🙂 the dog 👩‍👩‍👧‍👦 sees 🇫🇷 a house",
     "controls": "the dog\u202e sees\u0000\u200b a\ufeff house\u0301\u0301\u0301",
     "lone surrogate": "the dog \ud83d sees",
-    "10,000 characters": ("The dog sees the eggs. This black tree. " * 250)[:10_000],
     "one long word": "dog" * 700,
 }
 WATCH = """
@@ -296,7 +296,7 @@ def test_no_text_is_more_than_text(visit, text):
 
 def test_ten_thousand_characters_stay_quick_to_type_in(visit):
     page = visit()
-    translate(page, HOSTILE["10,000 characters"])
+    translate(page, LONG)
     took = page.evaluate(
         """() => {
           const field = document.getElementById("source");

@@ -12,6 +12,7 @@ any; nothing is ever cut away.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from heedful.search.watch import Snapshot
@@ -288,7 +289,8 @@ class _Text:
         """Take a text apart, unless it stays as it is."""
         if chosen.model is None:
             return cls(text, chosen, Layout((), (text,)), _Parts())
-        layout = await _apart(text, form, chosen.direction.source)
+        fits = partial(_fits, chosen.model, chosen.direction.tag)
+        layout = await _apart(text, form, chosen.direction.source, fits)
         parts = _Parts(chosen.direction.tag)
         for piece in layout.pieces:
             parts.put(chosen.model, piece)
@@ -422,13 +424,18 @@ def _untagged(translation: Translation, tag: str) -> Translation:
     return replace(translation, alignment=without, alternatives=others)
 
 
-def _fitting(model: Model, piece: str, tag: str) -> list[str]:
-    """Halve a sentence until every part of it can be read as a whole."""
+def _fits(model: Model, tag: str, piece: str) -> bool:
+    """Whether a model can read a sentence as a whole."""
     room = model.longest - 1
     # No subword is shorter than a byte, and the space before the first word may be one more.
-    if len(piece.encode()) < room or len(piece) < 2:
-        return [piece]
-    if model.lengths([f"{tag} {piece}" if tag else piece])[0] <= room:
+    if len(piece.encode()) < room:
+        return True
+    return model.lengths([f"{tag} {piece}" if tag else piece])[0] <= room
+
+
+def _fitting(model: Model, piece: str, tag: str) -> list[str]:
+    """Halve a sentence that nothing took apart until every part of it can be read as a whole."""
+    if len(piece) < 2 or _fits(model, tag, piece):
         return [piece]
     middle = len(piece) // 2
     spaces = [
@@ -439,18 +446,20 @@ def _fitting(model: Model, piece: str, tag: str) -> list[str]:
     return [part for half in halves if half for part in _fitting(model, half, tag)]
 
 
-async def _apart(text: str, form: Form, language: str) -> Layout | Markup:
-    """Find the sentences of a text."""
+async def _apart(
+    text: str, form: Form, language: str, fits: Callable[[str], bool]
+) -> Layout | Markup:
+    """Find the sentences of a text; those that are too long are cut."""
     if form == "sentence":
         inner = " ".join(text.strip().splitlines())
         if not inner:
             return Layout((), (text,))
         begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
         return Layout((inner,), (text[:begin], text[end:]))
-    take: Callable[[str, str], Layout | Markup] = Markup.parse if form == "html" else split
+    take: Callable[..., Layout | Markup] = Markup.parse if form == "html" else split
     if len(text) <= _AT_ONCE:
-        return take(text, language)
-    return await asyncio.to_thread(take, text, language)
+        return take(text, language, fits)
+    return await asyncio.to_thread(take, text, language, fits)
 
 
 async def _detected(text: str, sources: Sequence[str], target: str) -> tuple[Guess, str]:
