@@ -86,7 +86,9 @@ def page(shape: str, vocabulary: int, loaded: Loaded, stopped: Stopped, flat: Fl
     lines = [f"| {a} | {b} | {c} | {'reached' if d else 'missed'} |" for a, b, c, d in rows]
     table = "\n".join(["| what | found | asked | |", "| --- | --- | --- | --- |", *lines])
     return f"""\
-    python -m benchmarks.serving
+```text
+python -m benchmarks.serving
+```
 
 {table}
 
