@@ -16,13 +16,13 @@ from functools import partial
 from typing import Literal
 
 from heedful.search.watch import Snapshot
+from heedful.serve.combining import combined, untagged
 from heedful.serve.limits import Refused
 from heedful.serve.models import Direction, Model, Models
 from heedful.serve.text.detect import Guess, detect
 from heedful.serve.text.markup import Markup
 from heedful.serve.text.sentences import Layout, split
 from heedful.serve.worker import Search, Worker
-from heedful.workflow.note import Alignment
 from heedful.workflow.translation import Translation
 
 Form = Literal["text", "html", "sentence"]
@@ -346,82 +346,8 @@ class _Parts:
 
     def _sentence(self, parts: Sequence[Translation]) -> Translation:
         """Put the parts of a sentence together, without the tag."""
-        parts = [_untagged(part, self._tag) for part in parts]
+        parts = [untagged(part, self._tag) for part in parts]
         return parts[0] if len(parts) == 1 else combined(parts, None)
-
-
-def combined(translations: Sequence[Translation], layout: Layout | Markup | None) -> Translation:
-    """
-    Make one translation of those of several sentences.
-
-    Parameters
-    ----------
-    translations : sequence of Translation
-        In order, at least one.
-    layout : Layout or Markup or None
-        What stood around them; None for one space between them.
-
-    Returns
-    -------
-    Translation
-        Its logarithms are the sums of theirs, its k-th alternative is made of their k-th.
-
-    Notes
-    -----
-    A sentence with fewer alternatives stays with its last.
-    """
-    more = max(len(one.alternatives) for one in translations)
-    each = [
-        [one, *one.alternatives, *[(one, *one.alternatives)[-1]] * (more - len(one.alternatives))]
-        for one in translations
-    ]
-    best, *others = (_sum([row[rank] for row in each], layout) for rank in range(more + 1))
-    return replace(best, alternatives=tuple(others))
-
-
-def _sum(translations: Sequence[Translation], layout: Layout | Markup | None) -> Translation:
-    """Combine without alternatives."""
-    texts = [one.text for one in translations]
-    alignments = [one.alignment for one in translations]
-    if layout is None:
-        text = " ".join(texts)
-    else:
-        text = layout.fill(texts, [one.links if one else None for one in alignments])
-    alone = len(translations) == 1
-    return Translation(
-        text,
-        sum(one.score for one in translations),
-        tuple(token for one in translations for token in one.tokens),
-        sum(one.log_probability for one in translations),
-        attention=translations[0].attention if alone else None,
-        alignment=_joined([one for one in alignments if one]) if all(alignments) else None,
-        log_probabilities=tuple(
-            number for one in translations for number in one.log_probabilities[: len(one.tokens)]
-        ),
-    )
-
-
-def _joined(alignments: Sequence[Alignment]) -> Alignment:
-    """Count the words of several sentences on."""
-    source: list[str] = []
-    target: list[str] = []
-    links: list[tuple[int, int]] = []
-    for one in alignments:
-        links += [(len(source) + i, len(target) + j) for i, j in one.links]
-        source += one.source_words
-        target += one.target_words
-    return Alignment(tuple(source), tuple(target), tuple(links))
-
-
-def _untagged(translation: Translation, tag: str) -> Translation:
-    """Take the language tag out of the words of the source."""
-    alignment = translation.alignment
-    if not tag or alignment is None or alignment.source_words[:1] != (tag,):
-        return translation
-    links = tuple((i - 1, j) for i, j in alignment.links if i > 0)
-    others = tuple(_untagged(other, tag) for other in translation.alternatives)
-    without = Alignment(alignment.source_words[1:], alignment.target_words, links)
-    return replace(translation, alignment=without, alternatives=others)
 
 
 def _fits(model: Model, tag: str, piece: str) -> bool:
