@@ -1,5 +1,7 @@
 """Documents to look at: made up, but with heads that do what heads do."""
 
+from typing import Any
+
 import numpy as np
 
 from heedful.visualise.record import ModelRecord, Node, Record, Step
@@ -124,6 +126,16 @@ def record(
 ) -> Record:
     """One or two models; by default the small example."""
     return Record(title, models or (model(),))
+
+
+def opened_table(place: Any) -> Any:
+    """Open the table behind a picture; the browser tells the page of the opening a moment later."""
+    details = place.locator("details")
+    if details.get_attribute("open") is None:
+        details.locator("summary").click()
+    table = details.locator("table")
+    table.wait_for()
+    return table
 
 
 def long(tokens: int, *, name: str = "runs/en-de", seed: int = 1) -> ModelRecord:

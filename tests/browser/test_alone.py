@@ -26,8 +26,9 @@ def test_text_never_becomes_markup(opened):
     assert first.inner_text() == records.HOSTILE[0]
     for word in page.locator(".he-queries .he-word").all():
         word.hover()
-    for summary in page.locator("summary").all():
-        summary.click()
+    for details in page.locator("details").all():
+        details.locator("summary").click()
+        details.locator("table").wait_for()
     page.get_by_role("button", name="Last step").click()
     assert page.title().startswith("</title>")
 
@@ -102,8 +103,8 @@ def test_200_tokens_of_the_base_model_can_be_used(opened):
     word.hover()
     assert "looks at" in page.locator(".he-readout").first.inner_text()
     page.locator(".he-segments input[value=rollout]").check(force=True)
-    page.locator(".he-picture summary").first.click()
-    assert page.locator(".he-picture td").count() == 200 * 200
+    table = records.opened_table(page.locator(".he-picture").first)
+    assert table.locator("td").count() == 200 * 200
 
 
 def test_the_code_defines_one_name_and_no_more(browser):

@@ -29,10 +29,7 @@ def queries(page):
 
 
 def table_behind(page):
-    details = page.locator(".he-picture details")
-    if details.get_attribute("open") is None:
-        details.locator("summary").click()
-    return details.locator("table")
+    return records.opened_table(page.locator(".he-picture"))
 
 
 def percents(table):
@@ -254,8 +251,7 @@ def test_each_head_is_described_in_a_table(opened):
     record = records.record()
     page = opened(record)
     choose(page, "encoder")
-    page.get_by_text("What each head does").click()
-    table = page.locator(".he-overview details table")
+    table = records.opened_table(page.locator(".he-overview"))
     row = table.locator("tbody tr").nth(1).locator("th, td").all_inner_texts()
     weights = record.models[0].encoder[0, 1]
     entropy = -(weights * np.log(weights)).sum(axis=-1)

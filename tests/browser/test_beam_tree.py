@@ -93,8 +93,7 @@ def test_only_those_that_lived(page):
 
 
 def test_the_table_behind_has_every_hypothesis_in_whole(page):
-    page.get_by_text("The beam as a table").click()
-    rows = page.locator(".he-beam details tbody tr")
+    rows = records.opened_table(page.locator(".he-beam")).locator("tbody tr")
     assert rows.count() == sum(map(len, MODEL.beam))
     last = rows.last.locator("th, td").all_inner_texts()
     assert last[1] == "Der Hund , der die Katze jagte , war sehr müde .</s>"

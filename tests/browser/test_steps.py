@@ -97,7 +97,6 @@ def test_the_source_is_shaded_by_where_the_chosen_layer_looked(page):
 
 
 def test_the_table_behind_has_all_steps(page):
-    page.get_by_text("All steps as a table").click()
-    rows = page.locator(".he-steps details tbody tr")
+    rows = records.opened_table(page.locator(".he-steps")).locator("tbody tr")
     assert rows.count() == len(TOKENS)
     assert "Hund" in rows.nth(1).inner_text()
