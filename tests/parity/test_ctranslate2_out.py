@@ -10,7 +10,7 @@ from ctranslate2 import specs
 
 from heedful.checkpoint.store import load_checkpoint, save_checkpoint
 from heedful.config.schema import RunConfig
-from heedful.data.subwords.symbols import PAD, START
+from heedful.data.subwords.symbols import END, PAD, START
 from heedful.errors import ExchangeError, ParityFailed
 from heedful.exchange.ctranslate2.reading import READER
 from heedful.exchange.ctranslate2.writing import BOUNDS, WRITER
@@ -126,6 +126,23 @@ def test_what_no_translation_may_hold_is_in_none_however_probable(tmp_path):
         for each in here.score(LINES, [one.text for one in there])
     ]
     np.testing.assert_allclose([one.score for one in there], scores, atol=1e-4)
+
+
+@pytest.mark.parametrize("least", [0, 3, 9])
+def test_the_least_length_holds_on_both_sides(tmp_path, least):
+    run = random_run(tmp_path / "run", SHAPES["untied"] | {"search.min_length": least})
+    weights = dict(load_checkpoint(run.folder.checkpoint(2)).model)
+    weights["output_bias"] = weights["output_bias"].index_fill(0, torch.tensor([END]), 30.0)
+    save_checkpoint(run.folder.checkpoint(2), weights, None, {"step": 2})
+    export_model(
+        tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=OPTIONS, sentences=LINES
+    )
+    there = ExportedTranslator.load(tmp_path / "ct2", threads=1)
+    here = Translator.load(tmp_path / "run", device="cpu", precision="fp32", threads=1)
+    assert {len(one.tokens) for one in there.translate(LINES)} == {least}
+    for lowest in (None, 2):
+        found = [one.tokens for one in there.translate(LINES, beam=1, min_length=lowest)]
+        assert found == [one.tokens for one in here.translate(LINES, beam=1, min_length=lowest)]
 
 
 def test_what_is_equal_comes_back_bit_by_bit(tmp_path):

@@ -38,6 +38,7 @@ ODD = {
         "forced_eos_token_id": None,
     },
     "forbidden words": {"generation": {"bad_words_ids": [[1], [9], [200]], "length_penalty": 2.0}},
+    "many tokens": {"generation": {"min_length": 9}},
     "few tokens": {"generation": {"max_length": None, "max_new_tokens": 5}},
 }
 
@@ -90,6 +91,22 @@ def test_a_model_that_has_learned_something_translates_alike(tmp_path):
     )
     assert (parity.same_tokens, parity.same_outputs, notes) == (12, 12, ())
     assert parity.difference < 1e-4
+    _same_lengths(model.eval(), tmp_path, sentences)
+
+
+def _same_lengths(model, folder, sentences):
+    """With a least length that most translations would not have by themselves."""
+    tokenizer = MarianTokenizer.from_pretrained(folder / "theirs")
+    translator = Translator.load(folder / "run", device="cpu", precision="fp32")
+    numbering = translator.tokenizer.models[1].numbering
+    found = translator.translate(sentences, min_length=18)
+    free = translator.translate(sentences)
+    assert min(len(one.tokens) for one in free) < 18 <= min(len(one.tokens) for one in found)
+    for sentence, ours in zip(sentences, found, strict=True):
+        rows = tokenizer([sentence], return_tensors="pt")
+        (written,) = model.generate(**rows, min_new_tokens=18).tolist()
+        body = [n for n in written[1:] if n != tokenizer.eos_token_id]
+        assert translator.tokenizer.pieces_target(numbering.to_ours(body)) == list(ours.tokens)
 
 
 def _same_logits_and_text(folder, out, sentences):

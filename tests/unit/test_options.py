@@ -18,6 +18,7 @@ from heedful.search.options import Sampling, SearchOptions
         ({"diversity": 0.5}, "there is one group"),
         ({"diversity": -1.0, "groups": 2}, "diversity must be a number of at least 0"),
         ({"diversity": float("nan"), "groups": 2}, "diversity must be a number of at least 0"),
+        ({"min_length": -1}, "min-length must be at least 0, but is -1"),
         ({"sample": Sampling(), "beam": 4}, "a beam came"),
         ({"sample": Sampling(), "groups": 2}, "groups came"),
     ],

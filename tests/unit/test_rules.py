@@ -18,8 +18,16 @@ from tests.searching import (
 )
 
 from heedful.search.beam import beam_search
+from heedful.search.ends import LeastLength
 from heedful.search.greedy import greedy_search
-from heedful.search.rules import Allowed, AvoidPhrases, ForcedPrefix, NoRepeat, Rule, apply_all
+from heedful.search.rules import (
+    Allowed,
+    AvoidPhrases,
+    ForcedPrefix,
+    NoRepeat,
+    Rule,
+    apply_all,
+)
 
 SOURCE = torch.tensor([[4, 5, END]])
 
@@ -51,6 +59,12 @@ def test_no_n_gram_occurs_twice(size):
 def test_a_translation_begins_with_its_prefix(prefix):
     expected = every_sequence_that(lambda tokens: tokens[: len(prefix)] == prefix, 3)
     is_close(search_widely(ForcedPrefix([prefix]), 3), expected)
+
+
+@pytest.mark.parametrize("least", [1, 2, 3])
+def test_no_translation_ends_too_early(least):
+    expected = every_sequence_that(lambda tokens: len(tokens) >= least, 3, 3)
+    is_close(search_widely(LeastLength(least, END), 3, 3), expected)
 
 
 @pytest.mark.parametrize("phrases", [[(4,)], [(1, 5), (5, 5, 4)], [(4, 1), (1, 4), ()]])

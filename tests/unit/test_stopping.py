@@ -3,11 +3,12 @@ import torch
 from tests.searching import END, RULES, alone, batch_of_five, tiny
 
 from heedful.search.beam import beam_search
+from heedful.search.ends import ForcedEnd
 from heedful.search.find import find
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.options import Demands, SearchOptions
-from heedful.search.rules import Allowed, ForcedEnd, Renormalised
+from heedful.search.rules import Allowed, Renormalised
 from heedful.search.stopping import Manner, may_improve
 
 POWER = LengthPenalty("power", 1.0)
@@ -54,6 +55,31 @@ def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, at_limit):
         (single,) = search(alone(source, row), [limit])
         assert together[row][0].tokens == single[0].tokens
         assert len(single[0].tokens) <= limit
+
+
+@pytest.mark.parametrize("at_limit", ["cut", "end", "keep"])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_the_limit_counts_more_than_the_least_length(at_limit, beam):
+    model = tiny(3, vocabulary=12)
+    source, limits = batch_of_five(3)
+    limits = [max(1, limit) for limit in limits]
+    found = find(
+        model,
+        source,
+        limits,
+        options=SearchOptions(no_repeat=1),
+        beam=beam,
+        penalty=POWER,
+        manner=Manner(at_limit=at_limit, min_length=4),
+        allowed=Allowed(12, (0, 2)),
+        demands=[Demands()] * len(source),
+        lines=range(len(source)),
+    )
+    lengths = [len(hypotheses[0].tokens) for hypotheses in found]
+    assert min(limits) < 4 < max(limits)
+    assert all(
+        min(4, limit) <= length <= limit for length, limit in zip(lengths, limits, strict=True)
+    )
 
 
 def test_a_forced_end_costs_nothing():

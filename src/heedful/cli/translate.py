@@ -44,6 +44,9 @@ def translate(
     max_length: Annotated[
         str | None, typer.Option(help="input+N or N tokens, the end symbol not counted.")
     ] = None,
+    min_length: Annotated[
+        int | None, typer.Option(min=0, help="Fewest tokens, the end symbol not counted.")
+    ] = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations of each line.")] = 1,
     to: Annotated[
         str, typer.Option(help="Language code of the tag to put before every line: de for >>de<<.")
@@ -149,7 +152,15 @@ def translate(
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     sampling = _sampling(sample or mbr > 0, drawn)
     options = SearchOptions(
-        beam, length_penalty, max_length, mbr or n_best, sampling, no_repeat, groups, diversity
+        beam,
+        length_penalty,
+        max_length,
+        mbr or n_best,
+        sampling,
+        no_repeat,
+        groups,
+        diversity,
+        min_length,
     )
     if constraints is not None:
         options.check_constraints()
@@ -221,6 +232,7 @@ def translate(
             beam=beam,
             length_penalty=length_penalty,
             max_length=max_length,
+            min_length=min_length,
             stop=stop,
             sample=sampling,
             no_repeat=no_repeat,

@@ -304,6 +304,8 @@ class SearchConfig(_Settings):
     """Whether probabilities of what may come next are made to add up to one."""
     forbidden: Ids = ""
     """Ids that are never written, with spaces between; padding and start never are."""
+    min_length: CountOrZero = 0
+    """Fewest subwords of a translation; `max_length` counts more where they disagree."""
     max_length: OutputLength = "input+50"
     """Most subwords of a translation: input+N or N, the end symbol not counted."""
     max_source: Count = 1024

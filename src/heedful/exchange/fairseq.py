@@ -306,6 +306,7 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], SearchRule, li
     factor = float(number_in(given, "max_len_a", 0.0))
     constant = int(number_in(given, "max_len_b", 200))
     longest = int(number_in(settings, "max_target_positions", 1024)) - 1
+    least = max(int(number_in(given, "min_len", 1)), 0)
     notes = []
     if factor not in (0.0, 1.0):
         notes.append(
@@ -318,6 +319,7 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], SearchRule, li
         "beam": beam,
         "stop": "full",
         "length_penalty": f"power:{power:.4f}".rstrip("0").rstrip(".") if power > 0 else "none",
+        "min_length": least,
         # its length counts the source's end symbol
         "max_length": f"input+{constant + 1}" if factor else str(max(min(constant, longest), 1)),
         "max_source": max(int(number_in(settings, "max_source_positions", 1024)) - 1, 1),
@@ -326,7 +328,7 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], SearchRule, li
         beam,
         lambda length: float(length**power),
         lambda source: min(int(factor * source + constant), longest),
-        int(number_in(given, "min_len", 1)),
+        least,
         FIRST.index("</s>"),
         (FIRST.index("<pad>"), FIRST.index("<s>")),
     )

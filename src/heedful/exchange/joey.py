@@ -359,9 +359,11 @@ def _search(
             "Joey NMT ends translations at 1.5 times the source's length; here they end at the "
             "source's length + 50 (search.max_length)"
         )
+    least = max(int(number_in(testing, "min_output_length", 1)), 0)
     search: dict[str, Any] = {
         "beam": beam,
         "length_penalty": f"gnmt:{alpha:.4f}".rstrip("0").rstrip(".") if alpha > 0 else "none",
+        "min_length": least,
         "max_length": str(longest) if longest > 0 else "input+50",
     }
     if testing.get("generate_unk") is False:
@@ -370,7 +372,7 @@ def _search(
         beam,
         lambda length: float(((5 + length) / 6) ** max(alpha, 0.0)),
         lambda source: longest if longest > 0 else max(int(1.5 * source), 1),
-        int(number_in(testing, "min_output_length", 1)),
+        least,
         target.numbers[special["start"]],
         (target.numbers[special["pad"]], target.numbers[special["start"]]),
     )

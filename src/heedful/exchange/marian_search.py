@@ -6,6 +6,7 @@ How Hugging Face's `generate` searches, and the settings of ours that search ali
     num_beams             search.beam
     length_penalty        search.length_penalty = power:A, the end symbol counted
     early_stopping        search.stop: never = best, true = full, false = worst
+    min_length            search.min_length; the start symbol counts there, not in min_new_tokens
     max_length            search.max_length; the start symbol counts there, and so does the end
     forced_eos_token_id   search.at_limit = end; without it keep
     renormalize_logits    search.renormalise
@@ -33,8 +34,6 @@ _OFF: dict[str, tuple[object, ...]] = {
     "encoder_repetition_penalty": (1.0,),
     "no_repeat_ngram_size": (0,),
     "encoder_no_repeat_ngram_size": (0,),
-    "min_length": (0,),
-    "min_new_tokens": (0,),
     "forced_bos_token_id": (),
     "forced_decoder_ids": ([],),
     "exponential_decay_length_penalty": (),
@@ -139,6 +138,7 @@ def read_rule(
         at_limit="keep" if forced is None else "end",
         renormalise=bool(settings.get("renormalize_logits")),
         forbidden=" ".join(map(str, forbidden)),
+        min_length=_shortest(settings),
         max_length=str(longest),
         max_source=positions - 1,
     )
@@ -201,6 +201,8 @@ def write_rule(
         "renormalize_logits": search.renormalise,
         "bad_words_ids": [[number] for number in bad],
     }
+    if search.min_length:
+        settings["min_new_tokens"] = search.min_length
     return settings, Rule(search.model_copy(update=changes), notes)
 
 
@@ -208,6 +210,12 @@ def _penalty(alpha: float) -> str:
     """Write an exponent as our settings do."""
     shown = f"{alpha:.6f}".rstrip("0").rstrip(".")
     return "none" if shown == "0" else f"power:{shown}"
+
+
+def _shortest(settings: Mapping[str, Any]) -> int:
+    """Compute the fewest symbols before the end."""
+    new, whole = settings.get("min_new_tokens"), settings.get("min_length")
+    return max(0, new if isinstance(new, int) else whole - 1 if isinstance(whole, int) else 0)
 
 
 def _longest(settings: Mapping[str, Any], positions: int) -> int:

@@ -369,7 +369,11 @@ class OnnxSide:
             beam=options.width(search.beam),
             penalty=LengthPenalty.parse(search.length_penalty),
             manner=Manner(
-                search.finish_among == "twice", search.stop, search.at_limit, search.renormalise
+                search.finish_among == "twice",
+                search.stop,
+                search.at_limit,
+                search.renormalise,
+                search.min_length,
             ),
             allowed=Allowed(self._tokenizer.target_size, never_written(search)),
             demands=[Demands()] * len(filled),

@@ -10,6 +10,7 @@ from heedful.model.seq2seq import Seq2Seq
 from heedful.search.beam import PLAIN, beam_search
 from heedful.search.constrained import constrained_beam_search
 from heedful.search.diverse import diverse_beam_search
+from heedful.search.ends import ForcedEnd, LeastLength
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
@@ -17,7 +18,6 @@ from heedful.search.options import Demands, SearchOptions
 from heedful.search.rules import (
     Allowed,
     AvoidPhrases,
-    ForcedEnd,
     ForcedPrefix,
     NoRepeat,
     Renormalised,
@@ -84,7 +84,8 @@ def find(
     beam is a plain one. A beam of 1 is greedy search, but for a text with constraints it is a beam.
     """
     manner = manner.under(penalty)
-    rules = rules_for(options, allowed, demands, source.device)
+    least = LeastLength(manner.min_length, model.end_token)
+    rules = rules_for(options, [allowed, least], demands, source.device)
     if manner.at_limit == "end":
         rules.append(ForcedEnd(limits, model.end_token, source.device))
     if manner.renormalise:
@@ -149,7 +150,10 @@ def find(
 
 
 def rules_for(
-    options: SearchOptions, allowed: Allowed, demands: Sequence[Demands], device: torch.device
+    options: SearchOptions,
+    always: Sequence[Rule],
+    demands: Sequence[Demands],
+    device: torch.device,
 ) -> list[Rule]:
     """
     Collect the rules that a batch needs.
@@ -158,8 +162,8 @@ def rules_for(
     ----------
     options : SearchOptions
         For all sentences alike.
-    allowed : Allowed
-        Which ids are subwords.
+    always : sequence of Rule
+        Those that hold for every text.
     demands : sequence of Demands
         Of each sentence.
     device : torch.device
@@ -172,9 +176,9 @@ def rules_for(
 
     Notes
     -----
-    Without wishes it is `allowed` alone, so nobody pays for what nobody asked for.
+    Without wishes it is `always` alone, so nobody pays for what nobody asked for.
     """
-    rules: list[Rule] = [allowed]
+    rules = [*always]
     if any(demand.prefix for demand in demands):
         rules.append(ForcedPrefix([demand.prefix for demand in demands], device))
     if any(demand.avoids for demand in demands):

@@ -88,6 +88,8 @@ class SearchOptions:
     diversity : float or None, default None
         What it costs a group to choose a token that an earlier group chose in the same step; a half
         when None.
+    min_length : int or None, default None
+        Fewest tokens of a translation; the recipe's when None.
 
     Notes
     -----
@@ -102,13 +104,15 @@ class SearchOptions:
     no_repeat: int = 0
     groups: int = 1
     diversity: float | None = None
+    min_length: int | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges and what goes together."""
         LengthPenalty.parse(self.length_penalty or "none")
         LengthLimit.parse(self.max_length or "input+50")
         least = {"beam": (self.beam, 1), "n-best": (self.n_best, 1), "groups": (self.groups, 1)}
-        for name, (value, lowest) in {**least, "no-repeat": (self.no_repeat, 0)}.items():
+        least |= {"no-repeat": (self.no_repeat, 0), "min-length": (self.min_length, 0)}
+        for name, (value, lowest) in least.items():
             if value is not None and value < lowest:
                 raise SettingError(f"{name} must be at least {lowest}, but is {value}.")
         cost = self.diversity

@@ -4,11 +4,13 @@ What may come next: rules that every search applies to the log-probabilities of 
 A rule sees the log-probabilities, the tokens of each open row so far, and whose row it is. It puts
 minus infinity where a token must not come and leaves the rest as the model said it, so the scores
 of a hypothesis stay log-probabilities of the model; only the last two, which other toolkits have,
-change them. Rules are applied one after the other:
+change them. Rules are applied one after the other (those about the end are in
+`heedful.search.ends`):
 
 ::
 
     Allowed        ids that are no subwords are never written
+    LeastLength    a translation does not end before it has some tokens
     ForcedPrefix   a translation begins with given tokens
     AvoidPhrases   some phrases must not occur
     NoRepeat       no n tokens occur twice in a row anywhere
@@ -305,66 +307,6 @@ class NoRepeat:
         grams = written.unfold(1, self.size, 1)
         match = (grams[:, :, :-1] == written[:, None, start:]).all(dim=2)
         return _forbid(scores, grams[:, :, -1], match)
-
-
-class ForcedEnd:
-    """
-    End each translation at its limit, at no cost.
-
-    Parameters
-    ----------
-    limits : sequence of int
-        Most tokens of each sentence, the end symbol not counted.
-    end_token : int
-        The end symbol.
-    device : torch.device, optional
-        Where the scores are; the processor when absent.
-
-    Notes
-    -----
-    ``forced_eos_token_id`` of Hugging Face: the end has the log-probability zero there, so the
-    score of such a translation is better than what the model says.
-    """
-
-    def __init__(
-        self, limits: Sequence[int], end_token: int, device: torch.device | None = None
-    ) -> None:
-        self.limits = torch.tensor(list(limits), device=device)
-        self.first, self.end_token = min(limits), end_token
-
-    def apply(
-        self,
-        scores: Float[Tensor, "rows vocabulary"],
-        written: Int[Tensor, "rows length"],
-        sentences: Int[Tensor, " rows"],
-    ) -> Float[Tensor, "rows vocabulary"]:
-        """
-        Allow the end alone in rows that are at their limit.
-
-        Parameters
-        ----------
-        scores : Tensor of float, shape (rows, vocabulary)
-            Log-probabilities of the next token.
-        written : Tensor of int, shape (rows, length)
-            Only its length matters.
-        sentences : Tensor of int, shape (rows,)
-            Which sentence of the batch each row translates.
-
-        Returns
-        -------
-        Tensor of float, shape (rows, vocabulary)
-            With a zero for the end in rows at their limit.
-
-        Notes
-        -----
-        Costs nothing before the first limit.
-        """
-        if written.size(1) < self.first:
-            return scores
-        only = torch.full_like(scores, float("-inf"))
-        only[:, self.end_token] = 0.0
-        full = self.limits[sentences] <= written.size(1)
-        return torch.where(full.unsqueeze(1), only, scores)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ class Manner:
         or the end symbol is written for nothing; or it is cut and counts like any other.
     renormalise : bool, default False
         Whether the probabilities of what may come next are made to add up to one.
+    min_length : int, default 0
+        Fewest tokens before the end symbol.
 
     Notes
     -----
@@ -47,6 +49,7 @@ class Manner:
     stop: str = "best"
     at_limit: str = "cut"
     renormalise: bool = False
+    min_length: int = 0
 
     def under(self, penalty: LengthPenalty) -> "Manner":
         """

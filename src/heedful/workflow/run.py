@@ -134,7 +134,11 @@ class Run:
         """How its searches end."""
         search = self.config.search
         return Manner(
-            search.finish_among == "twice", search.stop, search.at_limit, search.renormalise
+            search.finish_among == "twice",
+            search.stop,
+            search.at_limit,
+            search.renormalise,
+            search.min_length,
         )
 
     @property

@@ -120,6 +120,7 @@ class Translator:
         beam: int | None = None,
         length_penalty: str | None = None,
         max_length: str | None = None,
+        min_length: int | None = None,
         stop: str | None = None,
         n_best: int = 1,
         sample: Sampling | None = None,
@@ -152,6 +153,8 @@ class Translator:
             ``gnmt:0.6``, ``power:1.0`` or ``none``; the recipe's when absent.
         max_length : str, optional
             ``input+50`` or a number of tokens; the recipe's when absent.
+        min_length : int, optional
+            Fewest tokens of a translation; the recipe's when absent.
         stop : {'best', 'full', 'top', 'worst'}, optional
             When a sentence is done (`heedful.search.stopping`); the recipe's when absent.
         n_best : int, default 1
@@ -206,7 +209,15 @@ class Translator:
         are another phrase.
         """
         options = SearchOptions(
-            beam, length_penalty, max_length, n_best, sample, no_repeat, groups, diversity
+            beam,
+            length_penalty,
+            max_length,
+            n_best,
+            sample,
+            no_repeat,
+            groups,
+            diversity,
+            min_length,
         )
         if constraints is not None:
             options.check_constraints()
@@ -214,6 +225,8 @@ class Translator:
         beam = options.width(search.beam)
         penalty = LengthPenalty.parse(length_penalty or search.length_penalty)
         limit = LengthLimit.parse(max_length or search.max_length)
+        least = search.min_length if min_length is None else min_length
+        manner = replace(self.run.manner, stop=stop or search.stop, min_length=least)
         by = self.aligner.extraction(align_by)
         demands = read_demands(
             self.tokenizer,
@@ -243,7 +256,7 @@ class Translator:
                 options=options,
                 beam=beam,
                 penalty=penalty,
-                manner=replace(self.run.manner, stop=stop or search.stop),
+                manner=manner,
                 allowed=self.run.allowed,
                 demands=[demands[row] for row in rows],
                 lines=lines,

@@ -92,6 +92,7 @@ def test_newer_configurations_and_older_containers_are_read(form, zipped, tmp_pa
     np.testing.assert_allclose(ours(run, source, target_in), wanted, atol=2e-5)
     search = run.config.search
     assert (search.beam, search.length_penalty, search.max_length) == (3, "power:0.6", "input+11")
+    assert search.min_length == 1
 
 
 def oldest(tensors):

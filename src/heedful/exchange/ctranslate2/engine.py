@@ -126,6 +126,7 @@ class Engine:
         penalty: LengthPenalty,
         prefixes: Sequence[Tokens] | None = None,
         no_repeat: int = 0,
+        least: int = 0,
         batch_tokens: int = 2048,
     ) -> list[list[Found]]:
         """
@@ -145,6 +146,8 @@ class Engine:
             How each translation begins.
         no_repeat : int, default 0
             No so many tokens in a row twice; 0 allows all.
+        least : int, default 0
+            Fewest tokens of a translation.
         batch_tokens : int, default 2048
             Source tokens that are searched together.
 
@@ -167,7 +170,6 @@ class Engine:
             "num_hypotheses": beam,
             "length_penalty": alpha.get(penalty.kind, 0.0),
             "no_repeat_ngram_size": no_repeat,
-            "min_decoding_length": 0,
             "max_input_length": 0,
             "max_batch_size": batch_tokens,
             "batch_type": "tokens",
@@ -183,6 +185,7 @@ class Engine:
             found = self._translator.translate_batch(
                 [list(sources[row]) for row in rows],
                 target_prefix=begun if any(begun) else None,
+                min_decoding_length=min(least, limit),
                 max_decoding_length=limit + 1,
                 suppress_sequences=[list(one) for one in suppressed] or None,
                 **options,

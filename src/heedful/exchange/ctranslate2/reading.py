@@ -46,6 +46,7 @@ _SEARCH = SearchConfig(
     length_penalty="power:1",
     stop="top",
     at_limit="keep",
+    min_length=1,
     max_length="256",
     max_source=1024,
 )

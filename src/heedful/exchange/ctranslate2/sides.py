@@ -122,6 +122,7 @@ class EngineSide:
             [limit.tokens(len(row)) for row in sources],
             beam=self._search.beam,
             penalty=LengthPenalty.parse(self._search.length_penalty),
+            least=self._search.min_length,
         )
         number = self._numbers.get
         return [[number(token, UNKNOWN) for token in one[0].tokens] for one in found]
@@ -245,6 +246,8 @@ class PlainSide:
             while len(target) < min(limit.tokens(len(row)), 3 * len(row) + 10):
                 last = self.log_probabilities(row, target)[-1]
                 last[self._never] = -np.inf
+                if len(target) < self._search.min_length:
+                    last[END] = -np.inf
                 best = int(last.argmax())
                 if best == END:
                     break

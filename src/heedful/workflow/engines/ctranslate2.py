@@ -111,6 +111,7 @@ class ExportedTranslator:
         beam: int | None = None,
         length_penalty: str | None = None,
         max_length: str | None = None,
+        min_length: int | None = None,
         n_best: int = 1,
         no_repeat: int = 0,
         prefixes: Sequence[str] | None = None,
@@ -132,6 +133,8 @@ class ExportedTranslator:
             ``gnmt:0.6``, ``power:1.0`` or ``none``; the run's when absent.
         max_length : str, optional
             ``input+50`` or a number of tokens; the run's when absent.
+        min_length : int, optional
+            Fewest tokens of a translation; the run's when absent.
         n_best : int, default 1
             How many translations of each line; the beam is at least as wide.
         no_repeat : int, default 0
@@ -160,7 +163,9 @@ class ExportedTranslator:
         asked = {name.replace("_", "-"): value for name, value in others.items()}
         check_engine("ctranslate2", asked | {"groups": asked.get("groups", 1) != 1})
         search = self.record.search
-        options = SearchOptions(beam, length_penalty, max_length, n_best, no_repeat=no_repeat)
+        options = SearchOptions(
+            beam, length_penalty, max_length, n_best, no_repeat=no_repeat, min_length=min_length
+        )
         demands = read_demands(
             self.tokenizer,
             len(texts),
@@ -187,6 +192,7 @@ class ExportedTranslator:
             penalty=LengthPenalty.parse(length_penalty or search.length_penalty),
             prefixes=[[self._target[number] for number in demand.prefix] for demand in begun],
             no_repeat=no_repeat,
+            least=search.min_length if min_length is None else min_length,
         )
         results = [Translation("", 0.0, (), 0.0)] * len(texts)
         for row, source, hypotheses in zip(rows, sources, found, strict=True):

@@ -1,0 +1,121 @@
+"""Rules about the end symbol: when a translation may end, and when it must."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class LeastLength:
+    """
+    Let no translation end before it has some tokens.
+
+    Attributes
+    ----------
+    tokens : int
+        How many, the end symbol not counted.
+    end_token : int
+        The end symbol.
+
+    Notes
+    -----
+    fairseq and Joey NMT ask for one token unless told otherwise, so they never give an empty line.
+    """
+
+    tokens: int
+    end_token: int
+
+    def apply(
+        self,
+        scores: Float[Tensor, "rows vocabulary"],
+        written: Int[Tensor, "rows length"],
+        sentences: Int[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """
+        Forbid the end while a translation is too short.
+
+        Parameters
+        ----------
+        scores : Tensor of float, shape (rows, vocabulary)
+            Log-probabilities of the next token; changed in place.
+        written : Tensor of int, shape (rows, length)
+            Only its length matters.
+        sentences : Tensor of int, shape (rows,)
+            Not looked at.
+
+        Returns
+        -------
+        Tensor of float, shape (rows, vocabulary)
+            The same tensor.
+
+        Notes
+        -----
+        The same for every row.
+        """
+        del sentences
+        if written.size(1) < self.tokens:
+            scores[:, self.end_token] = float("-inf")
+        return scores
+
+
+class ForcedEnd:
+    """
+    End each translation at its limit, at no cost.
+
+    Parameters
+    ----------
+    limits : sequence of int
+        Most tokens of each sentence, the end symbol not counted.
+    end_token : int
+        The end symbol.
+    device : torch.device, optional
+        Where the scores are; the processor when absent.
+
+    Notes
+    -----
+    ``forced_eos_token_id`` of Hugging Face: the end has the log-probability zero there, so the
+    score of such a translation is better than what the model says.
+    """
+
+    def __init__(
+        self, limits: Sequence[int], end_token: int, device: torch.device | None = None
+    ) -> None:
+        self.limits = torch.tensor(list(limits), device=device)
+        self.first, self.end_token = min(limits), end_token
+
+    def apply(
+        self,
+        scores: Float[Tensor, "rows vocabulary"],
+        written: Int[Tensor, "rows length"],
+        sentences: Int[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """
+        Allow the end alone in rows that are at their limit.
+
+        Parameters
+        ----------
+        scores : Tensor of float, shape (rows, vocabulary)
+            Log-probabilities of the next token.
+        written : Tensor of int, shape (rows, length)
+            Only its length matters.
+        sentences : Tensor of int, shape (rows,)
+            Which sentence of the batch each row translates.
+
+        Returns
+        -------
+        Tensor of float, shape (rows, vocabulary)
+            With a zero for the end in rows at their limit.
+
+        Notes
+        -----
+        Costs nothing before the first limit.
+        """
+        if written.size(1) < self.first:
+            return scores
+        only = torch.full_like(scores, float("-inf"))
+        only[:, self.end_token] = 0.0
+        full = self.limits[sentences] <= written.size(1)
+        return torch.where(full.unsqueeze(1), only, scores)
