@@ -24,7 +24,7 @@ from heedful.exchange.plain_side import PlainSide, SearchRule, Words
 from heedful.exchange.spelling import Spelling, Tables, key_map, with_zero_biases
 from heedful.model.build import build_model
 
-Array = NDArray[np.float32]
+Array = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -254,16 +254,16 @@ def _relu(x: Array) -> Array:
 
 def _gelu(x: Array) -> Array:
     error = np.vectorize(math.erf, otypes=[np.float64])(x.astype(np.float64) / math.sqrt(2))
-    return (x * (1 + error) / 2).astype(np.float32)
+    return (x * (1 + error) / 2).astype(x.dtype)
 
 
 def _gelu_tanh(x: Array) -> Array:
-    inner = math.sqrt(2 / math.pi) * (x + np.float32(0.044715) * x**3)
-    return (x * (1 + np.tanh(inner)) / 2).astype(np.float32)
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+    return x * (1 + np.tanh(inner)) / 2
 
 
 def _silu(x: Array) -> Array:
-    return (x / (1 + np.exp(-x))).astype(np.float32)
+    return x / (1 + np.exp(-x))
 
 
 def _interleaved(first: int, count: int, width: int) -> Array:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from heedful.exchange.spelling import Spelling
 
-Array = NDArray[np.float32]
+Array = NDArray[np.floating]
 Past = list[tuple[Array, Array]]
 
 
@@ -78,7 +78,7 @@ class PlainModel:
         Section 3.1 of the paper.
         """
         names, kind = self.spelling, self.norms[0]
-        x = self.tensors[names.source_table][list(source)] * np.float32(self.scales[0])
+        x = self.tensors[names.source_table][list(source)] * self.scales[0]
         x = x + self.positions("source", 0, len(source))
         for layer in map(names.encoder_layer.format, range(self.layers[0])):
             own, last = (f"{layer}.{norm}" for norm in names.encoder_norms)
@@ -122,7 +122,7 @@ class PlainModel:
         Section 3.1 of the paper.
         """
         names, kind = self.spelling, self.norms[1]
-        x = self.tensors[names.target_table][list(tokens)] * np.float32(self.scales[1])
+        x = self.tensors[names.target_table][list(tokens)] * self.scales[1]
         x = (x + self.positions("target", at, 1))[:, None]
         newer: Past = []
         for number, layer in enumerate(map(names.decoder_layer.format, range(self.layers[1]))):
@@ -217,7 +217,7 @@ class PlainModel:
     def _norm(self, name: str, x: Array) -> Array:
         """Normalise by the biased variance."""
         middle = x - x.mean(axis=-1, keepdims=True)
-        spread = np.sqrt((middle**2).mean(axis=-1, keepdims=True) + np.float32(self.epsilon))
+        spread = np.sqrt((middle**2).mean(axis=-1, keepdims=True) + self.epsilon)
         out: Array = middle / spread * self.tensors[f"{name}.weight"]
         return out + self.tensors[f"{name}.bias"]
 

@@ -1,7 +1,8 @@
 """The plain Transformer as a side of a comparison: its toolkit's ids, its toolkit's search."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -117,6 +118,24 @@ class PlainSide:
         self._model, self._tokenizer, self._rule = model, tokenizer, rule
         self._source, self._target = source, target
         self._tail = [source.end] if source_ends else []
+
+    def in_double(self) -> "PlainSide":
+        """
+        Make the same side once more, computing in double precision.
+
+        Returns
+        -------
+        PlainSide
+            The same tensors.
+
+        Notes
+        -----
+        Sinusoids stay rounded to single precision, as they are in every toolkit.
+        """
+        wide = {name: tensor.astype(np.float64) for name, tensor in self._model.tensors.items()}
+        side = copy(self)
+        side._model = replace(self._model, tensors=wide)
+        return side
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         """

@@ -6,6 +6,7 @@ place and moved there when the comparison has been passed.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,12 @@ import numpy as np
 import torch
 
 from heedful.checkpoint.rundir import RunFolder, replacing
-from heedful.checkpoint.store import check_weights, load_checkpoint, save_checkpoint
+from heedful.checkpoint.store import (
+    check_weights,
+    load_checkpoint,
+    load_weights,
+    save_checkpoint,
+)
 from heedful.data.corpus import read_lines
 from heedful.errors import ExchangeError, RunFolderError
 from heedful.exchange.foreign import Portable, Reader, ReadOptions, WriteOptions, Writer
@@ -45,12 +51,21 @@ class _Ours:
     name = "heedful"
 
     def __init__(self, run: Run, weights: str = "default") -> None:
-        self._run = run
+        self._run, self._weights = run, weights
         self._model = run.load_model(weights, torch.device("cpu"), "fp32")
         self._translator = Translator(run, self._model)
         tokenizer = run.tokenizer
         pieces = tokenizer.pieces_target(range(tokenizer.target_size))
         self._numbers = {piece: number for number, piece in enumerate(pieces)}
+
+    def in_double(self) -> "_Ours":
+        """Load the weights once more, in double precision and in no particular layout."""
+        side = copy(self)
+        place = self._run.checkpoint_folder(self._weights)
+        model = self._run.build()
+        load_weights(model, load_checkpoint(place).model, place)
+        side._model = model.double().eval()
+        return side
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         """Cut source sentences."""
@@ -61,7 +76,8 @@ class _Ours:
         """Compute the whole distribution at each place of the target."""
         batch = self._run.collator(self._model).batch([list(source)], [list(target)])
         states = self._model(batch.source, batch.target_in)[0]
-        return self._model.log_probabilities(states).numpy()
+        logits: torch.Tensor = self._model.project(states)
+        return torch.log_softmax(logits, dim=-1).numpy()
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
         """Translate as `heedful translate` does."""

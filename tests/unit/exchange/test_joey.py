@@ -5,9 +5,10 @@ import pytest
 import torch
 from tests.unit.exchange.old_joey import SOURCE, SPECIAL, TARGET, Joey, settings, write
 
-from heedful.errors import ExchangeError
+from heedful.errors import ExchangeError, ParityFailed
 from heedful.exchange.foreign import ReadOptions
 from heedful.exchange.joey import READER
+from heedful.exchange.original import ACTIVATIONS
 from heedful.workflow.exchange import import_model
 from heedful.workflow.run import Run
 
@@ -54,6 +55,21 @@ def test_log_probabilities_are_those_of_joey(name, tmp_path):
     np.testing.assert_allclose(found[:, there.to_ours(range(there.rows))], wanted, atol=2e-5)
 
 
+@pytest.mark.parametrize("is_other", [False, True])
+def test_where_rounding_is_magnified_double_precision_decides(is_other, tmp_path, monkeypatch):
+    given = settings()
+    write(tmp_path / "old", given, offset=1e6)
+    if is_other:
+        monkeypatch.setitem(ACTIVATIONS, "relu", lambda x: np.maximum(x, 1e-3))
+        with pytest.raises(ParityFailed, match="in double precision"):
+            import_model("joey", tmp_path / "old", tmp_path / "run")
+        assert not (tmp_path / "run").exists()
+        return
+    parity, _ = import_model("joey", tmp_path / "old", tmp_path / "run")
+    assert parity.difference > parity.bound
+    assert parity.precise < 1e-9
+
+
 def test_search_and_languages_are_settings_of_the_run(tmp_path):
     given = settings(generate_unk=False)
     given["data"]["src"]["lang"] = False  # what YAML makes of the code of Norwegian
@@ -62,12 +78,12 @@ def test_search_and_languages_are_settings_of_the_run(tmp_path):
     model = READER.read(tmp_path, ReadOptions())
     search = model.config.search
     assert (search.beam, search.length_penalty, search.max_length) == (3, "gnmt:0.7", "9")
-    assert search.forbidden == "1"
+    assert (search.forbidden, search.min_length) == ("1", 1)
     assert model.config.data.source_language == "no"
     assert "lowercase" in model.notes[0]
-    write(tmp_path, settings(max_output_length=-1, beam_alpha=-1))
+    write(tmp_path, settings(max_output_length=-1, min_output_length=3, beam_alpha=-1))
     model = READER.read(tmp_path, ReadOptions())
-    assert model.config.search.length_penalty == "none"
+    assert (model.config.search.length_penalty, model.config.search.min_length) == ("none", 3)
     assert "1.5 times" in model.notes[0]
 
 

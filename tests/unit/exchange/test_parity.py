@@ -28,6 +28,20 @@ class Words:
         return self.encode(sentences)
 
 
+class Counting:
+    """The same, off by something in single precision and by something else in double precision."""
+
+    def __init__(self, words, single, double):
+        self.words, self.off, self.double = words, single, double
+        self.name, self.encode, self.outputs = words.name, words.encode, words.outputs
+
+    def in_double(self):
+        return Counting(self.words, self.double, self.double)
+
+    def log_probabilities(self, source, target):
+        return self.words.log_probabilities(source, target) + self.off
+
+
 EVEN = Words([0.0001, 0.0001, 0.0001, 0.0997, 0.3, 0.3, 0.3])
 OTHER = [0.0001, 0.0001, 0.0001, 0.0997, 0.31, 0.29, 0.3]
 
@@ -38,6 +52,23 @@ def test_a_model_is_equal_to_itself():
     report.check()
     assert (report.difference, report.same_tokens, report.same_outputs) == (0.0, 3, 3)
     assert "3 of 3 translations equal" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("far", "precise", "is_equal"),
+    [(0.05, 0.0, True), (0.05, 1e-5, False), (0.2, 0.0, False), (0.05, np.nan, False)],
+)
+def test_double_precision_decides_where_single_precision_is_not_far_off(far, precise, is_equal):
+    here, there = Counting(EVEN, 0.0, 0.0), Counting(EVEN, far, precise)
+    report = compare(here, there, SENTENCES, 1e-3)
+    assert report.precise == pytest.approx(precise, abs=1e-12, nan_ok=True)
+    if is_equal:
+        report.check()
+        assert "0.05 (bound 0.001), by 0 in double precision" in str(report)
+    else:
+        with pytest.raises(ParityFailed):
+            report.check()
+    assert compare(here, EVEN, SENTENCES, 1e-3).precise is None
 
 
 @pytest.mark.parametrize("whole", [True, False])
