@@ -1,0 +1,178 @@
+"""
+Models that Joey NMT itself has trained, imported and translated with on both sides.
+
+    make peers
+    python -m benchmarks.joey
+
+Writes `docs/results/joey.md`. The unit tests read checkpoints that they write themselves, in Joey's
+layout; here the toolkit writes them, in an environment of its own.
+"""
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+
+from benchmarks.report import ROOT, commit, heedful, write
+from heedful.data.grammar import split_pairs
+
+JOEY = ROOT / "benchmarks" / "peers" / "joey" / ".venv" / "bin" / "python"
+LANGUAGES = ("en", "fr")
+NORMS = {
+    "post, as in the paper": {"layer_norm": "post"},
+    "not set: pre in the encoder, post in the decoder": {},
+    "pre": {"layer_norm": "pre"},
+}
+SPECIAL = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}
+
+
+def main() -> None:
+    """Train, import and compare once for each place of the norms."""
+    if not JOEY.exists():
+        raise SystemExit("Joey NMT must be installed in its own environment: run make peers")
+    measured = commit()
+    rows = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        write_text(folder)
+        for number, (name, norm) in enumerate(NORMS.items()):
+            rows.append(f"| {name} | {' | '.join(map(str, compare(folder, number, norm)))} |")
+    page = write(
+        "joey",
+        "Models of Joey NMT",
+        "Joey NMT 2.3.0 trains two layers of width 64 for ten epochs of the embedded corpus; "
+        "`heedful import --from joey` makes a run of each. Both translate the same 200 sentences "
+        "greedily.\n\n"
+        "| norms (`layer_norm`) | largest difference of log-probabilities | equal translations |\n"
+        "| --- | --- | --- |\n" + "\n".join(rows) + "\n\n```sh\npython -m benchmarks.joey\n```",
+        measured,
+    )
+    print(page.read_text(encoding="utf-8"))
+    if any("| 200 of 200 |" not in row for row in rows):
+        raise SystemExit("all translations must be equal")
+
+
+def compare(folder: Path, number: int, norm: dict[str, str]) -> tuple[str, str]:
+    """Train one model and say how equal the two sides are."""
+    config = folder / f"{number}.json"  # JSON is YAML
+    there = folder / f"joey-{number}"
+    config.write_text(json.dumps(settings(folder, there, norm)), encoding="utf-8")
+    joey(folder, "train", config, "--skip-test")
+    text = (folder / "test.en").read_text(encoding="utf-8")
+    theirs = joey(folder, "translate", config, input=text).splitlines()
+    run = folder / f"run-{number}"
+    report = heedful(
+        "import", there, "--from", "joey", "--out", run, "--sentences", folder / "test.en"
+    ).stdout
+    ours = heedful("translate", run, "--precision", "fp32", input=text).stdout.splitlines()
+    equal = sum(one == other for one, other in zip(ours, theirs, strict=True))
+    difference = report.partition("differ by at most ")[2].partition(" ")[0]
+    return difference, f"{equal} of {len(ours)}"
+
+
+def joey(folder: Path, *arguments: object, **options: Any) -> str:
+    """Run a command of Joey NMT and return what it printed."""
+    command = [str(JOEY), "-m", "joeynmt", *map(str, arguments)]
+    done = subprocess.run(
+        command, check=True, encoding="utf-8", stdout=subprocess.PIPE, cwd=folder, **options
+    )
+    return done.stdout
+
+
+def write_text(folder: Path) -> None:
+    """Write the embedded corpus, and learn subwords for Joey NMT."""
+    trained, held_out = split_pairs(6000, 240, seed=1)
+    parts = {"train": trained, "valid": held_out[:40], "test": held_out[40:]}
+    for part, pairs in parts.items():
+        for language, lines in zip(LANGUAGES, zip(*pairs, strict=True), strict=True):
+            (folder / f"{part}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        input=",".join(str(folder / f"train.{language}") for language in LANGUAGES),
+        model_prefix=str(folder / "subwords"),
+        model_type="bpe",
+        vocab_size=300,
+        character_coverage=1.0,
+        **{f"{name}_id": number for number, name in enumerate(SPECIAL)},
+        minloglevel=2,
+    )
+    model = sentencepiece.SentencePieceProcessor(model_file=str(folder / "subwords.model"))
+    pieces = [model.id_to_piece(number) for number in range(len(model))]
+    (folder / "vocabulary.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+
+
+def settings(folder: Path, there: Path, norm: dict[str, str]) -> dict[str, Any]:
+    """Say what to train, in Joey NMT's terms."""
+
+    def side(language: str) -> dict[str, Any]:
+        return {
+            "lang": language,
+            "level": "bpe",
+            "voc_file": str(folder / "vocabulary.txt"),
+            "tokenizer_type": "sentencepiece",
+            "tokenizer_cfg": {"model_file": str(folder / "subwords.model")},
+        }
+
+    stack = {
+        "type": "transformer",
+        "num_layers": 2,
+        "num_heads": 4,
+        "embeddings": {"embedding_dim": 64, "scale": True},
+        "hidden_size": 64,
+        "ff_size": 128,
+        "dropout": 0.1,
+        **norm,
+    }
+    symbols = {f"{name}_token": symbol for name, symbol in SPECIAL.items()}
+    numbers = {f"{name}_id": number for number, name in enumerate(SPECIAL)}
+    return {
+        "name": "small",
+        "joeynmt_version": "2.3.0",
+        "model_dir": str(there),
+        "use_cuda": False,
+        "random_seed": 1,
+        "data": {
+            **{part: str(folder / part) for part in ("train", "test")},
+            "dev": str(folder / "valid"),
+            "dataset_type": "plain",
+            **dict(zip(("src", "trg"), map(side, LANGUAGES), strict=True)),
+            "special_symbols": symbols | numbers,
+        },
+        "testing": {
+            "batch_size": 50,
+            "batch_type": "sentence",
+            "beam_size": 1,
+            "max_output_length": 30,
+        },
+        "training": {
+            "optimizer": "adam",
+            "adam_betas": [0.9, 0.98],
+            "scheduling": "noam",
+            "learning_rate": 0.001,
+            "learning_rate_warmup": 100,
+            "learning_rate_factor": 1,
+            "normalization": "tokens",
+            "loss": "crossentropy",
+            "label_smoothing": 0.1,
+            "batch_size": 1024,
+            "batch_type": "token",
+            "epochs": 10,
+            "validation_freq": 100,
+            "logging_freq": 100,
+        },
+        "model": {
+            "initializer": "xavier_uniform",
+            "bias_initializer": "zeros",
+            "embed_initializer": "xavier_uniform",
+            "tied_embeddings": True,
+            "tied_softmax": True,
+            "encoder": stack,
+            "decoder": stack,
+        },
+    }
+
+
+if __name__ == "__main__":
+    main()
