@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from heedful.checkpoint.store import load_checkpoint, save_checkpoint
 from heedful.config.schema import RunConfig
+from heedful.data.subwords.symbols import END
 from heedful.exchange.foreign import WriteOptions
 from heedful.workflow.bench.random_run import make_random_run, random_lines
 from heedful.workflow.exchange import export_model
@@ -73,6 +75,26 @@ def test_it_translates_as_torch_does(folders, heedful_cli):
     assert found[2]["text"] == ""
     for mine, other in zip(found, ours, strict=True):
         assert mine["score"] == pytest.approx(other["score"], abs=1e-4)
+
+
+def test_a_model_that_would_say_nothing_says_what_it_must(tmp_path, heedful_cli):
+    settings = {"model.d_model": 16, "model.d_ff": 24, "model.heads": 2, "model.output_bias": True}
+    (tmp_path / "run").mkdir()
+    run = make_random_run(tmp_path / "run", RunConfig().with_settings(settings), 61)
+    weights = dict(load_checkpoint(run.folder.checkpoint(1)).model)
+    weights["output_bias"][END] = 30.0
+    save_checkpoint(run.folder.checkpoint(2), weights, None, {"step": 2})
+    export_model(tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=WriteOptions("", 20))
+    text = "".join(f"{line}\n" for line in LINES)
+    for asked, length in (((), 0), (("--min-length", 5), 5)):
+        found = [
+            translate(tmp_path / "ct2", "--engine", "ctranslate2", "--format", "jsonl", *asked),
+            heedful_cli(
+                "translate", tmp_path / "run", "--format", "jsonl", *asked, stdin=text
+            ).stdout.splitlines(),
+        ]
+        lengths = [[len(json.loads(line)["tokens"]) for line in lines] for lines in found]
+        assert lengths == [[length if line else 0 for line in LINES]] * 2
 
 
 def test_its_options_are_those_of_torch(folders):

@@ -128,6 +128,25 @@ def test_what_no_translation_may_hold_is_in_none_however_probable(tmp_path):
     np.testing.assert_allclose([one.score for one in there], scores, atol=1e-4)
 
 
+def test_what_is_too_long_for_the_table_is_not_compared(tmp_path):
+    random_run(tmp_path / "run", {})
+    options = WriteOptions("", 9)
+    there, _ = export_model(tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=options)
+    back, _ = import_model("ctranslate2", tmp_path / "ct2", tmp_path / "back")
+    assert there.sentences == back.sentences < 12
+    for parity in (there, back):
+        assert parity.difference < 2e-5
+    with pytest.raises(ExchangeError, match=r"at most 8 subwords .* give shorter ones"):
+        export_model(
+            tmp_path / "run",
+            "ctranslate2",
+            tmp_path / "other",
+            options=options,
+            sentences=random_lines(61, 30, 3),
+        )
+    assert not (tmp_path / "other").exists()
+
+
 @pytest.mark.parametrize("least", [0, 3, 9])
 def test_the_least_length_holds_on_both_sides(tmp_path, least):
     run = random_run(tmp_path / "run", SHAPES["untied"] | {"search.min_length": least})

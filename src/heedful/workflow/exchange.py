@@ -128,9 +128,7 @@ def import_model(
     theirs = reader.reference(origin, model)
     with replacing(goal) as beside:
         run = _write_run(beside, kind, model)
-        parity = compare(
-            _Ours(run), theirs, sentences or sample_sentences(run.tokenizer), reader.bound
-        )
+        parity = compare(_Ours(run), theirs, _fitting(run, sentences), reader.bound)
         parity.check()
     return parity, model.notes
 
@@ -186,7 +184,7 @@ def export_model(
         parity = compare(
             _Ours(alike, weights),
             writer.reference(beside, model),
-            sentences or sample_sentences(run.tokenizer),
+            _fitting(alike, sentences),
             writer.bound(options),
         )
         parity.check()
@@ -212,6 +210,23 @@ def read_sentences(path: Path | None) -> list[str]:
     Raises `TextError` if it cannot be read.
     """
     return [] if path is None else [line for line in read_lines(path) if line.strip()]
+
+
+def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
+    """Leave out what is too long for the model, of the given sentences or of made-up ones."""
+    most = run.config.search.max_source
+    made = not sentences
+    if made:
+        sentences = sample_sentences(run.tokenizer)
+    rows = run.tokenizer.encode_source(sentences)
+    found = [text for text, row in zip(sentences, rows, strict=True) if len(row) <= most]
+    if not found:
+        hint = "this model is for shorter text than any" if made else "give shorter ones"
+        raise ExchangeError(
+            f"the sentences to compare on must have at most {most:,} subwords "
+            f"(search.max_source), but all are longer; {hint}."
+        )
+    return found
 
 
 def _load(kind: str, places: Mapping[str, str], option: str) -> Any:

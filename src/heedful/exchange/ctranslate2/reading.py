@@ -157,7 +157,9 @@ class CTranslate2Reader:
             {ours: tokens[theirs] for ours, theirs in origins.items()}
             for origins, tokens in zip((source, target), vocabularies, strict=True)
         )
-        return EngineSide(engine, read, written, model)
+        said = (path / Record.FILE).is_file()
+        positions = Record.read(path).positions if said else None
+        return EngineSide(engine, read, written, model, positions)
 
     def plain_reference(self, path: Path, model: Portable) -> PlainSide:
         """
@@ -292,7 +294,7 @@ def read_config(path: Path) -> dict[str, Any]:
 def _search(path: Path, rows: int | None) -> SearchConfig:
     """Take the rules that lie beside the model, else CTranslate2's as far as its positions go."""
     if (path / Record.FILE).is_file():
-        return Record.read(path).search
+        return Record.read(path).search_within
     if rows is None:
         return _SEARCH
     most = max(1, rows - 1)

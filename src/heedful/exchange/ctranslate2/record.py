@@ -46,6 +46,12 @@ class Record:
     quantization: str
     version: str
 
+    @property
+    def search_within(self) -> SearchConfig:
+        """The rules of search, reading no more of a source than there are positions for."""
+        longest = min(self.search.max_source, max(1, self.positions - self.source_end))
+        return self.search.model_copy(update={"max_source": longest})
+
     def to_dict(self) -> dict[str, Any]:
         """
         Give plain values for JSON.

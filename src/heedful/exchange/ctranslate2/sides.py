@@ -1,5 +1,6 @@
 """The two ways to ask a folder of CTranslate2 for a comparison, in our ids."""
 
+import sys
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -29,6 +30,8 @@ class EngineSide:
         The same of the target.
     model : Portable
         What became of it here, or what it was written from.
+    positions : int, optional
+        Rows of its table of positions, where the settings of the search do not keep to it.
 
     Attributes
     ----------
@@ -46,8 +49,10 @@ class EngineSide:
         source: Mapping[int, str],
         target: Mapping[int, str],
         model: Portable,
+        positions: int | None = None,
     ) -> None:
         self.name = engine.name
+        self._most = sys.maxsize if positions is None else positions - 1
         self._engine, self._search = engine, model.config.search
         self._tokenizer = model.tokenizer
         self._source, self._target = source, target
@@ -113,13 +118,13 @@ class EngineSide:
 
         Notes
         -----
-        By the settings of the run.
+        By the settings of the run, as far as the table of positions goes.
         """
         sources = self.encode(sentences)
         limit = LengthLimit.parse(self._search.max_length)
         found = self._engine.search(
             [self._tokens(row) for row in sources],
-            [limit.tokens(len(row)) for row in sources],
+            [min(limit.tokens(len(row)), self._most) for row in sources],
             beam=self._search.beam,
             penalty=LengthPenalty.parse(self._search.length_penalty),
             least=self._search.min_length,

@@ -139,7 +139,7 @@ class CTranslate2Writer:
         )
         write_json(folder / Record.FILE, record.to_dict())
         rows = f"No text can be longer than {options.positions} subwords, the rows of its table."
-        return Written(search, (rows,))
+        return Written(record.search_within, (rows,))
 
     def reference(self, folder: Path, model: Portable) -> Side:
         """
@@ -166,7 +166,7 @@ class CTranslate2Writer:
         size, forbidden = model.tokenizer.target_size, model.config.search.forbidden
         never = [target[number] for number in never_written(len(target), size, forbidden)]
         engine = Engine(folder, end=target[END], forbidden=never)
-        return EngineSide(engine, source, target, model)
+        return EngineSide(engine, source, target, model, Record.read(folder).positions)
 
 
 def _refuse(config: RunConfig, options: WriteOptions) -> None:
