@@ -1,5 +1,7 @@
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,47 @@ def test_what_is_saved_is_loaded(tmp_path):
         assert saved.keys() == found.keys()
         assert all(torch.equal(saved[name], found[name]) for name in saved)
     assert load_checkpoint(tmp_path / "c").training == {}
+
+
+def test_what_was_opened_stays_readable_while_its_folder_is_replaced(tmp_path):
+    folder = RunFolder(tmp_path)
+    old, loaded = save(folder, 1, seed=1), load_checkpoint(folder.checkpoint(1)).model
+    kept = loaded["a.bias"]
+    new = save(folder, 1, seed=2)
+    assert torch.equal(kept, old["a.bias"])
+    assert torch.equal(loaded["b.weight"], old["b.weight"])
+    assert torch.equal(load_checkpoint(folder.checkpoint(1)).model["a.bias"], new["a.bias"])
+    assert "c" not in loaded
+    with pytest.raises(KeyError, match="c"):
+        loaded["c"]
+
+
+def test_weights_are_put_in_without_a_second_copy_of_all(tmp_path):
+    program = """
+import sys
+from pathlib import Path
+import torch
+from heedful.checkpoint.store import load_checkpoint, load_weights
+
+def peak():
+    return int(Path("/proc/self/status").read_text("ascii").split("VmHWM:")[1].split()[0]) * 1024
+
+small, large = map(Path, sys.argv[1:])
+load_checkpoint(small).model["a.bias"]
+model = torch.nn.ModuleList(torch.nn.Linear(1024, 1024, bias=False) for _ in range(16))
+before = peak()
+load_weights(model, load_checkpoint(large).model, large)
+print(peak() - before)
+"""
+    small, large = tmp_path / "small", tmp_path / "large"
+    save_checkpoint(small, tensors(), None, {})
+    shapes = {f"{number}.weight": (1024, 1024) for number in range(16)}
+    save_checkpoint(large, tensors(**shapes), None, {})
+    out = subprocess.run(
+        [sys.executable, "-c", program, small, large], check=True, capture_output=True, text=True
+    )
+    size = (large / "model.safetensors").stat().st_size
+    assert int(out.stdout) < size / 4  # one of the sixteen, and what reading needs besides
 
 
 def test_equal_states_give_equal_bytes(tmp_path):

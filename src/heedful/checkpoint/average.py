@@ -59,15 +59,14 @@ def mean_weights(folder: RunFolder, steps: Sequence[int]) -> dict[str, Tensor]:
 
     Notes
     -----
-    Added up in fp64, one checkpoint in memory at a time. Tied weights are one tensor in a
-    checkpoint and so are counted once.
+    Added up in fp64, one tensor in memory at a time. Tied weights are one tensor in a checkpoint
+    and so are counted once.
     """
-    total: dict[str, Tensor] = {}
-    for step in steps:
-        model = load_checkpoint(folder.checkpoint(step)).model
-        for name, tensor in model.items():
-            if name in total:
-                total[name] += tensor
-            else:
-                total[name] = tensor.to(torch.float64)
-    return {name: (tensor / len(steps)).float() for name, tensor in total.items()}
+    first, *others = (load_checkpoint(folder.checkpoint(step)).model for step in steps)
+    mean = {}
+    for name, tensor in first.items():
+        total = tensor.to(torch.float64)
+        for model in others:
+            total += model[name]
+        mean[name] = (total / len(steps)).float()
+    return mean

@@ -7,13 +7,13 @@ bit or a file from elsewhere is noticed before any of it is used.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from heedful.checkpoint.rundir import (
@@ -36,21 +36,47 @@ class Checkpoint:
 
     Attributes
     ----------
-    model : dict of str to Tensor
+    model : mapping of str to Tensor
         fp32 weights by name.
-    training : dict of str to Tensor
+    training : mapping of str to Tensor
         Adam's moments by name; empty where only the weights were asked for.
     state : dict
         Counters, best validations, why it was written.
 
     Notes
     -----
-    All on the processor.
+    All on the processor. A tensor is read when it is asked for, and read again the next time, so
+    whoever takes one after the other never holds the checkpoint and the model in memory together.
     """
 
     model: Tensors
     training: Tensors
     state: dict[str, Any]
+
+
+class _Stored(Tensors):
+    """Tensors of a file by name, each read when it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        # read, not mapped: what is in use must not change with the file
+        self._file = safe_open(path, framework="pt", backend="pread")
+        self._names = frozenset(self._file.keys())
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self._names:
+            raise KeyError(name)
+        try:
+            tensor: Tensor = self._file.get_tensor(name)
+        except (SafetensorError, OSError) as error:
+            raise RunFolderError(_damaged(self._path, f"{name} cannot be read: {error}")) from error
+        return tensor
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._names))
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def save_checkpoint(
@@ -112,8 +138,8 @@ def load_checkpoint(folder: Path, with_training: bool = False) -> Checkpoint:
     checksums = state.get("sha256")
     if not isinstance(checksums, dict) or checksums.get(STATE) != _state_checksum(state):
         raise RunFolderError(_damaged(folder / STATE, "it does not match its own checksum"))
-    model = _read_tensors(folder / MODEL, checksums.get(MODEL))
-    training = _read_tensors(folder / TRAINING, checksums.get(TRAINING)) if with_training else {}
+    model = _open_tensors(folder / MODEL, checksums.get(MODEL))
+    training = _open_tensors(folder / TRAINING, checksums.get(TRAINING)) if with_training else {}
     return Checkpoint(model, training, state)
 
 
@@ -259,19 +285,18 @@ def _write_tensors(path: Path, tensors: Tensors) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _read_tensors(path: Path, checksum: str | None) -> dict[str, Tensor]:
-    """Read one safetensors file after its checksum was found right."""
+def _open_tensors(path: Path, checksum: str | None) -> Tensors:
+    """Open one safetensors file whose checksum is right."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != checksum:
+                raise RunFolderError(_damaged(path, "its SHA-256 is not the one in state.json"))
+        return _Stored(path)
     except FileNotFoundError as error:
         raise RunFolderError(_damaged(path, "the file is missing")) from error
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {error.strerror}.") from error
-    if hashlib.sha256(content).hexdigest() != checksum:
-        raise RunFolderError(_damaged(path, "its SHA-256 is not the one in state.json"))
-    try:
-        return safetensors.torch.load(content)
-    except (SafetensorError, ValueError, KeyError) as error:
+    except SafetensorError as error:
         raise RunFolderError(_damaged(path, f"it is not a safetensors file ({error})")) from error
 
 

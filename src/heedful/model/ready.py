@@ -45,13 +45,14 @@ def make_ready(model: Transformer, layout: str, native: bool = True) -> Transfor
     if layout == "int8" and native and all(map(can_multiply, _inner_widths(model))):
         lay_out = NativeLinear
     with torch.no_grad():
-        table, bias = model.output()
-        model.projection = projection = lay_out(table, bias)
         for layer in [*model.encoder.layers, *model.decoder.layers]:
             layer.self_attention = PackedAttention(layer.self_attention, lay_out, True)
             if isinstance(layer, DecoderLayer):
                 layer.cross_attention = PackedAttention(layer.cross_attention, lay_out, False)
             _pack_network(layer.feed_forward, lay_out)
+        # the largest matrix last, when what was laid out has made room for it
+        table, bias = model.output()
+        model.projection = projection = lay_out(table, bias)
     if layout == "int8":
         model.short_type, model.short_above = torch.bfloat16, _FEW_SENTENCES
         if can_be_quick(model.decoder):

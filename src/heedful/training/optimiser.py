@@ -9,7 +9,7 @@ With a moving average there is a third set: what is validated, saved and used is
 and the masters lie with Adam's moments, for they are only needed to train on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
@@ -245,15 +245,15 @@ class MasterWeights:
             moments[f"second.{name}"] = state["exp_avg_sq"]
         return moments
 
-    def load(self, weights: dict[str, Tensor], moments: dict[str, Tensor], step: int) -> None:
+    def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], step: int) -> None:
         """
         Continue from a checkpoint.
 
         Parameters
         ----------
-        weights : dict of str to Tensor
+        weights : mapping of str to Tensor
             As `weights` returned them.
-        moments : dict of str to Tensor
+        moments : mapping of str to Tensor
             As `moments` returned them; empty to start Adam anew.
         step : int
             Steps taken so far.

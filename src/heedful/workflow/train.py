@@ -193,7 +193,7 @@ class _Session:
         )
         if begin is not None:
             adam_steps = progress.counters.step + (self.origin.adam_steps if self.origin else 0)
-            weights.load(dict(begin.model), dict(begin.training), adam_steps)
+            weights.load(begin.model, begin.training, adam_steps)
         collator = self.run.collator(model)
         pairs = self._training_pairs(collator)
         validate = None
