@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from heedful.checkpoint.average import average_checkpoints, mean_weights
-from heedful.checkpoint.rundir import RunFolder, read_json, replacing, tidy, write_json
+from heedful.checkpoint.rundir import RunFolder, read_json, write_json
 from heedful.checkpoint.store import (
     check_weights,
     load_checkpoint,
@@ -18,6 +18,7 @@ from heedful.checkpoint.store import (
     retain,
     save_checkpoint,
 )
+from heedful.data.folders import replacing, tidy
 from heedful.errors import RunFolderError, StorageError
 
 

@@ -15,17 +15,13 @@ Everything is written beside its place, synced, then renamed: a reader never see
 """
 
 import json
-import os
 import re
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.data.store.files import sync_folder
-from heedful.errors import RunFolderError, StorageError
+from heedful.data.files import sync, write_synced, writing
+from heedful.errors import RunFolderError
 
 _STEP = re.compile(r"step-(\d+)$")
 
@@ -49,82 +45,27 @@ class RunFolder:
 
     @property
     def config(self) -> Path:
-        """
-        Where the settings are.
-
-        Returns
-        -------
-        Path
-            `config.json`.
-
-        Notes
-        -----
-        A folder without it is no run folder.
-        """
+        """Where the settings are; a folder without this file is no run folder."""
         return self.path / "config.json"
 
     @property
     def log(self) -> Path:
-        """
-        Where the log is.
-
-        Returns
-        -------
-        Path
-            `log.jsonl`.
-
-        Notes
-        -----
-        One JSON object a line.
-        """
+        """Where the log is, one JSON object a line."""
         return self.path / "log.jsonl"
 
     @property
     def data(self) -> Path:
-        """
-        Where the training ids are.
-
-        Returns
-        -------
-        Path
-            The folder `data`.
-
-        Notes
-        -----
-        Not needed to use the model.
-        """
+        """Where the training ids are, which using the model does not need."""
         return self.path / "data"
 
     @property
     def average(self) -> Path:
-        """
-        Where averaged weights are.
-
-        Returns
-        -------
-        Path
-            The folder `average`.
-
-        Notes
-        -----
-        Exists after `heedful average`.
-        """
+        """Where averaged weights are, after `heedful average`."""
         return self.path / "average"
 
     @property
     def best(self) -> Path:
-        """
-        Where the best validations are listed.
-
-        Returns
-        -------
-        Path
-            `best.json`.
-
-        Notes
-        -----
-        Best first.
-        """
+        """Where the best validations are listed, best first."""
         return self.path / "best.json"
 
     def checkpoint(self, step: int) -> Path:
@@ -244,149 +185,4 @@ def write_json(path: Path, content: Any) -> None:
         beside = path.with_name(f".{path.name}.partial")
         write_synced(beside, json.dumps(content, indent=2, ensure_ascii=False).encode())
         beside.replace(path)
-        sync_folder(path.parent)
-
-
-def write_synced(path: Path, content: bytes | memoryview) -> None:
-    """
-    Write bytes and wait until they are on the disk.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    content : bytes
-        What to write.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Not atomic by itself: write beside and rename.
-    """
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-@contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """
-    Turn failures to write into one sentence.
-
-    Parameters
-    ----------
-    folder : Path
-        Where is being written, for the message.
-
-    Yields
-    ------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Raises `StorageError`.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(
-            f"cannot write to {folder}: {error.strerror or error}. Free some space or mend the "
-            "permissions and run the command again; what was written before is intact."
-        ) from error
-
-
-@contextmanager
-def replacing(folder: Path) -> Iterator[Path]:
-    """
-    Fill a folder beside its place and move it there when it is complete.
-
-    Parameters
-    ----------
-    folder : Path
-        Where it will be; replaced if it is there.
-
-    Yields
-    ------
-    Path
-        An empty folder to fill.
-
-    Notes
-    -----
-    Nothing is left behind if filling fails.
-    """
-    beside = folder.with_name(f".{folder.name}.partial")
-    with writing(folder):
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir(parents=True)
-        try:
-            yield beside
-            sync_folder(beside)
-            old = folder.with_name(f".{folder.name}.old")
-            shutil.rmtree(old, ignore_errors=True)
-            if folder.exists():
-                folder.rename(old)
-            beside.rename(folder)
-            sync_folder(folder.parent)
-            shutil.rmtree(old, ignore_errors=True)
-        finally:
-            tidy(folder.parent)
-
-
-def tidy(parent: Path) -> None:
-    """
-    Undo what a killed process left half done in a folder.
-
-    Parameters
-    ----------
-    parent : Path
-        The folder that holds what `replacing` replaces.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    A folder that was moved away and not yet replaced comes back; half-filled ones go.
-    """
-    if not parent.is_dir():
-        return
-    for entry in sorted(parent.iterdir()):
-        if not entry.name.startswith(".") or not entry.is_dir():
-            continue
-        name, _, state = entry.name[1:].rpartition(".")
-        if state == "old" and not (parent / name).exists():
-            entry.rename(parent / name)
-        elif state in ("old", "partial", "gone"):
-            shutil.rmtree(entry, ignore_errors=True)
-
-
-def remove_folder(folder: Path) -> None:
-    """
-    Delete a folder so that nobody ever sees half of it.
-
-    Parameters
-    ----------
-    folder : Path
-        What to delete.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    It loses its name first; what a killed process leaves behind is swept by `tidy`.
-    """
-    gone = folder.with_name(f".{folder.name}.gone")
-    shutil.rmtree(gone, ignore_errors=True)
-    folder.rename(gone)
-    shutil.rmtree(gone, ignore_errors=True)
+        sync(path.parent)

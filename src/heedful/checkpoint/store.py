@@ -16,13 +16,9 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from heedful.checkpoint.rundir import (
-    RunFolder,
-    read_json,
-    remove_folder,
-    replacing,
-    write_synced,
-)
+from heedful.checkpoint.rundir import RunFolder, read_json
+from heedful.data.files import write_synced
+from heedful.data.folders import remove_folder, replacing
 from heedful.errors import RunFolderError
 
 MODEL, TRAINING, STATE = "model.safetensors", "training.safetensors", "state.json"

@@ -21,7 +21,7 @@ from heedful.data.clean import CleaningReport, PairFilter
 from heedful.data.cleaning.rules import TextJudge, TextRules
 from heedful.data.corpus import Corpus
 from heedful.data.encoded import EncodedPairs, refuse_foreign
-from heedful.data.store.files import sync_folder
+from heedful.data.files import sync
 from heedful.data.store.join import id_type, write_pairs
 from heedful.data.store.shards import (
     Shard,
@@ -124,7 +124,7 @@ def encode_corpus(
             write_texts(_kept(corpus, parts), partial)
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
-        sync_folder(folder.parent)
+        sync(folder.parent)
         shutil.rmtree(shards, ignore_errors=True)
     except OSError as error:
         raise StorageError(

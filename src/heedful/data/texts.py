@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.store.files import new_file
+from heedful.data.files import new_file
 from heedful.data.store.flat import FlatWriter, map_flat
 from heedful.errors import RunFolderError, StorageError
 

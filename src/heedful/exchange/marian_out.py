@@ -15,8 +15,8 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from heedful.checkpoint.rundir import write_synced
 from heedful.config.schema import ModelConfig
+from heedful.data.files import write_synced
 from heedful.data.subwords.imported_model import ImportedModel
 from heedful.data.subwords.sentencepiece_model import SentencePieceModel
 from heedful.data.subwords.symbols import END, PAD, START, UNKNOWN

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from heedful import __version__
-from heedful.checkpoint.rundir import RunFolder, write_json, writing
+from heedful.checkpoint.rundir import RunFolder, write_json
 from heedful.config.load import load_config
 from heedful.data.clean import CleaningReport
 from heedful.data.encoded import EncodedPairs
+from heedful.data.files import writing
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError
 from heedful.workflow.material import Files, Say, has_subwords

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from heedful.checkpoint.rundir import RunFolder, replacing
+from heedful.checkpoint.rundir import RunFolder
 from heedful.checkpoint.store import (
     check_weights,
     load_checkpoint,
@@ -23,6 +23,7 @@ from heedful.checkpoint.store import (
     save_checkpoint,
 )
 from heedful.data.corpus import read_lines
+from heedful.data.folders import replacing
 from heedful.errors import ExchangeError, RunFolderError
 from heedful.exchange.foreign import Portable, Reader, ReadOptions, WriteOptions, Writer
 from heedful.exchange.parity import Ids, Parity, compare, sample_sentences

@@ -11,9 +11,11 @@ from typing import Any
 
 import torch
 
-from heedful.checkpoint.rundir import RunFolder, tidy, writing
+from heedful.checkpoint.rundir import RunFolder
 from heedful.config.schema import RunConfig
 from heedful.data.encoded import EncodedPairs
+from heedful.data.files import writing
+from heedful.data.folders import tidy
 from heedful.errors import DeviceError, RunFolderError
 from heedful.machine import (
     describe_machine,

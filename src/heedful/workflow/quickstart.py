@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from heedful.checkpoint.average import average_checkpoints
-from heedful.checkpoint.rundir import RunFolder, writing
+from heedful.checkpoint.rundir import RunFolder
+from heedful.data.files import writing
 from heedful.data.grammar import split_aligned
 from heedful.errors import RunFolderError
 from heedful.evaluation.bleu import evaluate_texts

@@ -4,51 +4,21 @@ Files that are whole or not there, and the SHA-256 that tell which file one has.
 A list of them has the form of the program sha256sum, so `sha256sum -c SHA256SUMS` checks it too.
 """
 
+import functools
 import hashlib
-import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from heedful.errors import StorageError, TextError
+from heedful.data import files
+from heedful.data.files import sync
+from heedful.errors import TextError
 
 SUMS = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\\0]+)")
 
-
-@contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """
-    Turn failures to write into one sentence.
-
-    Parameters
-    ----------
-    folder : Path
-        Where is being written, for the message.
-
-    Yields
-    ------
-    None
-        Nothing.
-
-    Raises
-    ------
-    StorageError
-        If the disk is full or the folder cannot be written.
-
-    Notes
-    -----
-    Every `OSError` counts, so nothing but writing belongs into the block.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(
-            f"cannot write to {folder}: {error.strerror or error}. Free some space or mend the "
-            "permissions and run the command again; it goes on from what is there."
-        ) from error
+writing = functools.partial(files.writing, promise="it goes on from what is there")
+"""Turn failures to write into one sentence."""
 
 
 def settle(partial: Path, path: Path) -> None:
@@ -71,9 +41,9 @@ def settle(partial: Path, path: Path) -> None:
     -----
     Synced before and after, so that not even a power cut leaves half a file under the name.
     """
-    _sync(partial)
+    sync(partial)
     partial.replace(path)
-    _sync(path.parent)
+    sync(path.parent)
 
 
 def sha256_of(path: Path) -> str:
@@ -182,12 +152,3 @@ class Sums:
         with writing(self.folder):
             beside.write_text("\n".join([f"# {self.title}", *lines, ""]), encoding="utf-8")
             settle(beside, self.folder / SUMS)
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.store.files import sync_folder
+from heedful.data.files import sync
 from heedful.errors import RunFolderError, StorageError
 
 _OFFSET = np.dtype("<i8")
@@ -168,7 +168,7 @@ def whole_folder(folder: Path, mark: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
         for changed in (folder, folder.parent):
-            sync_folder(changed)
+            sync(changed)
     except OSError as error:
         raise StorageError(
             f"{folder} could not be written: “{error.strerror or error}”; make room or choose "

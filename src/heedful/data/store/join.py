@@ -13,7 +13,7 @@ import numpy as np
 
 from heedful.data.clean import CleaningReport
 from heedful.data.encoded import FILES, FORMAT, ID_TYPES, META, OFFSET, Ids, Lengths
-from heedful.data.store.files import new_file, sync_folder
+from heedful.data.files import new_file, sync
 from heedful.data.tokenizer import UNKNOWN
 
 _REPORT = "report.json"
@@ -142,7 +142,7 @@ def write_pairs(
     for name, content in ((_REPORT, report.readable()), (META, meta)):
         with new_file(folder / name) as file:
             file.write((json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
-    sync_folder(folder)
+    sync(folder)
 
 
 class _Side:

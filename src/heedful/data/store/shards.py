@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from heedful.data.clean import CleaningReport, PairFilter
-from heedful.data.store.files import write_whole
+from heedful.data.files import write_whole
 from heedful.data.store.join import EncodedPart, flatten
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError

@@ -9,11 +9,11 @@ The files of a tokenizer in a run folder.
 
 import hashlib
 import json
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from heedful.data.files import write_synced
 from heedful.data.subwords.imported_model import (
     CUTTERS,
     PREFIX,
@@ -232,10 +232,7 @@ def _write(path: Path, content: bytes) -> None:
     """Write a file beside, sync it and rename it."""
     beside = path.with_name(f".{path.name}.partial")
     try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        write_synced(beside, content)
         beside.replace(path)
     except OSError as error:
         with suppress(OSError):

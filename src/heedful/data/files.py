@@ -1,0 +1,159 @@
+"""
+Write files so that a kill or a full disk never leaves half of one under its name.
+
+What is written beside, synced and then renamed is whole or not there. `heedful.data.folders`
+does the same for folders.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedWriter
+from pathlib import Path
+
+from heedful.errors import StorageError
+
+INTACT = "what was written before is intact"
+"""What `writing` promises by itself."""
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[BufferedWriter]:
+    """
+    Open a new file that is on the disk when the block ends.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it must not exist.
+
+    Yields
+    ------
+    BufferedWriter
+        The open file.
+
+    Notes
+    -----
+    Not atomic by itself: for files in a folder that gets its name when all of them are there.
+    """
+    with path.open("xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_synced(path: Path, content: bytes | memoryview) -> None:
+    """
+    Write bytes and wait until they are on the disk.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    content : bytes
+        What to write.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Not atomic by itself: write beside and rename.
+    """
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """
+    Write a file beside its place and move it there when it is on the disk.
+
+    Parameters
+    ----------
+    path : Path
+        The file; replaced if it is there.
+    content : bytes
+        What to write.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Each process writes beside under a name of its own, so two that write the same file do not
+    meet. Raises `OSError` if it cannot be written; then nothing is left.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        write_synced(beside, content)
+        beside.replace(path)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+
+
+def sync(path: Path) -> None:
+    """
+    Wait until a file, or the names in a folder, are on the disk.
+
+    Parameters
+    ----------
+    path : Path
+        The file or the folder.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    A rename is safe only between the two.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def writing(folder: Path, promise: str = INTACT) -> Iterator[None]:
+    """
+    Turn failures to write into one sentence.
+
+    Parameters
+    ----------
+    folder : Path
+        Where is being written, for the message.
+    promise : str, optional
+        How the message ends: what is left of the work.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Raises
+    ------
+    StorageError
+        If the disk is full or the folder cannot be written.
+
+    Notes
+    -----
+    Every `OSError` counts, so nothing but writing belongs into the block.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"cannot write to {folder}: {error.strerror or error}. Free some space or mend the "
+            f"permissions and run the command again; {promise}."
+        ) from error
