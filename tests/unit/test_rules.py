@@ -92,7 +92,7 @@ def test_rules_forbid_what_plain_loops_forbid(written, size, data):
     rows = torch.tensor(written, dtype=torch.long).view(len(written), -1)
 
     def forbidden(rule):
-        scores = rule.apply(torch.zeros(len(written), 8), rows, torch.tensor(sentences))
+        scores = rule(torch.zeros(len(written), 8), rows, torch.tensor(sentences))
         return [
             {t for t in range(8) if scores[row, t] == float("-inf")} for row in range(len(rows))
         ]

@@ -85,15 +85,15 @@ def test_the_limit_counts_more_than_the_least_length(at_limit, beam):
 def test_a_forced_end_costs_nothing():
     rule = ForcedEnd([1, 2], END)
     scores = torch.full((2, 6), -1.0)
-    first = rule.apply(scores, torch.zeros(2, 1, dtype=torch.long), torch.tensor([0, 1]))
+    first = rule(scores, torch.zeros(2, 1, dtype=torch.long), torch.tensor([0, 1]))
     assert first[0].tolist() == [0.0 if n == END else float("-inf") for n in range(6)]
     assert first[1].equal(scores[1])
-    assert rule.apply(scores, torch.zeros(2, 0, dtype=torch.long), torch.tensor([0, 1])) is scores
+    assert rule(scores, torch.zeros(2, 0, dtype=torch.long), torch.tensor([0, 1])) is scores
 
 
 def test_what_is_left_adds_up_to_one():
     scores = torch.tensor([[float("-inf"), -1.0, -2.0]])
-    left = Renormalised().apply(scores, torch.zeros(1, 0, dtype=torch.long), torch.tensor([0]))
+    left = Renormalised()(scores, torch.zeros(1, 0, dtype=torch.long), torch.tensor([0]))
     assert left.exp().sum().item() == pytest.approx(1.0)
     assert left[0, 0].isneginf()
 

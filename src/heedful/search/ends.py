@@ -28,33 +28,13 @@ class LeastLength:
     tokens: int
     end_token: int
 
-    def apply(
+    def __call__(
         self,
         scores: Float[Tensor, "rows vocabulary"],
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """
-        Forbid the end while a translation is too short.
-
-        Parameters
-        ----------
-        scores : Tensor of float, shape (rows, vocabulary)
-            Log-probabilities of the next token; changed in place.
-        written : Tensor of int, shape (rows, length)
-            Only its length matters.
-        sentences : Tensor of int, shape (rows,)
-            Not looked at.
-
-        Returns
-        -------
-        Tensor of float, shape (rows, vocabulary)
-            The same tensor.
-
-        Notes
-        -----
-        The same for every row.
-        """
+        """Forbid the end while a translation is too short; the scores are changed in place."""
         del sentences
         if written.size(1) < self.tokens:
             scores[:, self.end_token] = float("-inf")
@@ -86,33 +66,13 @@ class ForcedEnd:
         self.limits = torch.tensor(list(limits), device=device)
         self.first, self.end_token = min(limits), end_token
 
-    def apply(
+    def __call__(
         self,
         scores: Float[Tensor, "rows vocabulary"],
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """
-        Allow the end alone in rows that are at their limit.
-
-        Parameters
-        ----------
-        scores : Tensor of float, shape (rows, vocabulary)
-            Log-probabilities of the next token.
-        written : Tensor of int, shape (rows, length)
-            Only its length matters.
-        sentences : Tensor of int, shape (rows,)
-            Which sentence of the batch each row translates.
-
-        Returns
-        -------
-        Tensor of float, shape (rows, vocabulary)
-            With a zero for the end in rows at their limit.
-
-        Notes
-        -----
-        Costs nothing before the first limit.
-        """
+        """Allow the end alone in rows that are at their limit."""
         if written.size(1) < self.first:
             return scores
         only = torch.full_like(scores, float("-inf"))

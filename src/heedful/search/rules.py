@@ -1,10 +1,10 @@
 """
 What may come next: rules that every search applies to the log-probabilities of each step.
 
-A rule sees the log-probabilities, the tokens of each open row so far, and whose row it is. It puts
-minus infinity where a token must not come and leaves the rest as the model said it, so the scores
-of a hypothesis stay log-probabilities of the model; only the last two, which other toolkits have,
-change them. Rules are applied one after the other (those about the end are in
+A rule is a function. It sees the log-probabilities, the tokens of each open row so far, and whose
+row it is. It puts minus infinity where a token must not come and leaves the rest as the model said
+it, so the scores of a hypothesis stay log-probabilities of the model; only the last two, which
+other toolkits have, change them. Rules are applied one after the other (those about the end are in
 `heedful.search.ends`):
 
 ::
@@ -39,7 +39,7 @@ class Rule(Protocol):
     All open rows of a search are equally long, which lets rules work on tensors.
     """
 
-    def apply(
+    def __call__(
         self,
         scores: Float[Tensor, "rows vocabulary"],
         written: Int[Tensor, "rows length"],
@@ -89,33 +89,13 @@ class Allowed:
     vocabulary: int | None = None
     forbidden: tuple[int, ...] = ()
 
-    def apply(
+    def __call__(
         self,
         scores: Float[Tensor, "rows vocabulary"],
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """
-        Forbid what is no subword.
-
-        Parameters
-        ----------
-        scores : Tensor of float, shape (rows, vocabulary)
-            Log-probabilities of the next token; changed in place.
-        written : Tensor of int, shape (rows, length)
-            Not looked at.
-        sentences : Tensor of int, shape (rows,)
-            Not looked at.
-
-        Returns
-        -------
-        Tensor of float, shape (rows, vocabulary)
-            The same tensor.
-
-        Notes
-        -----
-        The same for every row.
-        """
+        """Forbid what is no subword; the scores are changed in place."""
         del written, sentences
         for token in self.forbidden:
             scores[:, token] = float("-inf")
@@ -150,34 +130,14 @@ class ForcedPrefix:
         self.tokens = torch.tensor(table, dtype=torch.long, device=device)
         self.lengths = torch.tensor([len(prefix) for prefix in prefixes], device=device)
 
-    def apply(
+    def __call__(
         self,
         scores: Float[Tensor, "rows vocabulary"],
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """
-        Forbid everything but the next token of the prefix, while there is one.
-
-        Parameters
-        ----------
-        scores : Tensor of float, shape (rows, vocabulary)
-            Log-probabilities of the next token.
-        written : Tensor of int, shape (rows, length)
-            Only its length matters: while a prefix lasts there is nothing else to have written.
-        sentences : Tensor of int, shape (rows,)
-            Which sentence of the batch each row translates.
-
-        Returns
-        -------
-        Tensor of float, shape (rows, vocabulary)
-            With one finite score in rows that are still inside their prefix.
-
-        Notes
-        -----
-        Costs nothing once the longest prefix is written.
-        """
-        position = written.size(1)
+        """Forbid everything but the next token of the prefix, while there is one."""
+        position = written.size(1)  # what stands there can only be the prefix, as far as it goes
         if position >= self.longest:
             return scores
         wanted = self.tokens[sentences, position].unsqueeze(1)
@@ -219,33 +179,13 @@ class AvoidPhrases:
             for group in by_length.values()
         ]
 
-    def apply(
+    def __call__(
         self,
         scores: Float[Tensor, "rows vocabulary"],
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """
-        Forbid the last token of a phrase where the others have just been written.
-
-        Parameters
-        ----------
-        scores : Tensor of float, shape (rows, vocabulary)
-            Log-probabilities of the next token.
-        written : Tensor of int, shape (rows, length)
-            The tokens of each row so far.
-        sentences : Tensor of int, shape (rows,)
-            Which sentence of the batch each row translates.
-
-        Returns
-        -------
-        Tensor of float, shape (rows, vocabulary)
-            The scores, fewer of them finite.
-
-        Notes
-        -----
-        All phrases of one length are compared at once.
-        """
+        """Forbid the last token of a phrase where the others have just been written."""
         for owners, phrases in self.tables:
             start = written.size(1) - (phrases.size(1) - 1)
             if start >= 0:
@@ -273,33 +213,13 @@ class NoRepeat:
 
     size: int
 
-    def apply(
+    def __call__(
         self,
         scores: Float[Tensor, "rows vocabulary"],
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """
-        Forbid what followed the last n - 1 tokens when they were written before.
-
-        Parameters
-        ----------
-        scores : Tensor of float, shape (rows, vocabulary)
-            Log-probabilities of the next token.
-        written : Tensor of int, shape (rows, length)
-            The tokens of each row so far.
-        sentences : Tensor of int, shape (rows,)
-            Not looked at.
-
-        Returns
-        -------
-        Tensor of float, shape (rows, vocabulary)
-            The scores, fewer of them finite.
-
-        Notes
-        -----
-        Every n-gram of the row is compared with its tail at once.
-        """
+        """Forbid what followed the last n - 1 tokens when they were written before."""
         del sentences
         start = written.size(1) - (self.size - 1)
         if start <= 0:
@@ -319,33 +239,13 @@ class Renormalised:
     ``renormalize_logits`` of Hugging Face, which the models of OPUS-MT ask for. Comes last.
     """
 
-    def apply(
+    def __call__(
         self,
         scores: Float[Tensor, "rows vocabulary"],
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """
-        Normalise each row.
-
-        Parameters
-        ----------
-        scores : Tensor of float, shape (rows, vocabulary)
-            Log-probabilities of the next token.
-        written : Tensor of int, shape (rows, length)
-            Not looked at.
-        sentences : Tensor of int, shape (rows,)
-            Not looked at.
-
-        Returns
-        -------
-        Tensor of float, shape (rows, vocabulary)
-            Log-probabilities whose exponentials add up to one.
-
-        Notes
-        -----
-        What a rule took away goes to all others in proportion.
-        """
+        """Give what a rule took away to all others of the row, in proportion."""
         del written, sentences
         return torch.log_softmax(scores, dim=-1)
 
@@ -380,7 +280,7 @@ def apply_all(
     Greedy search, sampling and every kind of beam search call this at each step.
     """
     for rule in rules:
-        scores = rule.apply(scores, written, sentences)
+        scores = rule(scores, written, sentences)
     return scores
 
 
