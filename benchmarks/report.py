@@ -5,7 +5,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from heedful.machine import describe_machine
+from heedful.machine.devices import describe_machine
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"

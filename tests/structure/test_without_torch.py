@@ -54,6 +54,7 @@ def test_a_package_is_imported_where_torch_is_blocked(package):
 def test_the_front_door_is_imported_where_torch_is_blocked():
     names = ["heedful.workflow.engines.ctranslate2", "heedful.workflow.translate"]
     names += ["heedful", "heedful.errors", "heedful.search.options", "heedful.search.phrases"]
+    names += ["heedful.machine.memory", "heedful.machine.processor", "heedful.workflow.ahead"]
     if (SOURCE / "heedful/search/alignment.py").exists():
         names.append("heedful.search.alignment")
     assert _failures_without_torch(*names) == {}

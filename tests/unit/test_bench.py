@@ -12,7 +12,7 @@ from heedful.errors import MeasurementFailed
 from heedful.evaluation.cost import Work
 from heedful.workflow.bench.contenders import Contender, Field, find_field, in_turns
 from heedful.workflow.bench.measurement import Measurement, Report
-from heedful.workflow.bench.process import ask, peak_memory, repeated
+from heedful.workflow.bench.process import ask, repeated
 from heedful.workflow.bench.random_run import make_random_run, random_lines
 from heedful.workflow.bench.step import OneBatch
 from heedful.workflow.bench.work import (
@@ -136,18 +136,6 @@ def test_a_process_is_asked_and_its_last_line_is_the_answer():
         ask(command, {**asked, "variant": "broken"})
     with pytest.raises(MeasurementFailed, match="must answer with a JSON object"):
         ask([sys.executable, "-c", "print('nothing of use')"], {})
-
-
-def test_memory_of_a_process_is_its_own():
-    size = 200 << 20
-    held = bytearray(size)
-    held[::4096] = b"x" * len(held[::4096])
-    assert peak_memory() >= size
-    code = "from heedful.workflow.bench.process import peak_memory; print(dict(p=peak_memory()))"
-    printed = code.replace(
-        "print(dict(p=peak_memory()))", "import json; print(json.dumps({'p': peak_memory()}))"
-    )
-    assert ask([sys.executable, "-c", printed], {})["p"] < size
 
 
 def test_work_is_timed_as_often_as_asked():

@@ -12,7 +12,6 @@ from heedful.training.progress import (
     Counters,
     RunLog,
     duration,
-    peak_memory,
     perplexity,
 )
 
@@ -116,7 +115,3 @@ def test_the_clock_adds_earlier_sittings_and_leaves_pauses_out_of_the_rate():
 def test_perplexity_is_the_exponential():
     assert perplexity(math.log(5)) == 5.0 or abs(perplexity(math.log(5)) - 5.0) < 1e-12
     assert perplexity(1e6) == math.inf
-
-
-def test_memory_is_counted_in_bytes():
-    assert peak_memory() > 10 << 20

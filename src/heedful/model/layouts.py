@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
-from heedful.machine import int8_levels
+from heedful.machine.processor import int8_levels
 from heedful.model.attention import MultiHeadAttention
 
 

@@ -28,13 +28,13 @@ from torch import Tensor
 from heedful.data.batch import Batch
 from heedful.data.batching import MicroBatches, Rows
 from heedful.errors import DeviceError, TrainingFailed
-from heedful.machine import bounded_memory, keep_freed_memory
+from heedful.machine.memory import bounded_memory, keep_freed_memory, peak_memory
 from heedful.model.seq2seq import Seq2Seq
 from heedful.training.distributed import Ranks
 from heedful.training.loss import chunked_loss
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
-from heedful.training.progress import Clock, Counters, RunLog, peak_memory, perplexity
+from heedful.training.progress import Clock, Counters, RunLog, perplexity
 from heedful.training.protocols import Checkpointer, Order
 from heedful.training.schedule import learning_rate
 

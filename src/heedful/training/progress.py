@@ -2,8 +2,6 @@
 
 import json
 import math
-import resource
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -319,23 +317,6 @@ class RunLog:
             ) from error
         if self._observer is not None:
             self._observer(line)
-
-
-def peak_memory() -> int:
-    """
-    Ask how much memory the process has needed at most.
-
-    Returns
-    -------
-    int
-        Bytes of resident memory.
-
-    Notes
-    -----
-    Linux counts in KiB, macOS in bytes.
-    """
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def perplexity(nll: float) -> float:

@@ -8,7 +8,7 @@ from heedful.checkpoint.rundir import read_json
 from heedful.data.encoded import EncodedPairs
 from heedful.errors import RunFolderError
 from heedful.evaluation.cost import ForwardFlops, Work, paper_flops
-from heedful.machine import remembered_rates
+from heedful.machine.rates import remembered_rates
 from heedful.model.transformer import Transformer
 from heedful.training.history import History
 from heedful.workflow.run import Run, read_choices
@@ -39,7 +39,7 @@ def training_cost(run: Run, model: Transformer, history: History) -> dict[str, A
     -----
     The paper multiplies time by “an estimate of the sustained single-precision capacity”; here it
     is the rate of products of a typical shape in the precision that the run computes with, as
-    `heedful.machine` measured and cached it. `attention` says whether the products between
+    `heedful.machine.rates` measured and cached it. `attention` says whether the products between
     positions are counted: they need the lengths of the sentences, which are in the run's `data`.
     """
     hours = (history.last("seconds") or 0.0) / 3600

@@ -4,8 +4,6 @@ From text to subwords and ids: what `heedful data prepare` and `heedful train` s
 Torch is not needed for this and is not loaded.
 """
 
-import ctypes
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +19,8 @@ from heedful.data.encoded import EncodedPairs
 from heedful.data.formats.text import Text
 from heedful.data.tokenizer import Tokenizer
 from heedful.data.unknown import unknown_warning
+from heedful.machine.memory import give_memory_back
+from heedful.machine.processor import usable_cores
 from heedful.workflow.corpora import Part
 from heedful.workflow.material import Say, Sizes, has_subwords, listed
 from heedful.workflow.subwords import make_tokenizer
@@ -234,7 +234,7 @@ class RawText:
         sources = [text for part in self.parts for text in part.corpus.source]
         targets = [text for part in self.parts for text in part.corpus.target]
         tokenizer = make_tokenizer(config, Corpus(sources, targets), self.tokenizer)
-        _give_memory_back()
+        give_memory_back()
         return tokenizer
 
     def encode(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
@@ -284,7 +284,7 @@ class RawText:
                 PairFilter(data.max_length, data.max_ratio),
                 ids,
                 rules=rules,
-                processes=processes or _cores(),
+                processes=processes or usable_cores(),
                 keep_text=data.sampling > 0,
                 tell=_Teller(say),
             )
@@ -307,22 +307,3 @@ class _Teller:
 def _weights(weights: Sequence[float | None]) -> list[float] | None:
     """Give the weights of all, or None if there are none."""
     return [weight for weight in weights if weight is not None] or None
-
-
-def _cores() -> int:
-    """Count the processors that this process may use; `heedful.machine` needs torch to tell."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _give_memory_back() -> None:
-    """
-    Return to the system what learning subwords freed.
-
-    The C library keeps it for later use, some 900 MB after a million pairs, while the processes
-    that encode need it now.
-    """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)

@@ -10,7 +10,7 @@ import torch
 from heedful import __version__
 from heedful.checkpoint.rundir import read_json
 from heedful.checkpoint.store import STATE
-from heedful.machine import describe_machine
+from heedful.machine.devices import describe_machine
 from heedful.model.build import parameter_count
 from heedful.model.native.product import native_products
 from heedful.model.transformer import Transformer

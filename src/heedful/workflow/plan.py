@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import torch
 
 from heedful.config.load import load_config
-from heedful.machine import resolve_device, resolve_precision
+from heedful.machine.devices import resolve_device
+from heedful.machine.rates import resolve_precision
 from heedful.model.build import build_model, padded_vocabulary, parameter_count
 from heedful.workflow.finetune import Origin, inherited_settings
 from heedful.workflow.material import Material

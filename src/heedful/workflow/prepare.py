@@ -17,13 +17,13 @@ from heedful.data.encoded import EncodedPairs
 from heedful.data.files import writing
 from heedful.data.folders import tidy
 from heedful.errors import DeviceError, RunFolderError
-from heedful.machine import (
+from heedful.machine.devices import (
     describe_machine,
     instruction_set,
     resolve_device,
-    resolve_precision,
     resolve_threads,
 )
+from heedful.machine.rates import resolve_precision
 from heedful.training.distributed import Ranks
 from heedful.workflow.material import Material, Say, Sizes
 from heedful.workflow.run import (

@@ -18,7 +18,7 @@ from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.data.tokenizer import END, PAD, START, Tokenizer
 from heedful.errors import RunFolderError, SettingError
-from heedful.machine import keep_freed_memory
+from heedful.machine.memory import keep_freed_memory
 from heedful.model.build import build_model, padded_vocabulary
 from heedful.model.layouts import can_pack
 from heedful.model.ready import make_ready

@@ -27,7 +27,7 @@ from heedful.data.encoded import EncodedPairs
 from heedful.data.joined import JoinedPairs
 from heedful.data.mixing import Mixture, mixing_shares
 from heedful.errors import RunStopped, SettingError, TextError
-from heedful.machine import resolve_device, resolve_threads
+from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.model.build import initialise, parameter_count
 from heedful.model.transformer import Transformer
 from heedful.search.length import LengthLimit, LengthPenalty

@@ -16,7 +16,8 @@ from pathlib import Path
 import torch
 
 from heedful.errors import DeviceError, HeedfulError, RunFolderError
-from heedful.machine import has_int8, resolve_device, resolve_precision, resolve_threads
+from heedful.machine.devices import has_int8, resolve_device, resolve_threads
+from heedful.machine.rates import resolve_precision
 from heedful.model.transformer import Transformer
 from heedful.search.ensemble import Ensemble
 from heedful.search.find import find

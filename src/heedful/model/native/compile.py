@@ -17,6 +17,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from heedful.machine.cache import cache_folder
+from heedful.machine.processor import processor_facts
+
 # Sums may be taken in another order, so that they go through vectors. Not -ffast-math: a library
 # linked with it makes the whole process round the smallest numbers to zero.
 _OPTIONS = (
@@ -49,7 +52,7 @@ def native_library(name: str) -> ctypes.CDLL | None:
     if os.environ.get("HEEDFUL_NATIVE") == "0" or sys.platform != "linux" or not command:
         return None
     source = Path(__file__).with_name(f"{name}.c")
-    library = _cache_folder() / f"{name}-{_fingerprint(source, command)}.so"
+    library = cache_folder() / f"{name}-{_fingerprint(source, command)}.so"
     try:
         if not library.exists():
             if shutil.which(command[0]) is None:
@@ -86,14 +89,4 @@ def _fingerprint(source: Path, command: list[str]) -> str:
 
 def _processor() -> bytes:
     """Tell processors apart by what they can do: a cache folder may be shared among machines."""
-    try:
-        lines = Path("/proc/cpuinfo").read_bytes().splitlines()
-    except OSError:
-        return b""
-    return b"".join(sorted({line for line in lines if line.startswith((b"flags", b"model name"))}))
-
-
-def _cache_folder() -> Path:
-    """Return where libraries are kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "heedful"
+    return "".join(sorted(set(processor_facts("flags", "model name")))).encode()

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import MeasurementFailed
-from heedful.machine import measured_rates, resolve_device
+from heedful.machine.devices import resolve_device
+from heedful.machine.rates import measured_rates
 from heedful.workflow.bench.process import ask
 
 OURS = "heedful"

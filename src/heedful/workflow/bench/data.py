@@ -8,7 +8,7 @@ from typing import Any
 from heedful.config.load import load_config
 from heedful.data.grammar import sample_pairs
 from heedful.errors import TextError
-from heedful.machine import describe_machine, resolve_threads
+from heedful.machine.devices import describe_machine, resolve_threads
 from heedful.workflow.bench.contenders import ours
 from heedful.workflow.bench.measurement import Measurement, Report
 

@@ -121,7 +121,7 @@ class Report:
     what : dict
         What was measured: recipe, shapes, settings.
     machine : dict
-        As `heedful.machine.describe_machine` gives it, with threads and product rates.
+        As `heedful.machine.devices.describe_machine` gives it, with threads and product rates.
     measurements : tuple of Measurement
         Ours first.
     notes : tuple of str, default ()

@@ -11,8 +11,9 @@ from heedful.data.clean import PairFilter
 from heedful.data.encode import encode_corpus
 from heedful.data.joined import JoinedPairs
 from heedful.data.tokenizer import END, PAD, START
-from heedful.machine import resolve_threads
-from heedful.workflow.bench.process import peak_memory, repeated
+from heedful.machine.devices import resolve_threads
+from heedful.machine.memory import peak_memory
+from heedful.workflow.bench.process import repeated
 from heedful.workflow.pairs import TrainingPairs
 from heedful.workflow.prepared import find_text
 from heedful.workflow.run import Choices, Run

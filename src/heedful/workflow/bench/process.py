@@ -2,38 +2,13 @@
 
 import json
 import os
-import resource
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from heedful.errors import MeasurementFailed, UserError
-
-
-def peak_memory() -> int:
-    """
-    Ask how much memory this process has held at most.
-
-    Returns
-    -------
-    int
-        Bytes of resident memory.
-
-    Notes
-    -----
-    Linux hands `ru_maxrss` on from the parent to what it starts, so a child of a large process
-    would look large; the high-water mark of the address space begins anew.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text(encoding="ascii", errors="replace").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def repeated(work: Callable[[], object], repeats: int) -> list[float]:

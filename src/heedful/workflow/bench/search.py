@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from heedful.data.corpus import read_lines
-from heedful.workflow.bench.process import peak_memory, repeated
+from heedful.machine.memory import peak_memory
+from heedful.workflow.bench.process import repeated
 from heedful.workflow.translate import Layout, translate_lines
 from heedful.workflow.translation import Translation
 from heedful.workflow.translator import Translator

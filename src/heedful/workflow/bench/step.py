@@ -10,14 +10,15 @@ import torch
 from heedful.config.schema import RunConfig
 from heedful.data.batch import Batch, Collator
 from heedful.data.batching import MicroBatches, Rows
-from heedful.machine import resolve_device, resolve_threads
+from heedful.machine.devices import resolve_device, resolve_threads
+from heedful.machine.memory import peak_memory
 from heedful.model.build import initialise
 from heedful.training.distributed import Ranks
 from heedful.training.loop import Progress, Trainer
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
 from heedful.training.progress import RunLog
-from heedful.workflow.bench.process import peak_memory, repeated
+from heedful.workflow.bench.process import repeated
 from heedful.workflow.bench.profile import shares
 from heedful.workflow.bench.work import build
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
-from heedful.machine import describe_machine, resolve_device, resolve_precision, resolve_threads
+from heedful.machine.devices import describe_machine, resolve_device, resolve_threads
+from heedful.machine.rates import resolve_precision
 from heedful.workflow.bench.contenders import Say, find_field, in_turns
 from heedful.workflow.bench.measurement import Measurement, Report
 from heedful.workflow.bench.work import flops_of, shape_of, synthetic_pairs, training_work

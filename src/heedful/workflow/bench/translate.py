@@ -16,7 +16,7 @@ from heedful.data.corpus import read_lines
 from heedful.errors import SettingError, TextError
 from heedful.evaluation.bleu import evaluate_texts
 from heedful.evaluation.cost import ForwardFlops
-from heedful.machine import describe_machine, has_int8, resolve_device
+from heedful.machine.devices import describe_machine, has_int8, resolve_device
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.workflow.bench.contenders import OURS, Contender, Field, Say, find_field, in_turns
 from heedful.workflow.bench.measurement import Measurement, Report

@@ -1,0 +1,1 @@
+"""What this machine has and does well: processors, memory, devices, and which precision is fast."""

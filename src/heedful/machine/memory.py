@@ -1,0 +1,146 @@
+"""
+Memory: how much there is, how much was used, and what becomes of what is freed.
+
+Torch is not needed: text is prepared by processes that never load it.
+"""
+
+import ctypes
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# Address space that is set aside but not used: thread stacks and the allocator's arenas.
+_RESERVED_BYTES = 512 << 20
+# Numbers of `mallopt`'s parameters in glibc's malloc.h.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+
+
+def free_memory() -> int | None:
+    """
+    Ask how much memory this process could still use.
+
+    Returns
+    -------
+    int or None
+        Bytes, the smaller of what the machine and its control group leave; None if unknown.
+
+    Notes
+    -----
+    Containers limit memory through control groups, which `/proc/meminfo` does not show.
+    """
+    found = []
+    info = Path("/proc/meminfo")
+    if info.exists():
+        for line in info.read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                found.append(int(line.split()[1]) * 1024)
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit = (group / "memory.max").read_text(encoding="ascii").strip()
+        current = (group / "memory.current").read_text(encoding="ascii").strip()
+        statistics = (group / "memory.stat").read_text(encoding="ascii").splitlines()
+        # what the system remembers of files counts as used, but gives way
+        files = ("active_file", "inactive_file")
+        cached = sum(int(line.split()[1]) for line in statistics if line.split()[0] in files)
+        found.append(int(limit) - int(current) + cached)
+    except (OSError, ValueError):
+        pass  # no control group, or one without a limit
+    return max(0, min(found)) if found else None
+
+
+def peak_memory() -> int:
+    """
+    Ask how much memory this process has held at most.
+
+    Returns
+    -------
+    int
+        Bytes of resident memory.
+
+    Notes
+    -----
+    Linux hands `ru_maxrss` on from the parent to what it starts, so a child of a large process
+    would look large; the high-water mark of the address space begins anew.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+@contextmanager
+def bounded_memory() -> Iterator[None]:
+    """
+    Let allocations beyond the free memory fail instead of ending the process.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Linux promises more memory than there is and kills whoever uses it; a killed process cannot say
+    which setting to change. So while the largest batch is tried, the address space may grow by
+    what is free and half a gibibyte, no more. Elsewhere, and where nothing is known, no bound.
+    """
+    free = free_memory()
+    used = Path("/proc/self/statm")
+    if free is None or not used.exists():
+        yield
+        return
+    size = int(used.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    bound = size + free + _RESERVED_BYTES
+    lowest = min([limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY] or [bound])
+    resource.setrlimit(resource.RLIMIT_AS, (min(bound, lowest), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def keep_freed_memory() -> bool:
+    """
+    Let the next step of training or search use the memory of the last one.
+
+    Returns
+    -------
+    bool
+        Whether the C library knows how.
+
+    Notes
+    -----
+    glibc asks the system anew for every large tensor and gives it back at once, and the system
+    clears each page again: a fifth of a training step on a processor, a twentieth of a search. Now
+    up to a gibibyte a tensor comes from what was freed before. The process keeps its peak until it
+    ends.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    return bool(mallopt(_MMAP_THRESHOLD, 1 << 30)) and bool(mallopt(_TRIM_THRESHOLD, -1))
+
+
+def give_memory_back() -> None:
+    """
+    Return to the system what this process has freed.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    The C library keeps it for later use: some 900 MB after subwords were learned from a million
+    pairs, while the processes that encode need it.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -1,0 +1,67 @@
+"""The processor, without torch: how much of it this process may use, and what it can do."""
+
+import functools
+import os
+from pathlib import Path
+
+
+def usable_cores() -> int:
+    """
+    Count the processors that this process may use.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Notes
+    -----
+    Respects CPU affinity, which containers and job schedulers set.
+    """
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def processor_facts(*fields: str) -> list[str]:
+    """
+    Look up what the system says of the processor.
+
+    Parameters
+    ----------
+    *fields : str
+        Such as “model name” and “flags”.
+
+    Returns
+    -------
+    list of str
+        The lines that begin so, one after the other for each core; none but on Linux.
+
+    Notes
+    -----
+    ``/proc/cpuinfo``.
+    """
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return [line for line in text.splitlines() if line.startswith(fields)]
+
+
+@functools.cache
+def int8_levels() -> int:
+    """
+    Tell how finely inputs may be rounded for products of 8-bit integers.
+
+    Returns
+    -------
+    int
+        127, or 63 on processors that add two products in 16 bits, which larger ones overflow.
+
+    Notes
+    -----
+    The instructions that add in 32 bits are called VNNI.
+    """
+    for flags in processor_facts("flags"):
+        return 127 if {"avx512_vnni", "avx_vnni"} & set(flags.split()) else 63
+    return 63
