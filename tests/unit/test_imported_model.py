@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from heedful.data.subwords.imported_model import ImportedModel, Numbering
+from heedful.data.subwords.imported_model import ImportedModel
+from heedful.data.subwords.numbering import Numbering
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import TokenizerError
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from heedful.data.subwords.imported_model import ImportedModel, Numbering
+from heedful.data.subwords.imported_model import ImportedModel
+from heedful.data.subwords.numbering import Numbering
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import ExchangeError
 from heedful.exchange.foreign import ReadOptions

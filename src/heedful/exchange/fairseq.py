@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.data.subwords.imported_model import Numbering
+from heedful.data.subwords.numbering import Numbering
 from heedful.errors import ExchangeError
 from heedful.exchange.cutting import SPACES_NOTE, find_cutters, tokenizer_of
 from heedful.exchange.fairseq_files import (

@@ -42,7 +42,7 @@ class Portable:
     Notes
     -----
     An imported tokenizer remembers the original ids, see
-    `heedful.data.subwords.imported_model`.
+    `heedful.data.subwords.numbering`.
     """
 
     config: RunConfig

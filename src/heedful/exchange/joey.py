@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.data.subwords.imported_model import Numbering
+from heedful.data.subwords.numbering import Numbering
 from heedful.data.tokenizer import UNKNOWN
 from heedful.errors import ExchangeError
 from heedful.exchange.cutting import SPACES_NOTE, Cutter, read_cutter, tokenizer_of

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from heedful.config.schema import RunConfig, SearchConfig
-from heedful.data.subwords.imported_model import ImportedModel, Numbering
+from heedful.data.subwords.imported_model import ImportedModel
+from heedful.data.subwords.numbering import Numbering
 from heedful.data.subwords.symbols import END, PAD
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import ExchangeError, TokenizerError

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heedful.config.schema import SearchConfig
-from heedful.data.subwords.imported_model import Numbering
+from heedful.data.subwords.numbering import Numbering
 from heedful.data.tokenizer import END, PAD, START
 from heedful.exchange.foreign import Reasons
 from heedful.search.length import LengthPenalty

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.data.subwords.imported_model import Numbering
+from heedful.data.subwords.numbering import Numbering
 from heedful.errors import ExchangeError
 from heedful.exchange.cutting import SPACES_NOTE, find_cutters, tokenizer_of
 from heedful.exchange.foreign import Portable, ReadOptions, Reasons

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from heedful.config.schema import RunConfig
-from heedful.data.subwords.imported_model import Numbering
+from heedful.data.subwords.numbering import Numbering
 from heedful.data.tokenizer import END, PAD, START, Tokenizer
 from heedful.exchange.foreign import Portable, Reasons
 from heedful.exchange.keymap import Rows

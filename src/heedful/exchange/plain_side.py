@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heedful.data.subwords.imported_model import Numbering
+from heedful.data.subwords.numbering import Numbering
 from heedful.data.tokenizer import Tokenizer
 from heedful.exchange.parity import Ids
 from heedful.exchange.plain import Past, PlainModel

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from heedful.data.subwords.imported_model import ImportedModel, Numbering
+from heedful.data.subwords.imported_model import ImportedModel
+from heedful.data.subwords.numbering import Numbering
 from heedful.data.subwords.symbols import END, PAD, START
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import ExchangeError

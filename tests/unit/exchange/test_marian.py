@@ -8,7 +8,7 @@ import safetensors.torch
 import torch
 from tests.marian import make
 
-from heedful.data.subwords.imported_model import Numbering
+from heedful.data.subwords.numbering import Numbering
 from heedful.errors import ExchangeError, HeedfulError, MissingExtra
 from heedful.exchange.foreign import ReadOptions, Reasons, needed
 from heedful.exchange.marian import READER

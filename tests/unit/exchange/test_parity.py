@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from heedful.data.subwords.imported_model import ImportedModel, Numbering
+from heedful.data.subwords.imported_model import ImportedModel
+from heedful.data.subwords.numbering import Numbering
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import ParityFailed
 from heedful.exchange.parity import Side, compare, sample_sentences

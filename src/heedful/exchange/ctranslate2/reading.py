@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 from heedful.config.schema import DataConfig, ModelConfig, RunConfig, SearchConfig
-from heedful.data.subwords.imported_model import ImportedModel, Numbering
+from heedful.data.subwords.imported_model import ImportedModel
+from heedful.data.subwords.numbering import Numbering
 from heedful.data.subwords.tokenizer_files import RECORD
 from heedful.data.tokenizer import END, Tokenizer
 from heedful.errors import ExchangeError, MissingExtra
