@@ -14,10 +14,11 @@ from heedful.errors import DeviceError, TrainingFailed
 from heedful.model.build import build_model, initialise
 from heedful.training import loop
 from heedful.training.distributed import Ranks
-from heedful.training.loop import Progress, Trainer
+from heedful.training.loop import Trainer
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
 from heedful.training.progress import RunLog
+from heedful.training.state import Progress
 
 GENERATOR = np.random.default_rng(0)
 PAIRS = [GENERATOR.integers(4, 20, GENERATOR.integers(2, 9)).tolist() for _ in range(60)]

@@ -9,11 +9,11 @@ import termios
 
 from heedful.training.progress import (
     Clock,
-    Counters,
     RunLog,
     duration,
     perplexity,
 )
+from heedful.training.state import Counters
 
 LINE = {
     "step": 5,

@@ -17,8 +17,6 @@ a run that is resumed, or spread over other ranks, draws the same numbers.
 import math
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,67 +26,17 @@ from torch import Tensor
 from heedful.data.batch import Batch
 from heedful.data.batching import MicroBatches, Rows
 from heedful.errors import DeviceError, TrainingFailed
-from heedful.machine.memory import bounded_memory, keep_freed_memory, peak_memory
+from heedful.machine.memory import keep_freed_memory
 from heedful.model.seq2seq import Seq2Seq
 from heedful.training.distributed import Ranks
 from heedful.training.loss import chunked_loss
+from heedful.training.memory import bound_of, is_lack_of_memory, peak_of
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
-from heedful.training.progress import Clock, Counters, RunLog, perplexity
+from heedful.training.progress import Clock, RunLog, perplexity
 from heedful.training.protocols import Checkpointer, Order
 from heedful.training.schedule import learning_rate
-
-Validation = dict[str, float | int]
-# What torch's allocator, its oneDNN and the C++ library say when a processor's memory is full.
-_LACK_OF_MEMORY = (
-    "not enough memory",
-    "can't allocate memory",
-    "could not create",
-    "bad_alloc",
-    "out of memory",
-)
-
-
-@dataclass
-class Progress:
-    """
-    Hold everything about a run that changes while it trains, weights aside.
-
-    Attributes
-    ----------
-    counters : Counters
-        Steps, tokens, position in the data.
-    best : list of dict
-        The best validations so far, best first.
-    without_better : int
-        Validations since the best one.
-
-    Notes
-    -----
-    Saved with every checkpoint.
-    """
-
-    counters: Counters = field(default_factory=Counters)
-    best: list[Validation] = field(default_factory=list)
-    without_better: int = 0
-
-
-@dataclass
-class Stop:
-    """
-    Let a signal ask for the end.
-
-    Attributes
-    ----------
-    reason : str
-        Why; empty while nobody has asked.
-
-    Notes
-    -----
-    Looked at once a step; the step that is under way is finished.
-    """
-
-    reason: str = ""
+from heedful.training.state import Progress, Stop, Validation
 
 
 class Trainer:
@@ -169,11 +117,11 @@ class Trainer:
         """
         rows = self.order.largest()
         try:
-            with torch.random.fork_rng(self._cuda_devices()), self._memory_bound():
+            with torch.random.fork_rng(self._cuda_devices()), bound_of(self.model.device):
                 self._forward_backward(self.collate(rows))
             self.weights.collect()
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-            if not _is_lack_of_memory(error):
+            if not is_lack_of_memory(error):
                 raise
             raise DeviceError(
                 f"the largest batch must fit into the memory of {self.model.device}, but "
@@ -347,7 +295,7 @@ class Trainer:
             "padding": 1.0 - (source + target) / self._padded_since_log,
             "target_tokens_per_second": target / seconds,
             "seconds": round(counters.seconds, 3),
-            "memory": self._memory(),
+            "memory": peak_of(self.model.device),
         }
         share = step / self.plan.steps
         if self.plan.minutes is not None:
@@ -368,7 +316,7 @@ class Trainer:
                 result = {"step": step, **self.validate()}
             self.model.train()
             self.log.validation(result)
-            is_best = self._remember(result)
+            is_best = self.progress.remember(result, self.keep_best)
         return is_best, bool(self.ranks.tell(float(self._is_out_of_patience())))
 
     def _is_out_of_patience(self) -> bool:
@@ -377,16 +325,6 @@ class Trainer:
         if self.validate is None or patience is None:
             return False
         return self.ranks.is_first and self.progress.without_better >= patience
-
-    def _remember(self, result: Validation) -> bool:
-        """Keep the result if it is among the best; BLEU decides, the loss where there is none."""
-        best = self.progress.best
-        first = not best or _goodness(result) > _goodness(best[0])
-        self.progress.without_better = 0 if first else self.progress.without_better + 1
-        best.append(result)
-        best.sort(key=_goodness, reverse=True)
-        del best[max(self.keep_best, 1) :]
-        return self.keep_best > 0 and result in best
 
     def _save_if_due(self, step: int, ending: bool, is_best: bool) -> None:
         """Write a checkpoint, once, with the strongest reason there is."""
@@ -410,16 +348,6 @@ class Trainer:
         if reason == "regular":
             self._saved_at = self.clock.seconds
 
-    def _memory(self) -> int:
-        """Return the peak memory in bytes: the GPU's where there is one."""
-        if self.model.device.type == "cuda":
-            return int(torch.cuda.max_memory_allocated(self.model.device))
-        return peak_memory()
-
-    def _memory_bound(self) -> AbstractContextManager[None]:
-        """Bound the processor's memory; a GPU bounds its own and needs much address space."""
-        return bounded_memory() if self.model.device.type == "cpu" else nullcontext()
-
     def _cuda_devices(self) -> list[torch.device]:
         """List the GPUs whose random state must be left alone."""
         return [self.model.device] if self.model.device.type == "cuda" else []
@@ -429,15 +357,3 @@ def _seed_dropout(seed: int, step: int, micro_batch: int) -> None:
     """Make all randomness of a micro-batch a function of these three numbers."""
     word = np.random.SeedSequence([seed, step, micro_batch]).generate_state(1, np.uint64)[0]
     torch.manual_seed(int(word))
-
-
-def _goodness(result: Validation) -> tuple[float, float]:
-    """Order validations: higher BLEU first, then lower loss."""
-    return result.get("bleu", 0.0), -result["valid_loss"]
-
-
-def _is_lack_of_memory(error: BaseException) -> bool:
-    """Tell a full memory from other failures; torch has no class for it on a processor."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    return any(words in str(error) for words in _LACK_OF_MEMORY)

@@ -1,10 +1,10 @@
-"""Counters of a run, its log lines, and what the person at the terminal sees meanwhile."""
+"""How fast a run goes, its log lines, and what the person at the terminal sees meanwhile."""
 
 import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,56 +12,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from heedful.errors import StorageError
-
-
-@dataclass
-class Counters:
-    """
-    Count what a run has done, over all its sittings.
-
-    Attributes
-    ----------
-    step : int
-        Steps taken.
-    epoch : int
-        Passes over the data that are finished.
-    position : int
-        Batches of the current epoch that are done.
-    source_tokens, target_tokens : int
-        Real tokens trained on.
-    padded_tokens : int
-        Places computed, padding included, both sides.
-    seconds : float
-        Time since the start, sittings added up.
-
-    Notes
-    -----
-    With the weights and Adam's moments this is all that resuming needs: order and randomness are
-    functions of the seed and these numbers.
-    """
-
-    step: int = 0
-    epoch: int = 0
-    position: int = 0
-    source_tokens: int = 0
-    target_tokens: int = 0
-    padded_tokens: int = 0
-    seconds: float = 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """
-        Write the counters as plain values.
-
-        Returns
-        -------
-        dict
-            By field name.
-
-        Notes
-        -----
-        Part of a checkpoint's `state.json`.
-        """
-        return asdict(self)
 
 
 @dataclass

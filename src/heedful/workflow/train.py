@@ -32,10 +32,11 @@ from heedful.model.build import initialise, parameter_count
 from heedful.model.transformer import Transformer
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.training.distributed import Ranks, joined_ranks
-from heedful.training.loop import Progress, Stop, Trainer
+from heedful.training.loop import Trainer
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
-from heedful.training.progress import Counters, RunLog
+from heedful.training.progress import RunLog
+from heedful.training.state import Counters, Progress, Stop
 from heedful.workflow.events import EventLog, require_tensorboard
 from heedful.workflow.finetune import (
     Origin,

@@ -14,10 +14,11 @@ from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.machine.memory import peak_memory
 from heedful.model.build import initialise
 from heedful.training.distributed import Ranks
-from heedful.training.loop import Progress, Trainer
+from heedful.training.loop import Trainer
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
 from heedful.training.progress import RunLog
+from heedful.training.state import Progress
 from heedful.workflow.bench.process import repeated
 from heedful.workflow.bench.profile import shares
 from heedful.workflow.bench.work import build

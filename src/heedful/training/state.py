@@ -1,0 +1,131 @@
+"""Everything about a run that changes while it trains, weights aside."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+Validation = dict[str, float | int]
+"""What a validation found, by name."""
+
+
+@dataclass
+class Counters:
+    """
+    Count what a run has done, over all its sittings.
+
+    Attributes
+    ----------
+    step : int
+        Steps taken.
+    epoch : int
+        Passes over the data that are finished.
+    position : int
+        Batches of the current epoch that are done.
+    source_tokens, target_tokens : int
+        Real tokens trained on.
+    padded_tokens : int
+        Places computed, padding included, both sides.
+    seconds : float
+        Time since the start, sittings added up.
+
+    Notes
+    -----
+    With the weights and Adam's moments this is all that resuming needs: order and randomness are
+    functions of the seed and these numbers.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    position: int = 0
+    source_tokens: int = 0
+    target_tokens: int = 0
+    padded_tokens: int = 0
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Write the counters as plain values.
+
+        Returns
+        -------
+        dict
+            By field name.
+
+        Notes
+        -----
+        Part of a checkpoint's `state.json`.
+        """
+        return asdict(self)
+
+
+@dataclass
+class Progress:
+    """
+    Hold everything about a run that changes while it trains, weights aside.
+
+    Attributes
+    ----------
+    counters : Counters
+        Steps, tokens, position in the data.
+    best : list of dict
+        The best validations so far, best first.
+    without_better : int
+        Validations since the best one.
+
+    Notes
+    -----
+    Saved with every checkpoint.
+    """
+
+    counters: Counters = field(default_factory=Counters)
+    best: list[Validation] = field(default_factory=list)
+    without_better: int = 0
+
+    def remember(self, result: Validation, keep_best: int) -> bool:
+        """
+        Keep a validation if it is among the best.
+
+        Parameters
+        ----------
+        result : dict of str to float
+            As it is logged.
+        keep_best : int
+            How many of the best have a checkpoint of their own.
+
+        Returns
+        -------
+        bool
+            Whether this one is to have one.
+
+        Notes
+        -----
+        BLEU decides, the loss where there is none. The best one is always remembered.
+        """
+        first = not self.best or _goodness(result) > _goodness(self.best[0])
+        self.without_better = 0 if first else self.without_better + 1
+        self.best.append(result)
+        self.best.sort(key=_goodness, reverse=True)
+        del self.best[max(keep_best, 1) :]
+        return keep_best > 0 and result in self.best
+
+
+@dataclass
+class Stop:
+    """
+    Let a signal ask for the end.
+
+    Attributes
+    ----------
+    reason : str
+        Why; empty while nobody has asked.
+
+    Notes
+    -----
+    Looked at once a step; the step that is under way is finished.
+    """
+
+    reason: str = ""
+
+
+def _goodness(result: Validation) -> tuple[float, float]:
+    """Order validations: higher BLEU first, then lower loss."""
+    return result.get("bleu", 0.0), -result["valid_loss"]
