@@ -12,8 +12,9 @@ from heedful.data.grammar import sample_pairs
 from heedful.errors import RunFolderError, SettingError, TextError, TokenizerError, UserError
 from heedful.workflow.ahead import prepare
 from heedful.workflow.encode import RawText
+from heedful.workflow.given_text import find_material, find_text
 from heedful.workflow.prepare import claim_folder
-from heedful.workflow.prepared import PreparedText, find_material, find_text
+from heedful.workflow.prepared import PreparedText
 from heedful.workflow.run import Choices, write_config
 
 SETTINGS = ("data.vocabulary_size=300", "data.max_ratio=2.5")

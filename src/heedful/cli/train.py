@@ -112,8 +112,8 @@ def train(
             raise typer.BadParameter("is needed.", param_hint=name)
     if dry_run:
         from heedful.workflow.finetune import find_origin, subwords_of
+        from heedful.workflow.given_text import find_material
         from heedful.workflow.plan import describe_plan
-        from heedful.workflow.prepared import find_material
 
         origin = None
         if finetune_from is not None:

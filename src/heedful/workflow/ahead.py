@@ -16,14 +16,9 @@ from heedful.data.encoded import EncodedPairs
 from heedful.data.files import writing
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError
+from heedful.workflow.given_text import find_text
 from heedful.workflow.material import Files, Say, has_subwords
-from heedful.workflow.prepared import (
-    FORMAT,
-    RECORD,
-    data_settings,
-    find_text,
-    read_record,
-)
+from heedful.workflow.prepared_record import FORMAT, RECORD, data_settings, read_record
 
 
 def prepare(

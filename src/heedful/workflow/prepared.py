@@ -10,27 +10,18 @@ Subwords and ids made ahead of training, in a folder of their own.
 Several runs can be trained from one folder. Torch is not needed and is not loaded.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.checkpoint.rundir import RunFolder, read_json
+from heedful.checkpoint.rundir import RunFolder
 from heedful.config.schema import RunConfig
-from heedful.data.corpus import Corpus, expand
 from heedful.data.encoded import EncodedPairs
 from heedful.data.tokenizer import Tokenizer
-from heedful.errors import RunFolderError, SettingError, TextError
-from heedful.workflow.corpora import Part, read_corpora
-from heedful.workflow.encode import RawText
-from heedful.workflow.material import Files, Material, Say, Sizes, has_subwords, several
-
-RECORD = "prepared.json"
-"""Settings, files, and what came of them."""
-FORMAT = 1
-"""Number of the format, in `RECORD`."""
-_SOURCE = re.compile(r"([\w-]+\.)?source").fullmatch
+from heedful.errors import RunFolderError, SettingError
+from heedful.workflow.material import Say, Sizes, has_subwords
+from heedful.workflow.prepared_record import RECORD, data_settings, names_of, read_record
 
 
 @dataclass(frozen=True)
@@ -258,188 +249,3 @@ class PreparedText:
         """Open the pairs with the folder's own subwords."""
         fingerprint = Tokenizer.load(self.folder.path).fingerprint
         return [EncodedPairs.open(ids, fingerprint) for ids in self.ids(self.folder)]
-
-
-def names_of(corpus: Sizes) -> list[str]:
-    """
-    Read the names of the corpora off the list of their files.
-
-    Parameters
-    ----------
-    corpus : dict
-        As `Material.files` lists them.
-
-    Returns
-    -------
-    list of str
-        In order; one empty name if there is only one corpus.
-
-    Notes
-    -----
-    A prepared folder may come from a stranger: a name that would lead out of it is none.
-    """
-    found = [side.removesuffix("source").removesuffix(".") for side in corpus if _SOURCE(side)]
-    return found or [""]
-
-
-def find_material(
-    source: Files | None,
-    target: Files | None,
-    exclude: Files | None = None,
-    data: str | Path | None = None,
-    settings: Sequence[str] = (),
-    corpora: str | Path | None = None,
-    tokenizer: str | Path | None = None,
-) -> Material:
-    """
-    Find what a model is to be trained on.
-
-    Parameters
-    ----------
-    source, target : path, glob, or sequence of them, or None
-        Line-aligned text.
-    exclude : path, glob, or sequence of them, optional
-        Texts that must stay unseen.
-    data : path, optional
-        A folder made by `heedful data prepare`, instead of the three.
-    settings : sequence of str, optional
-        ``key=value`` strings that the user gave.
-    corpora : path, optional
-        A file that describes several corpora, instead of `source` and `target`.
-    tokenizer : path, optional
-        What to cut text with, instead of learning subwords.
-
-    Returns
-    -------
-    Material
-        Raw or prepared text.
-
-    Notes
-    -----
-    Raises `TextError` if it is said twice or not at all.
-    """
-    if data is not None:
-        if source or target or exclude or corpora or tokenizer:
-            raise TextError(
-                f"--data {data} says what is trained on, what was excluded and how text is cut, "
-                "but --source, --target, --corpora, --exclude or --tokenizer came too; give one "
-                "or the other."
-            )
-        return PreparedText.open(data, settings)
-    return find_text(source, target, exclude, corpora, tokenizer)
-
-
-def find_text(
-    source: Files | None,
-    target: Files | None,
-    exclude: Files | None = None,
-    corpora: str | Path | None = None,
-    tokenizer: str | Path | None = None,
-) -> RawText:
-    """
-    Find text that has not been prepared.
-
-    Parameters
-    ----------
-    source, target : path, glob, or sequence of them, or None
-        Line-aligned text.
-    exclude : path, glob, or sequence of them, optional
-        Texts that must stay unseen.
-    corpora : path, optional
-        A file that describes several corpora, instead of `source` and `target`.
-    tokenizer : path, optional
-        What to cut text with, instead of learning subwords.
-
-    Returns
-    -------
-    RawText
-        The files.
-
-    Notes
-    -----
-    Raises `TextError` if the text is named twice or not at all, or a file is missing.
-    """
-    excluded = tuple(expand(several(exclude))) if exclude else ()
-    if corpora is not None:
-        if source or target:
-            raise TextError(
-                f"--corpora {corpora} names the text, but --source or --target came too; give one "
-                "or the other."
-            )
-        return RawText(tuple(read_corpora(Path(corpora))), excluded, tokenizer)
-    if not source or not target:
-        raise TextError(
-            "Training needs text: both --source and --target, or --corpora with a file that "
-            "describes several, or --data with a folder that `heedful data prepare` made."
-        )
-    corpus = Corpus(expand(several(source)), expand(several(target)))
-    return RawText((Part("", corpus),), excluded, tokenizer)
-
-
-def data_settings(config: RunConfig) -> dict[str, Any]:
-    """
-    List the settings that a prepared folder depends on.
-
-    Parameters
-    ----------
-    config : RunConfig
-        Settings.
-
-    Returns
-    -------
-    dict of str to Any
-        Those of the table ``data`` and the seed, by their dotted names.
-
-    Notes
-    -----
-    The seed chooses the lines that subwords are learned from where there are very many.
-    """
-    data = {f"data.{key}": value for key, value in config.to_dict()["data"].items()}
-    return {**data, "train.seed": config.train.seed}
-
-
-def read_record(path: Path) -> dict[str, Any]:
-    """
-    Read and check ``prepared.json``.
-
-    Parameters
-    ----------
-    path : Path
-        A prepared folder.
-
-    Returns
-    -------
-    dict of str to Any
-        With the fields “complete”, “settings” and “corpus”.
-
-    Notes
-    -----
-    Raises `RunFolderError` if it is something else. The values of settings are checked where they
-    are used, as those of any other source are.
-    """
-    record = read_json(path / RECORD)
-    corpus = record.get("corpus")
-    expected = (
-        record.get("format") == FORMAT
-        and isinstance(record.get("complete"), bool)
-        and isinstance(record.get("settings"), dict)
-        and isinstance(corpus, dict)
-        and all(isinstance(files, list) for files in corpus.values())
-        and all(_is_entry(file) for files in corpus.values() for file in files)
-    )
-    if not expected:
-        raise RunFolderError(
-            f"{path / RECORD} must have the fields of format {FORMAT} (complete, settings, "
-            "corpus), but it differs: it was changed, or a newer version wrote it; prepare the "
-            "text again into another folder, or upgrade heedful."
-        )
-    return record
-
-
-def _is_entry(entry: object) -> bool:
-    """Tell whether this is how a file, or the weight of a corpus, is listed."""
-    if not isinstance(entry, dict):
-        return False
-    if entry.keys() == {"weight"}:
-        return isinstance(entry["weight"], int | float) and entry["weight"] > 0
-    return {"file", "bytes"} <= entry.keys() <= {"file", "bytes", "part", "tag"}

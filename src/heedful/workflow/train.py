@@ -46,10 +46,10 @@ from heedful.workflow.finetune import (
     subwords_of,
     write_origin,
 )
+from heedful.workflow.given_text import find_material
 from heedful.workflow.material import Files, Material, listed, several
 from heedful.workflow.pairs import Sampler, TrainingPairs
 from heedful.workflow.prepare import choose, claim_folder, prepare_data
-from heedful.workflow.prepared import find_material
 from heedful.workflow.run import Choices, Run
 from heedful.workflow.validate import validator
 

@@ -14,8 +14,8 @@ from heedful.data.tokenizer import END, PAD, START
 from heedful.machine.devices import resolve_threads
 from heedful.machine.memory import peak_memory
 from heedful.workflow.bench.process import repeated
+from heedful.workflow.given_text import find_text
 from heedful.workflow.pairs import TrainingPairs
-from heedful.workflow.prepared import find_text
 from heedful.workflow.run import Choices, Run
 from heedful.workflow.subwords import make_tokenizer
 
