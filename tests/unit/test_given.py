@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import sentencepiece
 
+from heedful.data.given_tokenizer import given_tokenizer
 from heedful.data.subwords.given import CodesFile, WordList, read_given
 from heedful.data.subwords.sentencepiece_model import SentencePieceModel
 from heedful.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
@@ -38,7 +39,7 @@ def taken(path: Path, files: tuple[list[Path], list[Path]], **options: Any) -> T
         "source_language": "en",
         "target_language": "de",
     }
-    return Tokenizer.from_path(path, *files, **defaults | options)
+    return given_tokenizer(path, *files, **defaults | options)
 
 
 # Codes.

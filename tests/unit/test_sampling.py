@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from heedful.data.given_tokenizer import given_tokenizer
 from heedful.data.grammar import split_pairs
 from heedful.data.tokenizer import UNKNOWN, Tokenizer
 from heedful.errors import TextError, TokenizerError
@@ -46,7 +47,7 @@ def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]
     made = {"bpe": learned(folder, "bpe", 150), "unigram": learned(folder, "unigram", 90)}
     path = [folder / "text.en"]
     languages = {"source_language": "en", "target_language": "en"}
-    made["codes"] = Tokenizer.from_path(
+    made["codes"] = given_tokenizer(
         codes, path, path, vocabulary_size=500, shared=True, complete=True, **languages
     )
     return made
@@ -148,7 +149,7 @@ def test_subwords_that_reach_over_a_space_cannot_be_sampled(tmp_path: Path) -> N
         minloglevel=2,
     )
     (tmp_path / "over.model").write_bytes(model.getvalue())
-    tokenizer = Tokenizer.from_path(
+    tokenizer = given_tokenizer(
         tmp_path / "over.model",
         [],
         [],

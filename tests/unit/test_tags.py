@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.data.given_tokenizer import given_tokenizer
 from heedful.data.grammar import split_pairs
 from heedful.data.subwords.symbols import split_tag
 from heedful.data.tokenizer import END, START, UNKNOWN, Tokenizer
@@ -35,7 +36,7 @@ def made(folder: Path, kind: str, lines: list[str], shared: bool = True) -> Toke
     }
     if kind in sizes:
         return Tokenizer.train([source], [target], kind=kind, seed=1, **options)
-    return Tokenizer.from_path(given_file, [source], [target], complete=True, **options)
+    return given_tokenizer(given_file, [source], [target], complete=True, **options)
 
 
 @pytest.fixture(scope="module", params=KINDS)

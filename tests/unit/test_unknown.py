@@ -7,6 +7,7 @@ from heedful.data.clean import PairFilter
 from heedful.data.corpus import Corpus
 from heedful.data.encode import encode_corpus
 from heedful.data.encoded import EncodedPairs
+from heedful.data.given_tokenizer import given_tokenizer
 from heedful.data.tokenizer import Tokenizer
 from heedful.data.unknown import input_warning, unknown_parts, unknown_warning
 
@@ -33,7 +34,7 @@ def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> Tokenizer:
     lines = "#version: 0.2\nt h\n" if request.param == "codes" else " ".join(SOURCE + TARGET)
     given = tmp_path / "given"
     given.write_text(lines if request.param == "codes" else lines.replace(" ", "\n"), "utf-8")
-    return Tokenizer.from_path(given, *files, **options)
+    return given_tokenizer(given, *files, **options)
 
 
 def encoded(

@@ -40,7 +40,7 @@ class RawText:
     excluded : tuple of Text, optional
         Texts whose lines must not be trained on, such as test sets.
     tokenizer : str or Path, optional
-        What `Tokenizer.from_path` reads, to be used instead of learning subwords.
+        What `given_tokenizer` reads, to be used instead of learning subwords.
 
     Notes
     -----

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from heedful.config.schema import RunConfig
 from heedful.data.corpus import Corpus
+from heedful.data.given_tokenizer import given_tokenizer
 from heedful.data.tokenizer import SAMPLED_KINDS, Tokenizer
 from heedful.errors import SettingError
 
@@ -19,7 +20,7 @@ def make_tokenizer(config: RunConfig, corpus: Corpus, given: str | Path | None) 
     corpus : Corpus
         Its text.
     given : str or Path or None
-        What `Tokenizer.from_path` reads; None to learn.
+        What `given_tokenizer` reads; None to learn.
 
     Returns
     -------
@@ -50,7 +51,7 @@ def make_tokenizer(config: RunConfig, corpus: Corpus, given: str | Path | None) 
             target_language=data.target_language,
             seed=config.train.seed,
         )
-    tokenizer = Tokenizer.from_path(
+    tokenizer = given_tokenizer(
         Path(given),
         corpus.source,
         corpus.target,
