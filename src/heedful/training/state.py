@@ -3,8 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+# What a validation found, by name.
 Validation = dict[str, float | int]
-"""What a validation found, by name."""
 
 
 @dataclass
