@@ -18,7 +18,7 @@ from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.data.tokenizer import END, PAD, START, Tokenizer
 from heedful.errors import RunFolderError, SettingError
-from heedful.machine.memory import keep_freed_memory
+from heedful.machine.memory import give_memory_back, keep_freed_memory
 from heedful.model.build import build_model, padded_vocabulary
 from heedful.model.layouts import can_pack
 from heedful.model.ready import make_ready
@@ -267,8 +267,11 @@ class Run:
         model = model.to(device=device, dtype=dtype).eval()
         keep_freed_memory()
         if precision == "int8":
-            return make_ready(model, "int8")
-        return make_ready(model, "packed") if can_pack(device, dtype) else model
+            model = make_ready(model, "int8")
+        elif can_pack(device, dtype):
+            model = make_ready(model, "packed")
+        give_memory_back()
+        return model
 
     def last_checkpoint(self) -> Checkpoint | None:
         """
