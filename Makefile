@@ -12,7 +12,7 @@ PACKAGING := pyproject.toml constraints.txt
 SOAK := $(wildcard tests/soak)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-serving peers docs screenshots clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey peers docs screenshots clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -53,6 +53,9 @@ bench-speed: $(VENV)/.for-use peers ## measure heedful beside the peers, write d
 
 bench-serving: $(VENV)/.for-work ## measure the server under load, write docs/results/serving.md (a quarter of an hour)
 	$(PYTHON) -m benchmarks.serving
+
+bench-joey: $(VENV)/.for-work peers ## import models that Joey NMT has trained, write docs/results/joey.md (10 minutes)
+	$(PYTHON) -m benchmarks.joey
 
 # Each peer has an environment of its own: their versions do not go together, nor with ours.
 PEERS := $(patsubst %/requirements.txt,%/.venv/.installed,$(wildcard benchmarks/peers/*/requirements.txt))

@@ -1,8 +1,7 @@
 """
 Models that Joey NMT itself has trained, imported and translated with on both sides.
 
-    make peers
-    python -m benchmarks.joey
+    make bench-joey
 
 Writes `docs/results/joey.md`. The unit tests read checkpoints that they write themselves, in Joey's
 layout; here the toolkit writes them, in an environment of its own.
@@ -47,7 +46,7 @@ def main() -> None:
         "`heedful import --from joey` makes a run of each. Both translate the same 200 sentences "
         "greedily.\n\n"
         "| norms (`layer_norm`) | largest difference of log-probabilities | equal translations |\n"
-        "| --- | --- | --- |\n" + "\n".join(rows) + "\n\n```sh\npython -m benchmarks.joey\n```",
+        "| --- | --- | --- |\n" + "\n".join(rows) + "\n\n```sh\nmake bench-joey\n```",
         measured,
     )
     print(page.read_text(encoding="utf-8"))
@@ -151,8 +150,8 @@ def settings(folder: Path, there: Path, norm: dict[str, str]) -> dict[str, Any]:
             "adam_betas": [0.9, 0.98],
             "scheduling": "noam",
             "learning_rate": 0.001,
-            "learning_rate_warmup": 100,
-            "learning_rate_factor": 1,
+            "learning_rate_warmup": 400,
+            "learning_rate_factor": 0.7,
             "normalization": "tokens",
             "loss": "crossentropy",
             "label_smoothing": 0.1,
