@@ -59,6 +59,42 @@ def test_files_that_are_not_there(heedful_cli, text, tmp_path):
     )
 
 
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_held_out_text_is_looked_at_before_anything_is_done(heedful_cli, text, tmp_path, dry):
+    files = ("--source", text / "train.en", "--target", text / "train.fr")
+    source, target = text / "valid.en", text / "train.fr"
+    for held_out, parts in (
+        (("--valid-source", source), ("--valid-target",)),
+        (("--valid-source", tmp_path / "no.en", "--valid-target", target), ("no.en", "must exist")),
+        (("--valid-source", source, "--valid-target", target), ("valid.en", "40", "1,500")),
+    ):
+        done = heedful_cli("train", "tiny", *files, *held_out, "--out", tmp_path / "run", *dry)
+        assert done.stdout == ""
+        refused(done, *parts)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dry_run_says_that_the_folder_is_taken(heedful_cli, text, trained):
+    files = ("--source", text / "train.en", "--target", text / "train.fr")
+    for more, part in (((), "must be a new or empty folder"), (("--resume",), "settings")):
+        done = heedful_cli("train", "tiny", *files, "--out", trained, "--dry-run", *more)
+        refused(done, part)
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_after_a_wrong_setting_the_same_folder_can_be_named_again(
+    heedful_cli, text, tmp_path, there
+):
+    out = tmp_path / "run"
+    if there:
+        out.mkdir()
+    wrong = train_arguments(text, out, "data.vocabulary_size=100000", "train.steps=1")
+    refused(heedful_cli(*wrong), "data.vocabulary_size must be at most")
+    assert not out.exists() or not list(out.iterdir())
+    done = heedful_cli(*train_arguments(text, out, "train.steps=1"))
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("setting", "parts"),
     [

@@ -263,6 +263,13 @@ def test_a_dry_run_writes_nothing(heedful_cli, text, tmp_path):
     assert "1,500 pairs" in done.stdout
     assert "nothing was written" in done.stdout
     assert list(tmp_path.iterdir()) == []
+    held_out = ("--valid-source", text / "valid.en", "--valid-target", text / "valid.fr")
+    done = heedful_cli(
+        "train", "tiny", *files, *held_out, "--out", "new", "--dry-run", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "validation  40 pairs" in done.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_compressed_and_several_files_train_like_plain_ones(heedful_cli, text, tmp_path):

@@ -14,10 +14,14 @@ _TEXT = (
 
 
 def train(
-    recipe: Annotated[str, typer.Argument(help="A built-in recipe or a TOML file.")],
-    source: Annotated[list[str] | None, typer.Option(help=f"Source text: {_TEXT}")] = None,
+    recipe: Annotated[
+        str, typer.Argument(metavar="RECIPE", help="A built-in recipe or a TOML file.")
+    ],
+    source: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help=f"Source text: {_TEXT}")
+    ] = None,
     target: Annotated[
-        list[str] | None, typer.Option(help="Its translations, line by line.")
+        list[str] | None, typer.Option(metavar="FILE", help="Its translations, line by line.")
     ] = None,
     corpora: Annotated[
         Path | None, typer.Option(help="A TOML file that describes several corpora, instead.")
@@ -28,10 +32,16 @@ def train(
     ] = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(help="Text that must stay unseen, such as a test set; may be repeated."),
+        typer.Option(
+            metavar="FILE", help="Text that must stay unseen, such as a test set; may be repeated."
+        ),
     ] = None,
-    valid_source: Annotated[list[str] | None, typer.Option(help="Held-out source text.")] = None,
-    valid_target: Annotated[list[str] | None, typer.Option(help="Its translations.")] = None,
+    valid_source: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="Held-out source text.")
+    ] = None,
+    valid_target: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="Its translations.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
     tokenizer: Annotated[
         Path | None,
@@ -55,17 +65,25 @@ def train(
         typer.Option(help="A run whose weights, shape and subwords are the beginning."),
     ] = None,
     finetune_weights: Annotated[
-        str, typer.Option(help="Which of its weights: average, best, last or step-N.")
+        str,
+        typer.Option(
+            show_default=False,
+            help="Which of its weights: average, best, last or step-N; by default as translate.",
+        ),
     ] = "default",
     keep: Annotated[
         list[str] | None,
-        typer.Option(help="Goes on with --finetune-from: optimiser or schedule; may be repeated."),
+        typer.Option(
+            metavar="PART",
+            help="Goes on with --finetune-from: optimiser or schedule; may be repeated.",
+        ),
     ] = None,
     anew: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="PART",
             help="Not taken from --finetune-from: tokenizer, embeddings, encoder or decoder; may "
-            "be repeated."
+            "be repeated.",
         ),
     ] = None,
     print_config: Annotated[
@@ -120,7 +138,18 @@ def train(
             origin = find_origin(finetune_from, finetune_weights, keep or (), anew or ())
             tokenizer = subwords_of(origin, tokenizer)
         material = find_material(source, target, exclude, data, settings, corpora, tokenizer)
-        typer.echo(describe_plan(recipe, material, settings, origin))
+        plan = describe_plan(
+            recipe,
+            material,
+            settings,
+            origin,
+            valid_source=valid_source or None,
+            valid_target=valid_target or None,
+            out=out,
+            resume=resume,
+            inexact=inexact,
+        )
+        typer.echo(plan)
         return
     from heedful.workflow.train import train as run
 

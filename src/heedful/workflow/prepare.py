@@ -5,7 +5,9 @@ Everything here is done once, on rank zero, and found again by whoever resumes.
 """
 
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +18,7 @@ from heedful.config.schema import RunConfig
 from heedful.data.encoded import EncodedPairs
 from heedful.data.files import writing
 from heedful.data.folders import tidy
-from heedful.errors import DeviceError, RunFolderError
+from heedful.errors import DeviceError, RunFolderError, UserError
 from heedful.machine.devices import (
     describe_machine,
     instruction_set,
@@ -85,6 +87,45 @@ def claim_folder(
     -----
     Raises `RunFolderError` if the folder is taken or holds another run.
     """
+    check_folder(folder, config, files, resume, inexact)
+    with writing(folder.path):
+        folder.path.mkdir(parents=True, exist_ok=True)
+        tidy(folder.path)
+        tidy(folder.path / "checkpoints")
+
+
+def check_folder(
+    folder: RunFolder,
+    config: RunConfig,
+    files: Sizes,
+    resume: bool,
+    inexact: bool,
+) -> None:
+    """
+    Check that a run may be begun or continued in a folder.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Where the run will be.
+    config : RunConfig
+        Its settings.
+    files : dict
+        Its text files, as `sizes` lists them.
+    resume : bool
+        Whether there may be a run already.
+    inexact : bool
+        Whether the device may be another one.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `RunFolderError` if the folder is taken or holds another run. Writes nothing.
+    """
     if not resume:
         if folder.path.exists() and (not folder.path.is_dir() or any(folder.path.iterdir())):
             raise RunFolderError(
@@ -98,10 +139,37 @@ def claim_folder(
             f"--resume must find a run or an empty folder, but {folder.path} holds no config.json "
             f"and other files: {', '.join(strangers[:3])}; name another folder."
         )
-    with writing(folder.path):
-        folder.path.mkdir(parents=True, exist_ok=True)
-        tidy(folder.path)
-        tidy(folder.path / "checkpoints")
+
+
+@contextmanager
+def emptied_if_refused(folder: RunFolder, begins: bool) -> Iterator[None]:
+    """
+    Leave no begun run behind when its text or settings turn out to be wrong.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Where the run is.
+    begins : bool
+        Whether this process has just made the folder, or found it empty.
+
+    Yields
+    ------
+    None
+        While text is prepared.
+
+    Notes
+    -----
+    So the mended command can be given again with the same `--out`. What was stopped or found no
+    room stays, to be resumed.
+    """
+    try:
+        yield
+    except UserError:
+        if begins:
+            for path in folder.path.iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        raise
 
 
 def _strangers(folder: RunFolder) -> list[str]:

@@ -22,11 +22,10 @@ from heedful.checkpoint.store import Checkpoint, check_weights, retain, save_che
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
-from heedful.data.corpus import Corpus, expand
 from heedful.data.encoded import EncodedPairs
 from heedful.data.joined import JoinedPairs
 from heedful.data.mixing import Mixture, mixing_shares
-from heedful.errors import RunStopped, SettingError, TextError
+from heedful.errors import RunStopped, SettingError
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.model.build import initialise, parameter_count
 from heedful.model.transformer import Transformer
@@ -47,9 +46,10 @@ from heedful.workflow.finetune import (
     write_origin,
 )
 from heedful.workflow.given_text import find_material
-from heedful.workflow.material import Files, Material, listed, several
+from heedful.workflow.held_out import files_of, held_out_corpus, read_held_out
+from heedful.workflow.material import Files, Material
 from heedful.workflow.pairs import Sampler, TrainingPairs
-from heedful.workflow.prepare import choose, claim_folder, prepare_data
+from heedful.workflow.prepare import choose, claim_folder, emptied_if_refused, prepare_data
 from heedful.workflow.run import Choices, Run
 from heedful.workflow.validate import validator
 
@@ -141,10 +141,11 @@ def train(
     tokenizer = subwords_of(origin, tokenizer) if origin else tokenizer
     material = find_material(source, target, exclude, data, settings, corpora, tokenizer)
     config = material.configure(config)
-    valid = _validation_corpus(valid_source, valid_target, config)
+    valid = held_out_corpus(valid_source, valid_target, config)
     files = material.files()
     if valid is not None:
-        files |= {"valid_source": listed(valid.source), "valid_target": listed(valid.target)}
+        files |= files_of(valid)
+    texts = read_held_out(valid)
     folder = RunFolder(Path(out))
     with joined_ranks(resolve_device(config.train.device)) as ranks:
         if ranks.is_first:
@@ -152,11 +153,11 @@ def train(
             write_origin(folder, origin)
         ranks.tell(0.0)
         choices = choose(folder, config, files, ranks, inexact)
-        run, pairs = prepare_data(folder, config, material, ranks, _silent if quiet else _say)
+        with emptied_if_refused(folder, begins=ranks.is_first and not resume):
+            run, pairs = prepare_data(folder, config, material, ranks, _silent if quiet else _say)
         events = None
         if tensorboard is not None:
             events = Path(tensorboard, Path(abspath(out)).name)
-        texts = _validation_texts(valid)
         session = _Session(run, pairs, choices, ranks, texts, material, origin, quiet, events)
         return session.train()
 
@@ -346,32 +347,6 @@ def _plan(config: RunConfig, origin: Origin | None) -> Plan:
         validate_steps=settings.validate_steps,
         patience=settings.patience,
     )
-
-
-def _validation_corpus(
-    source: Files | None, target: Files | None, config: RunConfig
-) -> Corpus | None:
-    """Find the held-out files."""
-    if source is None and target is None:
-        if config.train.patience is not None:
-            raise TextError(
-                "train.patience waits for better validations and needs --valid-source and "
-                "--valid-target, but there are none; give them or set train.patience=none."
-            )
-        return None
-    if source is None or target is None:
-        raise TextError("validation needs both --valid-source and --valid-target, or neither.")
-    return Corpus(expand(several(source)), expand(several(target)))
-
-
-def _validation_texts(corpus: Corpus | None) -> tuple[list[str], list[str]] | None:
-    """Read the held-out pairs; empty lines on either side are left out."""
-    if corpus is None:
-        return None
-    pairs = [(s, t) for s, t in corpus.pairs() if s.strip() and t.strip()]
-    if not pairs:
-        raise TextError("the validation files must hold pairs, but all their lines are empty.")
-    return [s for s, _ in pairs], [t for _, t in pairs]
 
 
 def _say(text: str) -> None:
