@@ -99,7 +99,7 @@ def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
     """The process that commands are forked from."""
     made = Zygote(tmp_path_factory.mktemp("zygote"), _variables())
     yield made
-    made.process.communicate(timeout=10)
+    made.process.communicate(timeout=120)
 
 
 @pytest.fixture(scope="session")

@@ -247,6 +247,23 @@ def test_every_recipe_is_named_in_the_help(heedful_cli):
         assert name in shown
 
 
+@pytest.mark.parametrize("group", [(), ("data",), ("bench",), ("paper",)])
+def test_the_help_of_a_group_cuts_no_command_short(heedful_cli, group):
+    shown = heedful_cli(*group, "--help").stdout
+    assert "Commands:" in shown
+    assert "..." not in shown.partition("Commands:")[2]
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_the_help_fills_its_lines_and_names_values(heedful_cli):
+    shown = heedful_cli("translate", "--help").stdout
+    assert "so it can\n  be used in a pipe or by hand." in shown
+    shown = heedful_cli("train", "--help").stdout
+    assert "--source FILE" in shown
+    assert "list[" not in shown
+    assert "[default: default]" not in shown
+
+
 def test_settings_can_be_printed_and_read_back(heedful_cli, text, tmp_path):
     printed = heedful_cli("train", "small", "--print-config", "--set", "model.dropout=0.25")
     assert printed.returncode == 0

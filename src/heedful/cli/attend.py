@@ -19,13 +19,17 @@ from heedful.cli.options import (
 
 
 def attend(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    sentence: Annotated[str, typer.Argument(help="What to translate; - reads a line from stdin.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    sentence: Annotated[
+        str,
+        typer.Argument(metavar="SENTENCE", help="What to translate; - reads a line from stdin."),
+    ],
     out: Annotated[
         list[Path] | None,
         typer.Option(
+            metavar="FILE",
             help="A file to write: .html, a page to explore; .pdf, .png or .svg, heat maps; .json, "
-            "what the page holds. May be given several times."
+            "what the page holds. May be given several times.",
         ),
     ] = None,
     target: Annotated[
@@ -40,15 +44,19 @@ def attend(
     ] = "",
     kind: Annotated[
         list[str] | None,
-        typer.Option(help="Draw this attention only: encoder, decoder or cross; repeatable."),
+        typer.Option(
+            metavar="KIND", help="Draw this attention only: encoder, decoder or cross; repeatable."
+        ),
     ] = None,
     layer: Annotated[
         list[int] | None,
-        typer.Option(help="Draw this layer only, from 1, or from the last, -1; repeatable."),
+        typer.Option(
+            metavar="N", help="Draw this layer only, from 1, or from the last, -1; repeatable."
+        ),
     ] = None,
     head: Annotated[
         list[int] | None,
-        typer.Option(help="Draw this head only, counted likewise; repeatable."),
+        typer.Option(metavar="N", help="Draw this head only, counted likewise; repeatable."),
     ] = None,
     view: Annotated[
         str,
@@ -78,7 +86,7 @@ def attend(
     threads: Threads = 0,
 ) -> None:
     """
-    Show what a model does with one sentence: where each head looks, and what it could have written.
+    Show where each head looks, and what could have been written.
 
     Prints the translation with the probability of each subword and of the next best. The page of
     --out FILE.html needs no network: every head of every layer, decoding step by step, and the beam

@@ -7,13 +7,13 @@ import typer
 
 
 def average(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     last: Annotated[
         int | None,
         typer.Option(min=1, help="How many checkpoints; by default the recipe's keep_last."),
     ] = None,
 ) -> None:
-    """Average the last checkpoints of a run; translate then uses the average."""
+    """Average the last checkpoints; translate then uses the average."""
     from heedful.checkpoint.average import average_checkpoints
     from heedful.checkpoint.rundir import RunFolder
     from heedful.workflow.run import read_settings

@@ -16,8 +16,9 @@ _HERE = Path("benchmarks/peers")
 
 app = typer.Typer(
     name="bench",
-    help="Measure speed and memory, beside other toolkits where they are installed.",
+    help="Measure speed and memory, beside other toolkits if installed.",
     no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 Settings = Annotated[
@@ -33,7 +34,9 @@ Peers = Annotated[
 ]
 Only = Annotated[
     list[str] | None,
-    typer.Option(help="Who takes part: heedful, marian, “marian fp32”; may be repeated."),
+    typer.Option(
+        metavar="NAME", help="Who takes part: heedful, marian, “marian fp32”; may be repeated."
+    ),
 ]
 Rounds = Annotated[
     int, typer.Option(min=1, help="Turns of each, one after the other, in processes of their own.")
@@ -43,7 +46,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, with every repet
 
 @app.command()
 def train(
-    recipe: Annotated[str, typer.Argument(help="A built-in recipe or a TOML file.")] = "small",
+    recipe: Annotated[
+        str, typer.Argument(metavar="RECIPE", help="A built-in recipe or a TOML file.")
+    ] = "small",
     set_: Settings = None,
     source_length: Annotated[
         int, typer.Option(min=2, help="Mean tokens of a source, its end symbol included.")
@@ -92,11 +97,13 @@ def train(
 @app.command()
 def translate(
     run: Annotated[
-        Path | None, typer.Argument(help="A run folder; without one the weights are random.")
+        Path | None,
+        typer.Argument(metavar="RUN", help="A run folder; without one the weights are random."),
     ] = None,
     input: Annotated[Path | None, typer.Option(help="Text to translate with RUN.")] = None,
     reference: Annotated[
-        list[Path] | None, typer.Option(help="Its translation by people; may be repeated.")
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Its translation by people; may be repeated."),
     ] = None,
     lines: Annotated[
         int | None, typer.Option(min=1, help="How many of its first lines; all by default.")
@@ -139,11 +146,12 @@ def translate(
     threads: Threads = 0,
 ) -> None:
     """
-    Time translating: lines in, lines out, with the weights of RUN in every toolkit.
+    Time translating: lines in, lines out.
 
-    Without RUN the weights and the lines are random, and every translation is as long as --tokens
-    says. Shown for each toolkit: how many lines come out as heedful's do, and BLEU where there is a
-    --reference. With --precision bf16 or fp32 others must compute with it too.
+    Every toolkit has the weights of RUN. Without RUN the weights and the lines are random, and
+    every translation is as long as --tokens says. Shown for each toolkit: how many lines come out
+    as heedful's do, and BLEU where there is a --reference. With --precision bf16 or fp32 others
+    must compute with it too.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     check_choice("--stop", stop, ("best", "full", "top", "worst"))
@@ -179,19 +187,22 @@ def translate(
 
 @app.command()
 def data(
-    recipe: Annotated[str, typer.Argument(help="A built-in recipe or a TOML file.")] = "small",
+    recipe: Annotated[
+        str, typer.Argument(metavar="RECIPE", help="A built-in recipe or a TOML file.")
+    ] = "small",
     set_: Settings = None,
     source: Annotated[
-        list[str] | None, typer.Option(help="Source text; else the embedded grammar writes some.")
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Source text; else the embedded grammar writes some."),
     ] = None,
     target: Annotated[
-        list[str] | None, typer.Option(help="Its translations, line by line.")
+        list[str] | None, typer.Option(metavar="FILE", help="Its translations, line by line.")
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="How often each stage is timed.")] = 5,
     as_json: Json = False,
     threads: Threads = 0,
 ) -> None:
-    """Time each stage from text to batches: subwords, ids on disk, padded tensors."""
+    """Time subwords, ids on disk and padded batches, each by itself."""
     from heedful.workflow.bench.data import bench_data
 
     report = bench_data(

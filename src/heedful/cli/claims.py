@@ -29,7 +29,7 @@ def positions(
     weights: Weights = "default",
 ) -> None:
     """
-    Check ways to write down positions by four criteria, and draw them.
+    Check encodings of positions by four criteria, and draw them.
 
     Index, one-hot, normalised index, and sinusoids as the paper's text and as its code has them:
     is every position's encoding unique, deterministic, as far from the next one in every sentence,
@@ -71,7 +71,7 @@ def scaling(
     as_json: Json = False,
 ) -> None:
     """
-    Measure why attention divides by the root of d_k, against theory.
+    Measure why attention divides by the root of d_k.
 
     Queries and keys with independent normal components of variance 1 are drawn; then the variance
     of their products, the gradient of the softmax over them (the sum of p (1 - p) over the keys)

@@ -24,7 +24,8 @@ def compare(
     second: Annotated[Path, typer.Argument(metavar="RUN", help="Another one.")],
     source: Annotated[Path | None, typer.Option(help="Text to translate with both.")] = None,
     reference: Annotated[
-        list[str] | None, typer.Option(help="Its translation by people; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Its translation by people; may be repeated."),
     ] = None,
     weights: Weights = "default",
     beam: Annotated[
@@ -39,7 +40,7 @@ def compare(
     threads: Threads = 0,
 ) -> None:
     """
-    Put two runs side by side: settings that differ, size, cost and validation.
+    Put two runs side by side: settings, cost, scores, sentences.
 
     With --source and --reference both translate a text: BLEU and chrF with paired significance,
     and the sentences that differ most, with square brackets around what one says otherwise.

@@ -10,6 +10,7 @@ app = typer.Typer(
     name="data",
     help="Get text, prepare it, and look at what a model is trained on.",
     no_args_is_help=True,
+    rich_markup_mode=None,
 )
 app.command("list")(list_corpora)
 app.command()(get)

@@ -9,7 +9,9 @@ import typer
 
 def evaluate(
     hypothesis: Annotated[Path, typer.Option(help="Translations, one a line, detokenised.")],
-    reference: Annotated[list[str], typer.Option(help="References; may be repeated.")],
+    reference: Annotated[
+        list[str], typer.Option(metavar="FILE", help="References; may be repeated.")
+    ],
     language: Annotated[
         str,
         typer.Option(
@@ -23,7 +25,8 @@ def evaluate(
     against: Annotated[
         list[str] | None,
         typer.Option(
-            help="Another system's translations, to test the difference; may be repeated."
+            metavar="FILE",
+            help="Another system's translations, to test the difference; may be repeated.",
         ),
     ] = None,
     test: Annotated[
@@ -44,11 +47,11 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """
-    Score translations: sacreBLEU, the paper's BLEU, chrF and TER, each with its signature.
+    Score translations: sacreBLEU, the paper's BLEU, chrF, TER.
 
-    The paper's BLEU is tokenised and compound-split like the figures of its Table 2, by the rules
-    of tensor2tensor's get_ende_bleu.sh, and not comparable with sacreBLEU's. It needs the extra
-    “paper”.
+    Each has its signature. The paper's BLEU is tokenised and compound-split like the figures of its
+    Table 2, by the rules of tensor2tensor's get_ende_bleu.sh, and not comparable with sacreBLEU's.
+    It needs the extra “paper”.
     """
     from heedful.evaluation.significance import Resampling
     from heedful.workflow.evaluate import as_text, evaluate_files

@@ -9,8 +9,8 @@ from heedful.cli.options import Weights, warn
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    out: Annotated[Path, typer.Argument(help="The folder to write.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write.")],
     kind: Annotated[
         str, typer.Option("--to", help="For which toolkit: marian, ctranslate2 or onnx.")
     ],

@@ -81,7 +81,7 @@ def figure5(
     weights: Weights = "default",
 ) -> None:
     """
-    Draw two heads whose look has to do with the structure of the sentence.
+    Draw two heads whose look follows the structure of a sentence.
 
     After figure 5 of the paper. Of the heads of the layer two are chosen that are sharp, look
     neither always as far away nor always at the same word, and differ from each other.
@@ -138,7 +138,9 @@ def _numbers(text: str) -> list[int]:
 
 def heads(
     run: Run,
-    sentence: Annotated[str, typer.Argument(help="A sentence in the run's source language.")] = "",
+    sentence: Annotated[
+        str, typer.Argument(metavar="SENTENCE", help="A sentence in the run's source language.")
+    ] = "",
     asks: Annotated[
         str, typer.Option(help="The word that asks, usually the verb; “saw:2” is the second “saw”.")
     ] = "",
@@ -162,7 +164,7 @@ def heads(
     weights: Weights = "default",
 ) -> None:
     """
-    Find the heads of the encoder that answer who, did what, to whom.
+    Find the heads that answer who, did what, to whom.
 
     heedful paper heads RUN "I kicked the ball" --asks kicked --who I --did-what kicked --to-whom
     ball

@@ -9,7 +9,9 @@ from heedful.cli.options import warn
 
 
 def import_(
-    path: Annotated[Path, typer.Argument(help="Folder or file of the other toolkit.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="Folder or file of the other toolkit.")
+    ],
     kind: Annotated[
         str,
         typer.Option(
@@ -32,7 +34,7 @@ def import_(
         typer.Option(help="Source sentences to compare on, one a line; else made-up ones."),
     ] = None,
 ) -> None:
-    """Make a run folder of another toolkit's model, and compare the two."""
+    """Make a run of another toolkit's model, and compare the two."""
     from heedful.exchange.foreign import ReadOptions
     from heedful.workflow.exchange import import_model, read_sentences
 

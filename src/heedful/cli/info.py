@@ -8,7 +8,9 @@ import typer
 
 
 def info(
-    run: Annotated[Path | None, typer.Argument(help="A run folder; else this machine.")] = None,
+    run: Annotated[
+        Path | None, typer.Argument(metavar="RUN", help="A run folder; else this machine.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show versions, devices and what is missing, or what a run is."""

@@ -39,7 +39,10 @@ def list_corpora() -> None:
 
 def get(
     name: Annotated[
-        str, typer.Argument(help="A name of the list, or opus:CORPUS/VERSION/SOURCE-TARGET.")
+        str,
+        typer.Argument(
+            metavar="NAME", help="A name of the list, or opus:CORPUS/VERSION/SOURCE-TARGET."
+        ),
     ],
     to: Annotated[
         Path | None, typer.Option(help="The folder to put it into; by default data/NAME.")
@@ -47,13 +50,14 @@ def get(
     mirror: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="PLACE",
             help="A folder or a web address that has the files, tried before the known addresses; "
-            "may be repeated."
+            "may be repeated.",
         ),
     ] = None,
 ) -> None:
     """
-    Get a corpus: fetch its files, check them, unpack them to line-aligned text.
+    Fetch a corpus, check it and unpack it to line-aligned text.
 
     Files that lie in the folder already, placed by hand or left by an earlier try, are used; a
     download that was cut goes on where it ended. SHA-256 are checked where they are known, and else

@@ -36,6 +36,7 @@ from heedful.errors import HeedfulError
 app = typer.Typer(
     name="heedful",
     no_args_is_help=True,
+    rich_markup_mode=None,  # lines that fill the terminal, without boxes
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

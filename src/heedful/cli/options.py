@@ -19,8 +19,9 @@ Threads = Annotated[int, typer.Option(min=0, help="Threads on the processor; 0 t
 Weights = Annotated[
     str,
     typer.Option(
+        show_default=False,
         help="average, best, last or step-N; by default the average if made, else the best, else "
-        "the last."
+        "the last.",
     ),
 ]
 Alignments = Annotated[

@@ -7,8 +7,9 @@ from heedful.cli.figures import figure3, figure4, figure5, heads
 
 app = typer.Typer(
     name="paper",
-    help="Make figures of the paper again, and check what it says about positions and scaling.",
+    help="Make the paper's figures again, and check two of its claims.",
     no_args_is_help=True,
+    rich_markup_mode=None,
 )
 app.command()(figure3)
 app.command()(figure4)

@@ -8,14 +8,18 @@ import typer
 
 def prepare(
     recipe: Annotated[
-        str, typer.Argument(help="A built-in recipe or a TOML file; its data settings are used.")
+        str,
+        typer.Argument(
+            metavar="RECIPE", help="A built-in recipe or a TOML file; its data settings are used."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The folder to make, or to go on with.")],
     source: Annotated[
-        list[str] | None, typer.Option(help="Source text, named as for heedful train.")
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Source text, named as for heedful train."),
     ] = None,
     target: Annotated[
-        list[str] | None, typer.Option(help="Its translations, line by line.")
+        list[str] | None, typer.Option(metavar="FILE", help="Its translations, line by line.")
     ] = None,
     corpora: Annotated[
         Path | None, typer.Option(help="A TOML file that describes several corpora, instead.")
@@ -32,7 +36,9 @@ def prepare(
     ] = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(help="Text that must stay unseen, such as a test set; may be repeated."),
+        typer.Option(
+            metavar="FILE", help="Text that must stay unseen, such as a test set; may be repeated."
+        ),
     ] = None,
     processes: Annotated[
         int, typer.Option(min=0, help="Processes that encode; 0 takes one for each core.")

@@ -19,9 +19,11 @@ from heedful.cli.options import (
 
 
 def score(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    source: Annotated[list[str], typer.Option(help="Source text.")],
-    target: Annotated[list[str], typer.Option(help="Its translations, line by line.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    source: Annotated[list[str], typer.Option(metavar="FILE", help="Source text.")],
+    target: Annotated[
+        list[str], typer.Option(metavar="FILE", help="Its translations, line by line.")
+    ],
     weights: Weights = "default",
     normalise: Annotated[
         bool, typer.Option("--normalise", help="Divide by the tokens, the end symbol included.")
@@ -41,11 +43,11 @@ def score(
     threads: Threads = 0,
 ) -> None:
     """
-    Print the log-probability of each given pair (natural logarithm, end symbol included).
+    Print the log-probability of each given pair.
 
-    With --alignments a tab and the links of the words follow: 0-0 1-2. With --format jsonl every
-    token has its own. With --gold the alignment error rate of every decoder layer is printed, best
-    first, under the name that --align-by takes.
+    Natural logarithm, end symbol included. With --alignments a tab and the links of the words
+    follow: 0-0 1-2. With --format jsonl every token has its own. With --gold the alignment error
+    rate of every decoder layer is printed, best first, under the name that --align-by takes.
     """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))

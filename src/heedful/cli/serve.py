@@ -21,7 +21,7 @@ def serve(
     run: Annotated[
         list[str],
         typer.Argument(
-            metavar="[SOURCE:TARGET=]RUN...",
+            metavar="[SOURCE:TARGET=]RUN",
             help="Run folders; languages before a folder whose settings do not name them.",
         ),
     ],
@@ -81,18 +81,20 @@ def serve(
     ] = None,
     cors: Annotated[
         list[str] | None,
-        typer.Option(help="Origin whose pages may ask; may be repeated; * (all) or none."),
+        typer.Option(
+            metavar="ORIGIN", help="Origin whose pages may ask; may be repeated; * (all) or none."
+        ),
     ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Log only what goes wrong, not each request.")
     ] = False,
 ) -> None:
     """
-    Serve runs over HTTP: LibreTranslate's routes, more of them under /v1, and a web page.
+    Serve runs over HTTP: LibreTranslate's routes and a web page.
 
-    The address is printed when clients may come. Requests are gathered into batches. SIGHUP opens
-    the runs anew while the old ones go on; SIGTERM refuses new requests and finishes those that
-    have begun. The log, on standard error, has no texts.
+    More routes are under /v1. The address is printed when clients may come. Requests are gathered
+    into batches. SIGHUP opens the runs anew while the old ones go on; SIGTERM refuses new requests
+    and finishes those that have begun. The log, on standard error, has no texts.
     """
     check_choice("--engine", engine, ("torch", "ctranslate2"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)

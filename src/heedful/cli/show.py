@@ -8,7 +8,8 @@ import typer
 
 def show(
     folder: Annotated[
-        Path, typer.Argument(help="A run folder, or one with tokenizer.json and data.")
+        Path,
+        typer.Argument(metavar="FOLDER", help="A run folder, or one with tokenizer.json and data."),
     ],
     corpus: Annotated[
         str, typer.Option(help="Which of several corpora; by default the first.")

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 def translate(
     run: Annotated[
         list[Path],
-        typer.Argument(help="A run folder; several with the same subwords are an ensemble."),
+        typer.Argument(
+            metavar="RUN", help="A run folder; several with the same subwords are an ensemble."
+        ),
     ],
     input: Annotated[Path | None, typer.Option(help="Text to translate, else stdin.")] = None,
     output: Annotated[Path | None, typer.Option(help="Where to write, else stdout.")] = None,

@@ -123,7 +123,7 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
             raise TextError(
                 f"{name} must be UTF-8 text, but line {number} holds the byte "
                 f"0x{raw[error.start]:02x} at offset {error.start}, which UTF-8 does not allow "
-                "there; convert the file (iconv -t UTF-8) or repair the line."
+                "there; convert the file (iconv -f LATIN1 -t UTF-8, or -f UTF-16) or repair it."
             ) from error
         if "\0" in line:
             raise TextError(
