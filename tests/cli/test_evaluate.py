@@ -27,7 +27,10 @@ def test_scores_come_with_signatures(heedful_cli, pair):
     assert math.isclose(lower["paper_bleu"]["score"], 100.0)
     assert "case:lc" in lower["paper_bleu"]["signature"]
     lines = heedful_cli("evaluate", *pair).stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["BLEU", "paper", "chrF", "TER"]
+    assert [line.split()[0] for line in lines[:4]] == ["BLEU", "paper", "chrF", "TER"]
+    assert max(map(len, lines[:4])) <= 80
+    assert [line.split()[0] for line in lines[5:]] == ["BLEU", "paper", "chrF", "TER"]
+    assert lines[5].endswith(scores["bleu"]["signature"])
 
 
 def test_two_systems_of_wmt22_are_compared(heedful_cli, corpora, tmp_path):

@@ -70,8 +70,9 @@ def test_what_is_no_language_leaves_the_papers_bleu_out_and_says_why(files, tmp_
     assert found.to_dict()["paper_bleu"] is None
     assert "--language de" in found.to_dict()["paper_bleu_missing"]
     assert found.scores.keys() == {"bleu", "chrf", "ter"}
-    (line,) = [line for line in as_text(found).splitlines() if line.startswith("paper BLEU")]
-    assert line.endswith("–  the target language is not known; give it, as in --language de")
+    score, why = (line for line in as_text(found).splitlines() if line.startswith("paper BLEU"))
+    assert score.endswith(" –")
+    assert why.endswith("none: the target language is not known; give it, as in --language de")
 
 
 def test_a_language_that_moses_cannot_tokenise_leaves_it_out_too(files):
@@ -138,15 +139,21 @@ def test_the_text_is_a_table_to_read(files):
         resampling=FEW,
     )
     text = as_text(found).splitlines()
-    labels = ["BLEU", "paper BLEU (tokenised, compound-split)", "chrF", "TER (lower is better)"]
+    labels = ["BLEU", "paper BLEU (tokenised, split)", "chrF", "TER (lower is better)"]
     width = max(map(len, labels))
     assert [line[:width].rstrip() for line in text[:4]] == labels
+    assert len({len(line) for line in text[:4]}) == 1
     assert text[4] == ""
-    assert text[5] == f"{files / 'ours.txt'} against {files / 'poor.txt'}"
-    assert text[6].split() == ["this", "other", "diff.", "95", "%", "interval", "p"]
-    assert [line[:width].rstrip() for line in text[7:11]] == labels
-    assert len({len(line) for line in text[6:11]}) == 1
-    assert text[11:] == [
+    names = ["BLEU", "paper BLEU", "chrF", "TER"]
+    signatures = [score.signature for score in found.scores.values()]
+    assert text[5:9] == [f"{name:<10}  {one}" for name, one in zip(names, signatures, strict=True)]
+    assert text[9] == ""
+    assert text[10] == f"{files / 'ours.txt'} against {files / 'poor.txt'}"
+    assert text[11].split() == ["this", "other", "diff.", "95", "%", "interval", "p"]
+    assert [line[:width].rstrip() for line in text[12:16]] == labels
+    assert len({len(line) for line in text[11:16]}) == 1
+    assert max(map(len, (*text[:4], *text[11:16]))) <= 80
+    assert text[16:] == [
         "",
         "Intervals (95 %): bootstrap, 200 times, seed 5.",
         "p: paired bootstrap, two-sided, 200 times, seed 5.",

@@ -26,7 +26,7 @@ from heedful.evaluation.significance import (
 _RESAMPLING = Resampling()
 _LABELS = {
     "bleu": "BLEU",
-    "paper_bleu": "paper BLEU (tokenised, compound-split)",
+    "paper_bleu": "paper BLEU (tokenised, split)",
     "chrf": "chrF",
     "ter": "TER (lower is better)",
     "comet": "COMET",
@@ -211,13 +211,16 @@ def as_text(evaluation: Evaluation) -> str:
     Returns
     -------
     str
-        One line a score, a table for every other system, and how the random draws were made.
+        One line a score, their signatures, a table for every other system, and how the random draws
+        were made.
 
     Notes
     -----
-    COMET's scale is about a hundredth of the others', so it gets two more digits.
+    COMET's scale is about a hundredth of the others', so it gets two more digits. Signatures stand
+    below the scores, for beside them lines would be too long for a terminal.
     """
     lines = [_score_line(evaluation, name) for name in _LABELS]
+    lines += ["", *_signatures(evaluation)]
     for rival in evaluation.rivals:
         lines += ["", *_table(evaluation, rival)]
     if evaluation.resampled:
@@ -230,10 +233,21 @@ def _score_line(evaluation: Evaluation, name: str) -> str | None:
     if score := evaluation.scores.get(name):
         figure = f"{score.score:.4f}" if name == "comet" else f"{score.score:.2f}"
         interval = "  [{:.2f}, {:.2f}]".format(*score.interval) if score.interval else ""
-        return f"{_LABELS[name]:<{_WIDTH}} {figure:>6}{interval}  {score.signature}"
+        return f"{_LABELS[name]:<{_WIDTH}} {figure:>6}{interval}"
     if name == "paper_bleu":
-        return f"{_LABELS[name]:<{_WIDTH}} {'–':>6}  {evaluation.paper_bleu_missing}"
+        return f"{_LABELS[name]:<{_WIDTH}} {'–':>6}"
     return None
+
+
+def _signatures(evaluation: Evaluation) -> Iterator[str]:
+    """Lay out what each score was computed with, or why it was not."""
+    labels = {name: _LABELS[name].partition(" (")[0] for name in _LABELS}
+    width = max(map(len, labels.values()))
+    for name, label in labels.items():
+        if score := evaluation.scores.get(name):
+            yield f"{label:<{width}}  {score.signature}"
+        elif name == "paper_bleu":
+            yield f"{label:<{width}}  none: {evaluation.paper_bleu_missing}"
 
 
 def _table(evaluation: Evaluation, rival: Rival) -> Iterator[str]:

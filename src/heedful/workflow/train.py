@@ -285,7 +285,8 @@ class _Session:
         log.say(
             f"{config.recipe}: {parameters:,} parameters, vocabulary {source:,}"
             + ("" if config.data.shared_vocabulary else f" and {target:,}")
-            + f", {choices.precision} on {choices.device} with {choices.threads} threads"
+            + f", {choices.precision} on {choices.device} with {choices.threads} "
+            + ("thread" if choices.threads == 1 else "threads")
             + (f", {self.ranks.world} ranks" if self.ranks.world > 1 else "")
         )
         if self.origin is not None:
