@@ -137,3 +137,23 @@ def test_memory_of_a_process_is_its_own():
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
     assert 1 << 20 < int(out.stdout) < size
+
+
+def test_freed_memory_is_given_back():
+    program = """
+from pathlib import Path
+import torch
+from heedful.machine.memory import give_memory_back, keep_freed_memory
+def held():
+    return int(Path("/proc/self/status").read_text("ascii").split("VmRSS:")[1].split()[0]) * 1024
+kept = keep_freed_memory()
+torch.ones(16 << 20)
+before = held()
+give_memory_back()
+print(kept, before - held())
+"""
+    out = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    kept, returned = out.stdout.split()
+    assert kept == "False" or int(returned) > 32 << 20  # most of the 64 MiB
