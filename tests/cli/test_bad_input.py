@@ -95,6 +95,13 @@ def test_after_a_wrong_setting_the_same_folder_can_be_named_again(
     assert done.returncode == 0, done.stderr
 
 
+def test_a_run_without_checkpoints_says_so(heedful_cli, trained, tmp_path):
+    half = tmp_path / "half"
+    shutil.copytree(trained, half, ignore=shutil.ignore_patterns("step-*", "average"))
+    message = refused(heedful_cli("translate", half, stdin="a dog\n"), "half", "train first")
+    assert "--weights" not in message
+
+
 @pytest.mark.parametrize(
     ("setting", "parts"),
     [

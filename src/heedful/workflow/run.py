@@ -231,10 +231,14 @@ class Run:
         for name in wanted:
             if name in places:
                 return places[name]
-        there = ", ".join(sorted(places)) or "none yet: train first"
+        if not places:
+            raise RunFolderError(
+                f"{folder.path} must hold a checkpoint, but has none yet; train first, or copy the "
+                "whole run folder."
+            )
         raise RunFolderError(
             f"--weights must name weights that {folder.path} holds, but {weights} is not among "
-            f"them: {there}."
+            f"them: {', '.join(sorted(places))}."
         )
 
     def load_model(self, weights: str, device: torch.device, precision: str) -> Transformer:
