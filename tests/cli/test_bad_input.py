@@ -95,6 +95,14 @@ def test_after_a_wrong_setting_the_same_folder_can_be_named_again(
     assert done.returncode == 0, done.stderr
 
 
+def test_a_place_where_no_translations_can_be_written(heedful_cli, trained, tmp_path):
+    for output, part in ((tmp_path, "is a folder"), (tmp_path / "no" / "o", "no is not")):
+        done = heedful_cli("translate", trained, "--output", output, stdin="a dog\n")
+        assert done.returncode == 2
+        assert "Invalid value for --output" in done.stderr
+        assert part in " ".join(done.stderr.split())
+
+
 def test_a_run_without_checkpoints_says_so(heedful_cli, trained, tmp_path):
     half = tmp_path / "half"
     shutil.copytree(trained, half, ignore=shutil.ignore_patterns("step-*", "average"))

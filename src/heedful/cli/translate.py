@@ -267,7 +267,16 @@ def _sampling(wanted: bool, details: dict[str, Any]) -> "Sampling | None":
 
 
 def _check_output(output: Path | None, read: dict[str, Path | None]) -> None:
-    """Refuse to write over what is being read."""
+    """Refuse to write over what is being read, or where no file can be."""
+    if output is not None and output.is_dir():
+        raise typer.BadParameter(
+            f"must be a file, but {output} is a folder.", param_hint="--output"
+        )
+    if output is not None and not output.parent.is_dir():
+        raise typer.BadParameter(
+            f"must lie in a folder that is there, but {output.parent} is not.",
+            param_hint="--output",
+        )
     if output is None or not output.exists():
         return
     for option, path in read.items():
