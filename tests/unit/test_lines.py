@@ -47,7 +47,7 @@ def test_the_ending_says_the_format(tmp_path, ending, opening):
 
 @pytest.mark.parametrize("name", ["lines.jpg", "lines", "lines.html.gz"])
 def test_another_ending_is_refused_with_the_list_of_endings(tmp_path, name):
-    with pytest.raises(SettingError, match=r"\.png, \.svg, \.pdf or \.html"):
+    with pytest.raises(SettingError, match=r"\.png, \.svg, \.pdf, \.html"):
         attention_lines(panels(6), WORDS, tmp_path / name, SHEET)
     assert not list(tmp_path.iterdir())
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from heedful.data.roles import sample_roles
 from heedful.data.unknown import unknown_parts
+from heedful.paper.figures import Figure
 from heedful.paper.roles import RatedHead, answer_questions, rate_heads
 from heedful.paper.words import Looks, looks_of
-from heedful.visualise.lines import Head, Panel, attention_lines
+from heedful.visualise.lines import Head, Panel
 from heedful.visualise.sheet import Sheet
 from heedful.workflow.translator import Translator
 
@@ -18,53 +18,21 @@ _SEED = 20_170_612
 
 
 @dataclass(frozen=True)
-class Found:
+class Found(Figure):
     """
-    Hold which heads answer which question.
+    Hold which heads answer which question, and a figure of the best of each.
 
     Attributes
     ----------
-    sheet : Sheet
-        The table.
     as_json : dict
-        The same with all heads.
-    notes : tuple of str
-        What makes it doubtful.
-    words : tuple of str
-        The sentence, if there is one.
-    panels : tuple of Panel
-        The best head of each question, if there is a sentence.
+        The table with all heads.
 
     Notes
     -----
-    Made by `find_in_sentence` and `find_in_grammar`.
+    Made by `find_in_sentence`, and by `find_in_grammar`: then there is nothing to draw.
     """
 
-    sheet: Sheet
     as_json: dict[str, Any]
-    notes: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
-    panels: tuple[Panel, ...] = ()
-
-    def draw(self, out: Path) -> None:
-        """
-        Draw the best head of each question.
-
-        Parameters
-        ----------
-        out : Path
-            File to write: ``.png``, ``.svg``, ``.pdf`` or ``.html``.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        From the word that asks alone, as the founding notes show it.
-        """
-        attention_lines(self.panels, self.words, out, self.sheet)
 
 
 def find_in_sentence(
@@ -125,22 +93,20 @@ def find_in_sentence(
         tuple(rows),
     )
     unknown = f"this run's subwords cannot spell {' '.join(looks.unknown)}"
+    panels = tuple(
+        _panel(question, answers[question], heads[0], looks, asking, colour)
+        for colour, (question, heads) in enumerate(rated.items())
+    )
+    questions = {
+        question: {"answer": answers[question], "heads": [one._asdict() for one in heads]}
+        for question, heads in rated.items()
+    }
     return Found(
-        sheet,
-        {
-            "words": looks.words,
-            "asks": name,
-            "questions": {
-                question: {"answer": answers[question], "heads": [one._asdict() for one in heads]}
-                for question, heads in rated.items()
-            },
-        },
-        (unknown,) if looks.unknown else (),
         looks.words,
-        tuple(
-            _panel(question, answers[question], heads[0], looks, asking, colour)
-            for colour, (question, heads) in enumerate(rated.items())
-        ),
+        panels,
+        sheet,
+        (unknown,) if looks.unknown else (),
+        {"words": looks.words, "asks": name, "questions": questions},
     )
 
 
@@ -190,11 +156,9 @@ def find_in_grammar(translator: Translator, size: int) -> Found:
     texts = [sentence.text for sentence in sentences]
     unknown = unknown_parts(translator.tokenizer, texts, "source")
     note = "this run cannot spell words of the grammar, so it was hardly trained on its sentences"
-    return Found(
-        sheet,
-        {"sentences": size, "questions": {one.question: one._asdict() for one in answers}},
-        (note,) if unknown else (),
-    )
+    questions = {one.question: one._asdict() for one in answers}
+    notes = (note,) if unknown else ()
+    return Found((), (), sheet, notes, {"sentences": size, "questions": questions})
 
 
 def _panel(

@@ -9,13 +9,12 @@ a server sends what `explorer_script` and `explorer_styles` return.
 import base64
 import hashlib
 import html
-import os
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from heedful.errors import StorageError
+from heedful.visualise.page import beside
 from heedful.visualise.record import Record
 
 # In the order in which they stand on the page; the last makes the explorer of the others.
@@ -124,18 +123,8 @@ def write_explorer(record: Record, path: Path) -> None:
     -----
     The file appears whole or not at all, and the same record gives the same bytes.
     """
-    page = explorer_page(record)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        beside.write_text(page, encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        raise StorageError(
-            f"The page {path} could not be written ({error.strerror or error}); "
-            f"name a folder that exists, has space left and may be written to."
-        ) from error
-    finally:
-        beside.unlink(missing_ok=True)
+    with beside(path, "page") as place:
+        place.write_text(explorer_page(record), encoding="utf-8")
 
 
 def _read(name: str) -> str:

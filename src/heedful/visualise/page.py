@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import chain
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#2b2f36"
-_FORMATS = (".png", ".svg", ".pdf")
+PICTURES = (".png", ".svg", ".pdf")
 
 # Scripts that matplotlib's own font lacks; the first that are installed are used.
 _MORE_FONTS = (
@@ -34,7 +34,7 @@ _MORE_FONTS = (
 )
 
 
-def check_ending(out: Path) -> None:
+def check_ending(out: Path, formats: Sequence[str] = PICTURES) -> None:
     """
     Refuse a file whose ending names no format that a figure can have.
 
@@ -42,20 +42,22 @@ def check_ending(out: Path) -> None:
     ----------
     out : pathlib.Path
         The file to be written.
+    formats : sequence of str, default `PICTURES`
+        The endings there are.
 
     Raises
     ------
     SettingError
-        If it ends in none of ``.png``, ``.svg`` and ``.pdf``.
+        If it ends in none of them.
 
     Notes
     -----
     Cheap, so that it can be asked before the work begins.
     """
-    if out.suffix.lower() not in _FORMATS:
+    if out.suffix.lower() not in formats:
         raise SettingError(
-            f"A figure ends in {', '.join(_FORMATS)}, but {str(out)!r} ends in "
-            f"{out.suffix or 'nothing'!r}; choose one of the three."
+            f"A figure ends in {', '.join(formats)}, but {str(out)!r} ends "
+            f"in {out.suffix or 'nothing'!r}; choose one of them."
         )
 
 
@@ -197,25 +199,55 @@ def save_figure(figure: "Figure", out: Path, more: Iterable["Figure"] = ()) -> N
     """
     kind = out.suffix.lower()[1:]
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    beside = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     tight: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.2}
-    try:
+    with beside(out, "figure") as place:
         if kind == "pdf":
             from matplotlib.backends.backend_pdf import PdfPages
 
-            with PdfPages(beside, metadata=undated) as pages:
+            with PdfPages(place, metadata=undated) as pages:
                 for page in chain([figure], more):
                     pages.savefig(page, **tight)
         else:
-            figure.savefig(beside, format=kind, metadata=undated, **tight)
-        beside.replace(out)
+            figure.savefig(place, format=kind, metadata=undated, **tight)
+
+
+@contextmanager
+def beside(out: Path, what: str) -> Iterator[Path]:
+    """
+    Let a file appear whole or not at all.
+
+    Parameters
+    ----------
+    out : pathlib.Path
+        Where it appears; what was there is replaced.
+    what : str
+        What it is, for a message.
+
+    Yields
+    ------
+    place : pathlib.Path
+        Where it is to be written: beside that, to be renamed.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be written.
+
+    Notes
+    -----
+    Nothing is left behind by what fails.
+    """
+    place = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    try:
+        yield place
+        place.replace(out)
     except OSError as error:
         raise StorageError(
-            f"The figure {out} could not be written ({error.strerror or error}); "
+            f"The {what} {out} could not be written ({error.strerror or error}); "
             f"name a folder that exists, has space left and may be written to."
         ) from error
     finally:
-        beside.unlink(missing_ok=True)
+        place.unlink(missing_ok=True)
 
 
 def _font_families() -> list[str]:

@@ -7,15 +7,13 @@ it shows in words below, and behind it a table for whoever cannot see it or want
 
 import html
 import io
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from heedful.errors import SettingError, StorageError
-from heedful.visualise.page import check_ending, printable, save_figure
+from heedful.visualise.page import PICTURES, beside, check_ending, printable, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,15 +111,7 @@ def check_sheet_ending(out: Path) -> None:
     -----
     Cheap, so that it can be asked before the work begins.
     """
-    if out.suffix.lower() == _PAGE:
-        return
-    try:
-        check_ending(out)
-    except SettingError:
-        raise SettingError(
-            f"A figure ends in .png, .svg, .pdf or .html, but {str(out)!r} ends in "
-            f"{out.suffix or 'nothing'!r}; choose one of the four."
-        ) from None
+    check_ending(out, (*PICTURES, _PAGE))
 
 
 def save_sheet(figure: "Figure", out: Path, sheet: Sheet) -> None:
@@ -159,17 +149,8 @@ def save_sheet(figure: "Figure", out: Path, sheet: Sheet) -> None:
         head="".join(f'<th scope="col">{_written(name)}</th>' for name in sheet.header),
         body="\n".join(_row(row) for row in sheet.rows),
     )
-    beside = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    try:
-        beside.write_text(page, encoding="utf-8")
-        beside.replace(out)
-    except OSError as error:
-        raise StorageError(
-            f"The figure {out} could not be written ({error.strerror or error}); "
-            f"name a folder that exists, has space left and may be written to."
-        ) from error
-    finally:
-        beside.unlink(missing_ok=True)
+    with beside(out, "figure") as place:
+        place.write_text(page, encoding="utf-8")
 
 
 def _row(cells: Sequence[str]) -> str:
