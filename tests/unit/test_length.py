@@ -23,7 +23,10 @@ def test_penalties_never_fall_with_the_length(kind, alpha, length):
     assert 1.0 <= penalty.divisor(length) <= penalty.divisor(length + 1)
 
 
-@pytest.mark.parametrize("text", ["0.6", "gnmt", "gnmt:", "gnmt:-1", "gnmt:nan", "wu:1", "none:1"])
+@pytest.mark.parametrize(
+    "text",
+    ["0.6", "gnmt", "gnmt:", "gnmt:-1", "gnmt:nan", "gnmt:1e308", "power:11", "wu:1", "none:1"],
+)
 def test_a_penalty_without_its_formula_is_refused(text):
     with pytest.raises(SettingError, match=r"gnmt:ALPHA, power:ALPHA or none.*the paper's"):
         LengthPenalty.parse(text)

@@ -16,6 +16,9 @@ from dataclasses import dataclass
 
 from heedful.errors import SettingError
 
+# Of the exponent: a power of any length stays a number.
+_MOST = 10.0
+
 
 @dataclass(frozen=True)
 class LengthPenalty:
@@ -60,13 +63,13 @@ class LengthPenalty:
         try:
             if kind == "none" and not alpha:
                 return cls("none")
-            if kind in ("gnmt", "power") and 0.0 <= float(alpha) < float("inf"):
+            if kind in ("gnmt", "power") and 0.0 <= float(alpha) <= _MOST:
                 return cls(kind, float(alpha))
         except ValueError:
             pass
         raise SettingError(
-            f"a length penalty must be gnmt:ALPHA, power:ALPHA or none with ALPHA at least 0, but "
-            f"is {text!r}; the paper's is gnmt:0.6."
+            f"a length penalty must be gnmt:ALPHA, power:ALPHA or none with ALPHA between 0 and "
+            f"{_MOST:g}, but is {text!r}; the paper's is gnmt:0.6."
         )
 
     def divisor(self, length: int) -> float:
