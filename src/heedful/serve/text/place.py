@@ -14,8 +14,10 @@ each tag is written once. Without links an element goes to the same share of the
 import html
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
 from heedful.serve.text.flow import Atom, Part
@@ -207,41 +209,56 @@ class _Words:
         if not any(self.linked) and self.source:
             share = len(self.source) / max(1, len(self.target))
             self.linked = [[int((j + 0.5) * share)] for j in range(len(self.target))]
+        self._translated: list[list[int]] = [[] for _ in self.source]
+        for j, found in enumerate(self.linked):
+            for i in found:
+                self._translated[i].append(j)
+        self._unrelated = [-1.0 if found else -_UNLINKED for found in self.linked]
 
     def covered(self, element: _Element) -> Span:
         """Find the source words that an element touches."""
-        touched = [
-            k
-            for k, (start, end) in enumerate(self.source)
-            if start < element.end and end > element.start
-        ]
+        touched = _touched(self.source, (element.start, element.end))
         return (touched[0], touched[-1] + 1) if touched else (0, 0)
 
     def inside(self, room: Span) -> list[tuple[int, Span]]:
         """Find the target words of a stretch, cut off where it ends."""
-        start, end = room
-        return [
-            (j, (max(word[0], start), min(word[1], end)))
-            for j, word in enumerate(self.target)
-            if word[0] < end and word[1] > start
-        ]
+        return [(j, self.stretch(j, j, room)) for j in _touched(self.target, room)]
 
-    def weight(self, target: int, among: Span) -> float:
-        """Tell how much of a target word translates some source words: 1 all, -1 nothing."""
-        found = self.linked[target]
-        if not found:
-            return -_UNLINKED
-        return 2 * sum(among[0] <= i < among[1] for i in found) / len(found) - 1
+    def stretch(self, first: int, last: int, room: Span) -> Span:
+        """Find what two target words and all between them cover of a stretch."""
+        return max(self.target[first][0], room[0]), min(self.target[last][1], room[1])
+
+    def translations(self, source: int, room: Span) -> list[Span]:
+        """Find the target words of a stretch that translate a source word, in order."""
+        inside = _touched(self.target, room)
+        return [self.stretch(j, j, room) for j in self._translated[source] if j in inside]
+
+    def weights(self, among: Span) -> list[float]:
+        """Tell how much of each target word translates some source words: 1 all, -1 nothing."""
+        weights = self._unrelated.copy()
+        for j in {j for i in range(*among) for j in self._translated[i]}:
+            found = self.linked[j]
+            weights[j] = 2 * sum(among[0] <= i < among[1] for i in found) / len(found) - 1
+        return weights
 
     def copied(self, element: _Element) -> Span | None:
         """Find what an element holds in the target, letter by letter, if it is there once."""
-        text = re.escape(self.text[element.start : element.end].strip())
-        for pattern in (rf"(?<!\w){text}(?!\w)", text):
+        text = self.text[element.start : element.end].strip()
+        if not text or text not in self.target_text:
+            return None
+        letters = re.escape(text)
+        for pattern in (rf"(?<!\w){letters}(?!\w)", letters):
             here = list(re.finditer(pattern, self.text))
             there = list(re.finditer(pattern, self.target_text))
-            if text and len(here) == len(there) == 1:
+            if len(here) == len(there) == 1:
                 return there[0].span()
         return None
+
+
+def _touched(words: Sequence[Span], room: Span) -> range:
+    """Find the numbers of the words that a stretch touches; words stand in order."""
+    first = bisect_right(words, room[0], key=itemgetter(1))
+    return range(first, max(first, bisect_left(words, room[1], key=itemgetter(0))))
 
 
 def _settle(parent: _Element, words: _Words) -> None:
@@ -280,14 +297,15 @@ def _wanted(element: _Element, free: Sequence[Span], words: _Words) -> tuple[flo
     if copied and any(start <= copied[0] and copied[1] <= end for start, end in free):
         return math.inf, element, copied
     best, best_score = (free[0][0], free[0][0]), 0.0
+    weights = words.weights(among)
     for room in free:
-        score, begin = 0.0, room[0]
-        for j, (start, end) in words.inside(room):
+        score, begin = 0.0, 0
+        for j in _touched(words.target, room):
             if score <= 0:
-                score, begin = 0.0, start
-            score += words.weight(j, among)
+                score, begin = 0.0, j
+            score += weights[j]
             if score > best_score:
-                best, best_score = (begin, end), score
+                best, best_score = words.stretch(begin, j, room), score
     return best_score, element, _trimmed(element, best, words)
 
 
@@ -295,11 +313,11 @@ def _wanted_at_edge(
     element: _Element, room: Span, words: _Words, among: Span
 ) -> tuple[float, _Element, Span]:
     """Find how far an element goes that begins or ends with its surroundings."""
-    inside = words.inside(room)
+    inside, weights = words.inside(room), words.weights(among)
     best = (room[0], room[0]) if element.from_start else (room[1], room[1])
     score = best_score = 0.0
     for j, (start, end) in inside if element.from_start else reversed(inside):
-        score += words.weight(j, among)
+        score += weights[j]
         if score > best_score:
             best = (room[0], end) if element.from_start else (start, room[1])
             best_score = score
@@ -346,9 +364,8 @@ def _point(where: int, words: _Words, parent: _Element) -> int:
     start, end = parent.place
     if where <= parent.start or where >= parent.end:
         return start if where <= parent.start else end
-    inside = words.inside(parent.place)
-    following = next((k for k, word in enumerate(words.source) if word[1] > where), None)
-    if following is None:
+    following = bisect_right(words.source, where, key=itemgetter(1))
+    if following == len(words.source):
         return end
     first = words.source[following][0]
     rest = words.text[where : words.source[following][1]]
@@ -357,16 +374,17 @@ def _point(where: int, words: _Words, parent: _Element) -> int:
         # Between a word and its full stop.
         before = following
     else:
-        linked = [span for j, span in inside if following in words.linked[j]]
+        linked = words.translations(following, parent.place)
         if linked:
             return linked[0][0]
-    linked = [span for j, span in inside if before in words.linked[j]]
+    linked = words.translations(before, parent.place) if before >= 0 else []
     if linked:
         word = words.target_text[slice(*linked[-1])]
         kept = re.sub(r"\W+\Z", "", word) if before == following else word
         return linked[-1][0] + len(kept or word)
     share = _share(where, parent)
-    return min((span[0] for _, span in inside), key=lambda at: abs(at - share), default=end)
+    starts = (span[0] for _, span in words.inside(parent.place))
+    return min(starts, key=lambda at: abs(at - share), default=end)
 
 
 def _written(element: _Element, target: str) -> str:
