@@ -105,7 +105,9 @@ def test_nothing_to_translate_stays_as_it_is(server):
 def test_a_sentence_that_is_too_long_is_translated_in_parts(server):
     long = " ".join(["dog"] * 1500)
     found = own(server, q=long, split=False, beam=1).json()["translations"][0]
-    assert len(found["tokens"]) > 0
+    parts = found["sentences"]
+    assert " ".join(part["source"] for part in parts) == long
+    assert " ".join(part["text"] for part in parts) == found["text"]
     assert own(server, q="x" * 3000, beam=1).status_code == 200
 
 
@@ -174,6 +176,7 @@ BAD = [
     ("deep JSON", b"[" * 100_000, "", 400),
     ("no object", b"[]", "", 400),
     ("not UTF-8", b'{"q": "\xff"}', "JSON", 400),
+    ("half a character in bytes", b'{"q": "\xed\xa0\x80", "source": "en"}', "JSON", 400),
     ("half a character", rb'{"q": "\ud800", "source": "en", "target": "fr"}', "JSON", 400),
     ("no text", {"source": "en", "target": "fr"}, "q:", 400),
     ("a number for a text", {"q": 5}, "q:", 400),
@@ -210,6 +213,7 @@ OWN_BAD = [
     ({"n_best": 12}, 400),
     ({"length_penalty": "short"}, 400),
     ({"length_penalty": "gnmt:-1e999"}, 400),
+    ({"length_penalty": "gnmt:1e308"}, 400),
     ({"model": "other"}, 404),
     ({"probabilities": "perhaps"}, 400),
 ]
@@ -232,6 +236,14 @@ def test_other_addresses_ways_and_types_are_told_in_the_same_form(server):
     for status, answer in answers.items():
         assert answer.status_code == status
         assert answer.json().keys() == {"error"}
+
+
+def test_what_can_be_got_has_a_head(server):
+    for path in ("/", "/health", "/languages", "/spec", "/v1/models", "/nothing"):
+        head, whole = server.client.head(path), server.client.get(path)
+        assert (head.status_code, head.content) == (whole.status_code, b"")
+        assert head.headers["content-length"] == whole.headers["content-length"]
+    assert server.client.head("/translate").status_code == 405
 
 
 def test_every_answer_says_that_it_is_no_page(server):
@@ -289,6 +301,7 @@ def test_texts_and_addresses_stay_out_of_the_log(server):
     ask(server, q="secretword goes to the house")
     server.client.post("/translate?q=secretword", json={"q": {"secretword": 1}})
     server.client.get("/secretword")
+    server.client.request("SECRETWORD", "/health")
     server.until(lambda: "/translate 200" in server.log())
-    assert "secretword" not in server.log()
+    assert "secretword" not in server.log().lower()
     assert "127.0.0.1" not in server.log()

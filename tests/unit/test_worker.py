@@ -7,7 +7,8 @@ import pytest
 from heedful.config.schema import RunConfig
 from heedful.serve.limits import Refused
 from heedful.serve.models import Models, Named, Opening
-from heedful.serve.worker import Search, Worker
+from heedful.serve.waiting import Search
+from heedful.serve.worker import Worker
 from heedful.workflow.bench.random_run import make_random_run, random_lines
 
 LINES = random_lines(50, 12, 30, seed=6)

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from heedful.serve.schema import (
+from heedful.serve.given import (
     Best,
     Detected,
     Sentence,
@@ -35,7 +35,7 @@ def text_given(spoken: Spoken) -> TextGiven:
     -----
     Attention of a text is that of its only sentence.
     """
-    name = spoken.chosen.model.name if spoken.chosen.model else ""
+    name = spoken.chosen.name
     best = _best(spoken.whole, name)
     several = [
         sentence_given(piece, translation, name)

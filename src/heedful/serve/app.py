@@ -3,7 +3,8 @@ The application: all routes, in front of them what guards them.
 
 ::
 
-    LibreTranslate  /translate /detect /languages /frontend/settings /health /metrics /spec
+    LibreTranslate  /translate /translate_file /download_file/… /suggest /detect /languages
+                    /frontend/settings /health /metrics /spec
     our own         /v1/models /v1/translate /v1/stream /v1/attend
     pages           /  /page/…  /docs
 

@@ -1,4 +1,4 @@
-"""One translation made of those of several sentences, or of the parts of a long one."""
+"""One translation made of those of several sentences."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from heedful.workflow.note import Alignment
 from heedful.workflow.translation import Translation
 
 
-def combined(translations: Sequence[Translation], layout: Layout | Markup | None) -> Translation:
+def combined(translations: Sequence[Translation], layout: Layout | Markup) -> Translation:
     """
     Make one translation of those of several sentences.
 
@@ -17,8 +17,8 @@ def combined(translations: Sequence[Translation], layout: Layout | Markup | None
     ----------
     translations : sequence of Translation
         In order, at least one.
-    layout : Layout or Markup or None
-        What stood around them; None for one space between them.
+    layout : Layout or Markup
+        What stood around them.
 
     Returns
     -------
@@ -38,17 +38,13 @@ def combined(translations: Sequence[Translation], layout: Layout | Markup | None
     return replace(best, alternatives=tuple(others))
 
 
-def _sum(translations: Sequence[Translation], layout: Layout | Markup | None) -> Translation:
+def _sum(translations: Sequence[Translation], layout: Layout | Markup) -> Translation:
     """Combine without alternatives."""
     texts = [one.text for one in translations]
     alignments = [one.alignment for one in translations]
-    if layout is None:
-        text = " ".join(texts)
-    else:
-        text = layout.fill(texts, [one.links if one else None for one in alignments])
     alone = len(translations) == 1
     return Translation(
-        text,
+        layout.fill(texts, [one.links if one else None for one in alignments]),
         sum(one.score for one in translations),
         tuple(token for one in translations for token in one.tokens),
         sum(one.log_probability for one in translations),

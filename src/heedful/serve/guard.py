@@ -26,6 +26,8 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 # Asked by who watches over the server, to the very end.
 _ALWAYS = ("/health", "/metrics")
+# Others are words of the client, which stay out of the log.
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 # For answers that bring no such header of their own: they are data, never a page.
 HEADERS = {
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
@@ -106,6 +108,9 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        # After HEAD the connection sends no body; here it is a GET of whatever can be got.
+        scope = {**scope, "method": "GET" if method == "HEAD" else scope["method"]}
         self.state.open += 1
         self.metrics.open.inc()
         begun = time.monotonic()
@@ -119,7 +124,7 @@ class Guard:
             route = getattr(scope.get("route"), "path", "other")
             self.metrics.requests.labels(route, str(answer.status)).inc()
             self.metrics.seconds.labels(route).observe(seconds)
-            _log.info("%s %s %s %.0f ms", scope["method"], route, answer.status, 1000 * seconds)
+            _log.info("%s %s %s %.0f ms", method, route, answer.status, 1000 * seconds)
 
     async def _pass(
         self, scope: MutableMapping[str, Any], receive: Receive, answer: "_Answer"

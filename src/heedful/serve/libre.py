@@ -6,27 +6,25 @@ confidence of a language is in percent, and every error is ``{"error": …}``.
 """
 
 import asyncio
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from heedful.serve.answers import detected_given
+from heedful.serve.asked import ENDINGS, DetectAsked, FileAsked, TranslateAsked
+from heedful.serve.choosing import choose
+from heedful.serve.given import Detected, FileGiven, LanguageGiven, TranslateGiven
+from heedful.serve.limits import Refused
 from heedful.serve.metrics import CONTENT_TYPE
 from heedful.serve.names import language_name
-from heedful.serve.reading import check_texts, given, read_asked
-from heedful.serve.schema import (
-    DetectAsked,
-    Detected,
-    LanguageGiven,
-    TranslateAsked,
-    TranslateGiven,
-)
+from heedful.serve.reading import given
 from heedful.serve.service import Service
-from heedful.serve.speaking import Spoken
+from heedful.serve.speaking import Spoken, translate_all
 from heedful.serve.spec import described
 from heedful.serve.text.detect import detect
-from heedful.serve.text.markup import shown
-from heedful.serve.worker import Search
+from heedful.serve.waiting import Search
+
+_KINDS = {".txt": "text/plain; charset=utf-8", ".html": "text/html; charset=utf-8"}
 
 
 def libre_routes(service: Service) -> APIRouter:
@@ -45,25 +43,49 @@ def libre_routes(service: Service) -> APIRouter:
 
     Notes
     -----
-    `/translate_file` and `/suggest` of LibreTranslate are not there: 404.
+    Files are text and HTML alone; `/suggest` takes nothing.
     """
     routes = APIRouter(tags=["LibreTranslate"])
 
     @routes.post("/translate", **described(TranslateGiven, asked=TranslateAsked))
     async def translate(request: Request) -> Response:
         """Translate a text, or several."""
-        asked = await read_asked(request, TranslateAsked)
-        service.gate.check(request, asked.api_key)
-        texts = check_texts(asked.q, service.limits)
-        spoken = await service.wait(request, _translated(service, asked, texts))
+        asked = await service.read(request, TranslateAsked)
+        spoken = await service.wait(request, _translated(service, asked, asked.alternatives))
         return given(_answer(asked, spoken))
+
+    @routes.post("/translate_file", **described(FileGiven, asked=FileAsked))
+    async def translate_file(request: Request) -> Response:
+        """Translate a file of text or HTML."""
+        asked = await service.read(request, FileAsked)
+        (spoken,) = await service.wait(request, _translated(service, asked))
+        name = service.files.keep(spoken.whole.text.encode(), asked.file.ending)
+        # By the client's own name for this server, as LibreTranslate does.
+        host = request.headers.get("host") or ":".join(map(str, request.scope["server"]))
+        url = f"{request.scope['scheme']}://{host}/download_file/{name}"
+        return given(FileGiven(translatedFileUrl=url))
+
+    @routes.get("/download_file/{name}", **described(None, wrong=(404, 500, 503)))
+    async def download_file(name: str) -> Response:
+        """Fetch a translated file."""
+        content = service.files.find(name)
+        if content is None:
+            raise Refused(404, "there is no such file; each is kept for some minutes.")
+        ending = name[name.rfind(".") :]
+        # To be saved, not shown: it may hold scripts.
+        headers = {"Content-Disposition": f'attachment; filename="translation{ending}"'}
+        return Response(content, headers=headers, media_type=_KINDS[ending])
+
+    @routes.post("/suggest", include_in_schema=False)
+    async def suggest() -> Response:
+        """Refuse better translations, as LibreTranslate does where they are switched off."""
+        raise Refused(403, "suggestions are not taken here.")
 
     @routes.post("/detect", **described(list[Detected], asked=DetectAsked))
     async def detect_language(request: Request) -> Response:
         """Guess the language of a text."""
-        asked = await read_asked(request, DetectAsked)
-        service.gate.check(request, asked.api_key)
-        text = "\n".join(check_texts(asked.q, service.limits))
+        asked = await service.read(request, DetectAsked)
+        text = "\n".join(asked.texts)
         languages = service.models.languages()
         every = list(dict.fromkeys([*languages, *(t for ts in languages.values() for t in ts)]))
         guesses = await service.wait(request, asyncio.to_thread(detect, text, every))
@@ -92,8 +114,8 @@ def libre_routes(service: Service) -> APIRouter:
                 "keyRequired": needed,
                 "charLimit": service.limits.characters,
                 "frontendTimeout": 500,
-                "filesTranslation": False,
-                "supportedFilesFormat": [],
+                "filesTranslation": True,
+                "supportedFilesFormat": list(ENDINGS),
                 "suggestions": False,
                 "language": {
                     "source": {"code": source, "name": language_name(source)},
@@ -119,16 +141,15 @@ def libre_routes(service: Service) -> APIRouter:
     return routes
 
 
-async def _translated(service: Service, asked: TranslateAsked, texts: list[str]) -> list[Spoken]:
+async def _translated(
+    service: Service, asked: TranslateAsked | FileAsked, alternatives: int = 0
+) -> list[Spoken]:
     """Translate all texts at once, each in its own language."""
-    speaker = service.speaker
-    # What a page shows tells its language, not its tags.
-    read = [shown(text) for text in texts] if asked.format == "html" else texts
-    chosen = [await speaker.choose(text, asked.source, asked.target, None) for text in read]
-    service.check_search(None, None, asked.alternatives + 1)
-    search = Search(n_best=asked.alternatives + 1)
-    form: Literal["text", "html"] = asked.format
-    return await speaker.translate_all(texts, chosen, search, form=form)
+    texts, form = asked.texts, asked.format
+    service.check_search(None, None, alternatives + 1)
+    chosen = await choose(service.models, texts, asked.source, asked.target, form=form)
+    search = Search(n_best=alternatives + 1)
+    return await translate_all(service.worker, texts, chosen, search, form=form)
 
 
 def _answer(asked: TranslateAsked, spoken: list[Spoken]) -> TranslateGiven:

@@ -282,32 +282,6 @@ class Models:
                     targets.append(direction.target)
         return found
 
-    def find(self, name: str | None, source: str, target: str) -> tuple[Model, Direction] | None:
-        """
-        Find the first model for a direction.
-
-        Parameters
-        ----------
-        name : str or None
-            Of the model; None for any.
-        source, target : str
-            Codes of the languages.
-
-        Returns
-        -------
-        tuple of Model and Direction, or None
-            None if there is none.
-
-        Notes
-        -----
-        In the order of the command line.
-        """
-        for model in self.called(name):
-            for direction in model.directions:
-                if (direction.source, direction.target) == (source, target):
-                    return model, direction
-        return None
-
     def called(self, name: str | None) -> tuple[Model, ...]:
         """
         Find models by their name.

@@ -6,21 +6,17 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from heedful.serve.answers import detected_given, text_given
+from heedful.serve.asked import AttendAsked, SearchAsked, Searched
+from heedful.serve.choosing import Chosen, choose
+from heedful.serve.given import ModelGiven, ModelsGiven, SearchGiven
 from heedful.serve.limits import Refused
 from heedful.serve.models import Direction, Model
-from heedful.serve.reading import check_texts, given, read_asked
-from heedful.serve.schema import (
-    AttendAsked,
-    ModelGiven,
-    ModelsGiven,
-    SearchAsked,
-    SearchGiven,
-)
+from heedful.serve.reading import given
 from heedful.serve.service import Service
-from heedful.serve.speaking import Chosen
+from heedful.serve.speaking import translate_all
 from heedful.serve.spec import described
 from heedful.serve.streaming import Stream
-from heedful.serve.worker import Search
+from heedful.serve.waiting import Search
 
 
 def own_routes(service: Service) -> APIRouter:
@@ -53,23 +49,19 @@ def own_routes(service: Service) -> APIRouter:
     @routes.post("/translate", **described(SearchGiven, asked=SearchAsked))
     async def translate(request: Request) -> Response:
         """Translate texts, with all that is known of their translations."""
-        asked = await read_asked(request, SearchAsked)
-        service.gate.check(request, asked.api_key)
-        texts = check_texts(asked.q, service.limits)
-        return given(await service.wait(request, _translated(service, asked, texts)))
+        asked = await service.read(request, SearchAsked)
+        return given(await service.wait(request, _translated(service, asked)))
 
     @routes.post("/stream", **described(None, asked=SearchAsked, stream=True))
     async def stream(request: Request) -> Response:
         """Translate a text and tell of every step on the way."""
-        asked = await read_asked(request, SearchAsked)
-        service.gate.check(request, asked.api_key)
-        texts = check_texts(asked.q, service.limits)
-        if len(texts) != 1:
-            raise Refused(400, f"q must be one text to be streamed, but {len(texts)} came.")
-        chosen = await _chosen(service, asked, texts[0])
+        asked = await service.read(request, SearchAsked)
+        if len(asked.texts) != 1:
+            raise Refused(400, f"q must be one text to be streamed, but {len(asked.texts)} came.")
+        (chosen,) = await _chosen(service, asked, asked.texts)
         search = _search(service, asked, chosen.model)
         events = Stream(service, chosen, search)
-        await service.wait(request, events.begin(texts[0], _form(asked)))
+        await service.wait(request, events.begin(asked.texts[0], _form(asked)))
         return StreamingResponse(
             events.lines(),
             media_type="application/x-ndjson",
@@ -79,22 +71,20 @@ def own_routes(service: Service) -> APIRouter:
     @routes.post("/attend", **described(dict[str, Any], asked=AttendAsked))
     async def attend(request: Request) -> Response:
         """Show where a model looks, and its search step by step, as the explorer draws it."""
-        asked = await read_asked(request, AttendAsked)
-        service.gate.check(request, asked.api_key)
-        check_texts([asked.q, asked.target_text or ""], service.limits)
+        asked = await service.read(request, AttendAsked)
         return given(await service.wait(request, _attended(service, asked)))
 
     return routes
 
 
-async def _translated(service: Service, asked: SearchAsked, texts: list[str]) -> SearchGiven:
+async def _translated(service: Service, asked: SearchAsked) -> SearchGiven:
     """Translate all texts at once."""
-    chosen = [await _chosen(service, asked, text) for text in texts]
-    search = _search(service, asked, chosen[0].model)
-    spoken = await service.speaker.translate_all(texts, chosen, search, form=_form(asked))
+    chosen = await _chosen(service, asked, asked.texts)
     first = chosen[0]
+    search = _search(service, asked, first.model)
+    spoken = await translate_all(service.worker, asked.texts, chosen, search, form=_form(asked))
     return SearchGiven(
-        model=first.model.name if first.model else "",
+        model=first.name,
         translations=[text_given(one) for one in spoken],
         detected=detected_given(first.detected),
     )
@@ -102,14 +92,13 @@ async def _translated(service: Service, asked: SearchAsked, texts: list[str]) ->
 
 async def _attended(service: Service, asked: AttendAsked) -> dict[str, Any]:
     """Look at one sentence."""
-    chosen = await _chosen(service, asked, asked.q)
+    (chosen,) = await _chosen(service, asked, [asked.q])
     model, text = chosen.model, " ".join(asked.q.split())
     service.check_search(asked.beam, asked.length_penalty, 1)
     if model is None or not text:
         raise Refused(400, "q must be a sentence that is not in the target language.")
     _check_looks(model)
-    tag, target = chosen.direction.tag, asked.target_text
-    line = f"{tag} {text}" if tag else text
+    line, target = chosen.tagged(text), asked.target_text
 
     def look() -> dict[str, Any]:
         from heedful.workflow.attend import attend_all
@@ -125,9 +114,9 @@ async def _attended(service: Service, asked: AttendAsked) -> dict[str, Any]:
     return await service.worker.call(look)
 
 
-async def _chosen(service: Service, asked: SearchAsked | AttendAsked, text: str) -> Chosen:
-    """Find the model."""
-    return await service.speaker.choose(text, asked.source, asked.target, asked.model)
+async def _chosen(service: Service, asked: Searched, texts: list[str]) -> list[Chosen]:
+    """Find the models."""
+    return await choose(service.models, texts, asked.source, asked.target, asked.model)
 
 
 def _search(service: Service, asked: SearchAsked, model: Model | None) -> Search:

@@ -55,7 +55,7 @@ def add_pages(app: FastAPI) -> None:
     routes = APIRouter(include_in_schema=False)
     shown = {**page_files(), **_docs_files()}
     for path, file in shown.items():
-        routes.add_api_route(path, _sender(file), methods=["GET", "HEAD"])
+        routes.add_api_route(path, _sender(file))
     app.include_router(routes)
 
     @app.get("/spec", tags=["LibreTranslate"], **described(dict[str, object]))

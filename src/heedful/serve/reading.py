@@ -5,12 +5,14 @@ from typing import Any, TypeVar
 
 from fastapi import Request, Response
 from pydantic import BaseModel, ValidationError
+from starlette.datastructures import UploadFile
 
+from heedful.serve.asked import FORMS, Asked, SentFile
+from heedful.serve.given import Problem
 from heedful.serve.limits import Limits, Refused
-from heedful.serve.schema import Problem
 
-_Asked = TypeVar("_Asked", bound=BaseModel)
-_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+_Asked = TypeVar("_Asked", bound=Asked)
+_JSON = "application/json"
 
 
 async def read_asked(request: Request, kind: type[_Asked]) -> _Asked:
@@ -26,7 +28,7 @@ async def read_asked(request: Request, kind: type[_Asked]) -> _Asked:
 
     Returns
     -------
-    BaseModel
+    Asked
         Of that kind.
 
     Notes
@@ -34,39 +36,38 @@ async def read_asked(request: Request, kind: type[_Asked]) -> _Asked:
     Raises `Refused` with every field that is wrong. A form may repeat ``q``.
     """
     sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if sent in _FORMS:
-        values = await _form(request)
-    elif not sent or sent == "application/json" or sent.endswith("+json"):
-        values = _json(await request.body())
-    else:
-        raise Refused(415, "a body must be application/json or a form, but is of another type.")
+    sent = _JSON if not sent or sent.endswith("+json") else sent
+    if sent not in kind.types:
+        raise Refused(
+            415, f"a body must be {' or '.join(kind.types)} here, but is of another type."
+        )
+    values = await _form(request) if sent in FORMS else _json(await request.body())
     try:
         return kind.model_validate(values)
     except ValidationError as error:
         raise Refused(400, _wrong(error)) from None
 
 
-def check_texts(asked: str | list[str], limits: Limits) -> list[str]:
+def check_texts(texts: list[str], limits: Limits) -> None:
     """
     Check how much is to be translated.
 
     Parameters
     ----------
-    asked : str or list of str
-        The field ``q``.
+    texts : list of str
+        Those of a body.
     limits : Limits
         What is accepted.
 
     Returns
     -------
-    list of str
-        Its texts.
+    None
+        Nothing.
 
     Notes
     -----
     Raises `Refused`.
     """
-    texts = [asked] if isinstance(asked, str) else asked
     if len(texts) > limits.lines:
         raise Refused(
             400, f"q may hold at most {limits.lines:,} texts, but {len(texts):,} came; send fewer."
@@ -77,7 +78,6 @@ def check_texts(asked: str | list[str], limits: Limits) -> list[str]:
             f"a request may hold at most {limits.characters:,} characters, but {characters:,} "
             "came; send less at once.",
         )
-    return texts
 
 
 def given(content: BaseModel | list[Any] | dict[str, Any], status: int = 200) -> Response:
@@ -135,15 +135,24 @@ def problem(refused: Refused) -> Response:
 
 async def _form(request: Request) -> dict[str, Any]:
     """Read the fields of a form; those that come several times are lists."""
-    async with request.form(max_files=0, max_fields=2000, max_part_size=1 << 24) as form:
-        values = {name: form.getlist(name) for name in form}
+    values: dict[str, list[Any]] = {}
+    async with request.form(max_files=1, max_fields=2000, max_part_size=1 << 24) as form:
+        for name, value in form.multi_items():
+            sent = await _file(value) if isinstance(value, UploadFile) else value
+            values.setdefault(name, []).append(sent)
     return {name: several[0] if len(several) == 1 else several for name, several in values.items()}
+
+
+async def _file(sent: UploadFile) -> SentFile:
+    """Read a file of a form, which is gone with the form."""
+    return SentFile(sent.filename or "", await sent.read())
 
 
 def _json(body: bytes) -> Any:
     """Read JSON."""
     try:
-        found = json.loads(body)
+        # As bytes it would be read with halves of characters in it.
+        found = json.loads(body.decode("utf-8-sig"))
         if b"\\ud" in body or b"\\uD" in body:  # half a character; the other may be missing
             json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):

@@ -2,21 +2,24 @@
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from fastapi import Request
 
 from heedful.errors import HeedfulError, UserError
 from heedful.search.length import LengthPenalty
+from heedful.serve.asked import Asked
+from heedful.serve.files import Files
 from heedful.serve.gate import Gate
 from heedful.serve.guard import State
 from heedful.serve.limits import Limits, Refused
 from heedful.serve.metrics import Metrics
 from heedful.serve.models import Models
-from heedful.serve.speaking import Speaker
+from heedful.serve.reading import check_texts, read_asked
 from heedful.serve.worker import Worker
 
+_Asked = TypeVar("_Asked", bound=Asked)
 _Result = TypeVar("_Result")
 
 
@@ -41,6 +44,8 @@ class Service:
         What is counted.
     cors : tuple of str, default ('*',)
         Origins whose pages may ask; ``*`` for all.
+    files : Files
+        Those that were translated.
 
     Notes
     -----
@@ -54,11 +59,32 @@ class Service:
     state: State
     metrics: Metrics
     cors: tuple[str, ...] = ("*",)
+    files: Files = field(default_factory=Files)
 
-    @property
-    def speaker(self) -> Speaker:
-        """What translates texts."""
-        return Speaker(self.models, self.worker)
+    async def read(self, request: Request, kind: type[_Asked]) -> _Asked:
+        """
+        Read what a client asks, and let it in.
+
+        Parameters
+        ----------
+        request : Request
+            With a body.
+        kind : type
+            What is asked on this route.
+
+        Returns
+        -------
+        Asked
+            Of that kind, within the bounds on its texts.
+
+        Notes
+        -----
+        Raises `Refused`. The key may stand in the body, so that is read first.
+        """
+        asked = await read_asked(request, kind)
+        self.gate.check(request, asked.api_key)
+        check_texts(asked.texts, self.limits)
+        return asked
 
     async def wait(self, request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:
         """
@@ -136,8 +162,12 @@ class Service:
         if length_penalty is not None:
             try:
                 LengthPenalty.parse(length_penalty)
-            except HeedfulError as error:
-                raise Refused(400, str(error)) from None
+            except HeedfulError:
+                raise Refused(
+                    400,
+                    "length_penalty must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a "
+                    "number such as 0.6.",
+                ) from None
 
 
 async def _gone(request: Request) -> None:

@@ -1,28 +1,29 @@
 """How routes are described in the OpenAPI document, which ``/spec`` gives and ``/docs`` shows."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel
 
 from heedful import __version__
-from heedful.serve.schema import (
+from heedful.serve.asked import (
+    Asked,
     AttendAsked,
     DetectAsked,
-    Problem,
+    FileAsked,
     SearchAsked,
     TranslateAsked,
 )
+from heedful.serve.given import Problem
 
-_FORMS = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 _WRONG = {
     400: "What is asked is wrong.",
     403: "A key is needed, or not known.",
-    404: "There is no such model.",
+    404: "There is no such model, or no such file.",
     408: "The request did not arrive in time.",
     413: "The body is too large.",
-    415: "The body is neither JSON nor a form.",
+    415: "The body is of another type.",
     429: "Too much waits, or too many requests came; Retry-After says when to come again.",
     500: "The server is at fault.",
     503: "The server is being stopped, or an answer took too long.",
@@ -31,7 +32,11 @@ _REFERENCE = "#/components/schemas/{model}"
 
 
 def described(
-    given: Any, asked: type[BaseModel] | None = None, stream: bool = False
+    given: Any,
+    asked: type[Asked] | None = None,
+    *,
+    stream: bool = False,
+    wrong: Iterable[int] = (403, 500, 503),
 ) -> dict[str, Any]:
     """
     Describe a route.
@@ -44,6 +49,8 @@ def described(
         What its body holds.
     stream : bool, default False
         Whether the answer is a line of JSON for each event.
+    wrong : iterable of int, default (403, 500, 503)
+        How it can be refused; with a body in every way there is.
 
     Returns
     -------
@@ -59,12 +66,13 @@ def described(
     right: dict[str, Any] = {"description": "The answer.", "model": given}
     if stream or given is None:
         right = {"description": "The answer.", "content": {kind: {"schema": {"type": "string"}}}}
-    statuses = _WRONG if asked else {403: _WRONG[403], 500: _WRONG[500], 503: _WRONG[503]}
-    wrong = {code: {"description": text, "model": Problem} for code, text in statuses.items()}
-    found: dict[str, Any] = {"response_model": None, "responses": {200: right, **wrong}}
+    answers = {200: right}
+    for code in _WRONG if asked else wrong:
+        answers[code] = {"description": _WRONG[code], "model": Problem}
+    found: dict[str, Any] = {"response_model": None, "responses": answers}
     if asked is not None:
         schema = {"$ref": _REFERENCE.format(model=asked.__name__)}
-        body = {"required": True, "content": {form: {"schema": schema} for form in _FORMS}}
+        body = {"required": True, "content": {form: {"schema": schema} for form in asked.types}}
         found["openapi_extra"] = {"requestBody": body}
     return found
 
@@ -96,7 +104,7 @@ def document(app: FastAPI) -> dict[str, Any]:
             license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         )
         schemas = found.setdefault("components", {}).setdefault("schemas", {})
-        for kind in (TranslateAsked, DetectAsked, SearchAsked, AttendAsked):
+        for kind in (TranslateAsked, DetectAsked, FileAsked, SearchAsked, AttendAsked):
             schemas[kind.__name__] = kind.model_json_schema(ref_template=_REFERENCE)
         app.openapi_schema = found
     return app.openapi_schema

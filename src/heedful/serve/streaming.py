@@ -16,11 +16,12 @@ from pydantic import BaseModel
 from heedful.errors import HeedfulError
 from heedful.search.watch import Seen, Snapshot
 from heedful.serve.answers import detected_given, sentence_given
+from heedful.serve.choosing import Chosen, Form
+from heedful.serve.given import EndEvent, ErrorEvent, SentenceEvent, Shorter, StepEvent
 from heedful.serve.limits import Refused
-from heedful.serve.schema import EndEvent, ErrorEvent, SentenceEvent, Shorter, StepEvent
 from heedful.serve.service import Service
-from heedful.serve.speaking import Chosen, Form, Spoken, Watched
-from heedful.serve.worker import Search
+from heedful.serve.speaking import Spoken, Watched, translate
+from heedful.serve.waiting import Search
 from heedful.workflow.translation import Translation
 
 # No eye sees more than so many steps a second.
@@ -47,7 +48,6 @@ class Stream:
 
     def __init__(self, service: Service, chosen: Chosen, search: Search) -> None:
         self.service, self.chosen, self.search = service, chosen, search
-        self._name = chosen.model.name if chosen.model else ""
         self._steps: dict[int, Snapshot] = {}
         # Hypotheses that have ended, without their end symbols: they may still be the best.
         self._over: dict[int, tuple[Seen, ...]] = {}
@@ -76,8 +76,8 @@ class Stream:
         Raises `Refused` while the answer can still have a status of its own.
         """
         watched = Watched(self._piece, self._step)
-        speaking = self.service.speaker.translate(
-            text, self.chosen, self.search, form=form, watched=watched
+        speaking = translate(
+            self.service.worker, text, self.chosen, self.search, form=form, watched=watched
         )
         self._task = asyncio.ensure_future(speaking)
         self._task.add_done_callback(lambda _: self._news.set())
@@ -133,7 +133,7 @@ class Stream:
 
     def _piece(self, number: int, source: str, translation: Translation) -> None:
         """Take a sentence that is done; in the event loop."""
-        given = sentence_given(source, translation, self._name)
+        given = sentence_given(source, translation, self.chosen.name)
         self._done.append(SentenceEvent(sentence=number, **given.__dict__))
         self._news.set()
 
@@ -176,7 +176,7 @@ class Stream:
     def _end(self, spoken: Spoken) -> EndEvent:
         """Give the whole text."""
         detected = detected_given(self.chosen.detected)
-        return EndEvent(model=self._name, text=spoken.whole.text, detected=detected)
+        return EndEvent(model=self.chosen.name, text=spoken.whole.text, detected=detected)
 
 
 def _line(event: BaseModel) -> bytes:

@@ -5,10 +5,8 @@ One thread that translates what all clients ask, in batches.
 
     requests ─ sentences wait ─ a batch of one model, one search, similar lengths ─ answers
 
-A sentence that comes alone waits a few milliseconds for company. The batch that follows is made
-around the sentence whose request has waited longest since it was last served, and filled with those
-nearest to it in length, from whatever requests; so a long text does not keep a short one waiting,
-and padding is rare. Sentences of clients that have gone are dropped before they are translated.
+A sentence that comes alone waits a few milliseconds for company. Sentences of clients that have
+gone are dropped before they are translated.
 
 asyncio asks (`Worker.translate`), the thread computes; nothing but `_shared` is touched by both.
 """
@@ -19,12 +17,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from heedful.search.watch import Snapshot
 from heedful.serve.limits import Refused
 from heedful.serve.models import Model
+from heedful.serve.waiting import Call, Queue, Row, Search, Sentences
 from heedful.workflow.translation import Translation
 
 _log = logging.getLogger("heedful.serve")
@@ -32,82 +30,6 @@ _Result = TypeVar("_Result")
 
 # Of the time that the last batch took, waiting for company may cost this much.
 _WAITING_SHARE = 0.1
-
-
-@dataclass(frozen=True)
-class Search:
-    """
-    Say how sentences are translated; those with equal searches can share a batch.
-
-    Attributes
-    ----------
-    beam : int, optional
-        Open hypotheses; the model's when absent.
-    length_penalty : str, optional
-        The model's when absent.
-    n_best : int, default 1
-        Translations of each.
-    probabilities, alignments, attention : bool, default False
-        What is told beside the text.
-
-    Notes
-    -----
-    Checked before it comes here.
-    """
-
-    beam: int | None = None
-    length_penalty: str | None = None
-    n_best: int = 1
-    probabilities: bool = False
-    alignments: bool = False
-    attention: bool = False
-
-    def keywords(self) -> dict[str, Any]:
-        """
-        Name what is asked of `TranslationEngine.translate`.
-
-        Returns
-        -------
-        dict of str to object
-            Without what is not asked for, which an engine may not have.
-
-        Notes
-        -----
-        An engine without attention refuses the word even with a false value.
-        """
-        return {name: value for name, value in vars(self).items() if value}
-
-
-@dataclass(eq=False)
-class _Asked:
-    """The sentences of one request, and who waits for them."""
-
-    model: Model
-    search: Search
-    texts: Sequence[str]
-    lengths: Sequence[int]
-    done: "asyncio.Future[list[Translation]]"
-    each: Callable[[int, Translation], None] | None
-    watch: Callable[[int, Snapshot], None] | None
-    waiting: dict[int, int] = field(default_factory=dict)  # of each sentence its subwords
-    found: dict[int, Translation] = field(default_factory=dict)
-    gone: bool = False
-
-    def alike(self, other: "_Asked") -> bool:
-        """Whether sentences of both can be translated together."""
-        return self.model is other.model and self.search == other.search
-
-
-@dataclass(eq=False)
-class _Call:
-    """Something else to compute, alone."""
-
-    function: Callable[[], Any]
-    done: "asyncio.Future[Any]"
-    gone: bool = False
-
-
-_Row = tuple[_Asked, int]
 
 
 class Worker:
@@ -138,11 +60,10 @@ class Worker:
         gather_seconds: float = 0.005,
         tell: Callable[[int, int, float], None] | None = None,
     ) -> None:
-        self.queue, self.batch_tokens, self.gather_seconds = queue, batch_tokens, gather_seconds
+        self.most, self.gather_seconds = queue, gather_seconds
         self._tell = tell
         self._shared = threading.Condition()
-        self._asked: list[_Asked | _Call] = []
-        self._waiting = 0
+        self._queue = Queue(batch_tokens)
         self._arrived = 0.0
         self._closed = False
         self._last_seconds = 0.0
@@ -180,7 +101,7 @@ class Worker:
         """
         with self._shared:
             self._closed = True
-            left, self._asked, self._waiting = self._asked, [], 0
+            left = self._queue.clear()
             self._shared.notify()
         for asked in left:
             _settle(asked.done, Refused(503, "the server is being stopped.", 1))
@@ -209,7 +130,7 @@ class Worker:
     @property
     def waiting(self) -> int:
         """Number of sentences that wait."""
-        return self._waiting
+        return self._queue.count
 
     async def translate(
         self,
@@ -247,12 +168,10 @@ class Worker:
         """
         if not texts:
             return []
+        done: asyncio.Future[list[Translation]] = self._loop.create_future()
         lengths = model.lengths(texts)
-        waiting = dict(enumerate(lengths))
-        done = self._loop.create_future()
-        asked = _Asked(model, search, texts, lengths, done, each, watch, waiting)
-        self._put(asked, len(texts))
-        return await self._wait(asked)
+        asked = Sentences(model, search, texts, lengths, done, each, watch)
+        return await self._answered(asked, done)
 
     async def call(self, function: Callable[[], _Result]) -> _Result:
         """
@@ -272,52 +191,48 @@ class Worker:
         -----
         Waits for its turn like a sentence.
         """
-        asked = _Call(function, self._loop.create_future())
-        self._put(asked, 1)
-        result: _Result = await self._wait(asked)
-        return result
+        done: asyncio.Future[_Result] = self._loop.create_future()
+        return await self._answered(Call(function, done), done)
 
-    def _put(self, asked: _Asked | _Call, count: int) -> None:
+    def _put(self, asked: Sentences | Call) -> None:
         """Let sentences wait, if there is room; a request that finds no other has room."""
         with self._shared:
             if self._closed:
                 raise Refused(503, "the server is being stopped.", 1)
-            if self._waiting and self._waiting + count > self.queue:
-                seconds = min(60, 1 + int(self._waiting / self._rate))
+            waiting = self._queue.count
+            if waiting and waiting + asked.count > self.most:
+                seconds = min(60, 1 + int(waiting / self._rate))
                 raise Refused(
                     429,
-                    f"at most {self.queue:,} sentences can wait, but {self._waiting:,} do and "
-                    f"{count:,} more came; ask again in {seconds} s.",
+                    f"at most {self.most:,} sentences can wait, but {waiting:,} do and "
+                    f"{asked.count:,} more came; ask again in {seconds} s.",
                     seconds,
                 )
-            self._waiting += count
+            self._queue.put(asked)
             self._arrived = time.monotonic()
-            self._asked.append(asked)
             self._shared.notify()
 
-    async def _wait(self, asked: _Asked | _Call) -> Any:
-        """Wait for the answer; a client that goes takes its sentences along."""
+    async def _answered(self, asked: Sentences | Call, done: "asyncio.Future[_Result]") -> _Result:
+        """Put something into the queue and wait; a client that goes takes it along."""
+        self._put(asked)
         try:
-            return await asked.done
+            return await done
         except asyncio.CancelledError:
             with self._shared:
-                asked.gone = True
-                if asked in self._asked:
-                    self._asked.remove(asked)
-                    self._waiting -= len(asked.waiting) if isinstance(asked, _Asked) else 1
+                self._queue.drop(asked)
             raise
 
     def _work(self) -> None:
         """Translate batch after batch until told to end."""
         while True:
             with self._shared:
-                while not self._asked and not self._closed:
+                while not self._queue and not self._closed:
                     self._shared.wait()
                 if self._closed:
                     return
                 self._gather()
-                batch = self._take()
-            if isinstance(batch, _Call):
+                batch = self._queue.take()
+            if isinstance(batch, Call):
                 self._compute(batch)
             elif batch:
                 self._translate(batch)
@@ -325,51 +240,14 @@ class Worker:
     def _gather(self) -> None:
         """Wait a moment for company, as long as others keep coming."""
         latest = time.monotonic() + max(self.gather_seconds, _WAITING_SHARE * self._last_seconds)
-        while not self._closed and self._tokens() < self.batch_tokens:
+        while not self._closed and not self._queue.is_enough():
             quiet = self._arrived + self.gather_seconds
             left = min(latest, quiet) - time.monotonic()
             if left <= 0:
                 return
             self._shared.wait(left)
 
-    def _tokens(self) -> int:
-        """Count what waits, roughly: as much as matters."""
-        total = 0
-        for asked in self._asked:
-            total += sum(asked.waiting.values()) if isinstance(asked, _Asked) else self.batch_tokens
-            if total >= self.batch_tokens:
-                break
-        return total
-
-    def _take(self) -> list[_Row] | _Call:
-        """Choose a batch; those it was made around go to the end of the line."""
-        if not self._asked:
-            return []
-        first = self._asked.pop(0)
-        if isinstance(first, _Call):
-            self._waiting -= 1
-            return first
-        alike = [one for one in self._asked if isinstance(one, _Asked) and one.alike(first)]
-        middle = next(iter(first.waiting))
-        anchor = first.waiting[middle]
-        rows = [(one, row) for one in (first, *alike) for row in one.waiting]
-        rows.sort(key=lambda row: (row != (first, middle), abs(row[0].waiting[row[1]] - anchor)))
-        batch: list[_Row] = []
-        widest = 1
-        for one, row in rows:
-            widest = max(widest, one.waiting[row])
-            if batch and (len(batch) + 1) * widest > self.batch_tokens:
-                break
-            batch.append((one, row))
-        for one, row in batch:
-            del one.waiting[row]
-        self._waiting -= len(batch)
-        self._asked = [
-            one for one in (*self._asked, first) if isinstance(one, _Call) or one.waiting
-        ]
-        return batch
-
-    def _compute(self, call: _Call) -> None:
+    def _compute(self, call: Call) -> None:
         """Do something else."""
         if call.gone:
             return
@@ -379,7 +257,7 @@ class Worker:
             result = error
         self._post(_settle, call.done, result)
 
-    def _translate(self, batch: list[_Row]) -> None:
+    def _translate(self, batch: list[Row]) -> None:
         """Translate a batch; if that fails, each request's part of it alone."""
         batch = [(asked, row) for asked, row in batch if not asked.gone]
         if not batch:
@@ -388,7 +266,7 @@ class Worker:
         try:
             found = self._search(batch)
         except Exception as error:
-            apart: dict[_Asked, list[_Row]] = {}
+            apart: dict[Sentences, list[Row]] = {}
             for asked, row in batch:
                 apart.setdefault(asked, []).append((asked, row))
             if len(apart) == 1:
@@ -406,7 +284,7 @@ class Worker:
         # Counted first: who has the answer may ask at once what was counted.
         self._post(_deliver, batch, found)
 
-    def _search(self, batch: list[_Row]) -> list[Translation]:
+    def _search(self, batch: list[Row]) -> list[Translation]:
         """Ask the engine."""
         first = batch[0][0]
         keywords = first.search.keywords()
@@ -429,7 +307,7 @@ class Worker:
             self._loop.call_soon_threadsafe(function, *arguments)
 
 
-def _deliver(batch: list[_Row], translations: list[Translation]) -> None:
+def _deliver(batch: list[Row], translations: list[Translation]) -> None:
     """Hand out a batch; who has everything need not wait any more."""
     for (asked, row), translation in zip(batch, translations, strict=True):
         if asked.gone:

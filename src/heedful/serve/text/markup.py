@@ -151,19 +151,21 @@ def shown(html: str) -> str:
 
 def _sentences(atoms: Sequence[Atom], language: str, fits: Fits | None) -> list[str | _Sentence]:
     """Find the sentences of a paragraph."""
+    shown = "".join(atom.text for atom in atoms)
     # What is kept is a word that no sentence ends in.
     masked = "".join("X" * len(a.text) if a.part is Part.KEPT else a.text for a in atoms)
     starts = [0, *accumulate(len(atom.text) for atom in atoms)]
     parts: list[str | _Sentence] = []
     here = 0
-    for start, end in sentence_spans(masked, language, fits):
+    for start, end in sentence_spans(masked, language, fits, shown):
+        # Only what is in it as a whole: a kept element that was cut stands between two sentences.
         first = here
-        while not atoms[first].text or starts[first] < start:
+        while first < len(atoms) and (starts[first] < start or not atoms[first].text.strip()):
             first += 1
         last = behind = first
-        while behind < len(atoms) and starts[behind] < end:
+        while behind < len(atoms) and starts[behind + 1] <= end:
             behind += 1
-            last = behind if atoms[behind - 1].text else last
+            last = behind if atoms[behind - 1].text.strip() else last
         inside = atoms[first:last]
         if any(one.text.isalpha() for one in inside if one.part is Part.TEXT):
             parts += ["".join(one.raw for one in atoms[here:first]), _sentence(inside)]

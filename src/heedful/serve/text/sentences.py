@@ -12,7 +12,7 @@ character of the text, so that pieces put back as they are give the text as it w
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, zip_longest
 
@@ -123,12 +123,39 @@ def split(text: str, language: str, fits: Fits | None = None) -> Layout:
                 (cell.start() + begin, cell.start() + end)
                 for begin, end in sentence_spans(cell.group(), language, fits)
             )
-    edges = [0, *chain(*spans), len(text)]
-    parts = [text[start:end] for start, end in pairwise(edges)]
-    return Layout(tuple(parts[1::2]), tuple(parts[::2]))
+    return _laid_out(text, spans)
 
 
-def sentence_spans(line: str, language: str, fits: Fits | None = None) -> list[Span]:
+def keep_whole(text: str, fits: Fits) -> Layout:
+    """
+    Take a text for one sentence.
+
+    Parameters
+    ----------
+    text : str
+        Of any length, with any line breaks.
+    fits : callable
+        Whether a model can read a sentence as a whole; what it cannot read is cut all the same.
+
+    Returns
+    -------
+    Layout
+        One piece, or none if there are only spaces.
+
+    Notes
+    -----
+    A line break inside is a space: a model never sees one.
+    """
+    line = " ".join(text.strip().splitlines())
+    start = len(text) - len(text.lstrip())
+    cut = _cut(line, 0, len(line), lambda begin, end: fits(line[begin:end]))
+    spans = [(start + begin, start + end) for begin, end in cut]
+    return _laid_out(text[:start] + line + text[max(start, len(text.rstrip())) :], spans)
+
+
+def sentence_spans(
+    line: str, language: str, fits: Fits | None = None, read: str = ""
+) -> list[Span]:
     """
     Find the sentences of a line that are to be translated.
 
@@ -140,6 +167,8 @@ def sentence_spans(line: str, language: str, fits: Fits | None = None) -> list[S
         Code of its language.
     fits : callable, optional
         As in `split`.
+    read : str, optional
+        What a model reads where that is not the line, character for character.
 
     Returns
     -------
@@ -150,9 +179,14 @@ def sentence_spans(line: str, language: str, fits: Fits | None = None) -> list[S
     -----
     Between them stand spaces and what is not to be translated.
     """
+    read = read or line
+
+    def is_readable(start: int, end: int) -> bool:
+        return end - start <= _MOST_CHARACTERS and (fits is None or fits(read[start:end]))
+
     found: list[Span] = []
     for start, end in _segments(line, language):
-        for begin, stop in _cut(line, *_trimmed(line, start, end), fits):
+        for begin, stop in _cut(line, *_trimmed(line, start, end), is_readable):
             piece = line[begin:stop]
             if any(map(str.isalpha, piece)) and not _ADDRESS.fullmatch(piece):
                 found.append((begin, stop))
@@ -181,12 +215,21 @@ def _trimmed(text: str, start: int, end: int) -> Span:
     return start + len(part) - len(part.lstrip()), start + len(part.rstrip())
 
 
-def _cut(text: str, start: int, end: int, fits: Fits | None) -> Iterator[Span]:
-    """Cut what is too long in two, near the middle, until all parts fit."""
+def _laid_out(text: str, spans: Iterable[Span]) -> Layout:
+    """Take pieces out of a text."""
+    edges = [0, *chain(*spans), len(text)]
+    parts = [text[start:end] for start, end in pairwise(edges)]
+    return Layout(tuple(parts[1::2]), tuple(parts[::2]))
+
+
+def _cut(
+    text: str, start: int, end: int, is_readable: Callable[[int, int], bool]
+) -> Iterator[Span]:
+    """Cut what is too long in two, near the middle, until a model can read all parts."""
     waiting = [(start, end)]
     while waiting:
         start, end = waiting.pop()
-        if end - start <= 1 or _is_readable(text[start:end], fits):
+        if end - start <= 1 or is_readable(start, end):
             if start < end:
                 yield start, end
             continue
@@ -202,11 +245,6 @@ def _cut(text: str, start: int, end: int, fits: Fits | None) -> Iterator[Span]:
                 cut = min(inside, key=lambda span: abs(span[0] - middle))
                 break
         waiting += [_trimmed(text, cut[1], end), _trimmed(text, start, cut[0])]
-
-
-def _is_readable(piece: str, fits: Fits | None) -> bool:
-    """Tell whether a model can read this as a whole."""
-    return len(piece) <= _MOST_CHARACTERS and (fits is None or fits(piece))
 
 
 def _numbered(text: str) -> set[int]:

@@ -45,6 +45,24 @@ def test_untranslated_pieces_give_the_page_back(page):
         assert piece == " ".join(piece.split())
 
 
+KEPT = st.sampled_from([*WRITTEN.strip().split("|")[:9], "<code>x y, z</code>", "<kbd>Ctrl</kbd> "])
+
+
+@given(PAGES | st.lists(KEPT, max_size=12).map("".join), st.integers(1, 12))
+def test_a_sentence_is_cut_until_it_fits(page, most):
+    markup = Markup.parse(page, "en", lambda piece: len(piece) <= most)
+    assert markup.fill(markup.pieces) == page
+    assert all(0 < len(piece.strip()) == len(piece) <= most for piece in markup.pieces)
+
+
+def test_the_words_of_a_kept_element_count():
+    page = "<p>Please press <kbd>Ctrl C</kbd> to copy it</p>"
+    markup = Markup.parse(page, "en", lambda piece: "Ctrl" not in piece)
+    assert markup.pieces == ("Please press", "to", "copy it")
+    filled = markup.fill(["Bitte", "zum", "Kopieren"])
+    assert filled == "<p>Bitte <kbd>Ctrl C</kbd> zum Kopieren</p>"
+
+
 def elements(page):
     """What a browser's parser finds: elements with attributes, and what is never shown."""
     tree = LexborHTMLParser(page.encode("utf-8", "replace").decode().replace("\x00", ""))
@@ -205,6 +223,18 @@ def test_time_grows_with_the_length_alone(page):
     filled = markup.fill([piece.upper() for piece in markup.pieces])
     assert time.process_time() - began < 10
     assert sorted(tags(filled)) == sorted(tags(page))
+
+
+def test_many_tags_find_their_words_in_time():
+    page = f"<p>{'<b>w</b> ' * 140}{'bc ' * 200}</p>" * 10
+    markup = Markup.parse(page, "en")
+    texts = ["zz " * len(piece.split()) for piece in markup.pieces]
+    links = [[(k, k) for k in range(len(text.split()))] for text in texts]
+    began = time.process_time()
+    for _ in range(5):  # as many as alternatives were asked for
+        filled = markup.fill(texts, links)
+    assert time.process_time() - began < 10
+    assert filled.count("<b>zz</b>") == 1400
 
 
 def test_a_page_shows_its_text_alone():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.serve.text.sentences import split
+from heedful.serve.text.sentences import keep_whole, split
 
 SPACES = [
     "\n",
@@ -46,6 +46,22 @@ def test_a_sentence_is_cut_until_it_fits(text, most):
     layout = split(text, "en", lambda piece: len(piece) <= most)
     assert layout.fill(layout.pieces) == text
     assert all(len(piece) <= most for piece in layout.pieces)
+
+
+@given(TEXTS, st.integers(1, 12))
+def test_a_text_that_is_one_sentence_is_cut_only_if_it_must_be(text, most):
+    layout = keep_whole(text, lambda piece: len(piece) <= most)
+    assert layout.fill(layout.pieces).split() == text.split()
+    assert all(0 < len(piece.strip()) == len(piece) <= most for piece in layout.pieces)
+    whole = keep_whole(text, lambda piece: True)
+    assert len(whole.pieces) == bool(text.strip())
+    assert whole.gaps[0] + text.strip() + whole.gaps[-1] == text or not whole.pieces
+
+
+def test_a_text_that_is_one_sentence_has_no_line_breaks():
+    layout = keep_whole("\n One.\r\nTwo.\t\n", lambda piece: True)
+    assert layout.pieces == ("One. Two.",)
+    assert layout.gaps == ("\n ", "\t\n")
 
 
 @pytest.mark.parametrize(

@@ -1,113 +1,18 @@
-"""
-What clients send and what they get: LibreTranslate's wire format, and our own under ``/v1``.
+"""What clients get: LibreTranslate's wire format, and our own under ``/v1``."""
 
-Pydantic checks types and the bounds that never change. What an operator may choose (characters,
-sentences, alternatives, the beam) is checked by `heedful.serve.limits`.
-"""
-
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Language = Annotated[str, Field(min_length=1, max_length=35, description="Its code, such as en.")]
-Text = str | Annotated[list[str], Field(min_length=1)]
+from heedful.serve.asked import without_notes
+
 Link = tuple[int, int]
-
-
-def _described(schema: dict[str, Any]) -> None:
-    """Keep notes for readers of the code out of the OpenAPI document."""
-    schema["description"] = schema.get("description", "").partition("Notes\n-----")[0].strip()
-
-
-class _Asked(BaseModel):
-    """A body; what it says beside what we know is left alone, as LibreTranslate does."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra=_described)
-
-
-class TranslateAsked(_Asked):
-    """
-    Hold what ``POST /translate`` is asked: LibreTranslate's body.
-
-    Notes
-    -----
-    A form has the same names; `q` may be repeated there.
-    """
-
-    q: Text = Field(description="A text, or several.")
-    source: Language = Field(description="Code of its language, or auto.")
-    target: Language = Field(description="Code of the language to translate into.")
-    format: Literal["text", "html"] = Field("text", description="What q is.")
-    alternatives: int = Field(0, ge=0, le=100, description="How many other translations to give.")
-    api_key: str = Field("", max_length=512, description="Where keys are needed.")
-
-
-class DetectAsked(_Asked):
-    """
-    Hold what ``POST /detect`` is asked.
-
-    Notes
-    -----
-    As LibreTranslate has it.
-    """
-
-    q: Text = Field(description="A text, or several, which are then read as one.")
-    api_key: str = Field("", max_length=512, description="Where keys are needed.")
-
-
-class _Searched(_Asked):
-    """What every route under ``/v1`` is asked about languages, model and search."""
-
-    source: Language = Field("auto", description="Code of the text's language, or auto.")
-    target: Language | None = Field(
-        None, description="Code of the language to translate into; the model's first if absent."
-    )
-    model: str | None = Field(None, max_length=200, description="Its name, of GET /v1/models.")
-    beam: int | None = Field(None, ge=1, le=100, description="Open hypotheses; the model's own.")
-    length_penalty: str | None = Field(
-        None, max_length=32, description="gnmt:ALPHA, power:ALPHA or none; the model's own."
-    )
-    api_key: str = Field("", max_length=512, description="Or as Authorization: Bearer KEY.")
-
-
-class SearchAsked(_Searched):
-    """
-    Hold what ``POST /v1/translate`` and ``POST /v1/stream`` are asked.
-
-    Notes
-    -----
-    ``POST /v1/stream`` takes one text.
-    """
-
-    q: Text = Field(description="A text, or several.")
-    split: bool = Field(
-        True, description="Whether to cut texts into sentences; else each is one sentence."
-    )
-    n_best: int = Field(1, ge=1, le=100, description="How many translations of each sentence.")
-    probabilities: bool = Field(False, description="Whether to give each subword's probability.")
-    alignments: bool = Field(False, description="Whether to tell which word translates which.")
-    attention: bool = Field(False, description="Whether to give attention, for the explorer.")
-
-
-class AttendAsked(_Searched):
-    """
-    Hold what ``POST /v1/attend`` is asked.
-
-    Notes
-    -----
-    The answer is the document that the explorer draws.
-    """
-
-    q: str = Field(description="A sentence.")
-    target_text: str | None = Field(
-        None, description="A translation to look at instead of the model's own."
-    )
 
 
 class _Given(BaseModel):
     """An answer."""
 
-    model_config = ConfigDict(frozen=True, json_schema_extra=_described)
+    model_config = ConfigDict(frozen=True, json_schema_extra=without_notes)
 
 
 class Problem(_Given):
@@ -147,6 +52,18 @@ class TranslateGiven(_Given):
     translatedText: str | list[str]  # noqa: N815
     detectedLanguage: Detected | list[Detected] | None = None  # noqa: N815
     alternatives: list[str] | list[list[str]] | None = None
+
+
+class FileGiven(_Given):
+    """
+    Answer ``POST /translate_file``.
+
+    Notes
+    -----
+    What is there is gone after some minutes.
+    """
+
+    translatedFileUrl: str = Field(description="Where the translated file is.")  # noqa: N815
 
 
 class LanguageGiven(_Given):

@@ -1,0 +1,244 @@
+"""
+What clients ask: LibreTranslate's bodies, and our own under ``/v1``.
+
+Pydantic checks types and the bounds that never change. What an operator may choose (characters,
+sentences, alternatives, the beam) is checked by `heedful.serve.service`.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+Language = Annotated[str, Field(min_length=1, max_length=35, description="Its code, such as en.")]
+Text = str | Annotated[list[str], Field(min_length=1)]
+
+MULTIPART = "multipart/form-data"
+FORMS = ("application/x-www-form-urlencoded", MULTIPART)
+
+
+def without_notes(schema: dict[str, Any]) -> None:
+    """
+    Keep notes for readers of the code out of the OpenAPI document.
+
+    Parameters
+    ----------
+    schema : dict
+        Of a body or an answer; changed.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    A docstring's first lines are for both.
+    """
+    schema["description"] = schema.get("description", "").partition("Notes\n-----")[0].strip()
+
+
+class Asked(BaseModel):
+    """
+    Hold what every body may have.
+
+    Notes
+    -----
+    What it says beside what we know is left alone, as LibreTranslate does.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra=without_notes)
+    types: ClassVar[tuple[str, ...]] = ("application/json", *FORMS)
+
+    api_key: str = Field("", max_length=512, description="Or as Authorization: Bearer KEY.")
+
+    @property
+    def texts(self) -> list[str]:
+        """What is to be read; bounds on lines and characters are for these."""
+        return []
+
+
+class _WithTexts(Asked):
+    """A body with one text or several."""
+
+    q: Text = Field(description="A text, or several.")
+
+    @property
+    def texts(self) -> list[str]:
+        """What is to be translated."""
+        return [self.q] if isinstance(self.q, str) else self.q
+
+
+class TranslateAsked(_WithTexts):
+    """
+    Hold what ``POST /translate`` is asked: LibreTranslate's body.
+
+    Notes
+    -----
+    A form has the same names; `q` may be repeated there.
+    """
+
+    source: Language = Field(description="Code of its language, or auto.")
+    target: Language = Field(description="Code of the language to translate into.")
+    format: Literal["text", "html"] = Field("text", description="What q is.")
+    alternatives: int = Field(0, ge=0, le=100, description="How many other translations to give.")
+
+
+class DetectAsked(_WithTexts):
+    """
+    Hold what ``POST /detect`` is asked.
+
+    Notes
+    -----
+    As LibreTranslate has it.
+    """
+
+    q: Text = Field(description="A text, or several, which are then read as one.")
+
+
+@dataclass(frozen=True)
+class SentFile:
+    """
+    Hold a file as it was sent.
+
+    Attributes
+    ----------
+    name : str
+        As the client calls it.
+    content : bytes
+        What is in it.
+
+    Notes
+    -----
+    Only the end of its name is ever read: here no file is called as a client says.
+    """
+
+    name: str
+    content: bytes
+
+
+class TextFile(NamedTuple):
+    """
+    Hold a file of text.
+
+    Attributes
+    ----------
+    ending : str
+        ``.txt`` or ``.html``.
+    text : str
+        What is in it.
+
+    Notes
+    -----
+    Made of what was sent.
+    """
+
+    ending: str
+    text: str
+
+
+ENDINGS = (".txt", ".html")
+
+
+def _read_file(sent: object) -> TextFile:
+    """Check a file: its name, its bytes."""
+    if not isinstance(sent, SentFile):
+        raise PydanticCustomError("file", "must be a file")
+    ending = next((one for one in ENDINGS if sent.name.lower().endswith(one)), None)
+    if ending is None:
+        raise PydanticCustomError("ending", "must have a name that ends in .txt or .html")
+    try:
+        return TextFile(ending, sent.content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise PydanticCustomError("encoding", "must be text in UTF-8") from None
+
+
+class FileAsked(Asked):
+    """
+    Hold what ``POST /translate_file`` is asked.
+
+    Notes
+    -----
+    Comes as a form alone, for JSON has no files.
+    """
+
+    types: ClassVar[tuple[str, ...]] = (MULTIPART,)
+
+    file: Annotated[
+        TextFile,
+        BeforeValidator(_read_file),
+        WithJsonSchema({"type": "string", "format": "binary", "description": "Text or HTML."}),
+    ]
+    source: Language = Field(description="Code of its language, or auto.")
+    target: Language = Field(description="Code of the language to translate into.")
+
+    @property
+    def texts(self) -> list[str]:
+        """What the file holds."""
+        return [self.file.text]
+
+    @property
+    def format(self) -> Literal["text", "html"]:
+        """What that is."""
+        return "html" if self.file.ending == ".html" else "text"
+
+
+class Searched(Asked):
+    """
+    Hold what every route under ``/v1`` is asked about languages, model and search.
+
+    Notes
+    -----
+    Each has more.
+    """
+
+    source: Language = Field("auto", description="Code of the text's language, or auto.")
+    target: Language | None = Field(
+        None, description="Code of the language to translate into; the model's first if absent."
+    )
+    model: str | None = Field(None, max_length=200, description="Its name, of GET /v1/models.")
+    beam: int | None = Field(None, ge=1, le=100, description="Open hypotheses; the model's own.")
+    length_penalty: str | None = Field(
+        None, max_length=32, description="gnmt:ALPHA, power:ALPHA or none; the model's own."
+    )
+
+
+class SearchAsked(Searched, _WithTexts):
+    """
+    Hold what ``POST /v1/translate`` and ``POST /v1/stream`` are asked.
+
+    Notes
+    -----
+    ``POST /v1/stream`` takes one text.
+    """
+
+    split: bool = Field(
+        True,
+        description="Whether to cut texts into sentences; else only what is longer than the model "
+        "reads is cut.",
+    )
+    n_best: int = Field(1, ge=1, le=100, description="How many translations of each sentence.")
+    probabilities: bool = Field(False, description="Whether to give each subword's probability.")
+    alignments: bool = Field(False, description="Whether to tell which word translates which.")
+    attention: bool = Field(False, description="Whether to give attention, for the explorer.")
+
+
+class AttendAsked(Searched):
+    """
+    Hold what ``POST /v1/attend`` is asked.
+
+    Notes
+    -----
+    The answer is the document that the explorer draws.
+    """
+
+    q: str = Field(description="A sentence.")
+    target_text: str | None = Field(
+        None, description="A translation to look at instead of the model's own."
+    )
+
+    @property
+    def texts(self) -> list[str]:
+        """The sentence and its translation."""
+        return [self.q, self.target_text or ""]
