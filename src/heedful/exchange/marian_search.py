@@ -118,8 +118,8 @@ def read_rule(
         f"num_beams must be a whole number, but is {beam!r}",
     )
     reasons.add_if(
-        not isinstance(power, int | float) or not 0 <= power < 1e6,
-        f"length_penalty must be a number of at least 0, but is {power!r}",
+        not isinstance(power, int | float) or not 0 <= power <= 10,
+        f"length_penalty must be a number between 0 and 10, but is {power!r}",
     )
     reasons.add_if(stop not in (True, False, "never"), f"early_stopping is {stop!r}")
     reasons.add_if(

@@ -118,7 +118,7 @@ def _chosen(models: Models, text: str, source: str, target: str | None, name: st
     """Find what translates a text."""
     called = models.called(name)
     if not called:
-        raise Refused(404, "model must be a name of GET /v1/models, but is none.")
+        raise Refused(404, f"model must be a name of GET /v1/models, but is {name!r}.")
     every = [direction for model in called for direction in model.directions]
     if target is None:
         fits = [one for one in every if source in ("auto", one.source)]
@@ -127,7 +127,8 @@ def _chosen(models: Models, text: str, source: str, target: str | None, name: st
     if not sources:
         known = ", ".join(dict.fromkeys(one.target for one in every))
         raise Refused(
-            400, f"target must be a language that can be translated into ({known}), but is not."
+            400,
+            f"target must be a language that can be translated into ({known}), but is {target!r}.",
         )
     detected = None
     if source == "auto":
@@ -142,7 +143,7 @@ def _chosen(models: Models, text: str, source: str, target: str | None, name: st
     raise Refused(
         400,
         f"source must be auto or a language that can be translated into {target} "
-        f"({', '.join(sources)}), but is not.",
+        f"({', '.join(sources)}), but is {source!r}.",
     )
 
 
