@@ -9,7 +9,7 @@ does not keep a short one waiting, and padding is rare.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from heedful.search.watch import Snapshot
 from heedful.serve.models import Model
@@ -151,8 +151,24 @@ class Call:
     count: int = field(default=1, init=False)
 
 
-Row = tuple[Sentences, int]
-"""A sentence: whose it is, and its number there."""
+class Row(NamedTuple):
+    """
+    Name a sentence.
+
+    Attributes
+    ----------
+    sentences : Sentences
+        Whose it is.
+    number : int
+        Its number there.
+
+    Notes
+    -----
+    A batch is a list of them.
+    """
+
+    sentences: Sentences
+    number: int
 
 
 class Queue:
@@ -280,7 +296,7 @@ class Queue:
             return first
         others = [one for one in self._line if isinstance(one, Sentences) and one.alike(first)]
         middle, anchor = next(iter(first.waiting.items()))
-        rows = [(one, row) for one in (first, *others) for row in one.waiting]
+        rows = [Row(one, row) for one in (first, *others) for row in one.waiting]
         rows.sort(key=lambda row: (row != (first, middle), abs(row[0].waiting[row[1]] - anchor)))
         batch: list[Row] = []
         widest = 1
@@ -288,7 +304,7 @@ class Queue:
             widest = max(widest, one.waiting[row])
             if batch and (len(batch) + 1) * widest > self.batch_tokens:
                 break
-            batch.append((one, row))
+            batch.append(Row(one, row))
         for one, row in batch:
             del one.waiting[row]
         self.count -= len(batch)

@@ -259,7 +259,7 @@ class Worker:
 
     def _translate(self, batch: list[Row]) -> None:
         """Translate a batch; if that fails, each request's part of it alone."""
-        batch = [(asked, row) for asked, row in batch if not asked.gone]
+        batch = [row for row in batch if not row.sentences.gone]
         if not batch:
             return
         begun = time.monotonic()
@@ -267,10 +267,10 @@ class Worker:
             found = self._search(batch)
         except Exception as error:
             apart: dict[Sentences, list[Row]] = {}
-            for asked, row in batch:
-                apart.setdefault(asked, []).append((asked, row))
+            for row in batch:
+                apart.setdefault(row.sentences, []).append(row)
             if len(apart) == 1:
-                self._post(_settle, batch[0][0].done, error)
+                self._post(_settle, batch[0].sentences.done, error)
                 return
             for part in apart.values():
                 self._translate(part)
@@ -286,7 +286,7 @@ class Worker:
 
     def _search(self, batch: list[Row]) -> list[Translation]:
         """Ask the engine."""
-        first = batch[0][0]
+        first = batch[0].sentences
         keywords = first.search.keywords()
         if first.search.beam is None:
             keywords["beam"] = first.model.facts["beam"]
