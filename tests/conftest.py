@@ -5,6 +5,7 @@ import os
 # Before torch is imported anywhere; child processes inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import random
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,14 @@ settings.register_profile(
     "heedful", deadline=None, derandomize=CI, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("heedful")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """What a test and its fixtures draw does not depend on the tests that came before."""
+    random.seed(1)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(1)
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +125,7 @@ def heedful_cli(zygote: Zygote) -> Callable[..., subprocess.CompletedProcess[str
         stdin: str = "",
         env: dict[str, str | None] | None = None,
         cwd: Path | None = None,
-        timeout: float = 120,
+        timeout: float = 240,
     ) -> subprocess.CompletedProcess[str]:
         if env is None:
             started = zygote.start(*args, stdin=stdin, cwd=cwd)

@@ -61,7 +61,7 @@ class Started:
             raise
         return self.returncode
 
-    def communicate(self, timeout: float = 120) -> tuple[str, str]:
+    def communicate(self, timeout: float = 240) -> tuple[str, str]:
         """Wait, and give what was written to standard output and error; once."""
         self.wait(timeout)
         for file in self._files:

@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from importlib.metadata import version
 
 import pytest
@@ -123,12 +122,10 @@ def test_output_is_flushed_when_input_pauses(trained, tmp_path):
         for sentence in ("the dog", "a cat"):
             process.stdin.write(sentence + "\n")
             process.stdin.flush()
-            started = time.monotonic()
             assert process.stdout.readline().endswith("\n")
-            assert time.monotonic() - started < 60
     finally:
         process.stdin.close()
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
         process.stdout.close()
 
 
@@ -167,7 +164,7 @@ def test_ctrl_c_ends_it_quietly_while_input_is_open(trained):
         process.stdin.flush()
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(60) == 130
         errors = process.stderr.read()
         assert "Fatal" not in errors
         assert "Traceback" not in errors
@@ -209,7 +206,7 @@ def test_average_then_translate_uses_it(heedful_cli, trained, tmp_path):
     done = heedful_cli("average", run, "--last", 2)
     assert done.returncode == 0
     assert "averaged 2 checkpoints, steps 16, 24" in done.stdout
-    default = heedful_cli("translate", run, stdin="the dog\n", timeout=60)
+    default = heedful_cli("translate", run, stdin="the dog\n")
     named = heedful_cli("translate", run, "--weights", "average", stdin="the dog\n")
     assert default.stdout == named.stdout
     info = json.loads(heedful_cli("info", run, "--json").stdout)

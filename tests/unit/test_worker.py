@@ -1,6 +1,8 @@
 """Sentences of several requests share batches, in a thread of their own."""
 
 import asyncio
+import threading
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -11,7 +13,7 @@ from heedful.serve.waiting import Search
 from heedful.serve.worker import Worker
 from heedful.workflow.bench.random_run import make_random_run, random_lines
 
-LINES = random_lines(50, 12, 30, seed=6)
+LINES = random_lines(20, 12, 30, seed=6)
 SMALL = {
     "model.d_model": 16,
     "model.d_ff": 32,
@@ -47,6 +49,27 @@ def run(work, **options):
     return asyncio.run(main())
 
 
+@asynccontextmanager
+async def busy(worker):
+    """Keep the worker at something else, so that all that is asked for meanwhile waits."""
+    begun, ended = threading.Event(), threading.Event()
+    held = asyncio.ensure_future(worker.call(lambda: begun.set() or ended.wait(60)))
+    assert await asyncio.to_thread(begun.wait, 60)
+    try:
+        yield
+        await asyncio.sleep(0)  # what is asked for begins to wait
+    finally:
+        ended.set()
+        assert await held
+
+
+async def at_once(worker, *asked):
+    """Ask for all of these before the first is begun."""
+    async with busy(worker):
+        answers = asyncio.gather(*asked, return_exceptions=True)
+    return await answers
+
+
 def test_answers_come_in_the_order_of_the_sentences(model):
     async def work(worker):
         return await worker.translate(model, LINES, Search(beam=1))
@@ -64,7 +87,7 @@ def test_a_long_text_does_not_keep_a_short_one_waiting(model):
 
         long = worker.translate(model, LINES, Search(beam=1), each=tell("long"))
         short = worker.translate(model, ["w1 w2"], Search(beam=1), each=tell("short"))
-        await asyncio.gather(long, short)
+        await at_once(worker, long, short)
 
     run(work, batch_tokens=1, gather_seconds=0.0)
     assert done.index(("short", 0)) <= 5
@@ -77,12 +100,12 @@ def test_sentences_of_similar_length_go_together(model):
 
     async def work(worker):
         asked = [worker.translate(model, [text.strip()], Search(beam=1)) for text in texts]
-        await asyncio.gather(*asked)
+        await at_once(worker, *asked)
 
     def tell(sentences, tokens, seconds):
         batches.append((sentences, tokens))
 
-    run(work, batch_tokens=80, gather_seconds=0.2, tell=tell)
+    run(work, batch_tokens=80, tell=tell)
     assert sorted(batches) == [(2, 2), (2, 79)]
 
 
@@ -91,9 +114,9 @@ def test_searches_that_differ_do_not_mix(model):
 
     async def work(worker):
         searches = [Search(beam=1), Search(beam=2), Search(beam=1)]
-        await asyncio.gather(*(worker.translate(model, ["w1"], one) for one in searches))
+        await at_once(worker, *(worker.translate(model, ["w1"], one) for one in searches))
 
-    run(work, gather_seconds=0.2, tell=lambda sentences, *_: batches.append(sentences))
+    run(work, tell=lambda sentences, *_: batches.append(sentences))
     assert sorted(batches) == [1, 2]
 
 
@@ -101,31 +124,31 @@ def test_what_nobody_waits_for_is_dropped(model):
     translated = []
 
     async def work(worker):
-        first = asyncio.ensure_future(worker.translate(model, LINES, Search(beam=1)))
-        await asyncio.sleep(0)
-        assert worker.waiting == len(LINES)
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        assert worker.waiting == 0
+        async with busy(worker):
+            first = asyncio.ensure_future(worker.translate(model, LINES, Search(beam=1)))
+            await asyncio.sleep(0)
+            assert worker.waiting == len(LINES)
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+            assert worker.waiting == 0
         return await worker.translate(model, ["w1"], Search(beam=1))
 
-    found = run(work, gather_seconds=0.1, tell=lambda count, *_: translated.append(count))
+    found = run(work, tell=lambda count, *_: translated.append(count))
     assert len(found) == 1
     assert translated == [1]
 
 
 def test_a_queue_has_an_end_but_takes_one_request_of_any_length(model):
     async def work(worker):
-        first = asyncio.ensure_future(worker.translate(model, LINES, Search(beam=1)))
-        await asyncio.sleep(0)
-        with pytest.raises(Refused) as refused:
-            await worker.translate(model, ["w1"], Search(beam=1))
-        await first
-        return refused.value
+        long = worker.translate(model, LINES, Search(beam=1))
+        short = worker.translate(model, ["w1"], Search(beam=1))
+        return await at_once(worker, long, short)
 
-    found = run(work, queue=5, batch_tokens=1, gather_seconds=0.2)
-    assert found.status == 429
-    assert found.retry_after >= 1
+    answers, refused = run(work, queue=5, batch_tokens=1)
+    assert len(answers) == len(LINES) > 5
+    assert isinstance(refused, Refused)
+    assert refused.status == 429
+    assert refused.retry_after >= 1
 
 
 def test_other_work_has_its_turn_and_its_errors_come_back(model):
@@ -150,24 +173,25 @@ def test_one_that_fails_does_not_spoil_the_others(model):
             worker.translate(model, ["w1"], Search(beam=1), watch=_fail),
             worker.translate(model, ["w2"], Search(beam=1)),
         ]
-        return await asyncio.gather(*asked, return_exceptions=True)
+        return await at_once(worker, *asked)
 
-    failed, good = run(work, gather_seconds=0.2)
+    failed, good = run(work)
     assert isinstance(failed, ValueError)
     assert len(good) == 1
 
 
 def test_who_waits_at_the_stop_is_told(model):
     async def work(worker):
-        asked = asyncio.ensure_future(worker.translate(model, LINES, Search(beam=1)))
-        await asyncio.sleep(0)
-        worker.stop()
-        with pytest.raises(Refused):
-            await asked
-        with pytest.raises(Refused):
-            await worker.translate(model, ["w1"], Search(beam=1))
+        async with busy(worker):
+            asked = asyncio.ensure_future(worker.translate(model, LINES, Search(beam=1)))
+            await asyncio.sleep(0)
+            worker.stop()
+            with pytest.raises(Refused):
+                await asked
+            with pytest.raises(Refused):
+                await worker.translate(model, ["w1"], Search(beam=1))
 
-    run(work, gather_seconds=5.0)
+    run(work)
 
 
 @pytest.mark.parametrize("text", ["en=a", "en:=a", ":de=a", "en:de:fr=a", "en:de,=a", "en:de="])
