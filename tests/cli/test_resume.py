@@ -6,6 +6,7 @@ while subwords are trained, in the middle of steps, while a checkpoint is being 
 """
 
 import os
+import shutil
 import signal
 import time
 
@@ -16,7 +17,7 @@ from tests.cli.conftest import train_arguments
 LAST = "step-00000030"
 
 
-def wait_until(condition, process, seconds=60):
+def wait_until(condition, process, seconds=120):
     """Wait for something to be seen on the disk; False if the process ended first."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -73,7 +74,13 @@ def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path, precision
 
     kill_when(zygote, killed.exists, command)  # nothing but an empty folder, perhaps
     kill_when(zygote, (killed / "tokenizer.model").exists, command)
-    assert kill_when(zygote, lambda: any(name.startswith(".step") for name in names()), command)
+    # The moments of writing are short; a busy machine may let one look only when all are over.
+    for _ in range(10):
+        if kill_when(zygote, lambda: any(name.startswith(".step") for name in names()), command):
+            break
+        shutil.rmtree(killed)
+    else:
+        pytest.fail("nobody was ever seen writing a checkpoint")
     assert kill_when(
         zygote, lambda: any(name >= "step-00000006" for name in names()), command, 0.05
     )
@@ -88,17 +95,29 @@ def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path, precision
     assert not any(name.startswith(".") for name in names())
 
 
+PLAIN = (
+    "train.steps=30",
+    "train.batch_tokens=1024",
+    "train.precision=fp32",
+    "train.checkpoint_steps=none",
+)
+
+
+@pytest.fixture(scope="module")
+def whole(zygote, text, tmp_path_factory):
+    """A run that nobody stopped."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    finish(zygote, train_arguments(text, out, *PLAIN, validate=False))
+    return out
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_with_a_checkpoint_and_the_rest_is_the_same(zygote, text, tmp_path, number):
-    settings = (
-        "train.steps=30",
-        "train.batch_tokens=1024",
-        "train.precision=fp32",
-        "train.checkpoint_steps=none",
-    )
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    finish(zygote, train_arguments(text, whole, *settings, validate=False))
-    command = train_arguments(text, stopped, *settings, "train.validate_steps=2")
+def test_a_signal_ends_with_a_checkpoint_and_the_rest_is_the_same(
+    zygote, text, whole, tmp_path, number
+):
+    stopped = tmp_path / "stopped"
+    validated = ("train.validate_steps=2", "search.max_length=5")
+    command = train_arguments(text, stopped, *PLAIN, *validated)
     process = zygote.start(*command)
     assert wait_until((stopped / "best.json").exists, process)
     process.send_signal(number)

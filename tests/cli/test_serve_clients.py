@@ -69,7 +69,7 @@ def others(server, right):
 
 def sent(server, *parts, half=False):
     """Send bytes as they are; give what comes until the connection is closed."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         for part in parts:
             connection.sendall(part)
         if half:
@@ -115,7 +115,7 @@ def test_a_client_of_libretranslate_brings_its_key(zygote, trained, tmp_path, ri
 def test_what_the_specification_allows_and_forbids_is_answered_as_it_says(server, right, tmp_path):
     command = [sys.executable, "-m", "schemathesis.cli", "run", f"{server.address}/spec"]
     options = ["--checks", CHECKS, "--max-examples", "10", "--phases", "examples,coverage,fuzzing"]
-    more = ["--no-color", "--generation-database", "none"]
+    more = ["--no-color", "--generation-database", "none", "--request-timeout", "60"]
     more += ["--seed", "1"] if os.environ.get("CI") == "true" else []
     known = {"SCHEMATHESIS_HOOKS": "tests.cli.known_languages", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
@@ -249,7 +249,7 @@ def test_hostile_connections_harm_nobody_else(server, right):
         # Who hangs up half is either answered or given up, never left.
         answer = half.result()
         assert answer == b"" or right.encode() in answer or b"\\u" in answer
-    flood = [socket.create_connection(("127.0.0.1", server.port), timeout=20) for _ in range(90)]
+    flood = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(90)]
     with others(server, right):
         time.sleep(0.5)
     for one in flood:
@@ -259,7 +259,7 @@ def test_hostile_connections_harm_nobody_else(server, right):
 
 def drip(server):
     """Send a byte of the headers every now and then."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         try:
             for place in range(len(HEAD)):
                 connection.sendall(HEAD[place : place + 1])

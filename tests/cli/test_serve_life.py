@@ -67,31 +67,52 @@ def command(missing, *args):
     )
 
 
+def begun(server, content):
+    """Send all of a request but its last byte."""
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    head = "POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    connection.sendall(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content[:-1])
+    return connection
+
+
+def finished(connection, content):
+    """Send the last byte, and give the status and the body of the answer."""
+    with connection:
+        connection.sendall(content[-1:])
+        answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    head, _, told = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(told)
+
+
 def test_told_to_stop_in_the_middle_it_finishes_what_it_began(zygote, folder):
-    with serving(zygote, f"en:de={folder / 'run'}", "--batch-tokens", 64) as server:
-        late = httpx2.Client(base_url=server.address, timeout=60)
+    content = json.dumps(body(LINES[:10])).encode()
+    patient = ["--batch-tokens", 64, "--read-seconds", 60, "--stop-seconds", 100]
+    with (
+        serving(zygote, f"en:de={folder / 'run'}", *patient) as server,
+        httpx2.Client(base_url=server.address, timeout=60) as late,
+    ):
         assert late.get("/health").status_code == 200
-        with ThreadPoolExecutor(8) as pool:
-            asked = [
-                pool.submit(
-                    httpx2.post, f"{server.address}/translate", json=body(LINES), timeout=60
-                )
-                for _ in range(8)
-            ]
-            server.until(lambda: server.metric("heedful_requests_open") >= 9)
+        connections = [begun(server, content) for _ in range(8)]
+        server.until(lambda: server.metric("heedful_requests_open") == 9)  # with this one
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(server.client.post, "/translate", json=body(LINES))
+            server.until(lambda: asked.done() or server.metric("heedful_queue_sentences") > 0)
             server.signal(signal.SIGTERM)
             server.until(lambda: "stopping" in server.log())
             health = late.get("/health")
             refused = late.post("/translate", json=body("w1"))
-            answers = [one.result() for one in asked]
+            answers = [finished(connection, content) for connection in connections]
+            running = asked.result()
         assert health.status_code == 503
         assert health.json() == {"status": "stopping"}
         assert refused.status_code == 503
         assert refused.headers["connection"] == "close"
         assert refused.json().keys() == {"error"}
-        assert [answer.status_code for answer in answers] == [200] * 8
-        assert all(len(answer.json()["translatedText"]) == len(LINES) for answer in answers)
-        assert server.started.wait(20) == 0
+        assert running.status_code == 200
+        assert len(running.json()["translatedText"]) == len(LINES)
+        assert [status for status, _ in answers] == [200] * 8
+        assert all(len(told["translatedText"]) == 10 for _, told in answers)
+        assert server.started.wait(60) == 0
         with pytest.raises(httpx2.ConnectError):
             httpx2.get(f"{server.address}/health")
 
@@ -100,16 +121,13 @@ def test_a_stop_has_its_time(zygote, folder):
     options = ["--batch-tokens", 1, "--stop-seconds", 0.5]
     with serving(zygote, f"en:de={folder / 'run'}", *options) as server:
         with ThreadPoolExecutor(1) as pool:
-            url = f"{server.address}/translate"
-            asked = pool.submit(httpx2.post, url, json=body(LINES * 4), timeout=60)
+            asked = pool.submit(server.client.post, "/translate", json=body(LINES * 4))
             server.until(lambda: server.metric("heedful_queue_sentences") > 0)
-            begun = time.monotonic()
             server.signal(signal.SIGTERM)
             answer = asked.result()
         assert answer.status_code == 503
         assert "stopped" in answer.json()["error"]
-        assert server.started.wait(20) == 0
-        assert time.monotonic() - begun < 10
+        assert server.started.wait(60) == 0
 
 
 def test_a_reload_takes_new_models_and_loses_no_request(zygote, folder, tmp_path):
@@ -124,9 +142,7 @@ def test_a_reload_takes_new_models_and_loses_no_request(zygote, folder, tmp_path
 
             def ask_on(_):
                 while not server.metric("heedful_reloads_total") and time.monotonic() < stop:
-                    answer = httpx2.post(
-                        f"{server.address}/translate", json=body(LINES[:3]), timeout=60
-                    )
+                    answer = server.client.post("/translate", json=body(LINES[:3]))
                     asked.append(answer.status_code)
 
             running = pool.map(ask_on, range(4))
@@ -190,7 +206,7 @@ def test_exported_models_are_served_without_torch(folder):
             assert html["translatedText"].count("<b>") == 1
     finally:
         process.terminate()
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
 
 
