@@ -22,15 +22,24 @@ from types import FrameType
 
 
 def preload() -> None:
-    """Import what the commands import, with what they set before that."""
+    """Import what the commands import sooner or later, with what they set before that."""
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    import matplotlib.backends.backend_agg
+    import matplotlib.backends.backend_pdf
+    import matplotlib.backends.backend_svg
+    import matplotlib.font_manager  # noqa: F401
     import sacrebleu.metrics  # noqa: F401
-    import torch  # noqa: F401
+    import torch
+    import torch._dynamo  # noqa: F401  # with the first optimiser, for more than a second
+    import transformers.models.marian.modeling_marian
+    import transformers.models.marian.tokenization_marian  # noqa: F401
 
     import heedful.serve.server
     import heedful.workflow.ahead
+    import heedful.workflow.attend
     import heedful.workflow.compare
     import heedful.workflow.evaluate
+    import heedful.workflow.exchange
     import heedful.workflow.info
     import heedful.workflow.quickstart
     import heedful.workflow.score
@@ -54,11 +63,17 @@ def become(request: dict, streams: list[int]) -> None:
 
 
 def run() -> int:
-    """Run the command line and give its exit code, as the interpreter would."""
+    """Run the command line, or Python after ``-c``, and give the exit code as python would."""
     from heedful.cli.main import main
 
     try:
-        main()
+        if sys.argv[1:2] == ["-c"]:
+            program = sys.argv[2]
+            sys.argv[:3] = ["-c"]
+            sys.path[0] = ""
+            exec(program, {"__name__": "__main__"})  # our own
+        else:
+            main()
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
             return end.code or 0

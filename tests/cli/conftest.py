@@ -9,6 +9,7 @@ from heedful.data.grammar import split_pairs
 QUICK = (
     "data.vocabulary_size=400",
     "train.steps=24",
+    "train.batch_tokens=1024",
     "train.validate_steps=12",
     "train.checkpoint_steps=8",
 )

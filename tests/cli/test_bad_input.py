@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import resource
 import shutil
 import subprocess
 import sys
@@ -172,6 +171,7 @@ def test_a_line_of_a_megabyte_is_cut_with_a_warning_when_translating(heedful_cli
 
 
 def test_broken_lines_on_stdin_come_after_what_was_good(trained):
+    # From nothing: what the zygote hands on is UTF-8 throughout.
     done = subprocess.run(
         [sys.executable, "-m", "heedful", "translate", str(trained)],
         input=b"the dog\na \xff cat\n",
@@ -334,17 +334,14 @@ def test_a_full_disk_loses_no_checkpoint(heedful_cli, text, tmp_path):
     assert done.returncode == 0, done.stderr
     good = (out / "checkpoints" / "step-00000008" / "model.safetensors").read_bytes()
 
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (len(good) + 1000, len(good) + 1000))
-
-    more = [*map(str, train_arguments(text, out, "train.steps=16", validate=False)), "--resume"]
-    done = subprocess.run(
-        [sys.executable, "-m", "heedful", *more],
-        preexec_fn=limit,
-        check=False,
-        capture_output=True,
-        encoding="utf-8",
+    limited = (
+        "import resource\n"
+        "from heedful.cli.main import main\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(good) + 1000}, {len(good) + 1000}))\n"
+        "main()\n"
     )
+    more = [*train_arguments(text, out, "train.steps=16", validate=False), "--resume"]
+    done = heedful_cli("-c", limited, *more)
     refused(done, "cannot write to", "what was written before is intact", code=1)
     names = [entry.name for entry in (out / "checkpoints").iterdir()]
     assert names == ["step-00000008"]
@@ -352,7 +349,19 @@ def test_a_full_disk_loses_no_checkpoint(heedful_cli, text, tmp_path):
     assert resumed.returncode == 0, resumed.stderr
 
 
-def test_no_permission_is_said(text, tmp_path):
+# Root is given up inside the process, once everything is imported.
+ORDINARY = """
+import os, sys
+import heedful.workflow.train
+from heedful.cli.main import main
+os.environ["HOME"] = "/nonexistent"
+if os.getuid() == 0:
+    os.setgid(65534), os.setuid(65534)
+main()
+"""
+
+
+def test_no_permission_is_said(heedful_cli, text, tmp_path):
     """As an ordinary user: root ignores file modes."""
     closed, free, locked = tmp_path / "closed", tmp_path / "free", tmp_path / "locked.en"
     closed.mkdir()
@@ -370,32 +379,13 @@ def test_no_permission_is_said(text, tmp_path):
     )
     for source, out, part in cases:
         arguments = ["train", "tiny", "--source", source, "--target", text / "train.fr"]
-        done = run_as_ordinary_user([*arguments, "--out", out])
+        done = heedful_cli("-c", ORDINARY, *arguments, "--out", out)
         assert done.returncode in (1, 2), done.stderr
         assert "Traceback" not in done.stderr
         assert part in done.stderr.strip().splitlines()[-1]
 
 
-def run_as_ordinary_user(arguments):
-    """Give up root inside the process, once everything is imported."""
-    program = (
-        "import os, sys\n"
-        "import heedful.workflow.train\n"
-        "from heedful.cli.main import main\n"
-        "if os.getuid() == 0: os.setgid(65534), os.setuid(65534)\n"
-        "sys.argv = ['heedful', *sys.argv[1:]]\n"
-        "main()\n"
-    )
-    return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        check=False,
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, "HOME": "/nonexistent"},
-    )
-
-
-def test_too_little_memory_names_the_setting(text, tmp_path):
+def test_too_little_memory_names_the_setting(heedful_cli, text, tmp_path):
     """The largest batch is tried first, so the run ends before its first step."""
     out = tmp_path / "run"
     command = train_arguments(
@@ -413,15 +403,9 @@ def test_too_little_memory_names_the_setting(text, tmp_path):
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
         "limit = used + (2 << 30)\n"
         "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
-        "sys.argv = ['heedful', *sys.argv[1:]]\n"
         "main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, command)],
-        check=False,
-        capture_output=True,
-        encoding="utf-8",
-    )
+    done = heedful_cli("-c", program, *command)
     refused(done, "largest batch", "train.micro_batch_tokens")
     assert not (out / "checkpoints").exists()
 

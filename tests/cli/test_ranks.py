@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,19 +12,25 @@ import torch
 from heedful.workflow.translator import Translator
 from tests.cli.conftest import train_arguments
 
-
-def torchrun(arguments):
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    return subprocess.Popen(
-        [sys.executable, *launcher, "-m", "heedful", *map(str, arguments)],
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        encoding="utf-8",
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+LAUNCHER = "from torch.distributed.run import main; main()"
 
 
-def test_two_ranks_give_the_weights_of_one(heedful_cli, text, tmp_path):
+def torchrun(zygote, program, arguments):
+    """Start what `torchrun` is, with two ranks of a program."""
+    two = ["--standalone", "--nproc-per-node", 2]
+    return zygote.start("-c", LAUNCHER, *two, *program, *arguments)
+
+
+@pytest.fixture(scope="module")
+def forked(zygote):
+    """Ranks that are forks of the zygote."""
+    return ["--no-python", zygote.programs / "heedful"]
+
+
+FROM_NOTHING = ["-m", "heedful"]
+
+
+def test_two_ranks_give_the_weights_of_one(zygote, forked, heedful_cli, text, tmp_path):
     settings = (
         "train.steps=30",
         "train.precision=fp32",
@@ -36,7 +40,7 @@ def test_two_ranks_give_the_weights_of_one(heedful_cli, text, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     done = heedful_cli(*train_arguments(text, one, *settings))
     assert done.returncode == 0, done.stderr
-    process = torchrun(train_arguments(text, two, *settings))
+    process = torchrun(zygote, forked, train_arguments(text, two, *settings))
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert "2 ranks" in errors
@@ -67,10 +71,10 @@ def keys_bias_removed(name, tensor):
     return tensor
 
 
-def test_minutes_end_both_ranks_alike(text, tmp_path):
+def test_minutes_end_both_ranks_alike(zygote, forked, text, tmp_path):
     out = tmp_path / "run"
     settings = ("train.steps=100000", "train.minutes=0.05", "train.checkpoint_steps=none")
-    process = torchrun(train_arguments(text, out, *settings, validate=False))
+    process = torchrun(zygote, forked, train_arguments(text, out, *settings, validate=False))
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert "ended by minutes" in errors
@@ -92,25 +96,23 @@ def ranks_of(launcher):
     return sorted(found)
 
 
-def test_a_rank_that_dies_ends_the_others_with_the_reason(text, tmp_path):
+def test_a_rank_that_dies_ends_the_others_with_the_reason(zygote, text, tmp_path):
     out = tmp_path / "run"
     settings = ("train.steps=100000", "train.checkpoint_steps=5", "train.micro_batch_tokens=300")
-    process = torchrun(train_arguments(text, out, *settings, validate=False))
+    process = torchrun(zygote, FROM_NOTHING, train_arguments(text, out, *settings, validate=False))
     try:
-        end = time.monotonic() + 90
+        end = time.monotonic() + 120
         while not (out / "checkpoints" / "step-00000005").is_dir():
             assert time.monotonic() < end
             assert process.poll() is None
             time.sleep(0.05)
         first, second = ranks_of(process.pid)
         os.kill(second, signal.SIGKILL)
-        killed = time.monotonic()
         _, errors = process.communicate(timeout=60)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode != 0
-    assert time.monotonic() - killed < 60
     assert not Path("/proc", str(first)).exists()
     assert "another process of this run is gone" in errors
     steps = sorted((out / "checkpoints").glob("step-*"))

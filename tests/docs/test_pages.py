@@ -3,8 +3,8 @@ Every command of every page is executed, in the order of the page.
 
 A page is read like a session in one folder that holds ``train``, ``valid`` and ``test`` in ``.en``
 and ``.fr``, a trained run, ``runs/en-fr``, and models of other toolkits, ``old``. Trainings are cut
-short, and ``heedful`` is a fork of the zygote (the README's commands start from nothing); nothing
-else is changed.
+short, and ``heedful`` and Python are forks of the zygote (the README's commands and its Python
+start from nothing); nothing else is changed.
 """
 
 import os
@@ -38,7 +38,7 @@ def commands(page):
     found = []
     for language, block in re.findall(r"(?ms)^```(sh|python)\n(.*?)^```$", text):
         if language == "python":
-            found.append(f"{shlex.quote(sys.executable)} -c {shlex.quote(block)}")
+            found.append(f"heedful -c {shlex.quote(block)}")  # see tests/zygote.py
         else:
             found += _shell_commands(block.replace("\\\n", " "))
     return found

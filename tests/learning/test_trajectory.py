@@ -1,12 +1,10 @@
 """Training by the fast ways of a processor, beside training by the plain ones."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
-# In a process of its own, where the types of every call are not checked.
+# In processes of their own, where the types of every call are not checked.
 PROGRAM = """
 import json, sys
 import torch
@@ -49,10 +47,10 @@ print(json.dumps(losses))
 """
 
 
-def trajectory(precision, way):
-    command = [sys.executable, "-c", PROGRAM, precision, way]
-    out = subprocess.run(command, check=True, capture_output=True, text=True)
-    return json.loads(out.stdout)
+def trajectory(heedful_cli, precision, way):
+    done = heedful_cli("-c", PROGRAM, precision, way, timeout=240)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def around(losses, step):
@@ -60,15 +58,15 @@ def around(losses, step):
 
 
 @pytest.fixture(scope="module")
-def plain():
-    return trajectory("fp32", "plain")
+def plain(heedful_cli):
+    return trajectory(heedful_cli, "fp32", "plain")
 
 
 @pytest.mark.parametrize(
     ("precision", "early", "late"), [("fp32", 1e-4, 0.05), ("bf16", 0.02, 0.15)]
 )
-def test_three_hundred_steps_go_the_same_way(precision, early, late, plain):
-    fast = trajectory(precision, "fast")
+def test_three_hundred_steps_go_the_same_way(heedful_cli, precision, early, late, plain):
+    fast = trajectory(heedful_cli, precision, "fast")
     assert plain[0] > 4.0
     assert around(plain, 290) < 0.25 * plain[0]
     # what rounding changes grows as the steps go on
