@@ -10,6 +10,9 @@ import pytest
 from heedful.visualise.explorer import write_explorer
 from heedful.visualise.record import Record
 
+# Milliseconds: long enough for a slow machine; what is waited for comes much sooner.
+PATIENCE = 60_000
+
 
 @dataclass
 class Heard:
@@ -28,6 +31,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         path = tmp_path / "explorer.html"
         write_explorer(record, path)
         context = browser.new_context(**({"viewport": {"width": 1200, "height": 900}} | settings))
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: heard.complaints.append(message.text))

@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from heedful.data.grammar import split_pairs
+from tests.browser.conftest import PATIENCE
 from tests.serving import serving
 
 SENTENCE = "a dog buys this cake but does not see it"
@@ -19,8 +20,6 @@ QUICK = (
     "train.label_smoothing=0",
     "model.dropout=0",
 )
-# Long enough for a slow machine; what is waited for comes much sooner.
-PATIENCE = 60_000
 LONG = ("The dog sees the eggs. This black tree. " * 250)[:10_000]
 HOSTILE = {
     "markup": "<script>document.title='x'</script><img src=x onerror=alert(1)>&amp;<b>bold",
@@ -36,6 +35,17 @@ WATCH = """
   const box = document.getElementById("translation");
   new MutationObserver(() => window.grown.push(box.textContent)).observe(
     box, { childList: true, characterData: true, subtree: true });
+}
+"""
+# What the line below the translation and the button beside it say, though not for long.
+SAID = """
+() => {
+  window.said = [];
+  for (const id of ["note", "copy"]) {
+    const box = document.getElementById(id);
+    new MutationObserver(() => window.said.push(box.textContent)).observe(
+      box, { childList: true, characterData: true, subtree: true });
+  }
 }
 """
 
@@ -65,8 +75,13 @@ def server(zygote, runs):
 
 @pytest.fixture
 def visit(browser, server):
-    """Open the page; afterwards nothing may have gone wrong, and no other host was asked."""
-    contexts, complaints, asked = [], [], []
+    """
+    Open the page; afterwards nothing may have gone wrong, and no other host was asked.
+
+    What must go wrong in a test is put into ``page.expected``, parts of complaints: the browser
+    itself says that an answer was a refusal, and perhaps later than the page does.
+    """
+    contexts, complaints, asked, expected = [], [], [], []
 
     def open_page(at=server, **settings):
         context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | settings))
@@ -79,13 +94,13 @@ def visit(browser, server):
         page.on("request", lambda request: asked.append(request.url))
         page.goto(f"{at.address}/")
         page.locator("#about:not(:empty)").wait_for()
-        page.complaints, page.asked = complaints, asked
+        page.asked, page.expected = asked, expected
         return page
 
     yield open_page
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert [text for text in complaints if not any(part in text for part in expected)] == []
     assert [url for url in asked if not url.startswith(("http://127.0.0.1:", "data:"))] == []
 
 
@@ -223,7 +238,7 @@ def test_a_click_on_a_word_shows_where_it_looked(visit):
 
 def test_everything_goes_by_the_keyboard(visit):
     page = visit()
-    assert page.evaluate("document.activeElement.id") == "source"
+    page.locator("#source:focus").wait_for()
     page.keyboard.type(SENTENCE)
     page.keyboard.press("Control+Enter")
     done(page)
@@ -298,34 +313,39 @@ def test_no_text_is_more_than_text(visit, text):
 
 def test_ten_thousand_characters_stay_quick_to_type_in(visit):
     page = visit()
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label("Beam", exact=True).fill("1")  # what is tried is the page, not the search
     translate(page, LONG)
+    assert page.locator("#translation .word").count() > 1000
     took = page.evaluate(
-        """() => {
+        """() => Array.from({ length: 10 }, () => {
           const field = document.getElementById("source");
           const start = performance.now();
           field.value += "x";
           field.dispatchEvent(new InputEvent("input", { bubbles: true }));
           document.body.getBoundingClientRect();
           return performance.now() - start;
-        }"""
+        })"""
     )
-    assert took < 500
+    assert min(took) < 500  # others may use the processor meanwhile
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 768, 1440])
-def test_it_fits_the_screen(visit, width, scheme):
-    page = visit(viewport={"width": width, "height": 740}, color_scheme=scheme)
+def test_it_fits_the_screen(visit, width):
+    page = visit(viewport={"width": width, "height": 740})
     translate(page, SENTENCE)
     page.get_by_text("Follow the beam").click()
     page.get_by_role("button", name="Settings").click()
     page.locator("#translation .word").first.click()
     page.locator("#explorer .heedful-explorer").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_refusal_is_a_sentence(visit):
     page = visit()
+    page.expected.append("status of 400")
     page.get_by_role("button", name="Settings").click()
     page.get_by_label("Beam", exact=True).fill("99")
     translate(page, SENTENCE)
@@ -336,9 +356,6 @@ def test_a_refusal_is_a_sentence(visit):
     page.get_by_label("Beam", exact=True).blur()
     done(page)
     assert hidden(page, "#error") and shown(page)
-    # The browser itself says that an answer was a refusal.
-    refused = [text for text in page.complaints if "status of 400" in text]
-    page.complaints[:] = [text for text in page.complaints if text not in refused]
 
 
 def test_a_text_that_is_too_long_is_not_sent(visit):
@@ -350,16 +367,22 @@ def test_a_text_that_is_too_long_is_not_sent(visit):
 
 
 def test_a_busy_server_is_asked_again_when_it_says(visit, zygote, runs):
-    with serving(zygote, *runs, "--per-minute", 20) as server:
+    with serving(zygote, *runs, "--per-minute", 60) as server:
         page = visit(server)
-        server.until(lambda: server.client.post("/v1/translate", json={"q": ""}).status_code == 429)
-        page.get_by_label("Text to translate").fill(SENTENCE)
-        page.get_by_text("The server is busy; trying again in").first.wait_for()
-        done(page)
+        page.expected.append("status of 429")
+        page.evaluate(SAID)
+
+        def is_refused():
+            return server.client.post("/v1/translate", json={"q": ""}).status_code == 429
+
+        def is_told():
+            server.until(is_refused)
+            typed = page.get_by_label("Text to translate").input_value()
+            translate(page, f"{typed} {SENTENCE}")
+            return any("busy; trying again in" in said for said in page.evaluate("window.said"))
+
+        server.until(is_told)  # the first time, unless the server forgets before it is asked
     assert shown(page) and hidden(page, "#error")
-    refused = [text for text in page.complaints if "status of 429" in text]
-    page.complaints[:] = [text for text in page.complaints if text not in refused]
-    assert refused
 
 
 def test_a_server_that_is_gone_is_named_and_the_text_stays(visit, zygote, runs):
@@ -367,17 +390,18 @@ def test_a_server_that_is_gone_is_named_and_the_text_stays(visit, zygote, runs):
         page = visit(server)
         translate(page, SENTENCE)
         server.signal(signal.SIGTERM)
-        server.started.wait(30)
+        server.started.wait(60)
+        page.expected.append("")  # the browser says it in words of its own
         translate(page, f"{SENTENCE} again")
     assert "cannot be reached" in page.locator("#error").text_content()
     assert page.get_by_label("Text to translate").input_value() == f"{SENTENCE} again"
-    page.complaints.clear()
 
 
 def test_a_key_is_asked_for_where_one_is_needed(visit, zygote, runs, tmp_path):
     (tmp_path / "keys").write_text("sesame for the tests\n", encoding="utf-8")
     with serving(zygote, *runs, "--api-keys", tmp_path / "keys") as server:
         page = visit(server)
+        page.expected.append("status of 403")
         translate(page, SENTENCE)
         assert "key" in page.locator("#error").text_content()
         page.get_by_role("button", name="Settings").click()
@@ -385,19 +409,20 @@ def test_a_key_is_asked_for_where_one_is_needed(visit, zygote, runs, tmp_path):
         page.get_by_label("Key").blur()
         done(page)
         assert shown(page) and hidden(page, "#error")
-    page.complaints[:] = [text for text in page.complaints if "status of 403" not in text]
 
 
 def test_the_translation_can_be_copied(visit):
     page = visit(permissions=["clipboard-read", "clipboard-write"])
     translate(page, SENTENCE)
+    page.evaluate(SAID)
     page.get_by_role("button", name="Copy").click()
-    page.get_by_role("button", name="Copied").wait_for()
+    page.wait_for_function("window.said.includes('Copied')")
     assert page.evaluate("navigator.clipboard.readText()") == shown(page)
 
 
 def test_nothing_inline_runs(visit):
     page = visit()
+    page.expected.append("Content Security Policy")
     page.evaluate(
         """() => {
           window.violations = [];
@@ -414,4 +439,3 @@ def test_nothing_inline_runs(visit):
     assert page.title() == "heedful"
     found = page.evaluate("() => window.violations")
     assert set(found) == {"script-src-elem", "style-src-attr"}
-    page.complaints.clear()
