@@ -317,17 +317,16 @@ def test_ten_thousand_characters_stay_quick_to_type_in(visit):
     page.get_by_label("Beam", exact=True).fill("1")  # what is tried is the page, not the search
     translate(page, LONG)
     assert page.locator("#translation .word").count() > 1000
-    took = page.evaluate(
-        """() => Array.from({ length: 10 }, () => {
-          const field = document.getElementById("source");
-          const start = performance.now();
-          field.value += "x";
-          field.dispatchEvent(new InputEvent("input", { bubbles: true }));
-          document.body.getBoundingClientRect();
-          return performance.now() - start;
-        })"""
-    )
-    assert min(took) < 500  # others may use the processor meanwhile
+    type_one = """() => {
+      const field = document.getElementById("source");
+      const start = performance.now();
+      field.value += "x";
+      field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+      document.body.getBoundingClientRect();
+      return performance.now() - start;
+    }"""
+    # Others may use the processor meanwhile.
+    assert any(page.evaluate(type_one) < 500 for _ in range(10))
 
 
 @pytest.mark.parametrize("width", [360, 768, 1440])

@@ -40,7 +40,7 @@ def test_a_run_folder_holds_what_was_promised(trained):
         "device": "cpu",
         "precision": "fp32",
         "threads": 1,
-        "micro_batch_tokens": 2048,
+        "micro_batch_tokens": 1024,
         "ranks": 1,
         "torch": torch.__version__,
         "instructions": torch.backends.cpu.get_cpu_capability(),
