@@ -15,6 +15,7 @@ from tests.cli.test_bad_input import refused
 
 HERE = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 DATA = tuple(setting for setting in QUICK if setting.startswith("data."))
+BATCH = tuple(setting for setting in QUICK if setting.startswith("train.batch_tokens"))
 
 
 def files(text):
@@ -27,7 +28,7 @@ def prepare_arguments(text, out, *settings):
 
 
 def train_from(data, out, *settings):
-    chosen = [part for setting in settings for part in ("--set", setting)]
+    chosen = [part for setting in (*BATCH, *settings) for part in ("--set", setting)]
     common = ["--device", "cpu", "--precision", "fp32", "--set", "train.checkpoint_steps=2"]
     return ["train", "tiny", "--data", data, "--out", out, *common, *chosen]
 
