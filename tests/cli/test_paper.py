@@ -97,7 +97,7 @@ def test_figures_take_another_sentence_layer_heads_and_words(heedful_cli, traine
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--out", "figure.jpg"), ".png, .svg, .pdf or .html"),
+        (("--out", "figure.jpg"), ".png, .svg, .pdf, .html"),
         (("--layer", 3), "--layer must be between 1 and 2"),
         (("--heads", "5"), "--heads must be between 1 and 4"),
         (("--heads", "one"), "must be numbers from 1"),

@@ -31,7 +31,7 @@ def server(zygote, slow_run):
     """Batches of one sentence, so that a queue is soon long."""
     limits = [
         "--max-queue", 20, "--batch-tokens", 1, "--read-seconds", 1, "--max-connections", 12,
-        "--max-body", 20_000, "--idle-seconds", 10, "--max-seconds", 100,
+        "--max-body", 20_000, "--idle-seconds", 6, "--max-seconds", 100,
     ]  # fmt: skip
     with serving(zygote, slow_run, *limits) as started:
         yield started
