@@ -97,18 +97,24 @@ def slow_rollout_of_cross(encoder, decoder, cross, layer):
     return found
 
 
+@pytest.fixture(scope="module")
+def blank(browser):
+    """A page to compute in: functions leave nothing behind."""
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layer", [0, 1, 2])
-def test_rollout_equals_a_slow_twin(browser, kind, layer):
+def test_rollout_equals_a_slow_twin(blank, kind, layer):
     document = records.record(records.model(layers=3, heads=5)).document()["models"][0]
     code = (files("heedful.visualise") / "web" / "weights.js").read_text(encoding="utf-8")
-    page = browser.new_page()
-    got = page.evaluate(
+    got = blank.evaluate(
         f"(given) => {{ {code}\nconst [model, kind, layer] = given;\n"
         "return Array.from(rollout(readModel(model), kind, layer).values); }",
         [document, kind, layer],
     )
-    page.close()
     weights = {name: unpacked(document[name], name == "decoder") for name in KINDS}
     if kind == "cross":
         expected = slow_rollout_of_cross(*(weights[name] for name in KINDS), layer)

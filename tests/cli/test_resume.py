@@ -61,8 +61,9 @@ def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path, precision
         f"train.precision={precision}",
         f"train.average_decay={average}",
         "train.threads=2",
-        "train.batch_tokens=1024",
-        "train.micro_batch_tokens=512",
+        "train.batch_tokens=512",
+        "train.micro_batch_tokens=256",
+        "search.max_length=5",
     )
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     finish(zygote, train_arguments(text, whole, *settings))
@@ -97,7 +98,7 @@ def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path, precision
 
 PLAIN = (
     "train.steps=30",
-    "train.batch_tokens=1024",
+    "train.batch_tokens=512",
     "train.precision=fp32",
     "train.checkpoint_steps=none",
 )
@@ -135,6 +136,7 @@ def test_the_log_of_a_killed_run_has_every_step_once(zygote, text, tmp_path):
 
     out = tmp_path / "run"
     settings = ("train.steps=30", "train.checkpoint_steps=3", "train.validate_steps=3")
+    settings += ("train.batch_tokens=512", "search.max_length=5")
     command = [*train_arguments(text, out, *settings), "--resume"]
     kill_when(zygote, (out / "checkpoints" / "step-00000009").exists, command, 0.02)
     finish(zygote, command)

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
+from PIL import Image
 
 from heedful.errors import SettingError
 from heedful.visualise.sheets import Sheet, write_sheets
@@ -76,12 +76,13 @@ def test_the_same_sheets_give_the_same_bytes_and_nothing_else(tmp_path, ending):
 
 def test_two_hundred_tokens_become_a_file_that_can_be_opened(tmp_path):
     tokens = tuple(f"▁t{number}" for number in range(201))
-    many = [sheet("layer 1", tokens, tokens, panels=3)]
+    many = [sheet("layer 1", tokens, tokens, panels=1)]
     write_sheets(many, tmp_path / "a.png")
-    height, width, _ = imread(tmp_path / "a.png").shape
-    assert height * width < 65e6
+    with Image.open(tmp_path / "a.png") as picture:
+        picture.load()
+    assert picture.width * picture.height < 65e6 / 3
     write_sheets(many, tmp_path / "a.svg")
-    assert (tmp_path / "a.svg").stat().st_size < 2e6
+    assert (tmp_path / "a.svg").stat().st_size < 2e6 / 3
     assert "▁t200" in words(tmp_path / "a.svg")
 
 
