@@ -85,6 +85,15 @@ def random_run(folder, settings):
     return run
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A folder with the run of no settings, and what it is exported as; none of it changes."""
+    folder = tmp_path_factory.mktemp("exported")
+    random_run(folder / "run", {})
+    export_model(folder / "run", "ctranslate2", folder / "ct2", options=OPTIONS, sentences=LINES)
+    return folder
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_model_goes_out_and_comes_back(tmp_path, shape):
     random_run(tmp_path / "run", SHAPES[shape])
@@ -130,7 +139,7 @@ def test_what_no_translation_may_hold_is_in_none_however_probable(tmp_path):
 
 def test_what_is_too_long_for_the_table_is_not_compared(tmp_path):
     random_run(tmp_path / "run", {})
-    options = WriteOptions("", 9)
+    options = WriteOptions("float32", 9)
     there, _ = export_model(tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=options)
     back, _ = import_model("ctranslate2", tmp_path / "ct2", tmp_path / "back")
     assert there.sentences == back.sentences < 12
@@ -164,12 +173,9 @@ def test_the_least_length_holds_on_both_sides(tmp_path, least):
         assert found == [one.tokens for one in here.translate(LINES, beam=1, min_length=lowest)]
 
 
-def test_what_is_equal_comes_back_bit_by_bit(tmp_path):
-    run = random_run(tmp_path / "run", {})
-    export_model(
-        tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=OPTIONS, sentences=LINES
-    )
-    model = READER.read(tmp_path / "ct2", ReadOptions())
+def test_what_is_equal_comes_back_bit_by_bit(exported):
+    run = Run.open(exported / "run")
+    model = READER.read(exported / "ct2", ReadOptions())
     weights = load_checkpoint(run.folder.checkpoint(2)).model
     assert model.weights.keys() == weights.keys()
     for name, weight in weights.items():
@@ -179,39 +185,30 @@ def test_what_is_equal_comes_back_bit_by_bit(tmp_path):
 
 
 @pytest.mark.parametrize("quantization", ["int8", "int16", "float16", "bfloat16"])
-def test_rounded_weights_stay_near_and_are_read_again(tmp_path, quantization):
-    random_run(tmp_path / "run", {})
+def test_rounded_weights_stay_near_and_are_read_again(exported, tmp_path, quantization):
     parity, _ = export_model(
-        tmp_path / "run",
+        exported / "run",
         "ctranslate2",
         tmp_path / "ct2",
         options=WriteOptions(quantization, 48),
         sentences=LINES,
     )
     assert 0.0 < parity.difference <= parity.bound == BOUNDS[quantization]
-    plain = WriteOptions("float32", 48)
-    export_model(
-        tmp_path / "run", "ctranslate2", tmp_path / "plain", options=plain, sentences=LINES
-    )
-    sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("ct2", "plain")]
+    sizes = [(folder / "ct2/model.bin").stat().st_size for folder in (tmp_path, exported)]
     assert sizes[0] < 0.7 * sizes[1]
     model = READER.read(tmp_path / "ct2", ReadOptions())
-    run = Run.open(tmp_path / "run")
+    run = Run.open(exported / "run")
     for name, weight in load_checkpoint(run.folder.checkpoint(2)).model.items():
         assert (model.weights[name] - weight).abs().max() < 0.02, name
 
 
-def test_the_folder_says_how_it_is_to_be_used(tmp_path):
-    random_run(tmp_path / "run", {})
-    export_model(
-        tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=OPTIONS, sentences=LINES
-    )
-    config = json.loads((tmp_path / "ct2/config.json").read_text())
+def test_the_folder_says_how_it_is_to_be_used(exported):
+    config = json.loads((exported / "ct2/config.json").read_text())
     assert (config["add_source_eos"], config["decoder_start_token"]) == (True, "<s>")
-    record = json.loads((tmp_path / "ct2/heedful.json").read_text())
+    record = json.loads((exported / "ct2/heedful.json").read_text())
     assert (record["positions"], record["quantization"]) == (48, "float32")
     assert record["search"]["length_penalty"] == "gnmt:0.6"
-    assert (tmp_path / "ct2/tokenizer.json").is_file()
+    assert (exported / "ct2/tokenizer.json").is_file()
 
 
 def test_all_reasons_are_given_at_once_and_nothing_stays(tmp_path):
@@ -229,17 +226,15 @@ def test_a_model_that_computes_something_else_leaves_nothing(tmp_path, monkeypat
     monkeypatch.setitem(BOUNDS, "int8", 1e-9)
     options = WriteOptions("int8", 48)
     with pytest.raises(ParityFailed, match="Nothing was written"):
-        export_model(tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=options)
+        export_model(
+            tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=options, sentences=LINES
+        )
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["run"]
 
 
-def test_a_model_that_is_not_ours_is_refused_with_all_reasons(tmp_path):
-    random_run(tmp_path / "run", {})
-    export_model(
-        tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=OPTIONS, sentences=LINES
-    )
+def test_a_model_that_is_not_ours_is_refused_with_all_reasons(exported, tmp_path):
     folder = tmp_path / "other"
-    shutil.copytree(tmp_path / "ct2", folder)
+    shutil.copytree(exported / "ct2", folder)
     spec = specs.TransformerSpec.from_config(1, 2, ffn_glu=True, rms_norm=False)
     zeros = {"weight": (16, 16), "gamma": 16, "beta": 16}
 

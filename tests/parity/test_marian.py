@@ -7,7 +7,9 @@ from heedful.workflow.exchange import import_model
 from heedful.workflow.run import Run
 from heedful.workflow.translator import Translator
 
-SENTENCES = [pair[0] for pair in text(4)]
+PAIRS = text()
+SENTENCES = [pair[0] for pair in text(3)]
+SHORT = {"max_length": 14}
 ODD = {
     "usual": {},
     "separate vocabularies": {"separate": True},
@@ -47,7 +49,7 @@ ODD = {
 def test_a_model_is_the_same_here_as_in_transformers(odd, tmp_path):
     settings = ODD[odd]
     folder, out = tmp_path / "theirs", tmp_path / "run"
-    make(folder, **settings)
+    make(folder, **settings | {"generation": SHORT | settings.get("generation", {})})
     tags = settings.get("tags", ())
     sentences = [f"{tags[0]} {line}" if tags else line for line in SENTENCES]
     parity, _ = import_model("marian", folder, out, sentences=sentences)
@@ -68,11 +70,10 @@ def _same_ids(folder, out, sentences):
 def test_a_model_that_has_learned_something_translates_alike(tmp_path):
     model = make(tmp_path / "theirs", spread=0.0, d_model=32, encoder_ffn_dim=64)
     tokenizer = MarianTokenizer.from_pretrained(tmp_path / "theirs")
-    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    pairs = text()
+    optimiser = torch.optim.AdamW(model.parameters(), lr=6e-3)
     losses = []
-    for step in range(100):
-        some = pairs[step * 8 % 500 :][:16]
+    for step in range(90):
+        some = PAIRS[step * 8 % 500 :][:16]
         rows = tokenizer([pair[0] for pair in some], return_tensors="pt", padding=True)
         labels = tokenizer(
             text_target=[pair[1] for pair in some], return_tensors="pt", padding=True
@@ -85,11 +86,11 @@ def test_a_model_that_has_learned_something_translates_alike(tmp_path):
         losses.append(loss.item())
     assert losses[-1] < 0.7 * losses[0]
     model.save_pretrained(tmp_path / "theirs")
-    sentences = [pair[0] for pair in pairs[500:512]]
+    sentences = [pair[0] for pair in PAIRS[500:506]]
     parity, notes = import_model(
         "marian", tmp_path / "theirs", tmp_path / "run", sentences=sentences
     )
-    assert (parity.same_tokens, parity.same_outputs, notes) == (12, 12, ())
+    assert (parity.same_tokens, parity.same_outputs, notes) == (6, 6, ())
     assert parity.difference < 1e-4
     _same_lengths(model.eval(), tmp_path, sentences)
 

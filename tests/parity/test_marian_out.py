@@ -16,7 +16,9 @@ from heedful.workflow.exchange import export_model, import_model
 from heedful.workflow.run import Choices, Run, write_config
 from heedful.workflow.translator import Translator
 
+PAIRS = text()
 SENTENCES = [pair[0] for pair in text(3)]
+SHORT = {"max_length": 12}
 TAGGED = [f"{TAGS[0]} {line}" for line in SENTENCES]
 SMALL = {
     "model.d_model": 32,
@@ -39,7 +41,7 @@ def random_run(folder, name="paper-base", kind="bpe", **settings):
     files = []
     for side in (0, 1):
         files.append(folder.parent / f"side{side}.txt")
-        files[-1].write_text("".join(f"{pair[side]}\n" for pair in text()), encoding="utf-8")
+        files[-1].write_text("".join(f"{pair[side]}\n" for pair in PAIRS), encoding="utf-8")
     tokenizer = Tokenizer.train(
         files[:1],
         files[1:],
@@ -81,7 +83,7 @@ ODD = {
 
 @pytest.mark.parametrize("odd", ODD)
 def test_a_run_is_the_same_in_transformers(odd, tmp_path):
-    run = random_run(tmp_path / "run", **ODD[odd], **{"search.max_length": "20"})
+    run = random_run(tmp_path / "run", **ODD[odd], **{"search.max_length": "10"})
     out = tmp_path / "out"
     parity, notes = export_model(run.folder.path, "marian", out, sentences=SENTENCES)
     assert parity.difference < 1e-4
@@ -100,7 +102,7 @@ SHAPES = [{"tags": TAGS}, {"separate": True}, {"tie_word_embeddings": False}]
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_came_from_marian_goes_back_as_it_came(shape, tmp_path):
-    make(tmp_path / "theirs", **shape)
+    make(tmp_path / "theirs", generation=SHORT, **shape)
     sentences = TAGGED if "tags" in shape else SENTENCES
     import_model("marian", tmp_path / "theirs", tmp_path / "run", sentences=sentences)
     parity, notes = export_model(tmp_path / "run", "marian", tmp_path / "back", sentences=sentences)
@@ -144,7 +146,7 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path):
 
 
 def test_a_model_that_is_exported_translates_as_before(tmp_path):
-    make(tmp_path / "theirs")
+    make(tmp_path / "theirs", generation=SHORT)
     import_model("marian", tmp_path / "theirs", tmp_path / "run", sentences=SENTENCES)
     export_model(tmp_path / "run", "marian", tmp_path / "back", sentences=SENTENCES)
     import_model("marian", tmp_path / "back", tmp_path / "again", sentences=SENTENCES)

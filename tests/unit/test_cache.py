@@ -70,8 +70,7 @@ def long_winded(seed):
     return model
 
 
-@pytest.mark.parametrize("beam", [1, 3, 4])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "beam"), [(0, 1), (1, 3), (0, 4), (2, 4)])
 def test_a_beam_over_many_blocks_equals_one_without_a_cache(seed, beam):
     model = long_winded(seed)
     source, _ = batch_of_five(seed)
@@ -85,7 +84,7 @@ def test_a_beam_over_many_blocks_equals_one_without_a_cache(seed, beam):
 def test_other_searches_over_many_blocks_do_so_too():
     model = long_winded(5)
     source, _ = batch_of_five(5)
-    limits = [40, 9, 33, 21, 2]
+    limits = [26, 9, 23, 17, 2]
     options = {"penalty": PENALTIES[0], "rules": RULES}
     found = greedy_search(model, source, limits, **options)
     expected = greedy_search(Forgetful(model), source, limits, **options)

@@ -70,7 +70,7 @@ def refusal(read, *arguments):
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_log_probabilities_are_those_of_fairseq(name, tmp_path):
-    given = options(**VARIANTS[name])
+    given = options(**VARIANTS[name], max_target_positions=6)
     tensors = write(tmp_path, given, joined=given["share_all_embeddings"], filled=3)
     run, parity, notes = imported(tmp_path)
     assert parity.difference < 1e-4

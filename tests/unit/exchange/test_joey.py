@@ -37,7 +37,7 @@ def refusal(read, *arguments):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_log_probabilities_are_those_of_joey(name, tmp_path):
     changes, how = VARIANTS[name]
-    given = settings(**changes)
+    given = settings(**changes, max_output_length=5)
     tensors = write(tmp_path / "old", given, **how)
     parity, notes = import_model(
         "joey", tmp_path / "old", tmp_path / "run", sentences=["w1 w2 w3", "w4 nothing"]
@@ -57,15 +57,15 @@ def test_log_probabilities_are_those_of_joey(name, tmp_path):
 
 @pytest.mark.parametrize("is_other", [False, True])
 def test_where_rounding_is_magnified_double_precision_decides(is_other, tmp_path, monkeypatch):
-    given = settings()
-    write(tmp_path / "old", given, offset=1e6)
+    write(tmp_path / "old", settings(max_output_length=4), offset=1e6)
+    given = {"sentences": ["w1 w2 w3", "w4 nothing"]}
     if is_other:
         monkeypatch.setitem(ACTIVATIONS, "relu", lambda x: np.maximum(x, 1e-3))
         with pytest.raises(ParityFailed, match="in double precision"):
-            import_model("joey", tmp_path / "old", tmp_path / "run")
+            import_model("joey", tmp_path / "old", tmp_path / "run", **given)
         assert not (tmp_path / "run").exists()
         return
-    parity, _ = import_model("joey", tmp_path / "old", tmp_path / "run")
+    parity, _ = import_model("joey", tmp_path / "old", tmp_path / "run", **given)
     assert parity.difference > parity.bound
     assert parity.precise < 1e-9
 
