@@ -49,7 +49,7 @@ ODD = {
 def test_a_model_is_the_same_here_as_in_transformers(odd, tmp_path):
     settings = ODD[odd]
     folder, out = tmp_path / "theirs", tmp_path / "run"
-    make(folder, **settings | {"generation": SHORT | settings.get("generation", {})})
+    make(folder, **{"generation": SHORT} | settings)
     tags = settings.get("tags", ())
     sentences = [f"{tags[0]} {line}" if tags else line for line in SENTENCES]
     parity, _ = import_model("marian", folder, out, sentences=sentences)
