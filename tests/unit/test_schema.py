@@ -94,6 +94,7 @@ def test_a_setting_cannot_be_assigned():
         ("search.beam", 0, "must be greater than or equal to 1"),
         ("search.length_penalty", "gnmt", "must be gnmt:ALPHA, power:ALPHA or none"),
         ("search.length_penalty", "gnmt:-1", "must be gnmt:ALPHA, power:ALPHA or none"),
+        ("search.length_penalty", "power:10.5", "must be gnmt:ALPHA, power:ALPHA or none"),
         ("search.max_length", "output+5", "must be input+N or N"),
         ("search.max_length", "0", "must be input+N or N"),
         ("search.max_length", True, "must be text, but true came"),
@@ -113,6 +114,7 @@ def test_a_value_out_of_range_is_named_with_what_must_hold_and_what_came(name, v
     [
         ("train.device", "cuda:1"),
         ("search.length_penalty", "power:1"),
+        ("search.length_penalty", "power:10.0"),
         ("search.length_penalty", "none"),
         ("search.max_length", "200"),
         ("search.max_length", "input+0"),

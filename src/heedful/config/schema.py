@@ -52,8 +52,8 @@ Device = Annotated[str, _written(r"auto|cpu|cuda(:[0-9]+)?", "must be auto, cpu,
 LengthPenalty = Annotated[
     str,
     _written(
-        r"none|(gnmt|power):[0-9]+(\.[0-9]+)?",
-        "must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a number such as 0.6",
+        r"none|(gnmt|power):(10(\.0+)?|[0-9](\.[0-9]+)?)",
+        "must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a number to 10, such as 0.6",
     ),
 ]
 OutputLength = Annotated[
