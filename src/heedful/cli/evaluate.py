@@ -15,7 +15,8 @@ def evaluate(
     language: Annotated[
         str,
         typer.Option(
-            help="Code of the target language; by default the two letters the files end in."
+            help="Code of the target language; by default the one the files end in. Chinese, "
+            "Japanese (extra ja) and Korean (extra ko) have tokenizers of their own."
         ),
     ] = "",
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,

@@ -14,7 +14,8 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from heedful.errors import MissingExtra, TextError
+from heedful.errors import TextError
+from heedful.evaluation.languages import bleu_tokenizer, check_language, language_code
 from heedful.evaluation.measurement import MetricScore, measure
 
 
@@ -83,15 +84,15 @@ def evaluate_texts(
     Raises
     ------
     TextError
-        If there are no lines, or not one reference for every hypothesis.
-    MissingExtra
-        If the tokeniser of the language is not installed.
+        If there are no lines, not one reference for every hypothesis, or no such language.
 
     Notes
     -----
     Everything not named here is sacreBLEU's default: exponential smoothing for BLEU, character
-    order 6 and beta 2 for chrF, Tercom's normalisation for TER.
+    order 6 and beta 2 for chrF, Tercom's normalisation for TER. Where the tokeniser of the language
+    is not installed, BLEU is that of characters, and a warning says which extra brings it.
     """
+    check_language(language)
     _check_counts(hypotheses, references)
     metrics = text_metrics(references, language=language, lowercase=lowercase)
     measured = {name: measure(metric, hypotheses) for name, metric in metrics.items()}
@@ -118,20 +119,17 @@ def text_metrics(
     dict of str to Metric
         The metrics of sacreBLEU under “bleu”, “chrf” and “ter”.
 
-    Raises
-    ------
-    MissingExtra
-        If the tokeniser of the language is not installed.
-
     Notes
     -----
-    See `evaluate_texts` for the settings. The references are prepared once, for however many
+    See `evaluate_texts` for the settings. TER of Chinese and Japanese counts characters as words.
+    The references are prepared once, for however many
     systems are measured.
     """
+    unspaced = language_code(language) in ("ja", "zh")
     return {
         "bleu": bleu_metric(references, language=language, lowercase=lowercase),
         "chrf": CHRF(lowercase=lowercase, references=references),
-        "ter": TER(references=references),
+        "ter": TER(normalized=unspaced, asian_support=unspaced, references=references),
     }
 
 
@@ -155,44 +153,11 @@ def bleu_metric(
     BLEU
         The metric of sacreBLEU.
 
-    Raises
-    ------
-    MissingExtra
-        If the tokeniser of the language is not installed.
-
     Notes
     -----
-    It warns on the console of text that looks tokenised.
+    It warns of text that looks tokenised, and where the language's tokeniser is missing.
     """
-    code = language_code(language)
-    try:
-        return BLEU(lowercase=lowercase, trg_lang=code, references=references)
-    except RuntimeError as error:
-        raise MissingExtra(
-            f"BLEU for language “{language}” needs a word segmenter that is not installed; "
-            f"install it with: pip install 'sacrebleu[{code}]'"
-        ) from error
-
-
-def language_code(language: str) -> str:
-    """
-    Reduce the name of a language to its code.
-
-    Parameters
-    ----------
-    language : str
-        A code, possibly with a region or script.
-
-    Returns
-    -------
-    str
-        The code alone, in lower case: “zh” of ``zh-TW`` and of ``ZH_cn``.
-
-    Notes
-    -----
-    Tokenisers go by the language alone.
-    """
-    return language.replace("_", "-").split("-")[0].lower()
+    return BLEU(lowercase=lowercase, tokenize=bleu_tokenizer(language), references=references)
 
 
 def corpus_bleu(

@@ -27,7 +27,7 @@ from typing import Any, Literal
 from sacrebleu.metrics.bleu import BLEU, BLEUSignature
 
 from heedful.errors import TextError
-from heedful.evaluation.bleu import language_code
+from heedful.evaluation.languages import language_code
 from heedful.evaluation.measurement import MetricScore, measure
 from heedful.evaluation.moses import normalise_punctuation, replace_unicode_punctuation, tokenise
 

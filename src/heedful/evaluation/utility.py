@@ -9,6 +9,7 @@ ones, and all pairs together are a product of matrices.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +17,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from heedful.errors import SettingError
+from heedful.evaluation.languages import bleu_tokenizer
 
 # So many zeros and ones are multiplied at once.
 _CHUNK = 1 << 22
@@ -59,7 +61,7 @@ def chrf_table(translations: Sequence[str], references: Sequence[str]) -> Table:
     return 100 * (1 + factor) * precision * recall / np.where(weighted > 0, weighted, 1)
 
 
-def bleu_table(translations: Sequence[str], references: Sequence[str]) -> Table:
+def bleu_table(translations: Sequence[str], references: Sequence[str], language: str = "") -> Table:
     """
     Compute the BLEU of every translation by every reference.
 
@@ -69,6 +71,8 @@ def bleu_table(translations: Sequence[str], references: Sequence[str]) -> Table:
         One row each.
     references : sequence of str
         One column each.
+    language : str, default ""
+        Code of the target language, which chooses the tokeniser.
 
     Returns
     -------
@@ -77,10 +81,10 @@ def bleu_table(translations: Sequence[str], references: Sequence[str]) -> Table:
 
     Notes
     -----
-    Equal to sacreBLEU's sentence BLEU: tokenisation 13a, exponential smoothing, and only the orders
-    that the translation has.
+    Equal to sacreBLEU's sentence BLEU: the tokeniser of the language, exponential smoothing, and
+    only the orders that the translation has.
     """
-    bleu = BLEU(effective_order=True)
+    bleu = BLEU(effective_order=True, tokenize=bleu_tokenizer(language))
     ones, others = (
         [tuple(bleu.tokenizer(text.rstrip()).split()) for text in texts]
         for texts in (translations, references)
@@ -108,7 +112,7 @@ UTILITIES: dict[str, Callable[[Sequence[str], Sequence[str]], Table]] = {
 """Utilities by name."""
 
 
-def utility(name: str) -> Callable[[Sequence[str], Sequence[str]], Table]:
+def utility(name: str, language: str = "") -> Callable[[Sequence[str], Sequence[str]], Table]:
     """
     Find a utility.
 
@@ -116,6 +120,8 @@ def utility(name: str) -> Callable[[Sequence[str], Sequence[str]], Table]:
     ----------
     name : str
         ``chrf`` or ``bleu``.
+    language : str, default ""
+        Code of the target language; BLEU counts its words.
 
     Returns
     -------
@@ -129,7 +135,7 @@ def utility(name: str) -> Callable[[Sequence[str], Sequence[str]], Table]:
     """
     if name not in UTILITIES:
         raise SettingError(f"a utility must be {' or '.join(UTILITIES)}, but is {name!r}.")
-    return UTILITIES[name]
+    return partial(bleu_table, language=language) if name == "bleu" else UTILITIES[name]
 
 
 def _letters(texts: Sequence[str]) -> list[tuple[str, ...]]:

@@ -1,6 +1,5 @@
 """Score translations against references, from files."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from heedful.data.formats.text import Text
 from heedful.errors import TextError, UserError
 from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.comet import NEEDS, comet_score, require_comet
+from heedful.evaluation.languages import check_language, is_language, written_language
 from heedful.evaluation.measurement import Measurement, MetricScore, measure
 from heedful.evaluation.paper_bleu import PaperBLEU
 from heedful.evaluation.significance import (
@@ -138,8 +138,8 @@ def evaluate_files(
     references : sequence of path
         One or more files of references, line-aligned with it.
     language : str, optional
-        Code of the target language; by default the two letters that a file ends in, if it does:
-        ``test.de``, ``test.de.gz``.
+        Code of the target language; by default the code that a file ends in, if it does:
+        ``test.de``, ``test.de.gz``; else Chinese, Japanese and Korean are known by their script.
     lowercase : bool, default False
         Whether case is ignored.
     source : Path or None, optional
@@ -164,15 +164,17 @@ def evaluate_files(
     Raises
     ------
     TextError
-        If a file cannot be read, or has not as many lines as the others.
+        If a file cannot be read, or has not as many lines as the others, or there is no such
+        language.
     MissingExtra
-        If the language's word segmenter or COMET is needed and not installed.
+        If COMET is needed and not installed.
 
     Notes
     -----
     Everything is read and checked before anything is computed. The paper's BLEU is a figure on
     the side: where it cannot be had, the reason is given instead.
     """
+    check_language(language)
     files = expand(references)
     lines = _lines(one_file(hypothesis))
     sets = [_aligned(text, "reference", hypothesis, len(lines)) for text in files]
@@ -183,7 +185,7 @@ def evaluate_files(
     sources = [] if source is None else _aligned(one_file(source), "source", hypothesis, len(lines))
     if comet:
         _check_comet(source, sets)
-    language = language or _language([*files, one_file(hypothesis)])
+    language = language or _language([*files, one_file(hypothesis)]) or written_language(sets[0])
 
     metrics = text_metrics(sets, language=language, lowercase=lowercase)
     paper, missing = _paper_metric(sets, language, lowercase)
@@ -292,8 +294,9 @@ def _aligned(text: Text, role: str, hypothesis: Path, count: int) -> list[str]:
 
 def _language(texts: Sequence[Text]) -> str:
     """Read the language off the first name that can tell one, such as “de”."""
-    endings = (language_of(text) for text in texts)
-    return next((ending for ending in endings if re.fullmatch("[a-z]{2}", ending)), "")
+    return next(
+        (code for code in map(language_of, texts) if code.islower() and is_language(code)), ""
+    )
 
 
 def _check_comet(source: Path | None, references: Sequence[Sequence[str]]) -> None:

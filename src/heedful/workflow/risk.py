@@ -28,7 +28,10 @@ AnyCandidate = TypeVar("AnyCandidate", bound=Candidate)
 
 
 def choose_by_risk(
-    candidates: Sequence[AnyCandidate], by: str = "chrf", weights: Sequence[float] | None = None
+    candidates: Sequence[AnyCandidate],
+    by: str = "chrf",
+    weights: Sequence[float] | None = None,
+    language: str = "",
 ) -> list[tuple[AnyCandidate, float]]:
     """
     Order translations of a line by how much the others agree with them.
@@ -42,6 +45,8 @@ def choose_by_risk(
     weights : sequence of float, optional
         How much each candidate counts as a reference: nothing for samples, which come as often as
         they are probable; probabilities for hypotheses of a beam.
+    language : str, default ""
+        Code of the target language, which chooses the tokeniser of BLEU.
 
     Returns
     -------
@@ -52,11 +57,13 @@ def choose_by_risk(
     -----
     Eikema and Aziz (2020). Samples that read the same count as often as they were drawn.
     """
-    ordered = minimum_bayes_risk([each.text for each in candidates], utility(by), weights)
+    ordered = minimum_bayes_risk([each.text for each in candidates], utility(by, language), weights)
     return [(candidates[number], expected) for number, expected in ordered]
 
 
-def least_risk(translation: Translation, n_best: int = 1, by: str = "chrf") -> Translation:
+def least_risk(
+    translation: Translation, n_best: int = 1, by: str = "chrf", language: str = ""
+) -> Translation:
     """
     Put the translation that agrees best with its alternatives first.
 
@@ -68,6 +75,8 @@ def least_risk(translation: Translation, n_best: int = 1, by: str = "chrf") -> T
         How many to keep; no text is kept twice.
     by : {'chrf', 'bleu'}, default 'chrf'
         The measure of agreement.
+    language : str, default ""
+        Code of the target language, which chooses the tokeniser of BLEU.
 
     Returns
     -------
@@ -78,7 +87,7 @@ def least_risk(translation: Translation, n_best: int = 1, by: str = "chrf") -> T
     -----
     The log-probability stays the model's.
     """
-    ordered = choose_by_risk([translation, *translation.alternatives], by)
+    ordered = choose_by_risk([translation, *translation.alternatives], by, language=language)
     kept: dict[str, Translation] = {}
     for candidate, expected in ordered:
         if candidate.text not in kept and len(kept) < n_best:

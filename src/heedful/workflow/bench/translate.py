@@ -16,6 +16,7 @@ from heedful.data.corpus import read_lines
 from heedful.errors import SettingError, TextError
 from heedful.evaluation.bleu import evaluate_texts
 from heedful.evaluation.cost import ForwardFlops
+from heedful.evaluation.languages import is_language
 from heedful.machine.devices import describe_machine, has_int8, resolve_device
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.workflow.bench.contenders import OURS, Contender, Field, Say, find_field, in_turns
@@ -329,4 +330,5 @@ class _Judge:
         count = len(self.lines)
         references = [list(islice(read_lines(path), count)) for path in self.text.reference]
         language = self.run.tokenizer.target_language
+        language = language if is_language(language) else ""
         return evaluate_texts(list(texts), references, language=language).bleu.score
