@@ -63,10 +63,10 @@ def corpora() -> Path:
 @pytest.fixture(scope="session")
 def compiled() -> None:
     """The library of C functions; without a compiler tests are skipped, and fail where CI=true."""
-    from heedful.model.native.compile import native_library
+    from heedful.model.native.product import why_not_native
 
-    if native_library("steps") is None:
-        reason = "a C compiler (`cc`) must be there to test what is compiled"
+    if missing := why_not_native():
+        reason = f"a C compiler must be there to test what is compiled, but {missing}"
         if CI:
             pytest.fail(reason)
         pytest.skip(reason)

@@ -416,3 +416,20 @@ def test_what_a_measuring_process_complains_of_is_said_as_it_is(heedful_cli, tmp
     assert done.returncode == 2
     assert done.stderr.startswith(f"heedful: The text file {tmp_path / 'no.en'} must exist")
     assert "exit code" not in done.stderr
+
+
+@pytest.mark.parametrize("wrong", [{"CC": 'cc "'}, {"HOME": "home", "XDG_CACHE_HOME": "cache"}])
+def test_eight_bits_without_compiled_functions_are_warned_of_once(heedful_cli, trained, wrong):
+    program = (
+        f"import os\nfrom heedful.cli.main import main\nos.environ.update({wrong!r})\nmain()\n"
+    )
+    how = ("translate", trained, trained, "--precision", "int8")
+    done = heedful_cli("-c", program, *how, stdin="the big red dog\n\nthe cat\n")
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 3
+    (said,) = done.stderr.splitlines()
+    assert said.startswith("heedful: warning: int8 is slower here")
+    reason = said.partition("are missing: ")[2].removesuffix(".")
+    assert ("CC must be a command" if "CC" in wrong else "no home folder") in reason
+    shown = heedful_cli("-c", program, "info").stdout
+    assert f"compiled: nothing, so --precision int8 is slower: {reason}\n" in shown

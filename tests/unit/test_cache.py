@@ -7,8 +7,7 @@ import torch
 from tests.searching import PENALTIES, RULES, batch_of_five, tiny
 
 from heedful.model.cache import TokenCache
-from heedful.model.native.compile import native_library
-from heedful.model.native.product import native_products
+from heedful.model.native import product
 from heedful.model.seq2seq import Seq2Seq
 from heedful.search.beam import beam_search
 from heedful.search.diverse import diverse_beam_search
@@ -121,13 +120,11 @@ def test_the_best_of_each_row_are_found(vocabulary, wanted, native, monkeypatch)
     scores = torch.randn(9, vocabulary, generator=torch.Generator().manual_seed(vocabulary))
     scores[3, : vocabulary // 2] = float("-inf")
     monkeypatch.setenv("HEEDFUL_NATIVE", native)
-    native_library.cache_clear()
-    native_products.cache_clear()
+    product._products.cache_clear()
     try:
         values, tokens = best_of_each(scores, wanted)
     finally:
-        native_library.cache_clear()
-        native_products.cache_clear()
+        product._products.cache_clear()
     expected = scores.topk(wanted, dim=1)
     assert torch.equal(values, expected.values)
     possible = values.isfinite()

@@ -35,11 +35,28 @@ def test_the_machine_is_measured_once(own_cache):
     assert rates.resolve_precision("auto", CPU) == "fp32"  # 1.2 times is not clearly faster
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"a": 1}', '{"a": {"fp32": "x", "bf16": 1}}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "[]", "\xff", "[" * 100_000, '{"KEY": 1}', '{"KEY": {"fp32": 1.0}}'),
+        *('{"KEY": {"fp32": "9", "bf16": "9"}}', '{"KEY": {"fp32": 1.0, "bf16": NaN}}'),
+        *('{"KEY": {"fp32": Infinity, "bf16": 1.0}}', '{"KEY": {"fp32": 1.0, "bf16": -1.0}}'),
+    ],
+)
 def test_a_broken_cache_counts_as_none(own_cache, content):
     own_cache.parent.mkdir()
-    own_cache.write_text(content)
-    assert rates.product_rates(CPU)["fp32"] > 0
+    content = content.replace("KEY", "processor | 2 threads | 2.11")
+    own_cache.write_text(content, encoding="latin-1")
+    assert rates.remembered_rates("processor", 2, "2.11") is None
+
+
+def test_measurements_that_others_could_have_written_are_not_believed(own_cache):
+    found = {"fp32": 1.0, "bf16": 1.2}
+    own_cache.parent.mkdir()
+    own_cache.write_text(json.dumps({"processor | 2 threads | 2.11": found, "odd": 1}))
+    assert rates.remembered_rates("processor", 2, "2.11") == found
+    own_cache.chmod(0o666)
+    assert rates.remembered_rates("processor", 2, "2.11") is None
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ input is wrong.
 
 import os
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -115,6 +116,7 @@ def main() -> None:
     missing = {name: value for name, value in chosen.items() if name not in os.environ}
     os.environ.update(missing)
     os.environ.setdefault(_OURS, " ".join(missing))
+    warnings.showwarning = _show_warning
     try:
         app()
     except HeedfulError as error:
@@ -126,6 +128,11 @@ def main() -> None:
         if not isinstance(error, MemoryError) and "memory" not in str(error):
             raise
         _fail("the machine has not enough memory for this; use a smaller model or batch.", 1)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning as a command prints its own, without the line of source it comes from."""
+    print(f"heedful: warning: {message}", file=sys.stderr)
 
 
 def _fail(message: str, code: int) -> None:

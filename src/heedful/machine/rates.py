@@ -8,16 +8,17 @@ taken only when it wins clearly.
 """
 
 import json
-import os
+import math
 import time
-from pathlib import Path
+from contextlib import suppress
 
 import torch
 
-from heedful.machine.cache import cache_folder
+from heedful.machine.cache import cache_folder, read_cached, write_cached
 from heedful.machine.devices import processor_of
 
 CLEARLY_FASTER = 1.3
+_FILE = "machine.json"
 _ROWS, _IN, _OUT = 2048, 512, 2048
 
 
@@ -66,11 +67,10 @@ def product_rates(device: torch.device) -> dict[str, float]:
     Cached by processor, threads and torch version; a cache that cannot be written is no error.
     """
     key = _cache_key(processor_of(device), torch.get_num_threads(), torch.__version__)
-    path = _cache_file()
-    cache = _read_cache(path)
+    cache = _read_cache()
     if key not in cache:
         cache[key] = measured_rates(device)
-        _write_cache(path, cache)
+        _write_cache(cache)
     return cache[key]
 
 
@@ -123,7 +123,7 @@ def remembered_rates(processor: str, threads: int, version: str) -> dict[str, fl
     Measures nothing. A run from another machine finds only what that machine has in common with
     this one.
     """
-    return _read_cache(_cache_file()).get(_cache_key(processor, threads, version))
+    return _read_cache().get(_cache_key(processor, threads, version))
 
 
 def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
@@ -146,27 +146,25 @@ def _cache_key(processor: str, threads: int, version: str) -> str:
     return " | ".join((processor, f"{threads} threads", version))
 
 
-def _cache_file() -> Path:
-    """Return where measurements are kept."""
-    return cache_folder() / "machine.json"
-
-
-def _read_cache(path: Path) -> dict[str, dict[str, float]]:
-    """Read earlier measurements; anything odd counts as none."""
+def _read_cache() -> dict[str, dict[str, float]]:
+    """Read earlier measurements; what is none counts as not there."""
     try:
-        cache = json.loads(path.read_text(encoding="utf-8"))
-        good = {k: v for k, v in cache.items() if min(float(v["fp32"]), float(v["bf16"])) > 0}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        cache = json.loads(read_cached(cache_folder() / _FILE))
+    except (OSError, ValueError, RecursionError):
         return {}
-    return good
+    return {k: v for k, v in cache.items() if _are_rates(v)} if isinstance(cache, dict) else {}
 
 
-def _write_cache(path: Path, cache: dict[str, dict[str, float]]) -> None:
-    """Keep measurements if the folder can be written."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_suffix(f".{os.getpid()}.partial")
-        beside.write_text(json.dumps(cache, indent=2), encoding="utf-8")
-        beside.replace(path)
-    except OSError:
-        return
+def _are_rates(found: object) -> bool:
+    """Tell whether something are rates of both precisions."""
+    return (
+        isinstance(found, dict)
+        and found.keys() == {"fp32", "bf16"}
+        and all(isinstance(rate, float) and 0 < rate < math.inf for rate in found.values())
+    )
+
+
+def _write_cache(cache: dict[str, dict[str, float]]) -> None:
+    """Keep measurements if there is a place for them."""
+    with suppress(OSError):
+        write_cached(cache_folder() / _FILE, json.dumps(cache, indent=2).encode())

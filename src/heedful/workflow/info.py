@@ -12,7 +12,7 @@ from heedful.checkpoint.rundir import read_json
 from heedful.checkpoint.store import STATE
 from heedful.machine.devices import describe_machine
 from heedful.model.build import parameter_count
-from heedful.model.native.product import native_products
+from heedful.model.native.product import native_products, why_not_native
 from heedful.model.transformer import Transformer
 from heedful.training.history import read_history
 from heedful.workflow.cost import training_cost
@@ -69,7 +69,7 @@ def _compiled() -> str:
     """Say whether 8-bit translation has its C functions."""
     if native_products() is not None:
         return "functions of --precision int8, by the C compiler"
-    return "nothing: --precision int8 is faster with a C compiler (cc, or what CC names)"
+    return f"nothing, so --precision int8 is slower: {why_not_native()}"
 
 
 def describe_run(path: str | Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ A trained run as an object that translates, scores and shows its attention.
 
 import math
 import platform
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ import torch
 from heedful.errors import DeviceError, HeedfulError, RunFolderError
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
 from heedful.machine.rates import resolve_precision
+from heedful.model.native.product import why_not_native
 from heedful.model.transformer import Transformer
 from heedful.search.ensemble import Ensemble
 from heedful.search.find import find
@@ -110,6 +112,12 @@ class Translator:
             raise DeviceError(
                 f"int8 needs an x86 processor, but this would run on {place} of "
                 f"{platform.machine()}; choose auto, fp32 or bf16, or the device cpu."
+            )
+        if precision == "int8" and (reason := why_not_native()):
+            warnings.warn(
+                f"int8 is slower here, for its compiled functions are missing: {reason}.",
+                RuntimeWarning,
+                stacklevel=2,
             )
         precision = resolve_precision(precision, place)
         return cls(runs[0], *(run.load_model(weights, place, precision) for run in runs))

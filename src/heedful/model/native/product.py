@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from heedful.model.native.compile import native_library
+from heedful.model.native.compile import NoLibrary, native_library
 
 _FOUR = 4
 _GROUP = 4
@@ -36,26 +36,17 @@ class Product(ctypes.Structure):
     )
 
 
-def described(library: ctypes.CDLL | None) -> ctypes.CDLL | None:
-    """
-    Tell ctypes what the functions of ``steps.c`` take.
+_FUNCTIONS = (
+    *("lanes", "most_levels", "memory_for", "run_layers"),
+    *("log_probabilities", "product_rows", "best_of_rows"),
+)
 
-    Parameters
-    ----------
-    library : ctypes.CDLL or None
-        Compiled from it.
 
-    Returns
-    -------
-    ctypes.CDLL or None
-        None where they cannot be had: no compiler, or a processor that they are not written for.
-
-    Notes
-    -----
-    They are written for x86 with AVX2, better with VNNI.
-    """
-    if library is None or not library.lanes():
-        return None
+def load_products() -> ctypes.CDLL:
+    """Compile or load ``steps.c`` and tell ctypes what its functions take; raises `NoLibrary`."""
+    library = native_library("steps", _FUNCTIONS)
+    if not library.lanes():
+        raise NoLibrary("they are written for x86 processors with AVX2")
     pointer, number = ctypes.c_void_p, ctypes.c_int
     library.memory_for.restype = ctypes.c_size_t
     library.memory_for.argtypes = [pointer, pointer, number]
@@ -69,20 +60,22 @@ def described(library: ctypes.CDLL | None) -> ctypes.CDLL | None:
 
 
 @functools.cache
+def _products() -> tuple[ctypes.CDLL | None, str]:
+    """Load the compiled functions once, or keep why there are none."""
+    try:
+        return load_products(), ""
+    except NoLibrary as reason:
+        return None, str(reason)
+
+
 def native_products() -> ctypes.CDLL | None:
-    """
-    Find the compiled functions.
+    """Return the compiled functions; None where they cannot be had."""
+    return _products()[0]
 
-    Returns
-    -------
-    ctypes.CDLL or None
-        None where they cannot be had.
 
-    Notes
-    -----
-    Compiled at most once for a machine.
-    """
-    return described(native_library("steps"))
+def why_not_native() -> str:
+    """Say why there are no compiled functions; nothing where there are."""
+    return _products()[1]
 
 
 def can_multiply(inner: int) -> bool:
