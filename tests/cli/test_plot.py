@@ -9,6 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from heedful.data.batching import BatchOrder
 from heedful.data.encoded import EncodedPairs
+from heedful.data.micro_batches import PADDING_COST_CPU
 from heedful.errors import RunFolderError
 from heedful.evaluation.cost import ForwardFlops, Work
 from heedful.training.history import read_history
@@ -103,13 +104,14 @@ def flops_of_the_batches(path):
     source, target = pairs.source_lengths + 1, pairs.target_lengths + 1
     settings, choices = run.config.train, read_choices(run.folder)
     order = BatchOrder(
-        source, target, settings.batch_tokens, choices.micro_batch_tokens, "real", settings.seed
+        *(source, target, settings.batch_tokens, choices.micro_batch_tokens, "real", settings.seed),
+        padding_cost=PADDING_COST_CPU,
     )
     with torch.device("meta"):
         cost = ForwardFlops.of(run.build())
     steps = [batch for epoch in range(9) for batch in order.epoch(epoch)]
     total = 0
-    for rows in (rows for batch in steps[: settings.steps] for rows in batch):
+    for rows in (rows for batch in steps[: settings.steps] for rows in order.cut(batch, 1)[0]):
         longest = int(source[rows].max()), int(target[rows].max())
         total += cost.training(Work.of_batch(len(rows), *longest, int(target[rows].sum())))
     return total

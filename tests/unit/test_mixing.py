@@ -78,7 +78,7 @@ def test_the_batches_of_a_mixture_hold_the_rows_of_the_epoch():
     order = BatchOrder(lengths, lengths, 60, 30, "real", 1, made)
     for epoch in (0, 1, 2):
         batches = order.epoch(epoch)
-        rows = sorted(int(row) for batch in batches for part in batch for row in part)
+        rows = sorted(int(row) for batch in batches for row in batch)
         assert rows == sorted(made.rows(epoch).tolist())
         assert Counter(row >= 30 for row in rows) == {False: 18, True: 17}
-    assert order.epoch(1)[0][0].tolist() == order.epoch(1)[0][0].tolist()
+    assert order.epoch(1)[0].tolist() == order.epoch(1)[0].tolist()

@@ -127,6 +127,7 @@ def test_the_authors_code_differs_from_the_text_in_these_settings(size):
         "data.vocabulary_multiple",
         "train.batch_tokens",
         "train.batch_counting",
+        "train.block_tokens",
         "train.smoothing_form",
         "search.finish_among",
     }

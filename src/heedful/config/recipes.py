@@ -220,6 +220,7 @@ _T2T = {  # files of tensor2tensor 3d9c62f2
     "data.vocabulary_multiple": 8192,  # 37,000 becomes 40,960, the width of its softmax
     "train.batch_tokens": 8 * 4096,  # transformer.py: batch_size 4096, on 8 devices
     "train.batch_counting": "padded",  # data_reader.py: rows times the longer side
+    "train.block_tokens": 4096,  # transformer.py: batch_size, a block of one bucket a device
     "train.smoothing_form": "others",  # common_layers.py: e / (V - 1) for every other class
     "search.finish_among": "twice",  # beam_search.py: top_k of 2 * beam_size, ends among them
     # learning_rate_factor stays 1: its rate of 0.1 times 5000 * 0.002 * d^-0.5 is the paper's

@@ -228,11 +228,13 @@ class TrainConfig(_Settings):
     minutes: Positive | None = None
     """Minutes until training ends, over all sittings of a run. None means no limit."""
     batch_tokens: Count = 25_000
-    """Most source tokens and most target tokens behind one update."""
+    """Source tokens and target tokens behind one update, of the side that has more."""
     batch_counting: Literal["real", "padded"] = "real"
     """Count tokens without padding, or rows times the longest side as the authors' code did."""
+    block_tokens: Count | None = None
+    """Padded tokens of a block of pairs of similar length. None means one block a batch."""
     micro_batch_tokens: Count | None = None
-    """Most padded tokens a side computed at once. None means chosen for the device."""
+    """Most padded tokens a side computed at once; changes no batch. None means chosen for it."""
     warmup: Count = 4000
     """Updates during which the learning rate rises."""
     learning_rate_factor: Positive = 1.0

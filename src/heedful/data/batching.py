@@ -1,138 +1,168 @@
 """
-From lengths to batches: who trains together with whom, and when.
+Groups sentence pairs into batches of so many tokens, as a pure function of (seed, epoch).
 
-The order is a pure function of the seed and the epoch. Nothing is kept between batches but a
-position in that order, so a run can stop and go on anywhere, and every rank can work out its own
-share without asking the others.
+The batch of a step is decided first: it does not depend on how much is computed at once, on the
+device, or on how many processes train. `heedful.data.micro_batches` then cuts it for them.
 
 ::
 
-    pairs, shuffled ── sorted by length ── micro-batches of little padding ── shuffled
-        ── gathered to batches of about `batch_tokens` real tokens ── rank r takes every r-th
+    pairs of an epoch, shuffled ── windows of about a million
+        counting real tokens:    next pairs until `batch_tokens`       lengths mixed, as in the text
+        counting padded tokens:  buckets of similar length ── blocks of `block_tokens`
+                                 ── shuffled ── batch_tokens / block_tokens blocks a step
+    each batch ── cut into micro-batches of similar lengths ── one share a rank
 """
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Int
 
+from heedful.data.micro_batches import Lengths, MicroBatches, Rows, cut_batch, longest_rows
 from heedful.data.mixing import Mixture
 
-Lengths = Int[np.ndarray, " pairs"]
-Rows = Int[np.ndarray, "_"]
-MicroBatches = list[Rows]
+# Another way of laying out batches has another number; a run goes on with its own or not at all.
+BATCHES_VERSION = 2
+# Pairs whose batches are decided together. A window takes a second and 100 MB to lay out.
+_WINDOW = 1_000_000
+# tensor2tensor 3d9c62f2, data_reader.py: buckets end at 8, 12, 16, 24, 32, 48 and so on.
+_FIRST_BUCKET = 8
 
 
 @dataclass(frozen=True)
 class BatchOrder:
     """
-    Decide which pairs stand in which batch of which epoch.
+    Which pairs stand in which batch of which epoch (section 5.1).
 
-    Attributes
-    ----------
-    source_lengths, target_lengths : ndarray of int, shape (pairs,)
-        Tokens of each pair, special symbols included.
-    batch_tokens : int
-        About so many tokens a side make one step.
-    micro_batch_tokens : int
-        At most so many tokens a side, padding included, are computed at once.
-    counting : {'real', 'padded'}
-        Whether `batch_tokens` counts real tokens, as the paper says, or rows times longest side,
-        as the authors' code does.
-    seed : int
-        Seed of the order.
-    mixture : Mixture or None, default None
-        Which pairs an epoch has; all of them, once, when absent.
-
-    Notes
-    -----
-    Section 5.1: “batched together by approximate sequence length”, about 25,000 source and 25,000
-    target tokens a batch. Sorting within micro-batches keeps padding small; gathering shuffled
-    micro-batches keeps a batch mixed in length. A batch does not depend on the number of ranks.
+    A batch holds about `batch_tokens` source and `batch_tokens` target tokens, mixed in length.
+    “Batched together by approximate sequence length” is read as the cut into micro-batches.
     """
 
     source_lengths: Lengths
+    """Source tokens of each pair, special symbols included."""
     target_lengths: Lengths
+    """Target tokens of each pair, special symbols included."""
     batch_tokens: int
+    """Tokens of the larger side of a batch."""
     micro_batch_tokens: int
+    """Most tokens a side, padding included, that are computed at once."""
     counting: str
+    """'real' counts tokens without padding, 'padded' rows times the longest side."""
     seed: int
+    """Seed of the order."""
     mixture: Mixture | None = None
+    """Which pairs an epoch has; all of them, once, when None."""
+    block_tokens: int | None = None
+    """Padded tokens of a block; `batch_tokens` when None. Only for counting 'padded'."""
+    padding_cost: float = 1.0
+    """What computing a place of padding costs, where a token costs one."""
 
-    def epoch(self, number: int) -> list[MicroBatches]:
-        """
-        Lay out one pass over the pairs.
+    def epoch(self, number: int) -> list[Rows]:
+        """Return the batches of an epoch, each the indices of its pairs; each pair comes once."""
+        rows = np.arange(len(self.source_lengths))
+        if self.mixture is not None:
+            rows = self.mixture.rows(number)
+        order = _generator(self.seed, number).permutation(rows)
+        batches: list[Rows] = []
+        for index, window in enumerate(np.array_split(order, -(-len(order) // _WINDOW))):
+            if self.counting == "real":
+                batches += self._real(window)
+            else:
+                batches += self._padded(window, _generator(self.seed, number, index))
+        return batches
 
-        Parameters
-        ----------
-        number : int
-            Which epoch, counted from 0.
-
-        Returns
-        -------
-        list of list of ndarray of int
-            Batches, each a list of micro-batches, each the indices of its pairs.
-
-        Notes
-        -----
-        Every pair of the epoch stands in exactly one batch. The batches are about equally large:
-        no small remainder takes a full step of its own.
-        """
-        generator = np.random.Generator(np.random.PCG64([self.seed, number]))
-        if self.mixture is None:
-            order = generator.permutation(len(self.source_lengths))
-        else:
-            order = generator.permutation(self.mixture.rows(number))
-        micro = self._micro_batches(order, generator)
-        generator.shuffle(micro)
-        sizes = np.array([self._size(rows) for rows in micro])
-        total = int(sizes.sum())
-        count = max(1, -(-total // self.batch_tokens))
-        ends = np.searchsorted(np.cumsum(sizes), np.arange(1, count) * total / count)
-        edges = [0, *(int(end) for end in ends), len(micro)]
-        parts = [micro[first:last] for first, last in pairwise(edges)]
-        return [part for part in parts if part]
+    def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
+        """Cut a batch into micro-batches; return the list of each rank."""
+        return cut_batch(
+            rows,
+            self.source_lengths[rows],
+            self.target_lengths[rows],
+            self.micro_batch_tokens,
+            ranks,
+            self.padding_cost,
+        )
 
     def largest(self) -> Rows:
-        """
-        Find the micro-batch that needs the most memory.
+        """Return the micro-batch that needs the most memory; it is tried before the first step."""
+        return longest_rows(self.source_lengths, self.target_lengths, self.micro_batch_tokens)
 
-        Returns
-        -------
-        ndarray of int, shape (rows,)
-            Indices of its pairs.
+    def _real(self, order: Rows) -> list[Rows]:
+        """Cut shuffled pairs into batches of equally many tokens without padding."""
+        sides = (self.source_lengths[order], self.target_lengths[order])
+        # (pairs + 1,) each: tokens before each pair
+        sums = [np.concatenate(([0], np.cumsum(side, dtype=np.int64))) for side in sides]
+        edges = _equal_edges(sums, float(self.batch_tokens))
+        # The last batch is a part of one. The others take it over, so that no small remainder
+        # takes a step of its own.
+        last = max(int(side[edges[-1]] - side[edges[-2]]) for side in sums)
+        parts = len(edges) - 2 + last / self.batch_tokens
+        count = max(1, round(parts))
+        inner = _equal_edges(sums, self.batch_tokens * parts / count)[1:count]
+        edges = [0, *(edge for edge in inner if edge < len(order)), len(order)]
+        return [order[first:end] for first, end in pairwise(edges)]
 
-        Notes
-        -----
-        It is tried before the first step. Attention grows with the square of the length, so the
-        longest pairs are the worst at equal numbers of padded tokens.
-        """
-        longest = np.maximum(self.source_lengths, self.target_lengths)
-        order = np.argsort(-longest, kind="stable")
-        width = int(longest[order[0]])
-        return order[: max(1, self.micro_batch_tokens // width)]
+    def _padded(self, order: Rows, generator: np.random.Generator) -> list[Rows]:
+        """Cut shuffled pairs into blocks of one bucket, shuffled again, several of them a batch."""
+        block_tokens = self.block_tokens or self.batch_tokens
+        longest = np.maximum(self.source_lengths[order], self.target_lengths[order])
+        ends = _bucket_ends(int(longest.max()))
+        bucket = np.searchsorted(ends, longest)
+        blocks: list[Rows] = []
+        left = order[:0]
+        for number, end in enumerate(ends):
+            rows = np.concatenate((left, order[bucket == number]))
+            size = max(1, block_tokens // end)
+            full = len(rows) // size * size
+            blocks += list(rows[:full].reshape(-1, size))
+            # What does not fill a block joins the next bucket.
+            left = rows[full:]
+        if len(left):
+            blocks.append(left)
+        blocks = [blocks[place] for place in generator.permutation(len(blocks))]
+        steps = max(1, round(len(blocks) * block_tokens / self.batch_tokens))
+        edges = [len(blocks) * step // steps for step in range(steps + 1)]
+        return [np.concatenate(blocks[first:end]) for first, end in pairwise(edges)]
 
-    def _micro_batches(self, order: Rows, generator: np.random.Generator) -> MicroBatches:
-        """Cut the pairs, sorted by length, where the next one would make the part too large."""
-        # A little noise lets pairs of neighbouring lengths meet in other epochs.
-        noise = generator.uniform(0.0, 1.5, len(order))
-        keys = (self.source_lengths[order], self.target_lengths[order] + noise)
-        order = order[np.lexsort((keys[0], np.floor(keys[1])))]
-        source, target = self.source_lengths[order].tolist(), self.target_lengths[order].tolist()
-        parts, first, widest = [], 0, 0
-        for index, (s, t) in enumerate(zip(source, target, strict=True)):
-            wider = max(widest, s, t)
-            if index > first and (index + 1 - first) * wider > self.micro_batch_tokens:
-                parts.append(order[first:index])
-                first, wider = index, max(s, t)
-            widest = wider
-        parts.append(order[first:])
-        return parts
 
-    def _size(self, rows: Rows) -> int:
-        """Count the tokens of a micro-batch's larger side the chosen way."""
-        source, target = self.source_lengths[rows], self.target_lengths[rows]
-        if self.counting == "padded":
-            return len(rows) * max(int(source.max()), int(target.max()))
-        return max(int(source.sum()), int(target.sum()))
+def _generator(*words: int) -> np.random.Generator:
+    """Return a generator that is a function of these numbers."""
+    return np.random.Generator(np.random.PCG64(list(words)))
+
+
+def _equal_edges(sums: list[Int[np.ndarray, " edges"]], batch_tokens: float) -> list[int]:
+    """
+    Cut where the larger side of each part is nearest to `batch_tokens`.
+
+    `sums` are the tokens of either side before each pair. Returns the first pair of each part, then
+    the number of pairs. What a part has too much the next has too little: errors do not add up.
+    """
+    pairs = len(sums[0]) - 1
+
+    def size(first: int, end: int) -> int:
+        return max(int(side[end] - side[first]) for side in sums)
+
+    edges, carried = [0], 0.0
+    while edges[-1] < pairs:
+        first = edges[-1]
+        goal = batch_tokens + carried
+        # The first edge at which one side has reached the goal. The goal is whole, for a search
+        # for a float would turn all sums into floats first.
+        reached = min(int(side.searchsorted(side[first] + math.ceil(goal))) for side in sums)
+        end = min(max(reached, first + 1), pairs)
+        if end > first + 1 and goal - size(first, end - 1) < size(first, end) - goal:
+            end -= 1
+        # One pair may be larger than a whole batch.
+        carried = max(goal - size(first, end), -0.5 * batch_tokens)
+        edges.append(end)
+    return edges
+
+
+def _bucket_ends(longest: int) -> list[int]:
+    """Return the greatest length of each bucket: 8, 12, 16, 24, 32, 48, …, `longest`."""
+    ends, end = [], _FIRST_BUCKET
+    while end < longest:
+        ends.append(end)
+        end += 1 << (end.bit_length() - 2)
+    return [*ends, longest]

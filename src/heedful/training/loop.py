@@ -4,14 +4,16 @@ The training loop: one for one device and for many.
 ::
 
     for each step:
+        cut the batch into micro-batches, a list for each rank
         forward and backward over this rank's micro-batches   loss as sums over tokens
         add up losses, counts and gradients over all ranks
         refuse to step on anything that is not a finite number
         divide by the target tokens of the whole batch, clip if asked to, step
         now and then: log, validate, write a checkpoint
 
-Randomness is a function of (seed, step, micro-batch), the order of batches one of (seed, epoch), so
-a run that is resumed, or spread over other ranks, draws the same numbers.
+Batches are a function of (seed, epoch), dropout one of (seed, step, micro-batch). So a run that is
+resumed draws the same numbers. One that is spread over other ranks or computed in other
+micro-batches has the same batches and other dropout.
 """
 
 import math
@@ -24,7 +26,7 @@ import torch
 from torch import Tensor
 
 from heedful.data.batch import Batch
-from heedful.data.batching import MicroBatches, Rows
+from heedful.data.micro_batches import Rows
 from heedful.errors import DeviceError, TrainingFailed
 from heedful.machine.memory import keep_freed_memory
 from heedful.model.seq2seq import Seq2Seq
@@ -160,14 +162,14 @@ class Trainer:
                 counters.epoch, counters.position = counters.epoch + 1, 0
         return reason
 
-    def _one_step(self, micro_batches: MicroBatches) -> str:
+    def _one_step(self, rows: Rows) -> str:
         """Take one step with everything that may follow it; return why to stop, or nothing."""
         started = time.monotonic()
         counters = self.progress.counters
         step = counters.step + 1
-        totals = self._accumulate(step, micro_batches)
+        totals = self._accumulate(step, rows)
         loss, nll, source_tokens, target_tokens, padded, signals, time_over = totals.tolist()
-        self._update(step, micro_batches, loss, target_tokens)
+        norm = self._update(step, rows, loss, target_tokens)
 
         counters.step = step
         counters.position += 1
@@ -180,7 +182,12 @@ class Trainer:
         self._padded_since_log += int(padded)
 
         last = step >= self.plan.steps
-        self._log_if_due(step, forced=bool(last or signals or time_over))
+        of_step = {
+            "step_source_tokens": int(source_tokens),
+            "step_target_tokens": int(target_tokens),
+            "gradient_norm": norm,
+        }
+        self._log_if_due(step, of_step, forced=bool(last or signals or time_over))
         is_best, out_of_patience = self._validate_if_due(step, last)
         reason = ""
         if signals:
@@ -194,11 +201,13 @@ class Trainer:
         self._save_if_due(step, bool(reason), is_best)
         return reason
 
-    def _accumulate(self, step: int, micro_batches: MicroBatches) -> Tensor:
+    def _accumulate(self, step: int, rows: Rows) -> Tensor:
         """Run this rank's micro-batches and add everything up over all ranks."""
         totals = torch.zeros(7, dtype=torch.float64)
-        for index in range(self.ranks.rank, len(micro_batches), self.ranks.world):
-            batch = self.collate(micro_batches[index])
+        shares = self.order.cut(rows, self.ranks.world)
+        earlier = sum(map(len, shares[: self.ranks.rank]))
+        for index, micro_batch in enumerate(shares[self.ranks.rank], start=earlier):
+            batch = self.collate(micro_batch)
             _seed_dropout(self.plan.seed, step, index)
             loss, nll = self._forward_backward(batch)
             self.weights.collect()
@@ -227,17 +236,16 @@ class Trainer:
         loss.backward()
         return float(loss.detach()), float(nll)
 
-    def _update(
-        self, step: int, micro_batches: MicroBatches, loss: float, target_tokens: float
-    ) -> None:
-        """Check, scale, clip and step."""
+    def _update(self, step: int, rows: Rows, loss: float, target_tokens: float) -> float:
+        """Check, scale, clip and step; return the norm of the mean gradient before clipping."""
         norm = self.weights.gradient_norm() / target_tokens
         if not (math.isfinite(loss) and math.isfinite(norm)):
-            self._refuse(step, micro_batches, loss, norm)
+            self._refuse(step, rows, loss, norm)
         scale = 1.0 / target_tokens
         if self.plan.clip is not None and norm > self.plan.clip:
             scale *= self.plan.clip / norm
         self.weights.step(self._learning_rate(step), scale)
+        return norm
 
     def _learning_rate(self, step: int) -> float:
         """Compute the rate of a step, counted from where the schedule began."""
@@ -246,12 +254,12 @@ class Trainer:
             plan.schedule_steps + step, plan.d_model, plan.warmup, plan.learning_rate_factor
         )
 
-    def _refuse(self, step: int, micro_batches: MicroBatches, loss: float, norm: float) -> None:
+    def _refuse(self, step: int, rows: Rows, loss: float, norm: float) -> None:
         """Report a batch whose loss or gradient is no finite number; take no step on it."""
         self.weights.discard()
-        rows = [int(row) for part in micro_batches for row in part]
         if self.ranks.is_first:
-            report = {"loss": str(loss), "gradient_norm": str(norm), "pairs": self.describe(rows)}
+            pairs = self.describe(rows.tolist())
+            report = {"loss": str(loss), "gradient_norm": str(norm), "pairs": pairs}
             self.log.refusal({"step": step, "refused": report})
             if self.progress.counters.step > self._saved_step:
                 self._save("last")
@@ -276,7 +284,7 @@ class Trainer:
             return "patience"
         return "minutes" if self.ranks.tell(float(self._time_is_over())) else ""
 
-    def _log_if_due(self, step: int, forced: bool) -> None:
+    def _log_if_due(self, step: int, of_step: dict[str, int | float], forced: bool) -> None:
         """Write a training line every fifty steps, every ten seconds, and at the end."""
         counters = self.progress.counters
         if not (forced or step % 50 == 0 or self.clock.seconds - self._logged_at >= 10):
@@ -292,6 +300,7 @@ class Trainer:
             "learning_rate": self._learning_rate(step),
             "source_tokens": counters.source_tokens,
             "target_tokens": counters.target_tokens,
+            **of_step,
             "padding": 1.0 - (source + target) / self._padded_since_log,
             "target_tokens_per_second": target / seconds,
             "seconds": round(counters.seconds, 3),

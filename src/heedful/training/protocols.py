@@ -1,8 +1,9 @@
 """What the loop asks of those around it; who they are is not its business."""
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from heedful.data.batching import MicroBatches, Rows
+from heedful.data.micro_batches import MicroBatches, Rows
 
 
 @runtime_checkable
@@ -24,24 +25,11 @@ class Order(Protocol):
     def micro_batch_tokens(self) -> int:
         """Padded tokens a side that are computed at once."""
 
-    def epoch(self, number: int) -> list[MicroBatches]:
-        """
-        Lay out one pass over the pairs.
+    def epoch(self, number: int) -> Sequence[Rows]:
+        """Return the batches of an epoch; asked for once, before its first batch."""
 
-        Parameters
-        ----------
-        number : int
-            Which epoch, counted from 0.
-
-        Returns
-        -------
-        list of list of ndarray of int
-            Batches, each a list of micro-batches.
-
-        Notes
-        -----
-        Asked for once an epoch, before its first batch.
-        """
+    def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
+        """Cut a batch into micro-batches; return the list of each rank."""
 
     def largest(self) -> Rows:
         """

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from heedful.data.batch import Batch, Collator
-from heedful.data.batching import BatchOrder, MicroBatches, Rows
+from heedful.data.batching import BatchOrder
 from heedful.data.encoded import EncodedPairs
 from heedful.data.joined import JoinedPairs
+from heedful.data.micro_batches import PADDING_COST_CPU, MicroBatches, Rows
 from heedful.data.mixing import Mixture
 from heedful.data.sampled import sampled_epoch
 from heedful.data.tokenizer import Tokenizer
@@ -106,43 +107,23 @@ class TrainingPairs:
         self.micro_batch_tokens = choices.micro_batch_tokens
         self._pairs, self._run, self._collator = pairs, run, collator
         self._mixture, self._sampler = mixture, sampler
+        self._device = choices.device
+        self._order = self._batch_order()
 
-    def epoch(self, number: int) -> list[MicroBatches]:
-        """
-        Lay out one pass.
-
-        Parameters
-        ----------
-        number : int
-            Which epoch, counted from 0.
-
-        Returns
-        -------
-        list of list of ndarray of int
-            Batches, each a list of micro-batches, each the rows of its pairs.
-
-        Notes
-        -----
-        From here on `collate` takes the subwords of this epoch.
-        """
+    def epoch(self, number: int) -> Sequence[Rows]:
+        """Return the batches of an epoch; from here on `collate` takes its subwords."""
         if self._sampler is not None:
             self._pairs = self._sampler(number)
-        return self._order().epoch(number)
+        self._order = self._batch_order()
+        return self._order.epoch(number)
+
+    def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
+        """Cut a batch into micro-batches; return the list of each rank."""
+        return self._order.cut(rows, ranks)
 
     def largest(self) -> Rows:
-        """
-        Find the micro-batch that needs the most memory.
-
-        Returns
-        -------
-        ndarray of int, shape (rows,)
-            Rows of its pairs.
-
-        Notes
-        -----
-        See `BatchOrder.largest`.
-        """
-        return self._order().largest()
+        """Return the micro-batch that needs the most memory."""
+        return self._order.largest()
 
     def collate(self, rows: Rows) -> Batch:
         """
@@ -196,7 +177,7 @@ class TrainingPairs:
             )
         return shown
 
-    def _order(self) -> BatchOrder:
+    def _batch_order(self) -> BatchOrder:
         """Decide which pairs stand in which batch."""
         settings, source_end = self._run.config.train, self._run.config.model.source_end
         return BatchOrder(
@@ -207,4 +188,6 @@ class TrainingPairs:
             settings.batch_counting,
             settings.seed,
             self._mixture,
+            settings.block_tokens,
+            PADDING_COST_CPU if self._device == "cpu" else 1.0,
         )

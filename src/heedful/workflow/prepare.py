@@ -15,6 +15,7 @@ import torch
 
 from heedful.checkpoint.rundir import RunFolder
 from heedful.config.schema import RunConfig
+from heedful.data.batching import BATCHES_VERSION
 from heedful.data.encoded import EncodedPairs
 from heedful.data.files import writing
 from heedful.data.folders import tidy
@@ -282,6 +283,7 @@ def _chosen(config: RunConfig, ranks: Ranks) -> Choices:
         ranks.world,
         torch.__version__,
         instruction_set(device),
+        BATCHES_VERSION,
     )
 
 
@@ -292,7 +294,12 @@ def _honoured(folder: RunFolder, config: RunConfig, ranks: Ranks, inexact: bool)
         here = instruction_set(resolve_device(began.device))
     except DeviceError:
         here = "not here"
-    now = {"ranks": ranks.world, "torch": torch.__version__, "instructions": here}
+    now = {
+        "ranks": ranks.world,
+        "torch": torch.__version__,
+        "instructions": here,
+        "batches": BATCHES_VERSION,
+    }
     other = [
         f"{name} was {getattr(began, name)} and is now {value}"
         for name, value in now.items()

@@ -50,6 +50,8 @@ class Choices:
         Version of torch.
     instructions : str, optional
         What torch's kernels are chosen by: the processor's vector instructions or the GPU.
+    batches : int, default 1
+        Which way of laying out batches; 1 for runs that do not say.
 
     Notes
     -----
@@ -63,6 +65,7 @@ class Choices:
     ranks: int = 1
     torch: str = ""
     instructions: str = ""
+    batches: int = 1
 
 
 @dataclass(frozen=True)

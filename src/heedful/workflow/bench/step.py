@@ -9,7 +9,7 @@ import torch
 
 from heedful.config.schema import RunConfig
 from heedful.data.batch import Batch, Collator
-from heedful.data.batching import MicroBatches, Rows
+from heedful.data.micro_batches import MicroBatches, Rows
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.machine.memory import peak_memory
 from heedful.model.build import initialise
@@ -58,40 +58,18 @@ class OneBatch:
         self._parts = [order[first : first + size] for first in range(0, len(order), size)]
         self.micro_batch_tokens = size * int(longest.max())
 
-    def epoch(self, number: int) -> list[MicroBatches]:
-        """
-        Lay out one pass.
-
-        Parameters
-        ----------
-        number : int
-            Not looked at.
-
-        Returns
-        -------
-        list of list of ndarray of int
-            One batch.
-
-        Notes
-        -----
-        An epoch is a step.
-        """
+    def epoch(self, number: int) -> list[Rows]:
+        """Return one batch: an epoch is a step."""
         del number
+        return [np.concatenate(self._parts)]
+
+    def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
+        """Return the parts that were laid out, whatever is asked for."""
+        del rows, ranks
         return [self._parts]
 
     def largest(self) -> Rows:
-        """
-        Find the micro-batch that needs the most memory.
-
-        Returns
-        -------
-        ndarray of int, shape (rows,)
-            Its pairs.
-
-        Notes
-        -----
-        The last, for they are sorted.
-        """
+        """Return the last part, for they are sorted."""
         return self._parts[-1]
 
     def collate(self, rows: Rows) -> Batch:

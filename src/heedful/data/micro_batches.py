@@ -1,0 +1,125 @@
+"""
+Cuts a batch into micro-batches of similar lengths, and shares them out among ranks.
+
+A micro-batch is as wide as its longest source and its longest target; what shorter pairs leave free
+is padding. Cutting changes what is computed at once, never what is added up.
+"""
+
+import heapq
+
+import numpy as np
+from jaxtyping import Int
+
+Lengths = Int[np.ndarray, " pairs"]
+Rows = Int[np.ndarray, "_"]
+MicroBatches = list[Rows]
+
+# On a processor products leave padding out; attention and the copies for it do not.
+PADDING_COST_CPU = 0.1
+# A cut must save what this many tokens cost, for every micro-batch has costs of its own.
+_CUT_COST = 400.0
+# The heaviest rank may have this much more to do than the mean.
+_IMBALANCE = 1.02
+# More micro-batches a rank balance nothing any more.
+_MOST_A_RANK = 8
+
+
+class _Part:
+    """Some pairs of a batch, what they cost, and where they are cut best."""
+
+    def __init__(self, rows: Rows, source: Lengths, target: Lengths, padding_cost: float) -> None:
+        self.rows, self.source, self.target = rows, source, target
+        self.padding_cost = padding_cost
+        self.places = len(rows) * int(source.max() + target.max())
+        tokens = int(source.sum() + target.sum())
+        self.cost = tokens + padding_cost * (self.places - tokens)
+        self.side = len(rows) * int(max(source.max(), target.max()))
+        self.gain = 0.0
+        """Cost that the best cut saves."""
+        self._order: Rows = np.arange(len(rows))
+        self._cut = len(rows) // 2
+        if len(rows) > 1:
+            self._find_best_cut()
+
+    def _find_best_cut(self) -> None:
+        """Try every cut of the pairs sorted by source, and of those sorted by target."""
+        count = np.arange(1, len(self.rows))
+        fewest = self.places
+        for first, second in ((self.target, self.source), (self.source, self.target)):
+            order = np.lexsort((second, first))
+            width = np.stack((self.source[order], self.target[order]))
+            # (pairs - 1,): the widths of both sides before and after each cut
+            before = np.maximum.accumulate(width, axis=1).sum(0)[:-1]
+            after = np.maximum.accumulate(width[:, ::-1], axis=1).sum(0)[::-1][1:]
+            places = count * before + count[::-1] * after
+            best = int(places.argmin())
+            if places[best] < fewest:
+                fewest = int(places[best])
+                self._order, self._cut = order, best + 1
+        self.gain = self.padding_cost * (self.places - fewest)
+
+    def cut(self) -> list["_Part"]:
+        """Cut in two where that saves most, or in halves where it saves nothing."""
+        return [
+            _Part(self.rows[chosen], self.source[chosen], self.target[chosen], self.padding_cost)
+            for chosen in (self._order[: self._cut], self._order[self._cut :])
+        ]
+
+
+def cut_batch(
+    rows: Rows,
+    source_lengths: Lengths,
+    target_lengths: Lengths,
+    micro_batch_tokens: int,
+    ranks: int,
+    padding_cost: float,
+) -> list[MicroBatches]:
+    """
+    Cut a batch into micro-batches and return the list of each rank.
+
+    Cuts go on while a micro-batch is too large for `micro_batch_tokens` padded tokens a side, while
+    a cut saves more padding than a micro-batch costs, and while one rank has clearly more to do
+    than the others.
+    """
+    waiting = [_Part(rows, source_lengths, target_lengths, padding_cost)]
+    parts: list[_Part] = []
+    while waiting:
+        part = waiting.pop()
+        too_large = part.side > micro_batch_tokens and len(part.rows) > 1
+        if too_large or part.gain > _CUT_COST:
+            waiting += part.cut()
+        else:
+            parts.append(part)
+    shares = _share_out(parts, ranks)
+    while ranks > 1 and len(parts) < _MOST_A_RANK * ranks:
+        costs = [sum(part.cost for part in share) for share in shares]
+        heaviest = max(shares[costs.index(max(costs))], key=lambda part: part.cost)
+        if max(costs) * ranks <= _IMBALANCE * sum(costs) or len(heaviest.rows) == 1:
+            break
+        parts.remove(heaviest)
+        parts += heaviest.cut()
+        shares = _share_out(parts, ranks)
+    return [[part.rows for part in share] for share in shares]
+
+
+def _share_out(parts: list[_Part], ranks: int) -> list[list[_Part]]:
+    """Give each part, the costliest first, to the rank that has the least to do."""
+    shares: list[list[_Part]] = [[] for _ in range(ranks)]
+    loads = [(0.0, rank) for rank in range(ranks)]
+    for part in sorted(parts, key=lambda part: -part.cost):
+        load, rank = loads[0]
+        shares[rank].append(part)
+        heapq.heapreplace(loads, (load + part.cost, rank))
+    return shares
+
+
+def longest_rows(source_lengths: Lengths, target_lengths: Lengths, tokens: int) -> Rows:
+    """
+    Return the longest pairs, as many as fit into so many padded tokens a side.
+
+    Attention grows with the square of the length, so they need the most memory of all micro-batches
+    of this size.
+    """
+    longest = np.maximum(source_lengths, target_lengths)
+    order = np.argsort(-longest, kind="stable")
+    return order[: max(1, tokens // int(longest[order[0]]))]
