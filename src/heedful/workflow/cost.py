@@ -78,8 +78,8 @@ def training_work(history: History, lengths: tuple[np.ndarray, np.ndarray] | Non
     Notes
     -----
     Tokens are exact. The log has one share of padding for both sides, and the square of a padded
-    length is taken to grow by the square of that share, since sentences of a micro-batch are of similar
-    length. The tests hold the cost within one per cent of a count over the batches themselves.
+    length is taken to grow by the square of that share, since sentences of a micro-batch are of
+    similar length. The tests hold the cost within one per cent of a count over the batches.
     """
     source, target = history.last("source_tokens") or 0.0, history.last("target_tokens") or 0.0
     tokens = np.diff(
