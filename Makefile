@@ -18,7 +18,7 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,training/%.py,loss schedule optimiser) $(patsubst %,search/%.py,beam length stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey peers docs screenshots clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey figures peers docs screenshots clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -62,6 +62,9 @@ bench-serving: $(VENV)/.for-work ## measure the server under load, write docs/re
 
 bench-joey: $(VENV)/.for-work peers ## import models that Joey NMT has trained, write docs/results/joey.md (10 minutes)
 	$(PYTHON) -m benchmarks.joey
+
+figures: $(VENV)/.for-use ## write the figures of README and docs from docs/results/*.json
+	$(PYTHON) -m benchmarks.figures
 
 # Each peer has an environment of its own: their versions do not go together, nor with ours.
 PEERS := $(patsubst %/requirements.txt,%/.venv/.installed,$(wildcard benchmarks/peers/*/requirements.txt))

@@ -3,8 +3,8 @@ Models that Joey NMT itself has trained, imported and translated with on both si
 
     make bench-joey
 
-Writes `docs/results/joey.md`. The unit tests read checkpoints that they write themselves, in Joey's
-layout; here the toolkit writes them, in an environment of its own.
+Writes `docs/results/joey.json`, and what is written from it. The unit tests read checkpoints that
+they write themselves, in Joey's layout; here the toolkit writes them, in an environment of its own.
 """
 
 import json
@@ -15,10 +15,12 @@ from typing import Any
 
 import sentencepiece
 
-from benchmarks.report import ROOT, commit, heedful, write
+from benchmarks.figures import rewrite
+from benchmarks.report import ROOT, commit, heedful, keep
 from heedful.data.grammar import split_pairs
 
 JOEY = ROOT / "benchmarks" / "peers" / "joey" / ".venv" / "bin" / "python"
+VERSION = "2.3.0"
 LANGUAGES = ("en", "fr")
 NORMS = {
     "post, as in the paper": {"layer_norm": "post"},
@@ -38,23 +40,31 @@ def main() -> None:
         folder = Path(temporary)
         write_text(folder)
         for number, (name, norm) in enumerate(NORMS.items()):
-            rows.append(f"| {name} | {' | '.join(map(str, compare(folder, number, norm)))} |")
-    page = write(
-        "joey",
-        "Models of Joey NMT",
-        "Joey NMT 2.3.0 trains two layers of width 64 for ten epochs of the embedded corpus; "
-        "`heedful import --from joey` makes a run of each. Both translate the same 200 sentences "
-        "greedily.\n\n"
-        "| norms (`layer_norm`) | largest difference of log-probabilities | equal translations |\n"
-        "| --- | --- | --- |\n" + "\n".join(rows) + "\n\n```sh\nmake bench-joey\n```",
-        measured,
-    )
-    print(page.read_text(encoding="utf-8"))
-    if any("| 200 of 200 |" not in row for row in rows):
+            rows.append({"norms": name, **compare(folder, number, norm)})
+    found = {"version": VERSION, "rows": rows}
+    keep("joey", found, measured)
+    rewrite()
+    print(body(found))
+    if any(row["equal"] != row["sentences"] for row in rows):
         raise SystemExit("all translations must be equal")
 
 
-def compare(folder: Path, number: int, norm: dict[str, str]) -> tuple[str, str]:
+def body(found: dict[str, Any]) -> str:
+    """Lay the figures out."""
+    rows = "\n".join(
+        f"| {row['norms']} | {row['difference']:.1e} | {row['equal']} of {row['sentences']} |"
+        for row in found["rows"]
+    )
+    return (
+        f"Joey NMT {found['version']} trains two layers of width 64 for ten epochs of the embedded "
+        "corpus; `heedful import --from joey` makes a run of each. Both translate the same "
+        f"{found['rows'][0]['sentences']} sentences greedily.\n\n"
+        "| norms (`layer_norm`) | largest difference of log-probabilities | equal translations |\n"
+        f"| --- | --- | --- |\n{rows}\n\n```sh\nmake bench-joey\n```"
+    )
+
+
+def compare(folder: Path, number: int, norm: dict[str, str]) -> dict[str, Any]:
     """Train one model and say how equal the two sides are."""
     config = folder / f"{number}.json"  # JSON is YAML
     there = folder / f"joey-{number}"
@@ -69,7 +79,7 @@ def compare(folder: Path, number: int, norm: dict[str, str]) -> tuple[str, str]:
     ours = heedful("translate", run, "--precision", "fp32", input=text).stdout.splitlines()
     equal = sum(one == other for one, other in zip(ours, theirs, strict=True))
     difference = report.partition("differ by at most ")[2].partition(" ")[0]
-    return difference, f"{equal} of {len(ours)}"
+    return {"difference": float(difference), "equal": equal, "sentences": len(ours)}
 
 
 def joey(folder: Path, *arguments: object, **options: Any) -> str:
@@ -128,7 +138,7 @@ def settings(folder: Path, there: Path, norm: dict[str, str]) -> dict[str, Any]:
     numbers = {f"{name}_id": number for number, name in enumerate(SPECIAL)}
     return {
         "name": "small",
-        "joeynmt_version": "2.3.0",
+        "joeynmt_version": VERSION,
         "model_dir": str(there),
         "use_cuda": False,
         "random_seed": 1,

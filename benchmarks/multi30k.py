@@ -4,15 +4,17 @@ Multi30k English-German from raw text to BLEU: the recipe `multi30k`, an hour on
     python -m benchmarks.multi30k [RUN] [--commit C]
 
 An interrupted run in RUN is continued; a finished one is only measured again. Writes
-`docs/results/multi30k.md`.
+`docs/results/multi30k.json`, and what is written from it.
 """
 
 import argparse
 import json
 import os
 from pathlib import Path
+from typing import Any
 
-from benchmarks.report import ROOT, commit, heedful, write
+from benchmarks.figures import rewrite
+from benchmarks.report import ROOT, commit, heedful, keep
 
 MINUTES = 58
 GOAL = 39.5
@@ -40,8 +42,10 @@ def main() -> None:
             for beam in (4, 1):
                 rows.append((name, weights, beam, score(options.run, raw, name, weights, beam)))
     reached = float(rows[0][3]["lower-cased"]["bleu"]["score"])
-    page = write("multi30k", "Multi30k English-German", body(options.run, rows), measured)
-    print(page.read_text(encoding="utf-8"))
+    found = collected(options.run, rows)
+    keep("multi30k", found, measured)
+    rewrite()
+    print(body(found))
     if reached < GOAL:
         raise SystemExit(f"the goal is {GOAL} lower-cased BLEU, but {reached:.2f} was reached")
 
@@ -58,34 +62,52 @@ def score(run: Path, raw: Path, name: str, weights: str, beam: int) -> dict[str,
     }
 
 
-def body(run: Path, rows: list[tuple[str, str, int, dict]]) -> str:
-    """Lay the figures out."""
+def collected(run: Path, rows: list[tuple[str, str, int, dict[str, Any]]]) -> dict[str, Any]:
+    """Collect what the log and the scores say."""
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     last = [line for line in lines if "target_tokens" in line][-1]
-    rate = last["target_tokens"] / last["seconds"]
-    head = (
-        f"{last['step']:,} steps in {last['seconds'] / 60:.1f} minutes, validations included: "
-        f"{last['target_tokens']:,} target tokens, {rate:,.0f} a second over the whole run. "
-        f"Padding {last['padding']:.1%}, peak memory {last['memory'] / (1 << 30):.2f} GiB.\n\n"
-        "| set | weights | beam | lower-cased BLEU | cased BLEU | chrF | TER |\n"
-        "| --- | --- | --- | --- | --- | --- | --- |\n"
-    )
+    return {
+        "steps": last["step"],
+        "minutes": last["seconds"] / 60,
+        "target_tokens": last["target_tokens"],
+        "tokens_per_second": last["target_tokens"] / last["seconds"],
+        "padding": last["padding"],
+        "memory_gib": last["memory"] / (1 << 30),
+        "scores": [
+            {"set": name, "weights": weights, "beam": beam}
+            | {"lower-cased": s["lower-cased"]["bleu"]["score"]}
+            | {kind: s["cased"][kind]["score"] for kind in ("bleu", "chrf", "ter")}
+            for name, weights, beam, s in rows
+        ],
+        "signatures": [rows[0][3][case]["bleu"]["signature"] for case in ("lower-cased", "cased")],
+        "validations": [
+            {name: line[name] for name in ("step", "valid_perplexity", "bleu")}
+            for line in lines
+            if "bleu" in line
+        ],
+    }
+
+
+def body(found: dict[str, Any]) -> str:
+    """Lay the figures out."""
     table = "\n".join(
-        f"| {name} | {weights} | {beam} | {s['lower-cased']['bleu']['score']:.2f} "
-        f"| {s['cased']['bleu']['score']:.2f} | {s['cased']['chrf']['score']:.2f} "
-        f"| {s['cased']['ter']['score']:.2f} |"
-        for name, weights, beam, s in rows
+        f"| {one['set']} | {one['weights']} | {one['beam']} | {one['lower-cased']:.2f} "
+        f"| {one['bleu']:.2f} | {one['chrf']:.2f} | {one['ter']:.2f} |"
+        for one in found["scores"]
     )
-    first = rows[0][3]
     validations = "\n".join(
         f"| {line['step']:,} | {line['valid_perplexity']:.2f} | {line['bleu']:.1f} |"
-        for line in lines
-        if "bleu" in line
+        for line in found["validations"]
     )
     return (
-        f"{head}{table}\n\n"
-        f"Signatures: `{first['lower-cased']['bleu']['signature']}`, "
-        f"`{first['cased']['bleu']['signature']}`.\n\n"
+        f"{found['steps']:,} steps in {found['minutes']:.1f} minutes, validations included: "
+        f"{found['target_tokens']:,} target tokens, {found['tokens_per_second']:,.0f} a second "
+        f"over the whole run. Padding {found['padding']:.1%}, peak memory "
+        f"{found['memory_gib']:.2f} GiB.\n\n"
+        "| set | weights | beam | lower-cased BLEU | cased BLEU | chrF | TER |\n"
+        f"| --- | --- | --- | --- | --- | --- | --- |\n{table}\n\n"
+        f"The goal was {GOAL} lower-cased with the average. {found.get('note', '')}".strip()
+        + f"\n\nSignatures: {', '.join(f'`{one}`' for one in found['signatures'])}.\n\n"
         "Validation while training (greedy, cased, a single checkpoint):\n\n"
         f"| step | perplexity | BLEU |\n| --- | --- | --- |\n{validations}\n\n"
         "```sh\n"

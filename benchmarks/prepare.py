@@ -3,7 +3,8 @@ A million pairs of Europarl, French to English, from compressed text to ids: tim
 
     python -m benchmarks.prepare [FOLDER]
 
-What is made lies in FOLDER (default: a temporary one). Writes `docs/results/prepare.md`.
+What is made lies in FOLDER (default: a temporary one). Writes `docs/results/prepare.json`,
+and what is written from it.
 """
 
 import argparse
@@ -16,10 +17,12 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from benchmarks.report import commit, write
+from benchmarks.figures import rewrite
+from benchmarks.report import commit, keep
 
 PAIRS = 1_000_000
 PAIRS_A_MINUTE = 300_000
@@ -53,14 +56,6 @@ class Measured:
     processor_seconds: float
     peak: int
 
-    def row(self) -> str:
-        """Write a row of the table."""
-        return (
-            f"| {self.what} | {self.processes} | {self.seconds:.1f} "
-            f"| {60 * PAIRS / self.seconds:,.0f} | {self.processor_seconds:.1f} "
-            f"| {self.peak / 1e6:,.0f} |"
-        )
-
 
 def main() -> None:
     """Prepare with and without learning subwords, with one process and two, plain and cleaned."""
@@ -80,8 +75,17 @@ def main() -> None:
         shutil.rmtree(clean / "data")
         rows.append(prepare("ids, cleaned", clean, CLEAN, 2))
         report = json.loads((clean / "data" / "report.json").read_text("utf-8"))
-    page = write("prepare", "A million pairs prepared", body(rows, report), commit())
-    print(page.read_text(encoding="utf-8"))
+    found = {
+        "rows": [asdict(row) for row in rows],
+        "text_bytes": text_bytes(),
+        "kept": report["kept"],
+        "rules": [
+            {name: one[name] for name in ("rule", "dropped", "drops")} for one in report["rules"]
+        ],
+    }
+    keep("prepare", found, commit())
+    rewrite()
+    print(body(found))
     if any(other != ids[0] for other in ids):
         raise SystemExit("the goal is the same bytes for any number of processes")
     for row in rows[1:]:  # once subwords are learned
@@ -110,7 +114,7 @@ def prepare(what: str, out: Path, settings: tuple[str, ...], processes: int) -> 
     if status:
         raise SystemExit(f"heedful data prepare ended with {status}")
     measured = Measured(what, processes, seconds, processor_seconds() - before, watch.peak)
-    print(measured.row(), flush=True)
+    print(row(asdict(measured)), flush=True)
     return measured
 
 
@@ -164,30 +168,38 @@ def content(folder: Path) -> dict[str, bytes]:
     return {name: (folder / "data" / name).read_bytes() for name in names}
 
 
-def body(rows: list[Measured], report: dict) -> str:
-    """Lay the figures out."""
-    text = sum(
-        path.stat().st_size
-        for path in (
-            Path(os.environ.get("HEEDFUL_DATA", "../shared/data")) / "europarl-fr-en"
-        ).glob("train.0[0-9].??.xz")
-    )
-    dropped = "\n".join(
-        f"| {entry['rule']} | {entry['dropped']:,} | {entry['drops']} |"
-        for entry in report["rules"]
-    )
-    table = "\n".join(row.row() for row in rows)
+def text_bytes() -> int:
+    """Bytes of the files that are read."""
+    raw = Path(os.environ.get("HEEDFUL_DATA", "../shared/data")) / "europarl-fr-en"
+    return sum(path.stat().st_size for path in raw.glob("train.0[0-9].??.xz"))
+
+
+def row(one: dict[str, Any]) -> str:
+    """Write a row of the table."""
     return (
-        f"{PAIRS:,} pairs of Europarl French-English, {text / 1e6:.0f} MB of .xz files, to "
-        "memory-mapped ids of 32,000 shared byte-pair subwords. Memory is what all processes held "
-        "together at the worst moment, pages that they share counted for each.\n\n"
+        f"| {one['what']} | {one['processes']} | {one['seconds']:.1f} "
+        f"| {60 * PAIRS / one['seconds']:,.0f} | {one['processor_seconds']:.1f} "
+        f"| {one['peak'] / 1e6:,.0f} |"
+    )
+
+
+def body(found: dict[str, Any]) -> str:
+    """Lay the figures out."""
+    dropped = "\n".join(
+        f"| {one['rule']} | {one['dropped']:,} | {one['drops']} |" for one in found["rules"]
+    )
+    table = "\n".join(map(row, found["rows"]))
+    return (
+        f"{PAIRS:,} pairs of Europarl French-English, {found['text_bytes'] / 1e6:.0f} MB of .xz "
+        "files, to memory-mapped ids of 32,000 shared byte-pair subwords. Memory is what all "
+        "processes held together at the worst moment, pages that they share counted for each.\n\n"
         "| what | processes | seconds | pairs a minute | processor seconds | peak memory, MB |\n"
         f"| --- | --- | --- | --- | --- | --- |\n{table}\n\n"
         f"The goals: {PAIRS_A_MINUTE:,} pairs a minute on two cores once subwords are learned, "
         "less than 1,000 MB; learning itself, the first row, reads up to a million lines "
         "into memory. The ids were the same to the byte in every run with the same "
         "settings.\n\n"
-        f"Cleaning kept {report['kept']:,} pairs:\n\n"
+        f"Cleaning kept {found['kept']:,} pairs:\n\n"
         f"| rule | pairs dropped | dropped is a pair of which |\n| --- | --- | --- |\n{dropped}\n\n"
         "```sh\n"
         'heedful data prepare paper-base --source "train.0[0-9].fr.xz" \\\n'

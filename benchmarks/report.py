@@ -1,9 +1,11 @@
 """What every result carries: the machine, the versions, the commit, the commands."""
 
+import json
 import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from heedful.machine.devices import describe_machine
 
@@ -34,16 +36,31 @@ def machine() -> str:
     )
 
 
-def write(name: str, title: str, body: str, measured: str) -> Path:
-    """Write a page of results."""
+def keep(name: str, found: dict[str, Any], measured: str) -> None:
+    """Keep what was found in `docs/results/NAME.json`; every page and figure is written from it."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    page = RESULTS / f"{name}.md"
-    today = datetime.now(UTC).date().isoformat()
-    page.write_text(
-        f"# {title}\n\n{body.strip()}\n\nMachine: {machine()}.\n\nCommit {measured}, {today}.\n",
-        encoding="utf-8",
+    record = {
+        "commit": measured,
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": machine(),
+        "found": found,
+    }
+    text = json.dumps(record, indent=1, ensure_ascii=False)
+    (RESULTS / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+def read(name: str) -> dict[str, Any]:
+    """Read what was kept."""
+    record: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    return record
+
+
+def page(title: str, body: str, record: dict[str, Any]) -> str:
+    """Lay a page of results out."""
+    return (
+        f"# {title}\n\n{body.strip()}\n\nMachine: {record['machine']}.\n\n"
+        f"Commit {record['commit']}, {record['date']}.\n"
     )
-    return page
 
 
 def _git(*arguments: str) -> str:

@@ -4,7 +4,8 @@ Measure speed, section by section, and write `docs/results/speed.md`.
     python -m benchmarks.speed [SECTION ...] [--run RUN] [--page]
 
 Without sections all that this machine allows. What a section found lies in
-`docs/results/speed/SECTION.json`; the page is written from all of them, whenever they were made.
+`docs/results/speed/SECTION.json`; the page, and the figures of others,
+are written from all of them, whenever they were made.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.figures import rewrite
 from benchmarks.report import RESULTS, ROOT, commit, machine
 from benchmarks.speed.context import Context
 from benchmarks.speed.page import write_page
@@ -71,6 +73,8 @@ def main() -> None:
             text = json.dumps(found, indent=1).replace(str(data), "$HEEDFUL_DATA")
             path.write_text(f"{text}\n", encoding="utf-8")
     print(write_page(options.out))
+    if options.out == FOUND:
+        rewrite()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.speed.goals import Found, goals
-from benchmarks.speed.plots import draw
+from benchmarks.speed.plots import draw, pictures
 
 TITLES = {
     "training": "Training, command to command",
@@ -23,6 +23,7 @@ TITLES = {
     "ranks": "Two processes against one",
     "gpu": "On a GPU",
 }
+DRAWN = ("curves", "corpus")
 INTRODUCTION = """Measured by `make bench-speed`: heedful and other toolkits in turns, each in a
 process of its own, with as many threads, on the same text, subwords, shapes, beam and number of
 tokens; translating, with the same weights. One warm-up, then the median; the smallest and the
@@ -33,11 +34,17 @@ precision."""
 
 def write_page(folder: Path) -> Path:
     """Write the page from all that was found, and its pictures beside it."""
-    records = {
-        name: json.loads((folder / f"{name}.json").read_text("utf-8"))
-        for name in TITLES
-        if (folder / f"{name}.json").exists()
-    }
+    for name in DRAWN:
+        if (folder / f"{name}.json").exists():
+            draw(name, _record(folder, name)["found"], folder)
+    page = folder.parent / "speed.md"
+    page.write_text(page_text(folder), encoding="utf-8")
+    return page
+
+
+def page_text(folder: Path) -> str:
+    """Lay the page out."""
+    records = {name: _record(folder, name) for name in TITLES if (folder / f"{name}.json").exists()}
     found = {name: record["found"] for name, record in records.items()}
     parts = ["# Speed", " ".join(INTRODUCTION.split())]
     if rows := goals(found):
@@ -46,20 +53,24 @@ def write_page(folder: Path) -> Path:
             "| --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(goal.row() for goal in rows)
         )
     for name, record in records.items():
-        parts += [f"## {TITLES[name]}", *body(name, record["found"], folder), _origin(record)]
-    page = folder.parent / "speed.md"
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    return page
+        parts += [f"## {TITLES[name]}", *body(name, record["found"]), _origin(record)]
+    return "\n\n".join(parts) + "\n"
 
 
-def body(name: str, found: Found, folder: Path) -> list[str]:
+def _record(folder: Path, name: str) -> dict[str, Any]:
+    """Read what a section found."""
+    record: dict[str, Any] = json.loads((folder / f"{name}.json").read_text("utf-8"))
+    return record
+
+
+def body(name: str, found: Found) -> list[str]:
     """Lay one section out."""
     own = {"training": _training, "start": _start, "corpus": _corpus, "ranks": _ranks}
-    pictures = draw(name, found, folder) if name in ("curves", "corpus") else []
+    shown = pictures(name, found) if name in DRAWN else []
     if name in own:
-        return [own[name](found), *pictures]
-    if pictures:
-        return pictures
+        return [own[name](found), *shown]
+    if shown:
+        return shown
     if "measurements" in found:
         return [_what(found), table(found)]
     return [part for each in found.values() for part in (_what(each), table(each))]

@@ -16,14 +16,23 @@ AXES = {
 HUES = {"heedful": "#0b6e4f", "marian": "#c1666b", "ctranslate2": "#4c6085"}
 
 
-def draw(name: str, found: Found, folder: Path) -> list[str]:
-    """Draw the curves of a section; return what the page shows."""
+def pictures(name: str, found: Found) -> list[str]:
+    """List what the page shows of a section's curves."""
+    axes = {"corpus": ("pairs", "microseconds")} if name == "corpus" else AXES
+    curves = [name] if name == "corpus" else found
+    return [f"![{axes[one][1]} by {axes[one][0]}](speed-{one}.svg)" for one in curves]
+
+
+def draw(name: str, found: Found, folder: Path) -> None:
+    """Draw the curves of a section."""
     if name == "corpus":
-        return [_corpus(found, folder)]
-    return [_curve(curve, points, folder) for curve, points in found.items()]
+        _corpus(found, folder)
+    else:
+        for curve, points in found.items():
+            _curve(curve, points, folder)
 
 
-def _curve(name: str, points: dict[str, Found], folder: Path) -> str:
+def _curve(name: str, points: dict[str, Found], folder: Path) -> None:
     """Draw tokens a second of everybody, of each the fastest way."""
     across, up, unit = AXES[name]
     series: dict[str, dict[float, float]] = {}
@@ -39,10 +48,10 @@ def _curve(name: str, points: dict[str, Found], folder: Path) -> str:
     axes.set_xscale("log", base=2)
     ticks = [float(x) for x in points]
     axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
-    return _save(figure, axes, f"speed-{name}", folder, across, up)
+    _save(figure, axes, f"speed-{name}", folder, across, up)
 
 
-def _corpus(found: Found, folder: Path) -> str:
+def _corpus(found: Found, folder: Path) -> None:
     """Draw the cost of a pair and of a token."""
     figure, axes = plt.subplots(figsize=(5.5, 3.4))
     sizes = sorted(found["sizes"], key=int)
@@ -53,11 +62,11 @@ def _corpus(found: Found, folder: Path) -> str:
     axes.plot(xs, prepare, "o--", color="#4c6085", label="a pair to prepare", markersize=3)
     axes.plot(xs, train, "o-", color="#0b6e4f", label="a target token to train", markersize=3)
     axes.set_xscale("log")
-    return _save(figure, axes, "speed-corpus", folder, "pairs", "microseconds")
+    _save(figure, axes, "speed-corpus", folder, "pairs", "microseconds")
 
 
-def _save(figure: Any, axes: Any, name: str, folder: Path, across: str, up: str) -> str:
-    """Label, write and close; return the picture as the page names it."""
+def _save(figure: Any, axes: Any, name: str, folder: Path, across: str, up: str) -> None:
+    """Label, write and close."""
     axes.set_xlabel(across)
     axes.set_ylabel(up)
     axes.set_ylim(bottom=0)
@@ -66,4 +75,3 @@ def _save(figure: Any, axes: Any, name: str, folder: Path, across: str, up: str)
     axes.legend(frameon=False, fontsize=8)
     figure.savefig(folder.parent / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
     plt.close(figure)
-    return f"![{up} by {across}]({name}.svg)"

@@ -1,8 +1,9 @@
 """A server under load answers everybody, as the command line does, and does not grow."""
 
 import pytest
-from benchmarks.serving.__main__ import LEAST_SHARE, MOST_GROWTH, VOCABULARY
+from benchmarks.serving.__main__ import VOCABULARY
 from benchmarks.serving.measure import make_run, measure_load, measure_memory, measure_stop
+from benchmarks.serving.page import LEAST_SHARE, MOST_GROWTH
 
 
 @pytest.fixture(scope="module")

@@ -80,8 +80,9 @@ def find(
 
     Notes
     -----
-    What a sentence gets does not depend on its batch: without constraints of its own a constrained
-    beam is a plain one. A beam of 1 is greedy search, but for a text with constraints it is a beam.
+    How a sentence is searched does not depend on its batch: without constraints of its own a
+    constrained beam is a plain one. (Its probabilities may: in bf16 products of another shape are
+    rounded otherwise.) A beam of 1 is greedy search, but for a text with constraints it is a beam.
     """
     manner = manner.under(penalty)
     least = LeastLength(manner.min_length, model.end_token)

@@ -1,0 +1,190 @@
+"""
+Write the measured figures of all pages from what was kept as JSON.
+
+    python -m benchmarks.figures
+
+A page of results is written as a whole. Elsewhere a figure stands between two comments, such as
+``<!--quickstart.bleu-->99.2<!--/-->``, and what stands there is replaced. `tests/docs` fails where
+a page differs from the JSON.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import RESULTS, ROOT, page, read
+
+_MARK = re.compile(r"<!--([a-z0-9.-]+)-->([^\n]*?)<!--/-->")
+
+
+def rewrite() -> list[Path]:
+    """Write what differs from the JSON; return which files those are."""
+    changed = {path: text for path, text in texts().items() if path.read_text("utf-8") != text}
+    for path, text in changed.items():
+        path.write_text(text, encoding="utf-8")
+    return [*changed]
+
+
+def texts() -> dict[Path, str]:
+    """Lay out every page of results, and every other page that names a figure."""
+    found = {RESULTS / f"{name}.md": text for name, text in results().items()}
+    known = figures()
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        if RESULTS not in path.parents and _MARK.search(text := path.read_text("utf-8")):
+            found[path] = filled(text, known)
+    return found
+
+
+def filled(text: str, known: dict[str, str]) -> str:
+    """Put the figures between their comments."""
+
+    def one(mark: re.Match[str]) -> str:
+        name = mark[1]
+        if name not in known:
+            raise SystemExit(f"there is no figure {name}; add it to benchmarks/figures.py")
+        return f"<!--{name}-->{known[name]}<!--/-->"
+
+    return _MARK.sub(one, text)
+
+
+def results() -> dict[str, str]:
+    """Lay out the pages of results."""
+    # here, for they end with `rewrite` when they have measured
+    from benchmarks import joey, multi30k, prepare, quickstart
+    from benchmarks.serving import page as serving
+    from benchmarks.speed.page import page_text
+
+    bodies = {
+        "joey": ("Models of Joey NMT", joey.body),
+        "multi30k": ("Multi30k English-German", multi30k.body),
+        "prepare": ("A million pairs prepared", prepare.body),
+        "quickstart": ("Quickstart", quickstart.body),
+        "serving": (serving.TITLE, serving.body),
+    }
+    found = {}
+    for name, (title, body) in bodies.items():
+        record = read(name)
+        found[name] = page(title, body(record["found"]), record)
+    return found | {"speed": page_text(RESULTS / "speed")}
+
+
+def figures() -> dict[str, str]:
+    """Write every figure that a page names."""
+    return _of_results() | _of_speed() | _of_asides()
+
+
+def _of_results() -> dict[str, str]:
+    """Write figures of the pages of results."""
+    flickr = read("multi30k")["found"]["scores"][0]
+    quick, load = read("quickstart")["found"], read("serving")["found"]["load"]
+    ids = next(
+        row
+        for row in read("prepare")["found"]["rows"]
+        if row["processes"] == 2 and row["what"] == "ids"
+    )
+    joey = read("joey")["found"]
+    return {
+        "multi30k.minutes": f"{read('multi30k')['found']['minutes']:.0f}",
+        "multi30k.lower-cased": f"{flickr['lower-cased']:.1f}",
+        "multi30k.cased": f"{flickr['bleu']:.1f}",
+        "quickstart.install": f"{quick['install_seconds']:.0f}",
+        "quickstart.seconds": f"{quick['seconds']:.0f}",
+        "quickstart.bleu": f"{quick['bleu']:.1f}",
+        "quickstart.help": f"{quick['help_seconds']:.2f}",
+        "prepare.pairs": f"{60 / ids['seconds']:.1f}",
+        "prepare.memory": f"{ids['peak'] / 1e6:,.0f}",
+        "serving.clients": f"{load['clients']}",
+        "serving.share": f"{load['share']:.2f}",
+        "serving.p99": f"{load['p99']:.1f}",
+        "joey.version": joey["version"],
+        "joey.equal": f"{min(row['equal'] for row in joey['rows'])}",
+        "joey.sentences": f"{joey['rows'][0]['sentences']}",
+        "joey.difference": f"{max(row['difference'] for row in joey['rows']):.1e}",
+    }
+
+
+def _of_speed() -> dict[str, str]:
+    """Write figures of the page of speed."""
+    training = read("speed/training")["found"]["turns"]
+    rates = {
+        who: max(turn[who]["target_tokens"] / _seconds(turn[who]) for turn in training)
+        for who in ("heedful", "joey")
+    }
+    many, one = (_sides(f"speed/{name}") for name in ("translate", "translate-one"))
+    bf16, fp32 = _step("step"), _step("step-fp32")
+    profile = bf16["ours"]["profile"]
+    products = profile["mm"] + profile["mkldnn::_linear_pointwise"]
+    memory = read("speed/memory")["found"]
+    attention = profile["bmm"] + profile["_softmax"]
+    return {
+        "training.ratio": f"{rates['heedful'] / rates['joey']:.1f}",
+        "training.ours": f"{rates['heedful']:,.0f}",
+        "training.joey": f"{rates['joey']:,.0f}",
+        "step.ratio": f"{bf16['ratio']:.1f}",
+        "step.share": f"{100 * bf16['ours']['share']:.0f}",
+        "step.peer-share": f"{100 * bf16['peer']['share']:.0f}",
+        "step.bound": f"{1 / bf16['peer']['share']:.1f}",
+        "step.products": f"{100 * products:.0f}",
+        "step.rate-of-products": f"{100 * bf16['ours']['share'] / products:.0f}",
+        "step.copies": f"{100 * profile['copy_']:.0f}",
+        "step.attention": f"{100 * attention:.0f}",
+        "step.adam": f"{100 * profile['_fused_adamw_']:.0f}",
+        "step-fp32.share": f"{100 * fp32['ours']['share']:.0f}",
+        "step-fp32.peer-share": f"{100 * fp32['peer']['share']:.0f}",
+        "step-fp32.bound": f"{1 / fp32['peer']['share']:.1f}",
+        "memory.ours": f"{memory['compared']['measurements'][0]['memory'] / 1e6:,.0f}",
+        **{f"translate.{name}": text for name, text in many.items()},
+        **{f"translate-one.{name}": text for name, text in one.items()},
+    }
+
+
+def _of_asides() -> dict[str, str]:
+    """Write figures that were measured by hand: a text for each, as its page has it."""
+    return {
+        f"{name}.{what}": str(text)
+        for name, record in read("asides").items()
+        for what, text in record["found"].items()
+    }
+
+
+def _sides(name: str) -> dict[str, str]:
+    """Write what translating in 8 bits gave heedful, and CTranslate2 with a worker a core."""
+    found = read(name)["found"]
+    by = {one["who"]: one for one in found["measurements"]}
+    ours, alone, workers = (
+        by[who]
+        for who in ("heedful int8", "ctranslate2 int8 AVX512", "ctranslate2 int8 AVX512 workers")
+    )
+    times = [one["seconds"]["median"] for one in (ours, alone, workers)]
+    return {
+        "ratio": f"{times[2] / times[0]:.1f}",
+        "of-workers": f"{times[1] / times[2]:.1f}",
+        "bleu": f"{ours['bleu']:.2f}",
+        "peer-bleu": f"{workers['bleu']:.2f}",
+        "products": f"{found['machine']['product_gflops']['bf16']:.0f}",
+    }
+
+
+def _step(name: str) -> dict[str, Any]:
+    """Find our step, and the best of Hugging Face's Marian."""
+    ours, *others = read(f"speed/{name}")["found"]["measurements"]
+    peer = min(
+        (one for one in others if one["who"].startswith("marian")),
+        key=lambda one: one["seconds"]["median"],
+    )
+    return {
+        "ours": ours,
+        "peer": peer,
+        "ratio": peer["seconds"]["median"] / ours["seconds"]["median"],
+    }
+
+
+def _seconds(turn: dict[str, Any]) -> float:
+    """Read the seconds of a whole command."""
+    seconds = turn["seconds"]
+    return float(seconds[0] if isinstance(seconds, list) else seconds)
+
+
+if __name__ == "__main__":
+    for changed in rewrite():
+        print(changed.relative_to(ROOT))

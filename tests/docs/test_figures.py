@@ -1,0 +1,39 @@
+"""Measured figures are those of the JSON that was measured."""
+
+import json
+
+import pytest
+from benchmarks import figures
+from benchmarks.report import RESULTS, ROOT
+
+
+def test_pages_say_what_was_measured():
+    for path, text in figures.texts().items():
+        assert path.read_text("utf-8") == text, f"{path}: run `make figures`"
+
+
+def test_every_result_has_its_json_and_every_mark_is_whole():
+    pages = figures.texts()
+    for page in RESULTS.glob("*.md"):
+        assert page in pages
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        text = path.read_text("utf-8")
+        marks = text.count("<!--")
+        assert marks == 2 * len(figures._MARK.findall(text)), path
+        assert marks == 0 or path in pages
+
+
+def test_a_figure_that_differs_is_written_anew_and_an_unknown_one_is_refused():
+    known = {"quickstart.bleu": "99.2"}
+    text = "BLEU **<!--quickstart.bleu-->99.9<!--/-->** of 100"
+    assert figures.filled(text, known) == text.replace("99.9", "99.2")
+    with pytest.raises(SystemExit, match=r"no figure quickstart\.blue"):
+        figures.filled("<!--quickstart.blue-->1<!--/-->", known)
+
+
+def test_every_record_names_its_commit_day_and_machine():
+    records = [json.loads(path.read_text("utf-8")) for path in RESULTS.rglob("*.json")]
+    for record in records:
+        each = record.values() if "found" not in record else [record]
+        for one in each:
+            assert {"commit", "date", "machine", "found"} <= one.keys()
