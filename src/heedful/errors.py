@@ -51,7 +51,7 @@ class MeasurementFailed(HeedfulError):
 
 
 class ParityFailed(HeedfulError):
-    """A model is not the same on both sides of an exchange; nothing was written."""
+    """A model, or what its search finds, is not the same on both sides of an exchange."""
 
 
 class UserError(HeedfulError):

@@ -4,7 +4,7 @@ import os
 
 import torch
 
-from tests.unit.exchange import old_fairseq
+from tests.unit.exchange import old_fairseq, old_joey
 
 
 class Asks:
@@ -43,3 +43,16 @@ def test_an_old_model_becomes_a_run_that_translates(heedful_cli, tmp_path):
     done = heedful_cli("import", tmp_path, "--from", "fairseq", "--out", out)
     assert done.returncode == 2
     assert "is there" in done.stderr
+
+
+def test_other_translations_end_in_1_and_the_folder_stays(heedful_cli, tmp_path):
+    # Joey NMT's limit of 1.5 times the source's length is not among ours.
+    old_joey.write(tmp_path / "old", old_joey.settings(max_output_length=-1, beam_size=1))
+    words = ("import", tmp_path / "old", "--from", "joey", "--out")
+    done = heedful_cli(*words, tmp_path / "run")
+    assert done.returncode == 1
+    assert "translations equal" in done.stdout
+    assert done.stderr.splitlines()[-1].startswith("heedful: at least 95%")
+    assert (tmp_path / "run" / "config.json").is_file()
+    done = heedful_cli(*words, tmp_path / "other", "--accept-differences")
+    assert done.returncode == 0, done.stderr

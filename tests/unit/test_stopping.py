@@ -1,6 +1,6 @@
 import pytest
 import torch
-from tests.searching import END, RULES, alone, batch_of_five, tiny
+from tests.searching import END, FORBIDDEN, RULES, alone, batch_of_five, log_probabilities, tiny
 
 from heedful.search.beam import beam_search
 from heedful.search.ends import ForcedEnd
@@ -29,8 +29,8 @@ def test_nothing_stops_before_the_beam_is_complete(stop):
     assert not may_improve(stop, float("-inf"), 3, 10, POWER, COMPLETE, 3)
 
 
-@pytest.mark.parametrize("stop", ["best", "full", "worst"])
-@pytest.mark.parametrize("at_limit", ["cut", "end", "keep"])
+@pytest.mark.parametrize("stop", ["best", "full", "worst", "joey"])
+@pytest.mark.parametrize("at_limit", ["cut", "end", "force", "keep"])
 def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, at_limit):
     model = tiny(3, vocabulary=12)
     source, limits = batch_of_five(3)
@@ -57,7 +57,7 @@ def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, at_limit):
         assert len(single[0].tokens) <= limit
 
 
-@pytest.mark.parametrize("at_limit", ["cut", "end", "keep"])
+@pytest.mark.parametrize("at_limit", ["cut", "end", "force", "keep"])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_the_limit_counts_more_than_the_least_length(at_limit, beam):
     model = tiny(3, vocabulary=12)
@@ -89,6 +89,77 @@ def test_a_forced_end_costs_nothing():
     assert first[0].tolist() == [0.0 if n == END else float("-inf") for n in range(6)]
     assert first[1].equal(scores[1])
     assert rule(scores, torch.zeros(2, 0, dtype=torch.long), torch.tensor([0, 1])) is scores
+
+
+def test_a_forced_end_may_cost_what_the_model_says():
+    rule = ForcedEnd([1], END, is_free=False)
+    scores = torch.full((1, 6), -1.5)
+    (found,) = rule(scores, torch.zeros(1, 1, dtype=torch.long), torch.tensor([0]))
+    assert found.tolist() == [-1.5 if n == END else float("-inf") for n in range(6)]
+    scores[:, END] = float("-inf")  # another rule forbids it, and the limit counts more
+    (found,) = rule(scores, torch.zeros(1, 1, dtype=torch.long), torch.tensor([0]))
+    assert found[END] == 0.0
+
+
+def slow_joey(model, source, limit, beam, penalty, least):
+    """Search as Joey NMT 2.3 does, with plain lists: what has ended keeps its place in the beam."""
+    texts, totals, complete, seen = [()], [0.0], [], set()
+    for step in range(1, limit + 1):
+        table = log_probabilities(
+            model, source, torch.tensor([(model.start_token, *text) for text in texts])
+        )[:, -1]
+        table[:, list(FORBIDDEN)] = float("-inf")
+        if step <= least:
+            table[:, END] = float("-inf")
+        weighed = [
+            (total + score, (*text, token))
+            for text, total, row in zip(texts, totals, table.tolist(), strict=True)
+            for token, score in enumerate(row)
+        ]
+        best = sorted(weighed, key=lambda one: -one[0])[:beam]
+        totals, texts = [total for total, _ in best], [text for _, text in best]
+        for place, (total, text) in enumerate(best):
+            if text[-1] == END or total == float("-inf"):
+                seen.add(place)
+            first_end = text[-1] == END and END not in text[:-1]
+            if first_end or (step == limit and END not in text):
+                complete.append((total / penalty.divisor(step), text))
+        if len(seen) == beam:
+            break
+    return max(complete)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+@pytest.mark.parametrize("least", [1, 3])
+def test_joey_ends_when_every_place_of_the_beam_has_held_an_end(alpha, least):
+    penalty, differ = LengthPenalty("gnmt", alpha), 0
+    for seed in range(4):
+        model = tiny(seed, vocabulary=12)
+        source, _ = batch_of_five(seed)
+        limits = [8, 3, 5, 4, 6]
+
+        def found(stop, model=model, source=source, limits=limits):
+            return find(
+                model,
+                source,
+                limits,
+                options=SearchOptions(),
+                beam=3,
+                penalty=penalty,
+                manner=Manner(stop=stop, at_limit="keep", min_length=least),
+                allowed=Allowed(12, FORBIDDEN),
+                demands=[Demands()] * 5,
+                lines=range(5),
+            )
+
+        for row, ((best, *_), (other, *_)) in enumerate(
+            zip(found("joey"), found("full"), strict=True)
+        ):
+            score, text = slow_joey(model, alone(source, row), limits[row], 3, penalty, least)
+            assert (*best.tokens, END)[: len(text)] == text
+            assert best.score == pytest.approx(score, abs=1e-4)
+            differ += best.tokens != other.tokens
+    assert differ or alpha < 2.0
 
 
 def test_what_is_left_adds_up_to_one():

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heedful.checkpoint.recognise import recognise
 from heedful.data.files import sync, write_synced, writing
 from heedful.errors import RunFolderError
 
@@ -120,6 +121,12 @@ class RunFolder:
         -----
         Raises `RunFolderError` if it is not.
         """
+        known = recognise(self.path)
+        if known is not None:
+            raise RunFolderError(
+                f"a run folder made by `heedful train` or `heedful import` is needed, but "
+                f"{self.path} is {known.name}; {known.advice}."
+            )
         if not self.config.is_file():
             what = "is not there" if not self.path.exists() else "holds no config.json"
             raise RunFolderError(

@@ -154,7 +154,7 @@ def translate(
     must compute with it too.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
-    check_choice("--stop", stop, ("best", "full", "top", "worst"))
+    check_choice("--stop", stop, ("best", "full", "top", "worst", "joey"))
     from heedful.workflow.bench.translate import Text, bench_random, bench_trained
 
     text = Text(

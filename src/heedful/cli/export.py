@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import Weights, warn
+from heedful.cli.options import AcceptDifferences, Weights, warn
 
 
 def export(
@@ -33,6 +33,7 @@ def export(
         Path | None,
         typer.Option(help="Source sentences to compare on, one a line; else made-up ones."),
     ] = None,
+    accept_differences: AcceptDifferences = False,
 ) -> None:
     """Write a model for another toolkit, and compare the two."""
     from heedful.exchange.foreign import WriteOptions
@@ -49,3 +50,5 @@ def export(
     for note in notes:
         warn(note)
     typer.echo(f"{out}: {parity}.")
+    if not accept_differences:
+        parity.check_outputs(out)

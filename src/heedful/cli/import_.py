@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import warn
+from heedful.cli.options import AcceptDifferences, warn
 
 
 def import_(
@@ -33,6 +33,7 @@ def import_(
         Path | None,
         typer.Option(help="Source sentences to compare on, one a line; else made-up ones."),
     ] = None,
+    accept_differences: AcceptDifferences = False,
 ) -> None:
     """Make a run of another toolkit's model, and compare the two."""
     from heedful.exchange.foreign import ReadOptions
@@ -48,3 +49,5 @@ def import_(
     for note in notes:
         warn(note)
     typer.echo(f"{out}: {parity}.")
+    if not accept_differences:
+        parity.check_outputs(out)

@@ -35,6 +35,13 @@ AlignBy = Annotated[
         "of fewer, all heads, one source word for each target word."
     ),
 ]
+AcceptDifferences = Annotated[
+    bool,
+    typer.Option(
+        "--accept-differences",
+        help="End well even if fewer than 95 of 100 translations are equal on both sides.",
+    ),
+]
 Format = Annotated[str, typer.Option(help="text or jsonl.")]
 
 

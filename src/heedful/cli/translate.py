@@ -79,7 +79,7 @@ def translate(
         str | None,
         typer.Option(
             help="When a sentence is done: best (no other can win), full (a beam of translations "
-            "has ended), top, worst; the run's by default."
+            "has ended), top, worst, joey; the run's by default."
         ),
     ] = None,
     no_repeat: Annotated[
@@ -140,7 +140,7 @@ def translate(
     check_choice("--precision", precision, SEARCH_PRECISIONS)
     check_choice("--engine", engine, ("torch", "ctranslate2"))
     if stop is not None:
-        check_choice("--stop", stop, ("best", "full", "top", "worst"))
+        check_choice("--stop", stop, ("best", "full", "top", "worst", "joey"))
     if align_by and not (alignments or replace_unknown or dictionary):
         raise typer.BadParameter(
             "needs --alignments, --replace-unknown or --dictionary.", param_hint="--align-by"

@@ -318,6 +318,7 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], SearchRule, li
     search = {
         "beam": beam,
         "stop": "full",
+        "at_limit": "force",
         "length_penalty": f"power:{power:.4f}".rstrip("0").rstrip(".") if power > 0 else "none",
         "min_length": least,
         # its length counts the source's end symbol

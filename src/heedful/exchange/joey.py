@@ -365,15 +365,24 @@ def _search(
         "length_penalty": f"gnmt:{alpha:.4f}".rstrip("0").rstrip(".") if alpha > 0 else "none",
         "min_length": least,
         "max_length": str(longest) if longest > 0 else "input+50",
+        "stop": "joey",
+        "at_limit": "keep",
     }
+    barred = [target.numbers[special["pad"]], target.numbers[special["start"]]]
     if testing.get("generate_unk") is False:
         search["forbidden"] = str(UNKNOWN)
+        barred.append(target.unknown)
+    for name in ("repetition_penalty", "no_repeat_ngram_size"):
+        value = number_in(testing, name, -1)
+        if value > 1:
+            notes.append(f"Joey NMT searched with {name} = {value:g}, which is not done here")
     rule = SearchRule(
         beam,
         lambda length: float(((5 + length) / 6) ** max(alpha, 0.0)),
         lambda source: longest if longest > 0 else max(int(1.5 * source), 1),
         least,
         target.numbers[special["start"]],
-        (target.numbers[special["pad"]], target.numbers[special["start"]]),
+        tuple(barred),
+        "joey" if beam > 1 else "full",
     )
     return search, rule, notes

@@ -55,6 +55,8 @@ _NUMBERS = (
     "decoder_ffn_dim",
     "max_position_embeddings",
 )
+# `generate` goes by generation_config.json where both files name them.
+_SPECIAL_IDS = ("eos_token_id", "decoder_start_token_id", "pad_token_id")
 _MOST_POSITIONS = 1_000_000
 _ADVICE = "Import a model that has none of this, or change the files if they are wrong"
 
@@ -98,10 +100,12 @@ class MarianReader:
         _check_shape(settings, path)
         tensors = read_safetensors(path / _WEIGHTS)
         _check_sizes(settings, tensors, path)
+        generation = _optional(path / "generation_config.json") or settings
+        special = {name: generation.get(name) for name in _SPECIAL_IDS}
+        settings |= {name: value for name, value in special.items() if value is not None}
         numberings = _numberings(path, settings, spelled)
         reasons = Reasons()
-        start = _start(settings, numberings[1], reasons)
-        generation = _optional(path / "generation_config.json") or settings
+        start = _start(settings, generation, numberings[1], reasons)
         positions = settings["max_position_embeddings"]
         rule = read_rule(generation, numberings[1], positions, reasons)
         reasons.refuse(f"the model in {path} cannot be taken over", _ADVICE)
@@ -259,12 +263,24 @@ def _start_piece(
     return None if piece in special.values() else piece
 
 
-def _start(settings: Mapping[str, Any], target: Numbering, reasons: Reasons) -> str:
+def _start(
+    settings: Mapping[str, Any],
+    generation: Mapping[str, Any],
+    target: Numbering,
+    reasons: Reasons,
+) -> str:
     """Name what decoding starts with, and check the special ids."""
     end, pad = (target.origins[number] for number in (END, PAD))
-    eos = settings.get("eos_token_id")
-    eos = eos[0] if isinstance(eos, list) and len(eos) == 1 else eos
-    reasons.add_if(eos != end, f"eos_token_id is {eos!r}, but the end symbol is number {end}")
+    given = settings.get("eos_token_id")
+    ends = given if isinstance(given, list) else [given]
+    # An end that may not be written ends nothing.
+    never = [*(generation.get("bad_words_ids") or []), *([n] for n in _suppressed(generation))]
+    others = [number for number in ends if number != end and [number] not in never]
+    reasons.add_if(
+        bool(others) or end not in ends,
+        f"eos_token_id is {given!r}, but translations end here at the end symbol alone, which is "
+        f"number {end}",
+    )
     wanted = settings.get("decoder_start_token_id")
     known = {number: index for index, number in enumerate(target.origins[:4])}
     reasons.add_if(
@@ -274,6 +290,12 @@ def _start(settings: Mapping[str, Any], target: Numbering, reasons: Reasons) -> 
     padding = settings.get("pad_token_id")
     reasons.add_if(padding != pad, f"pad_token_id is {padding!r}, but padding is number {pad}")
     return {0: "pad", 2: "symbol", 3: "end"}.get(known.get(wanted, 0), "pad")
+
+
+def _suppressed(generation: Mapping[str, Any]) -> list[Any]:
+    """List the single symbols that `generate` never writes."""
+    found = generation.get("suppress_tokens")
+    return found if isinstance(found, list) else []
 
 
 def _tokenizer(

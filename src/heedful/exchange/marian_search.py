@@ -48,6 +48,8 @@ _OFF: dict[str, tuple[object, ...]] = {
     "max_time": (),
     "watermarking_config": (),
 }
+# Rules of other toolkits, and the nearest that `generate` has.
+_NEAREST = {"top": "full", "joey": "full"}
 _STOPS: dict[Any, Any] = {True: "full", False: "worst", "never": "best"}
 # What `generate` takes where nothing is said.
 _NEW_TOKENS = 20
@@ -179,6 +181,7 @@ def write_rule(
     changes = {
         "length_penalty": _penalty(penalty.alpha),
         "finish_among": "beam",
+        "stop": _NEAREST.get(search.stop, search.stop),
         "at_limit": "keep" if search.at_limit == "keep" else "end",
         "max_length": str(longest),
         "max_source": min(search.max_source, positions - 1),
@@ -196,7 +199,7 @@ def write_rule(
     settings = {
         "num_beams": search.beam,
         "length_penalty": penalty.alpha,
-        "early_stopping": {ours: theirs for theirs, ours in _STOPS.items()}[search.stop],
+        "early_stopping": {ours: theirs for theirs, ours in _STOPS.items()}[str(changes["stop"])],
         "max_length": longest + (1 if changes["at_limit"] == "keep" else 2),
         "renormalize_logits": search.renormalise,
         "bad_words_ids": [[number] for number in bad],

@@ -14,6 +14,7 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -25,6 +26,8 @@ Ids = Sequence[int]
 # What double precision may differ by, and how many bounds single precision then may.
 _PRECISE = 1e-6
 _MAGNIFIED = 100
+# Share of translations that must be equal for two searches to count as the same.
+_EQUAL = 0.95
 
 
 @runtime_checkable
@@ -197,6 +200,18 @@ class Parity:
         raise ParityFailed(
             f"the model must be the same on both sides, log-probabilities within {self.bound:g} "
             f"and all sentences cut alike, but is not: {self}. Nothing was written."
+        )
+
+    def check_outputs(self, folder: Path) -> None:
+        """Fail if fewer than 95 of 100 translations are equal; the folder stays."""
+        if self.same_outputs >= _EQUAL * self.sentences:
+            return
+        raise ParityFailed(
+            f"at least {_EQUAL:.0%} of the translations must be equal on both sides, but "
+            f"{self.same_outputs} of {self.sentences} are. {folder} is complete and was kept: its "
+            "log-probabilities agree, but rounding or another rule of search gives other "
+            "translations than the original's. Compare with --sentences and text of your own, or "
+            "take it as it is with --accept-differences."
         )
 
     def __str__(self) -> str:

@@ -57,11 +57,13 @@ class SearchRule:
         What the decoder reads first.
     barred : tuple of int
         Ids that are never written.
+    stop : {'full', 'joey'}, default 'full'
+        When the search is over (`heedful.search.stopping`).
 
     Notes
     -----
-    An end counts among the best `beam` of a step, and the search is over when as many hypotheses
-    have ended; at the limit the end is forced.
+    With ``full`` an end counts among the best `beam` of a step, and at the limit the end is forced
+    with its own probability. With ``joey`` what has no end at the limit counts as it is.
     """
 
     beam: int
@@ -70,6 +72,7 @@ class SearchRule:
     least: int
     start: int
     barred: tuple[int, ...]
+    stop: str = "full"
 
 
 class _Open(NamedTuple):
@@ -215,7 +218,8 @@ class PlainSide:
         By their rule.
         """
         rows = self.encode(sentences)
-        return [self._target.numbering.to_ours(self._search(row)) for row in rows]
+        search = self._search_places if self._rule.stop == "joey" else self._search
+        return [self._target.numbering.to_ours(search(row)) for row in rows]
 
     def _memory(self, source: Ids) -> list[tuple[np.ndarray, np.ndarray]]:
         """Read a source."""
@@ -257,4 +261,36 @@ class PlainSide:
                 np.array([score for _, _, score in kept]),
                 [(keys[chosen], values[chosen]) for keys, values in past],
             )
+        return max(done, key=lambda one: one[0])[1] if done else []
+
+    def _search_places(self, source: Ids) -> list[int]:
+        """Find the best translation where a hypothesis that has ended keeps its place."""
+        rule, end = self._rule, self._target.end
+        memory = self._memory(source)
+        limit = rule.limit(len(source) + len(self._tail))
+        still = _Open([[rule.start]], np.zeros(1), [])
+        done: list[tuple[float, list[int]]] = []
+        have_ended = np.zeros(rule.beam, dtype=bool)
+        for at in range(limit):
+            newest = [tokens[-1] for tokens in still.tokens]
+            rows, past = self._model.step(memory, still.past, newest, at)
+            rows = rows.astype(np.float64)
+            rows[:, list(rule.barred)] = -np.inf
+            if at < rule.least:
+                rows[:, end] = -np.inf
+            scores = still.scores[:, None] + rows
+            best = np.argsort(-scores, axis=None, kind="stable")[: rule.beam]
+            parents, chosen = np.unravel_index(best, scores.shape)
+            totals = scores[parents, chosen]
+            texts = [[*still.tokens[p], int(t)] for p, t in zip(parents, chosen, strict=True)]
+            for text, total in zip(texts, totals, strict=True):
+                has_ended = text.index(end) == len(text) - 1 if end in text else at + 1 == limit
+                if has_ended and np.isfinite(total):
+                    tokens = text[1:-1] if text[-1] == end else text[1:]
+                    done.append((float(total) / rule.divisor(at + 1), tokens))
+            have_ended[: len(best)] |= (chosen == end) | ~np.isfinite(totals)
+            if have_ended.all():
+                break
+            kept = [(keys[parents], values[parents]) for keys, values in past]
+            still = _Open(texts, totals, kept)
         return max(done, key=lambda one: one[0])[1] if done else []

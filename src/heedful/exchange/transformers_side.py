@@ -99,7 +99,8 @@ class TransformersSide:
         -----
         By one pass over the known target.
         """
-        start = self._model.config.decoder_start_token_id
+        start = self._model.generation_config.decoder_start_token_id
+        start = self._model.config.decoder_start_token_id if start is None else start
         logits = self._model(
             input_ids=torch.tensor([self._source.to_theirs([*source, END])]),
             decoder_input_ids=torch.tensor([[start, *self._target.to_theirs(target)]]),

@@ -32,7 +32,7 @@ from heedful.search.extensions import Extend, Extensions, extend
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import Rule, apply_all
-from heedful.search.stopping import Manner, may_improve
+from heedful.search.stopping import Manner, Places, may_improve
 from heedful.search.watch import Candidate, Watch, Weighed, Why
 
 PLAIN = Manner()
@@ -84,6 +84,7 @@ class _Lane:
     complete: list[Hypothesis] = field(default_factory=list)
     may_win: bool = True
     done: bool = False
+    places: Places = field(default_factory=Places)
 
     def finish(self, hypothesis: Hypothesis, keep: int) -> None:
         """Sort a complete hypothesis in and keep the best few."""
@@ -232,9 +233,15 @@ def search(
         scores = apply_all(rules, scores, written, owners)
         found = choose(totals, scores.view(len(running), width, -1), written, owners)
         ended = found.tokens == end_token
-        columns = prune(ended, beam)
-        # Where fewer than `beam` are left without an end, the rest of the rows is dead.
-        totals = found.totals.masked_fill(ended, float("-inf")).gather(1, columns)
+        if manner.stop == "joey":  # what has ended keeps its place, and ends once
+            columns = torch.arange(min(beam, ended.size(1)), device=device).expand(len(running), -1)
+            totals = found.totals.gather(1, columns)
+            over = (written == end_token).any(dim=1).view(len(running), width)
+            ended &= ~over.gather(1, found.parents)
+        else:
+            columns = prune(ended, beam)
+            # Where fewer than `beam` are left without an end, the rest of the rows is dead.
+            totals = found.totals.masked_fill(ended, float("-inf")).gather(1, columns)
         among = finish_among or beam
         ended[:, among:] = False
         length += 1
@@ -334,7 +341,7 @@ class _Step(NamedTuple):
             weighed = Weighed(
                 *where,
                 self.length,
-                [(past.tokens, past.log_probability) for past in before],
+                [(past.tokens, self._alive(past)) for past in before],
                 [*map(Candidate, *candidates)],
                 frozenset(finished),
                 frozenset(kept),
@@ -343,10 +350,14 @@ class _Step(NamedTuple):
             )
             watch(weighed.snapshot(self.end_token, self.penalty))
 
+    def _alive(self, past: _Open) -> float:
+        """Give the log-probability of an open hypothesis; one that has ended counts as dead."""
+        return float("-inf") if self.end_token in past.tokens else past.log_probability
+
     def _finish(self, lane: _Lane, past: _Open, score: float, token: int) -> None:
-        """Complete a hypothesis, unless it is dead."""
+        """Complete a hypothesis, unless it is dead or has ended before."""
         total = past.log_probability + score
-        if total > float("-inf"):
+        if total > float("-inf") and self.end_token not in past.tokens:
             ended = token == self.end_token
             tokens = tuple(past.tokens) if ended else (*past.tokens, token)
             scored = total / self.penalty.divisor(self.length)
@@ -358,14 +369,22 @@ class _Step(NamedTuple):
         before, lane.open = lane.open, []
         for parent, score, token in kept:
             past = before[parent]
-            dead = token == self.end_token
+            dead = token == self.end_token and self.manner.stop != "joey"
             total = float("-inf") if dead else past.log_probability + score
             lane.open.append(_Open([*past.tokens, token], [*past.log_probabilities, score], total))
         best = max(hypothesis.log_probability for hypothesis in lane.open)
         if self.length > lane.limit:
-            _cut(lane, before, self.penalty, self.keep)
+            uncut = [past for past in before if self.end_token not in past.tokens]
+            _cut(lane, uncut, self.penalty, self.keep)
         full = lane.limit + 1
         goes_on = not last and self.length < full
+        if self.manner.stop == "joey":
+            closed = [
+                one.tokens[-1] == self.end_token or one.log_probability == float("-inf")
+                for one in lane.open
+            ]
+            lane.may_win = goes_on and not lane.places.close(closed)
+            return
         lane.may_win = goes_on and may_improve(
             self.manner.stop, best, self.length, full, self.penalty, lane.complete, self.keep
         )

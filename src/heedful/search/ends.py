@@ -43,7 +43,7 @@ class LeastLength:
 
 class ForcedEnd:
     """
-    End each translation at its limit, at no cost.
+    End each translation at its limit, at no cost or at the end's own probability.
 
     Parameters
     ----------
@@ -53,18 +53,26 @@ class ForcedEnd:
         The end symbol.
     device : torch.device, optional
         Where the scores are; the processor when absent.
+    is_free : bool, default True
+        Whether the end has the log-probability zero.
 
     Notes
     -----
-    ``forced_eos_token_id`` of Hugging Face: the end has the log-probability zero there, so the
-    score of such a translation is better than what the model says.
+    ``forced_eos_token_id`` of Hugging Face is free, so the score of such a translation is better
+    than what the model says. fairseq counts what the model says; an end that another rule forbids
+    is free there too.
     """
 
     def __init__(
-        self, limits: Sequence[int], end_token: int, device: torch.device | None = None
+        self,
+        limits: Sequence[int],
+        end_token: int,
+        device: torch.device | None = None,
+        *,
+        is_free: bool = True,
     ) -> None:
         self.limits = torch.tensor(list(limits), device=device)
-        self.first, self.end_token = min(limits), end_token
+        self.first, self.end_token, self.is_free = min(limits), end_token, is_free
 
     def __call__(
         self,
@@ -76,6 +84,8 @@ class ForcedEnd:
         if written.size(1) < self.first:
             return scores
         only = torch.full_like(scores, float("-inf"))
-        only[:, self.end_token] = 0.0
+        end = scores[:, self.end_token]
+        is_free = end.isneginf() | self.is_free
+        only[:, self.end_token] = end.masked_fill(is_free, 0.0)
         full = self.limits[sentences] <= written.size(1)
         return torch.where(full.unsqueeze(1), only, scores)

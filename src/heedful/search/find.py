@@ -87,8 +87,9 @@ def find(
     manner = manner.under(penalty)
     least = LeastLength(manner.min_length, model.end_token)
     rules = rules_for(options, [allowed, least], demands, source.device)
-    if manner.at_limit == "end":
-        rules.append(ForcedEnd(limits, model.end_token, source.device))
+    if manner.at_limit in ("end", "force"):
+        is_free = manner.at_limit == "end"
+        rules.append(ForcedEnd(limits, model.end_token, source.device, is_free=is_free))
     if manner.renormalise:
         rules.append(Renormalised())
     if options.sample is not None:
@@ -118,7 +119,7 @@ def find(
             penalty=penalty,
             n_best=options.n_best,
             finish_among=among,
-            manner=manner,
+            manner=manner.in_groups(),
             rules=rules,
             watch=watch,
         )
@@ -132,7 +133,7 @@ def find(
             penalty=penalty,
             n_best=options.n_best,
             finish_among=among,
-            manner=manner,
+            manner=manner.in_groups(),
             rules=rules,
             watch=watch,
         )

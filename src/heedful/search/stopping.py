@@ -10,12 +10,14 @@ When a beam search is over, and what becomes of hypotheses that reach the length
     top     the same, but without a length penalty the rule is ``best`` (CTranslate2)
     worst   so many are complete, and the best open one, were it to end now, would not beat the
             worst of them (Hugging Face's early_stopping = false)
+    joey    a hypothesis that has ended keeps its place in the beam and is extended like the others;
+            the search is over when every place has held an end once (Joey NMT 2)
 
-The last three may stop before the best is found; they are there to give another toolkit's outputs.
+The last four may stop before the best is found; they are there to give another toolkit's outputs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
@@ -30,11 +32,12 @@ class Manner:
     ----------
     among_twice : bool, default False
         Whether an end counts among the best 2 x beam candidates of a step instead of `beam`.
-    stop : {'best', 'full', 'top', 'worst'}, default 'best'
+    stop : {'best', 'full', 'top', 'worst', 'joey'}, default 'best'
         When a sentence is done.
-    at_limit : {'cut', 'end', 'keep'}, default 'cut'
+    at_limit : {'cut', 'end', 'force', 'keep'}, default 'cut'
         What becomes of a hypothesis at its limit: it is cut, and counts where too few have ended;
-        or the end symbol is written for nothing; or it is cut and counts like any other.
+        or the end symbol is written for nothing; or it is written at its own probability
+        (fairseq); or the hypothesis is cut and counts like any other.
     renormalise : bool, default False
         Whether the probabilities of what may come next are made to add up to one.
     min_length : int, default 0
@@ -73,6 +76,60 @@ class Manner:
         if self.stop != "top":
             return self
         return replace(self, stop="full" if penalty.divisor(2) > 1.0 else "best")
+
+    def in_groups(self) -> "Manner":
+        """
+        Choose the rule for beams that Joey NMT does not have: those of groups and of phrases.
+
+        Returns
+        -------
+        Manner
+            With ``full`` instead of ``joey``.
+
+        Notes
+        -----
+        Their hypotheses have no fixed places.
+        """
+        return replace(self, stop="full") if self.stop == "joey" else self
+
+
+@dataclass
+class Places:
+    """
+    Remember which places of a beam have held an end, for the rule ``joey``.
+
+    Attributes
+    ----------
+    closed : set of int
+        Those that have.
+
+    Notes
+    -----
+    After ``search.py`` of Joey NMT 2.3.
+    """
+
+    closed: set[int] = field(default_factory=set)
+
+    def close(self, ended: Sequence[bool]) -> bool:
+        """
+        Note which places hold an end in this step.
+
+        Parameters
+        ----------
+        ended : sequence of bool
+            For each place of the beam, whether its hypothesis ends or is dead.
+
+        Returns
+        -------
+        bool
+            Whether all places have held an end by now.
+
+        Notes
+        -----
+        Places are counted, not hypotheses: another may stand where one has ended.
+        """
+        self.closed |= {place for place, has_ended in enumerate(ended) if has_ended}
+        return len(self.closed) == len(ended)
 
 
 def may_improve(

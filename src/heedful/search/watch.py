@@ -11,6 +11,7 @@ What a search shows of itself to whoever watches it, one sentence and one step a
 A search that nobody watches makes none of this. No torch here: what is shown is numbers and tuples.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -185,6 +186,8 @@ class Weighed:
         """
         places: dict[str, list[Seen]] = {"open": [], "ended": [], "dropped": []}
         divisor, shorter = (penalty.divisor(max(1, self.step - less)) for less in (0, 1))
+        alive = itertools.accumulate((total > float("-inf") for _, total in self.past), initial=0)
+        places_before = list(alive)
         for column, candidate in enumerate(self.candidates):
             tokens, before = self.past[candidate.parent]
             total = before + candidate.log_probability
@@ -192,10 +195,10 @@ class Weighed:
                 continue
             place, why = self._fate(column, candidate.token == end_token)
             text = (*tokens, candidate.token)
-            seen = Seen(candidate.parent, text, total, total / divisor, why)
+            seen = Seen(places_before[candidate.parent], text, total, total / divisor, why)
             places[place].append(seen)
         cut = tuple(
-            Seen(index, tuple(tokens), total, total / shorter)
+            Seen(places_before[index], tuple(tokens), total, total / shorter)
             for index, (tokens, total) in enumerate(self.past)
             if index in self.cut
         )

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from heedful.checkpoint.recognise import recognise
 from heedful.checkpoint.rundir import RunFolder
 from heedful.checkpoint.store import (
     check_weights,
@@ -125,6 +126,12 @@ def import_model(
     reader: Reader = _load(kind, READERS, "--from")
     origin, goal = Path(path), Path(out)
     _refuse_taken(goal)
+    known = recognise(origin)
+    if known is not None and known.kind != kind:
+        raise ExchangeError(
+            f"--from {kind} must name whose model {origin} is, but it is {known.name}; "
+            f"{known.advice}."
+        )
     model = reader.read(origin, options or ReadOptions())
     theirs = reader.reference(origin, model)
     with replacing(goal) as beside:

@@ -164,7 +164,7 @@ class Translator:
             ``input+50`` or a number of tokens; the recipe's when absent.
         min_length : int, optional
             Fewest tokens of a translation; the recipe's when absent.
-        stop : {'best', 'full', 'top', 'worst'}, optional
+        stop : {'best', 'full', 'top', 'worst', 'joey'}, optional
             When a sentence is done (`heedful.search.stopping`); the recipe's when absent.
         n_best : int, default 1
             How many translations of each line; the beam is at least as wide.

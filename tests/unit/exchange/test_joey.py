@@ -55,6 +55,13 @@ def test_log_probabilities_are_those_of_joey(name, tmp_path):
     np.testing.assert_allclose(found[:, there.to_ours(range(there.rows))], wanted, atol=2e-5)
 
 
+def test_a_high_penalty_and_a_least_length_give_its_translations(tmp_path):
+    given = settings(beam_size=3, beam_alpha=2.0, min_output_length=4, max_output_length=9)
+    write(tmp_path / "old", given)
+    parity, _ = import_model("joey", tmp_path / "old", tmp_path / "run")
+    assert parity.same_outputs == parity.sentences
+
+
 @pytest.mark.parametrize("is_other", [False, True])
 def test_where_rounding_is_magnified_double_precision_decides(is_other, tmp_path, monkeypatch):
     write(tmp_path / "old", settings(max_output_length=4), offset=1e6)
@@ -79,6 +86,7 @@ def test_search_and_languages_are_settings_of_the_run(tmp_path):
     search = model.config.search
     assert (search.beam, search.length_penalty, search.max_length) == (3, "gnmt:0.7", "9")
     assert (search.forbidden, search.min_length) == ("1", 1)
+    assert (search.stop, search.at_limit) == ("joey", "keep")
     assert model.config.data.source_language == "no"
     assert "lowercase" in model.notes[0]
     write(tmp_path, settings(max_output_length=-1, min_output_length=3, beam_alpha=-1))

@@ -14,6 +14,7 @@ from heedful.exchange.foreign import ReadOptions, Reasons, needed
 from heedful.exchange.marian import READER
 from heedful.exchange.marian_search import read_rule, write_rule
 from heedful.workflow.exchange import export_model, import_model, read_sentences
+from heedful.workflow.run import Run
 
 
 @pytest.fixture
@@ -87,6 +88,20 @@ def test_special_ids_must_be_those_of_the_vocabulary(folder):
     message = complaint(folder)
     for part in ("pad_token_id is 5", "eos_token_id is 6", "decoder_start_token_id must be"):
         assert part in message
+
+
+def test_the_start_and_the_ends_are_those_that_generate_goes_by(folder, tmp_path):
+    numbers = json.loads((folder / "vocab.json").read_text())
+    end, pad = numbers["</s>"], numbers["<pad>"]
+    change(folder / "generation_config.json", decoder_start_token_id=end, eos_token_id=[end, pad])
+    parity, _ = import_model("marian", folder, tmp_path / "run")
+    assert parity.same_outputs >= parity.sentences - 1  # equally probable words may change places
+    assert Run.open(tmp_path / "run").config.model.start == "end"
+    change(folder / "generation_config.json", eos_token_id=[end, 7])
+    assert f"eos_token_id is [{end}, 7]" in complaint(folder)
+    change(folder / "generation_config.json", eos_token_id=end, decoder_start_token_id=7)
+    change(folder / "config.json", eos_token_id=[end, 8])
+    assert READER.read(folder, ReadOptions()).config.model.start == "symbol"
 
 
 def test_tensors_that_do_not_fit_are_named_together(folder):

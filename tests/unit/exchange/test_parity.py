@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -5,7 +7,7 @@ from heedful.data.subwords.imported_model import ImportedModel
 from heedful.data.subwords.numbering import Numbering
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import ParityFailed
-from heedful.exchange.parity import Side, compare, sample_sentences
+from heedful.exchange.parity import Parity, Side, compare, sample_sentences
 
 SENTENCES = ["a b", "b", "c a"]
 
@@ -70,6 +72,17 @@ def test_double_precision_decides_where_single_precision_is_not_far_off(far, pre
         with pytest.raises(ParityFailed):
             report.check()
     assert compare(here, EVEN, SENTENCES, 1e-3).precise is None
+
+
+@pytest.mark.parametrize(("equal", "is_enough"), [(20, True), (19, True), (18, False)])
+def test_fewer_than_95_of_100_equal_translations_are_said(equal, is_enough):
+    report = Parity("words", 20, 1e-3, 0.0, 20, equal, 0.1, 0.1)
+    report.check()
+    if is_enough:
+        report.check_outputs(Path("run"))
+        return
+    with pytest.raises(ParityFailed, match=r"18 of 20 are\. run is complete and was kept"):
+        report.check_outputs(Path("run"))
 
 
 @pytest.mark.parametrize("whole", [True, False])
