@@ -24,6 +24,7 @@ from heedful.checkpoint.recognise import recognise
 from heedful.data.files import sync, write_synced, writing
 from heedful.errors import RunFolderError
 
+_LARGEST = 1 << 24
 _STEP = re.compile(r"step-(\d+)$")
 
 
@@ -154,6 +155,8 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises `RunFolderError` if it cannot be read or is something else.
     """
     try:
+        if path.stat().st_size > _LARGEST:
+            raise RunFolderError(f"{path} must be a record of a run, but is larger than 16 MiB.")
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise RunFolderError(f"{path} is missing; the run folder is not complete.") from error

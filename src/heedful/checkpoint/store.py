@@ -68,6 +68,10 @@ class _Stored(Tensors):
             raise RunFolderError(_damaged(self._path, f"{name} cannot be read: {error}")) from error
         return tensor
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Give the sizes of a tensor without reading it."""
+        return tuple(self._file.get_slice(name).get_shape())
+
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._names))
 
@@ -198,9 +202,9 @@ def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
         if names
     ]
     wrong = [
-        f"{name} is {tuple(tensors[name].shape)} instead of {shape}"
+        f"{name} is {_shape(tensors, name)} instead of {shape}"
         for name, shape in needed.items()
-        if name in tensors and tuple(tensors[name].shape) != shape
+        if name in tensors and _shape(tensors, name) != shape
     ]
     problems += wrong[:5] + ["…"] * (len(wrong) > 5)
     if problems:
@@ -208,6 +212,20 @@ def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
             f"the weights in {origin} must fit the settings of this run, but do not: "
             f"{'; '.join(problems)}. They belong to another recipe or vocabulary."
         )
+
+
+def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
+    """Read the shapes of a checkpoint's weights, and nothing else; none if they cannot be read."""
+    try:
+        stored = _Stored(folder / MODEL)
+        return {name: stored.shape(name) for name in stored}
+    except (OSError, SafetensorError):
+        return {}
+
+
+def _shape(tensors: Tensors, name: str) -> tuple[int, ...]:
+    """Give the shape of a tensor, unread where it is still in its file."""
+    return tensors.shape(name) if isinstance(tensors, _Stored) else tuple(tensors[name].shape)
 
 
 def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:

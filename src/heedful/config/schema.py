@@ -176,7 +176,8 @@ class ModelConfig(_Settings):
     def _near_divisors(self, name: str) -> str:
         """Say that the heads must divide the width, and which numbers near them do."""
         heads = getattr(self, name)
-        divisors = [n for n in range(1, self.d_model + 1) if self.d_model % n == 0]
+        most = min(self.d_model, 100_000)  # it is about numbers near an honest one
+        divisors = [n for n in range(1, most + 1) if self.d_model % n == 0]
         near = [max(n for n in divisors if n < heads), *[n for n in divisors if n > heads][:1]]
         return (
             f"`model.{name}` must divide `model.d_model` ({self.d_model}) as long as "

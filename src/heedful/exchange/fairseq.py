@@ -26,7 +26,7 @@ from heedful.exchange.fairseq_files import (
 from heedful.exchange.foreign import Portable, ReadOptions, Reasons
 from heedful.exchange.original import Array, Original
 from heedful.exchange.pickled.settings import number_in
-from heedful.exchange.pickled.stored import StoredTensor
+from heedful.exchange.pickled.stored import read_arrays
 from heedful.exchange.pickled.torch_file import read_torch_file
 from heedful.exchange.plain_side import PlainSide, SearchRule, Words
 
@@ -164,13 +164,7 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
     if not isinstance(saved, dict) or not isinstance(saved.get("model"), dict):
         raise ExchangeError(f"{file} must be a checkpoint of fairseq, but has no `model` in it.")
     settings = options_in(saved, file)
-    tensors = upgraded(
-        {
-            name: tensor.numpy()
-            for name, tensor in saved["model"].items()
-            if isinstance(name, str) and isinstance(tensor, StoredTensor)
-        }
-    )
+    tensors = upgraded(read_arrays(saved["model"], file))
     _refuse(settings, file)
     languages = _languages(settings, options, file.parent)
     words = tuple(

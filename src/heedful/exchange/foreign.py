@@ -14,13 +14,16 @@ from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
 import safetensors.torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from heedful.config.schema import RunConfig, SearchConfig
+from heedful.data.shapes import is_empty_and_vast
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import ExchangeError, MissingExtra
 from heedful.exchange.parity import Side
+
+_LARGEST = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -347,6 +350,8 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     Raises `ExchangeError` if it is missing, damaged or something else.
     """
     try:
+        if path.stat().st_size > _LARGEST:
+            raise ExchangeError(f"{path} must be settings or words, but is larger than 64 MiB.")
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ExchangeError(f"{path} must be there to read, but: {error.strerror}.") from error
@@ -376,6 +381,11 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
     Raises `ExchangeError` if it is missing or damaged. Nothing in it is executed.
     """
     try:
+        with safe_open(path, framework="numpy") as file:
+            for name in file.keys():  # noqa: SIM118
+                shape = file.get_slice(name).get_shape()
+                if is_empty_and_vast(shape):
+                    raise ValueError(f"{name!r:.60} has the sizes {shape}")
         return safetensors.torch.load_file(path)
     except FileNotFoundError as error:
         raise ExchangeError(f"{path} must be there to read, but is not.") from error

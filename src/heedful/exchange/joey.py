@@ -14,12 +14,13 @@ from heedful.data.subwords.numbering import Numbering
 from heedful.data.tokenizer import UNKNOWN
 from heedful.errors import ExchangeError
 from heedful.exchange.cutting import SPACES_NOTE, Cutter, read_cutter, tokenizer_of
-from heedful.exchange.foreign import Portable, ReadOptions, Reasons, needed
+from heedful.exchange.foreign import Portable, ReadOptions, Reasons
 from heedful.exchange.original import Original
 from heedful.exchange.pickled.settings import number_in, settings_of
-from heedful.exchange.pickled.stored import StoredTensor
+from heedful.exchange.pickled.stored import read_arrays
 from heedful.exchange.pickled.torch_file import read_torch_file
 from heedful.exchange.plain_side import PlainSide, SearchRule, Words
+from heedful.exchange.plain_yaml import read_yaml
 from heedful.exchange.spelling import Spelling
 
 SPELLING = Spelling(
@@ -44,7 +45,6 @@ SPELLING = Spelling(
 )
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu"}
 _IGNORED = ("*.pe.pe", "loss_function.*")
-_LARGEST = 1 << 20
 _CODES_NOTE = (
     "Joey NMT splits a subword further if it is not in the list of words; here it is unknown"
 )
@@ -142,18 +142,14 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
     -----
     Raises `ExchangeError`. Nothing in the files is executed.
     """
-    settings = _read_yaml(path / "config.yaml")
+    settings = settings_of(read_yaml(path / "config.yaml", "Reading a model of Joey NMT"))
     data, model = _table(settings, "data"), _table(settings, "model")
     file = path / "best.ckpt"
     saved = read_torch_file(file)
     state = saved.get("model_state") if isinstance(saved, dict) else None
     if not isinstance(state, dict):
         raise ExchangeError(f"{file} must be a checkpoint of Joey NMT, but has no `model_state`.")
-    tensors = {
-        name: tensor.numpy()
-        for name, tensor in state.items()
-        if isinstance(name, str) and isinstance(tensor, StoredTensor)
-    }
+    tensors = read_arrays(state, file)
     sides = [_table(model, "encoder"), _table(model, "decoder")]
     _refuse(data, sides, path)
     texts = [_table(data, side) for side in _SIDES]
@@ -184,24 +180,6 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
         ignored=_IGNORED,
         notes=(*notes, *more),
     )
-
-
-def _read_yaml(file: Path) -> dict[str, Any]:
-    """Read settings; only plain values, nothing that YAML could construct."""
-    yaml = needed("yaml", "Reading a model of Joey NMT")
-    try:
-        if file.stat().st_size > _LARGEST:
-            raise ExchangeError(f"{file} must be settings of Joey NMT, but is larger than 1 MiB.")
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ExchangeError(
-            f"{file} must be there to read, but: {error.strerror}; give the folder that a training "
-            "of Joey NMT left."
-        ) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ExchangeError(f"{file} must hold YAML, but does not ({reason}).") from error
-    return settings_of(content)
 
 
 def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:

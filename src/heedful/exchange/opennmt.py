@@ -19,7 +19,7 @@ from heedful.exchange.cutting import SPACES_NOTE, find_cutters, tokenizer_of
 from heedful.exchange.foreign import Portable, ReadOptions, Reasons
 from heedful.exchange.original import LAYOUTS, Array, Original
 from heedful.exchange.pickled.settings import number_in, settings_of
-from heedful.exchange.pickled.stored import StoredTensor
+from heedful.exchange.pickled.stored import read_arrays
 from heedful.exchange.pickled.torch_file import read_torch_file
 from heedful.exchange.pickled.values import Inert
 from heedful.exchange.plain_side import PlainSide, SearchRule, Words
@@ -177,7 +177,7 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
             "the .pt file that onmt_train wrote."
         )
     settings = settings_of(saved["opt"])
-    tensors = _tensors(saved["model"], saved["generator"])
+    tensors = _tensors(saved["model"], saved["generator"], path)
     _refuse(settings, tensors, path)
     vocabularies = read_vocabularies(saved["vocab"])
     words = tuple(
@@ -278,16 +278,13 @@ def _pieces(value: Any) -> list[str] | None:
     return None
 
 
-def _tensors(model: Any, generator: Any) -> dict[str, Array]:
+def _tensors(model: Any, generator: Any, path: Path) -> dict[str, Array]:
     """Read the weights, the generator's under one name whatever the version."""
     named: dict[Any, Any] = dict(model) if isinstance(model, dict) else {}
     for name, tensor in (generator if isinstance(generator, dict) else {}).items():
         named[f"generator.{name}"] = tensor
-    return {
-        name.replace("generator.0.", "generator."): tensor.numpy()
-        for name, tensor in named.items()
-        if isinstance(name, str) and isinstance(tensor, StoredTensor)
-    }
+    found = read_arrays(named, path)
+    return {name.replace("generator.0.", "generator."): array for name, array in found.items()}
 
 
 def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Path) -> None:

@@ -231,7 +231,15 @@ def _append(columns: Mapping[str, MutableSequence[float]], entry: Mapping[str, A
             column.pop()
     for name, column in columns.items():
         value = entry.get(name)
-        column.append(value if isinstance(value, int | float) else np.nan)
+        column.append(_number(value))
+
+
+def _number(value: Any) -> float:
+    """Read a number; what is none, or too long for one, is not there."""
+    try:
+        return float(value) if isinstance(value, int | float) else np.nan
+    except OverflowError:
+        return np.nan
 
 
 def _columns(columns: Mapping[str, MutableSequence[float]]) -> dict[str, np.ndarray]:

@@ -320,9 +320,10 @@ def _drop_later_lines(path: Path, step: int) -> None:
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
         try:
             entry = json.loads(line)
-        except json.JSONDecodeError:
-            continue  # cut in half by a kill
-        if line.endswith("\n") and entry.get("step", 0) <= step:
+        except (ValueError, RecursionError):
+            continue  # cut in half by a kill, or damaged
+        at = entry.get("step", 0) if isinstance(entry, dict) else None
+        if line.endswith("\n") and isinstance(at, int | float) and at <= step:
             kept.append(line)
     beside = path.with_suffix(".partial")
     beside.write_text("".join(kept), encoding="utf-8")

@@ -5,6 +5,7 @@ Training creates it, everything else opens it.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,12 @@ import torch
 
 from heedful import __version__
 from heedful.checkpoint.rundir import RunFolder, read_json, write_json
-from heedful.checkpoint.store import Checkpoint, load_checkpoint, load_weights
+from heedful.checkpoint.store import (
+    Checkpoint,
+    load_checkpoint,
+    load_weights,
+    stored_shapes,
+)
 from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.data.tokenizer import END, PAD, START, Tokenizer
@@ -25,6 +31,7 @@ from heedful.model.ready import make_ready
 from heedful.model.transformer import Transformer
 from heedful.search.rules import Allowed
 from heedful.search.stopping import Manner
+from heedful.workflow.sizes import check_sizes
 
 _FORMAT = 1
 
@@ -169,6 +176,16 @@ class Run:
         Learned positions have as many rows as the longest sequence in training, which is one
         special symbol more than `data.max_length`.
         """
+        shapes: dict[str, tuple[int, ...]] = {}
+        with suppress(RunFolderError):  # there may be no weights yet
+            shapes = stored_shapes(self.checkpoint_folder())
+        if shapes:
+            rows, origin = self.vocabularies, self.folder.config
+            check_sizes(self.config.model, rows, shapes, self._build, origin)
+        return self._build()
+
+    def _build(self) -> Transformer:
+        """Make the model, whatever its size."""
         source, target = self.vocabularies
         return build_model(
             self.config.model,
@@ -322,7 +339,8 @@ def best_steps(folder: RunFolder) -> list[int]:
     entries = read_json(folder.best).get("best")
     if not isinstance(entries, list):
         return []
-    return [int(e["step"]) for e in entries if isinstance(e, dict) and "step" in e]
+    steps = [entry.get("step") for entry in entries if isinstance(entry, dict)]
+    return [step for step in steps if type(step) is int]
 
 
 def read_settings(folder: RunFolder) -> RunConfig:

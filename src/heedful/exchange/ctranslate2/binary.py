@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
+from heedful.data.shapes import is_empty_and_vast
 from heedful.errors import ExchangeError
 
 Array = np.ndarray
@@ -32,6 +33,9 @@ _VERSIONS = (2, 3, 4, 5, 6)
 _TYPES = ("float32", "int8", "int16", "int32", "float16", "bfloat16")
 _TYPES_BY_WIDTH = {4: "float32", 2: "int16", 1: "int8"}
 _MOST_SIZES = 4
+# Three tables may be one, and layers may share small vectors.
+_MOST_TIMES = 8
+_ALWAYS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -76,11 +80,16 @@ class ModelFile:
         is stored divided by its scale. Files before version 4 may have 16-bit weights without a
         scale: theirs is 1000.
         """
-        found = {}
+        found: dict[str, Array] = {}
+        made: dict[tuple[int, int, bool], Array] = {}  # once for all names of an array
         for name, stored in self.variables.items():
             if name.endswith(("_scale", "_zero")) and name.rpartition("_")[0] in self.variables:
                 continue
-            found[name] = self._in_floats(name, stored)
+            scale = self.variables.get(f"{name}_scale")
+            key = id(stored), id(scale), name.endswith("weight")
+            if key not in made:
+                made[key] = self._in_floats(name, stored)
+            found[name] = made[key]
         return found
 
     def _in_floats(self, name: str, stored: Array) -> Array:
@@ -159,6 +168,7 @@ class _Reader:
         if version >= 3:
             for _ in range(self._number("I", "number of aliases")):
                 self._alias(variables)
+        self._check_aliases(variables)
         if self.place != len(self.content):
             raise self._wrong(
                 f"must end behind what it announces, but goes on for "
@@ -178,12 +188,23 @@ class _Reader:
         if f"{name}_scale" in variables:
             variables[f"{alias}_scale"] = variables[f"{name}_scale"]
 
+    def _check_aliases(self, variables: dict[str, Array]) -> None:
+        """Refuse more numbers under other names than any model has: each is a weight of its own."""
+        stored = sum({id(array): array.size for array in variables.values()}.values())
+        named = sum(array.size for array in variables.values())
+        if named > _MOST_TIMES * stored + _ALWAYS:
+            raise self._wrong(
+                f"must hold a model, but its aliases make {named:,} numbers of {stored:,}"
+            )
+
     def _array(self, name: str, version: int) -> Array:
         """Read sizes, type and values."""
         rank = self._number("B", f"number of sizes of {name!r}")
         if rank > _MOST_SIZES:
             raise self._wrong(f"must have arrays, but {name!r} would have {rank} dimensions")
         sizes = tuple(self._number("I", f"size of {name!r}") for _ in range(rank))
+        if is_empty_and_vast(sizes):
+            raise self._wrong(f"must have arrays, but {name!r} has the sizes {sizes}")
         code = self._number("B", f"type of {name!r}")
         count = self._number("I", f"length of {name!r}")
         if version >= 4:

@@ -20,7 +20,7 @@ allow, lets them set their state, and reads every tensor, the optimiser's too.
 """
 
 import pickletools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
 
 from heedful.errors import ExchangeError
@@ -105,6 +105,12 @@ _PLAIN_TYPES = (
 )
 # What an honest checkpoint stays far below: pickles may copy the same list again and again.
 _MOST_COPIED = 1 << 26
+_MOST_NUMBERS = 5_000
+# What keeps values in order looks none of them up.
+_LISTS = frozenset(
+    {f"{module}.{name}" for module in ("builtins", "__builtin__") for name in ("list", "tuple")}
+    | {"collections.deque"}
+)
 _LONGEST_NUMBER = 1 << 12
 
 
@@ -167,7 +173,7 @@ class _Machine:
         self._memory: dict[int, Any] = {}
         self._makers = CONTAINERS | makers
         self._persistent = persistent
-        self._copied = 0
+        self._copied = self._numbers = 0
 
     def run(self, name: str, argument: Any) -> None:
         """Follow one instruction."""
@@ -243,7 +249,9 @@ class _Machine:
 
     def _dict(self, argument: None) -> None:
         del argument
-        self.stack.append(paired(self._since_mark()))
+        values = self._since_mark()
+        self._count(values[::2])
+        self.stack.append(paired(values))
 
     def _append(self, argument: None) -> None:
         del argument
@@ -272,6 +280,7 @@ class _Machine:
     def _update(self, values: list[Any]) -> None:
         """Put pairs into the dictionary on top."""
         target = self.stack[-1]
+        self._count(values[::2])
         pairs = paired(values)
         if isinstance(target, Inert):
             target.entries.extend(pairs.items())
@@ -281,11 +290,20 @@ class _Machine:
     def _additems(self, argument: None) -> None:
         del argument
         values = self._since_mark()
+        self._count(values)
         of_type(set, self.stack[-1]).update(map(key_of, values))
 
     def _frozenset(self, argument: None) -> None:
         del argument
-        self.stack.append(frozenset(map(key_of, self._since_mark())))
+        values = self._since_mark()
+        self._count(values)
+        self.stack.append(frozenset(map(key_of, values)))
+
+    def _count(self, keys: Iterable[Any]) -> None:
+        """Count keys that are no text: numbers can be chosen so that each collides with all."""
+        self._numbers += sum(not isinstance(key, str | bytes) for key in keys)
+        if self._numbers > _MOST_NUMBERS:
+            raise ValueError(f"more than {_MOST_NUMBERS:,} keys of it are no text")
 
     def _global(self, argument: str) -> None:
         self.stack.append(self._name(*argument.split(" ", 1)))
@@ -332,6 +350,14 @@ class _Machine:
         self._copied += sum(len(v) for v in values if isinstance(v, list | tuple | dict | str))
         if self._copied > _MOST_COPIED:
             raise ValueError("it copies the same values over and over")
+        if path in CONTAINERS:
+            lists = [value for value in values if isinstance(value, list)]
+            self._count(
+                one[0] if isinstance(one, list | tuple) and one else one
+                for given in lists
+                for one in given
+                if path not in _LISTS
+            )
         if path in self._makers:
             return self._makers[path](values)
         return Inert(path, values)

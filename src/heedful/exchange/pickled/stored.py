@@ -1,12 +1,14 @@
 """Tensors of a checkpoint that are read only when somebody asks for them, and checked first."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.data.shapes import is_empty_and_vast
 from heedful.errors import ExchangeError
 from heedful.exchange.pickled.values import Inert, Make, Name
 
@@ -23,6 +25,10 @@ STORAGES = {
     "BoolStorage": "?",
 }
 """NumPy's name of the type, by torch's name of the storage; one type is unknown to NumPy."""
+
+# Half precision becomes single, and three tables may be one: six times an honest file.
+_MOST_TIMES = 8
+_ALWAYS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,7 @@ class StoredTensor:
         return np.array(view)
 
     @property
-    def _size(self) -> int:
+    def size(self) -> int:
         """Count the numbers, which no type of NumPy's does without overflow."""
         size = 1
         for rows in self.shape:
@@ -133,15 +139,32 @@ class StoredTensor:
             and self.offset >= 0
             and all(size >= 0 for size in self.shape)
             and all(stride >= 0 for stride in self.strides)
-            and self._size <= self.storage.numbers
+            and self.size <= self.storage.numbers
+            and not is_empty_and_vast(self.shape)
         )
         reach = sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=False))
-        last = self.offset + reach if fits and self._size else -1
+        last = self.offset + reach if fits and self.size else -1
         if not fits or last >= self.storage.numbers:
             raise _damaged(
                 f"a tensor of shape {str(self.shape)[:60]} from number {str(self.offset)[:20]} on "
                 f"does not fit into block {self.storage.key!r:.40} of {self.storage.numbers}"
             )
+
+
+def read_arrays(named: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]]:
+    """Read all tensors among some values, unless they are far larger together than their file."""
+    tensors = {
+        name: tensor
+        for name, tensor in named.items()
+        if isinstance(name, str) and isinstance(tensor, StoredTensor)
+    }
+    size = sum(tensor.size * max(4, tensor.storage.width) for tensor in tensors.values())
+    if size > _MOST_TIMES * path.stat().st_size + _ALWAYS:
+        raise _damaged(
+            f"its tensors would have {size:,} bytes, many times as many as the file; it was made "
+            "to do harm"
+        )
+    return {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
 def tensor_makers() -> dict[str, Make]:

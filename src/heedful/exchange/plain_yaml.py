@@ -1,0 +1,94 @@
+"""YAML as plain values, whatever the file asks for: nothing is made, and nothing grows."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import ExchangeError
+from heedful.exchange.foreign import needed
+
+# Far beyond any settings: a file that names one part many times grows with each of them.
+_LARGEST = 1 << 16
+_MOST = 20_000
+_DEEPEST = 32
+_TAG = "tag:yaml.org,2002:"
+_NUMBER = re.compile(r"[-+]?(0b[01]+|0x[0-9a-fA-F]+|[0-9]+)")
+_LONGEST_NUMBER = 24
+
+
+def read_yaml(file: Path, purpose: str) -> Any:
+    """Read a file of settings; raise `ExchangeError` for what is damaged or made to do harm."""
+    yaml = needed("yaml", purpose)
+    try:
+        if file.stat().st_size > _LARGEST:
+            raise ExchangeError(
+                f"{file} must be settings of a training, but is larger than {_LARGEST:,} bytes; "
+                "give the folder that the training left."
+            )
+        node = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except OSError as error:
+        raise ExchangeError(
+            f"{file} must be there to read, but: {error.strerror}; give the folder that the "
+            "training left."
+        ) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise _wrong(file, " ".join(str(error).split())[:200]) from error
+    return None if node is None else _Values(file).value(node, 0)
+
+
+class _Values:
+    """Turns nodes into values, and counts them: an anchor counts wherever it is used."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._left = file, _MOST
+
+    def value(self, node: Any, depth: int) -> Any:
+        """Make a number, text, list or dictionary."""
+        self._left -= 1
+        if self._left < 0 or depth > _DEEPEST:
+            raise _wrong(
+                self._file, f"it has more than {_MOST:,} values, or is more than {_DEEPEST} deep"
+            )
+        if node.id == "mapping":
+            return self._mapping(node, depth)
+        if node.id == "sequence":
+            return [self.value(inner, depth + 1) for inner in node.value]
+        return self._scalar(node)
+
+    def _mapping(self, node: Any, depth: int) -> dict[str, Any]:
+        """Make a dictionary; what it takes over from others comes first."""
+        merged: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        for key, inner in node.value:
+            if key.tag == f"{_TAG}merge":
+                others = inner.value if inner.id == "sequence" else [inner]
+                for other in reversed(others):
+                    part = self.value(other, depth + 1)
+                    merged |= part if isinstance(part, dict) else {}
+            elif key.id == "scalar":
+                own[str(key.value)] = self.value(inner, depth + 1)
+        return merged | own
+
+    def _scalar(self, node: Any) -> Any:
+        """Read one value; what is no plain number, such as 1:30:00, stays text."""
+        kind, text = node.tag.removeprefix(_TAG), node.value
+        digits = text.replace("_", "")
+        if kind == "null":
+            return None
+        if kind == "bool":
+            return text.lower() in ("yes", "true", "on")
+        if kind == "int" and len(digits) <= _LONGEST_NUMBER and _NUMBER.fullmatch(digits):
+            return int(digits) if digits.lstrip("+-").isdigit() else int(digits, 0)
+        if kind == "float":
+            try:
+                return float(digits.replace(".inf", "inf").replace(".nan", "nan"))
+            except ValueError:
+                return text
+        if kind in ("int", "str", "timestamp", "value"):
+            return text
+        raise _wrong(self._file, f"it asks for {ascii(node.tag)[1:-1][:60]}")
+
+
+def _wrong(file: Path, reason: str) -> ExchangeError:
+    """Say that a file is none that can be read."""
+    return ExchangeError(f"{file} must hold plain YAML, but does not ({reason}); copy it again.")

@@ -1,0 +1,47 @@
+"""Settings compared with the sizes of the weights that they belong to, before a model is made."""
+
+from collections.abc import Callable, Mapping
+from math import prod
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from heedful.config.schema import ModelConfig
+from heedful.errors import RunFolderError
+from heedful.model.build import parameter_count
+
+_WIDTHS = ("d_model", "d_ff", "encoder_d_ff", "decoder_d_ff", "d_k", "d_v")
+# A model that does not fit is told name by name later; here only what would fill the memory counts.
+_MOST_TIMES = 4
+_ALWAYS = 1_000_000
+
+
+def check_sizes(
+    model: ModelConfig,
+    rows: tuple[int, int],
+    shapes: Mapping[str, tuple[int, ...]],
+    build: Callable[[], nn.Module],
+    origin: Path,
+) -> None:
+    """Refuse settings of another size than the weights have; nothing of that size is made."""
+    widest = max((max(shape, default=0) for shape in shapes.values()), default=0)
+    bounds = dict.fromkeys(("encoder_layers", "decoder_layers"), len(shapes))
+    bounds |= dict.fromkeys(_WIDTHS, widest)
+    wrong = [
+        f"`model.{name}` is {value:,}"
+        for name, most in bounds.items()
+        if (value := getattr(model, name)) is not None and value > most
+    ]
+    wrong += [f"the vocabulary has {max(rows):,} rows"] * (max(rows) > _MOST_TIMES * widest)
+    if not wrong:
+        with torch.device("meta"):
+            needed = parameter_count(build())
+        held = sum(map(prod, shapes.values()))
+        much = needed > _MOST_TIMES * held + _ALWAYS
+        wrong += [f"the model would have {needed:,} weights instead of {held:,}"] * much
+    if wrong:
+        raise RunFolderError(
+            f"{origin} must describe the weights beside it, but {' and '.join(wrong)}, which is "
+            "more than they have; copy the run folder again."
+        )

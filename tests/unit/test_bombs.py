@@ -1,0 +1,181 @@
+"""Small files that ask for all memory or all time are refused, and take neither."""
+
+import json
+import pickle
+import resource
+import struct
+import tracemalloc
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+import torch
+from tests.unit.exchange import old_joey
+from tests.unit.exchange.test_ctranslate2_binary import model_bin, stored
+
+from heedful.config.schema import ModelConfig
+from heedful.errors import ExchangeError, RunFolderError, SettingError
+from heedful.exchange.ctranslate2.binary import read_model_file
+from heedful.exchange.foreign import read_safetensors, read_settings_file
+from heedful.exchange.pickled.inert import read_inert
+from heedful.exchange.pickled.stored import Storage, StoredTensor, read_arrays
+from heedful.exchange.pickled.torch_file import read_torch_file
+from heedful.exchange.plain_yaml import read_yaml
+from heedful.training.history import read_history
+from heedful.workflow.exchange import import_model
+from heedful.workflow.run import Run, best_steps
+
+MOST = 200 << 20
+VAST = 2**61
+
+
+@pytest.fixture(autouse=True)
+def little():
+    """Fail where a test takes more than 200 MB, of Python's memory or of the system's."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    tracemalloc.start()
+    yield
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < MOST
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST >> 10
+
+
+def test_aliases_of_ctranslate2_cannot_multiply_a_small_file(tmp_path):
+    weight = np.ones((1000, 1000), np.int8)
+    parts = {"a/weight": stored(weight), "a/weight_scale": stored(np.ones(1000, np.float32))}
+    aliases = [(f"layer_{n}/weight", "a/weight") for n in range(1500)]
+    (tmp_path / "model.bin").write_bytes(model_bin(parts, aliases))
+    with pytest.raises(ExchangeError, match="aliases make 1,50"):
+        read_model_file(tmp_path / "model.bin")
+    (tmp_path / "model.bin").write_bytes(model_bin(parts, aliases[:2]))
+    floats = read_model_file(tmp_path / "model.bin").floats()
+    assert floats["layer_1/weight"] is floats["a/weight"]
+
+
+def test_sizes_that_hold_nothing_are_not_believed(tmp_path):
+    empty = np.zeros((0, 2), np.float32).tobytes()
+    content = model_bin({"a/weight": ("float32", (0, 2**32 - 1), empty)})
+    (tmp_path / "model.bin").write_bytes(content)
+    with pytest.raises(ExchangeError, match="has the sizes"):
+        read_model_file(tmp_path / "model.bin")
+    for shape in ([0, VAST], [VAST, 0], [VAST, VAST]):
+        header = {"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}
+        packed = json.dumps(header).encode()
+        file = tmp_path / "model.safetensors"
+        file.write_bytes(struct.pack("<Q", len(packed)) + packed)
+        with pytest.raises(ExchangeError, match="whole safetensors file"):
+            read_safetensors(file)
+    block = Storage("0", "f4", 4, lambda _: bytes(16))
+    for shape, strides in (((0, VAST), (1, 1)), ((VAST, 0), (0, 0)), ((VAST,), (0,))):
+        with pytest.raises(ExchangeError, match="does not fit"):
+            StoredTensor(block, 0, shape, strides).numpy()
+
+
+def test_tensors_that_share_a_block_cannot_multiply_a_small_file(tmp_path):
+    shared = torch.zeros(100_000)
+    torch.save({f"{n}": shared for n in range(2_000)}, tmp_path / "a.pt")
+    with pytest.raises(ExchangeError, match="many times as many"):
+        read_arrays(read_torch_file(tmp_path / "a.pt"), tmp_path / "a.pt")
+
+
+@pytest.mark.parametrize("as_pairs", [False, True])
+def test_numbers_that_collide_as_keys_are_few(as_pairs, tmp_path):
+    numbers = [n * (VAST - 1) for n in range(6_000)]
+    keys = OrderedDict.fromkeys(numbers) if as_pairs else set(numbers)
+    file = tmp_path / "keys.pkl"
+    file.write_bytes(pickle.dumps(keys, 2))
+    with file.open("rb") as content, pytest.raises(ExchangeError, match="are no text"):
+        read_inert(content, {}, lambda _: None)
+
+
+MERGES = "a: &a {x: 1}\n" + "".join(
+    f"{name}: &{name}\n  <<: [{', '.join(['*' + before] * 9)}]\n"
+    for before, name in zip("abcdefghijklm", "bcdefghijklmn", strict=True)
+)
+ALIASES = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join(['*' + before] * 9)}]\n"
+    for before, name in zip("abcdefghij", "bcdefghijk", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [MERGES, ALIASES, "a: &a [*a]", "a: " + "[" * 9_999, "a: " + "{a: " * 60 + "1" + "}" * 60],
+)
+def test_yaml_that_grows_is_refused(content, tmp_path):
+    (tmp_path / "config.yaml").write_text(content)
+    with pytest.raises(ExchangeError, match="must hold plain YAML"):
+        read_yaml(tmp_path / "config.yaml", "A test")
+
+
+def test_yaml_gives_plain_values_and_takes_over_what_it_names(tmp_path):
+    (tmp_path / "config.yaml").write_text(
+        f"a: &a {{x: 1, y: 0x1F}}\nb: {{<<: *a, y: 2.5, n: ~}}\nc: {':'.join(['59'] * 9_000)}\n"
+        "d: [no, 1e-9, .inf, 1_000, 2026-11-22]\n1: number\n"
+    )
+    found = read_yaml(tmp_path / "config.yaml", "A test")
+    assert found["b"] == {"x": 1, "y": 2.5, "n": None}
+    assert found["c"].startswith("59:59")
+    assert found["d"] == [False, "1e-9", float("inf"), 1000, "2026-11-22"]
+    (tmp_path / "config.yaml").write_text("a" * (1 << 17))
+    with pytest.raises(ExchangeError, match="larger than 65,536 bytes"):
+        read_yaml(tmp_path / "config.yaml", "A test")
+
+
+def test_json_that_is_too_deep_or_too_large_is_refused(tmp_path):
+    file = tmp_path / "config.json"
+    for content in ("[" * 100_000, '{"a": ' + "9" * 10_000 + "}", '{"a": NaN'):
+        file.write_text(content)
+        with pytest.raises(ExchangeError, match="must hold JSON"):
+            read_settings_file(file)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bombs")
+    old_joey.write(folder / "old", old_joey.settings(max_output_length=2))
+    import_model("joey", folder / "old", folder / "run", sentences=["w1 w2"])
+    return folder / "run"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": {"encoder_layers": 10**9}},
+        {"model": {"d_ff": 10**12}},
+        {"model": {"d_model": 10**12, "heads": 4}},
+        {"model": {"decoder_layers": 60, "d_ff": 24, "encoder_d_ff": 10**7}},
+        {"data": {"vocabulary_multiple": 10**12}},
+        {"model": {"positions": "learned"}, "data": {"max_length": 10**9}},
+    ],
+)
+def test_settings_of_another_size_than_the_weights_are_refused(changes, run, tmp_path):
+    content = json.loads((run / "config.json").read_text())
+    for table, settings in changes.items():
+        content["settings"][table] |= settings
+    (tmp_path / "run").mkdir()
+    for file in run.iterdir():
+        (tmp_path / "run" / file.name).symlink_to(file)
+    (tmp_path / "run" / "config.json").unlink()
+    (tmp_path / "run" / "config.json").write_text(json.dumps(content))
+    with pytest.raises(RunFolderError, match="more than they have"):
+        Run.open(tmp_path / "run").build()
+    Run.open(run).build()
+
+
+def test_a_width_of_any_size_is_told_at_once():
+    with pytest.raises(SettingError, match="must divide"):
+        ModelConfig(d_model=10**15, heads=7)
+
+
+def test_records_with_vast_numbers_are_read_or_passed_over(run, tmp_path):
+    (tmp_path / "log.jsonl").write_text(
+        f'{{"step": 1, "loss": {"9" * 400}}}\n{{"step": {"9" * 400}}}\n{"[" * 99_999}\n'
+    )
+    read_history(tmp_path / "log.jsonl")
+    folder = Run.open(run).folder
+    for content in ('{"best": [{"step": "x"}, {"step": 1e999}, {"step": null}, 3]}', '{"best": 3}'):
+        folder.best.write_text(content)
+        assert best_steps(folder) == []
+    folder.best.unlink()
