@@ -67,6 +67,16 @@ def serve(
     per_minute: Annotated[
         int, typer.Option(min=0, help="Requests of an address or a key; 0 for any number.")
     ] = 0,
+    wrong_keys: Annotated[
+        int, typer.Option(min=0, help="Wrong keys of an address in a minute; 0 for any number.")
+    ] = 10,
+    trusted_proxies: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESSES",
+            help="Proxies whose X-Forwarded-For is believed: addresses or networks, with commas.",
+        ),
+    ] = "",
     read_seconds: Annotated[
         float, typer.Option(min=0.1, help="For a request to arrive, and an answer to be taken.")
     ] = 20.0,
@@ -104,7 +114,7 @@ def serve(
         )
     _need_extra()
 
-    from heedful.serve.gate import Gate
+    from heedful.serve.gate import Gate, read_proxies
     from heedful.serve.limits import Limits
     from heedful.serve.models import Models, Named, Opening
     from heedful.serve.server import listen
@@ -124,7 +134,8 @@ def serve(
         queue=max_queue,
         per_minute=per_minute,
     )
-    gate = Gate(api_keys, per_minute)
+    gate = Gate(api_keys, per_minute, wrong_keys)
+    proxies = read_proxies(trusted_proxies)
     opening = Opening(engine, weights, device, precision, threads, beam)
     models = Models([Named.parse(text) for text in run], opening)
     place = listen(host, port)
@@ -139,6 +150,7 @@ def serve(
         limits=limits,
         gate=gate,
         cors=() if cors == ["none"] else tuple(cors or ["*"]),
+        proxies=proxies,
         batch_tokens=batch_tokens,
         gather_seconds=gather / 1000,
         say=_say,

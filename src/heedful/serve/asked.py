@@ -8,7 +8,14 @@ sentences, alternatives, the beam) is checked by `heedful.serve.service`.
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 Language = Annotated[str, Field(min_length=1, max_length=35, description="Its code, such as en.")]
@@ -39,19 +46,45 @@ def without_notes(schema: dict[str, Any]) -> None:
     schema["description"] = schema.get("description", "").partition("Notes\n-----")[0].strip()
 
 
+def _with_nulls(schema: dict[str, Any]) -> None:
+    """Say that each optional field may be null, in a body without notes for readers of the code."""
+    without_notes(schema)
+    for name, field in schema["properties"].items():
+        if name not in schema.get("required", ()) and "anyOf" not in field:
+            kept = {
+                key: field.pop(key) for key in ("title", "description", "default") if key in field
+            }
+            schema["properties"][name] = {"anyOf": [field, {"type": "null"}], **kept}
+
+
 class Asked(BaseModel):
     """
     Hold what every body may have.
 
     Notes
     -----
-    What it says beside what we know is left alone, as LibreTranslate does.
+    What it says beside what we know is left alone, as LibreTranslate does. An optional field that
+    is null counts as absent.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra=without_notes)
+    model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra=_with_nulls)
     types: ClassVar[tuple[str, ...]] = ("application/json", *FORMS)
 
     api_key: str = Field("", max_length=512, description="Or as Authorization: Bearer KEY.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, values: Any) -> Any:
+        """Leave optional fields out that are null; many clients send them so."""
+        if not isinstance(values, dict):
+            return values
+        fields = cls.model_fields
+        optional = {name for name, field in fields.items() if not field.is_required()}
+        return {
+            name: value
+            for name, value in values.items()
+            if value is not None or name not in optional
+        }
 
     @property
     def texts(self) -> list[str]:
@@ -190,8 +223,11 @@ class Searched(Asked):
 
     Notes
     -----
-    Each has more.
+    Each has more. A field that is not known is refused: a misspelt one would change nothing and
+    not be noticed.
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     source: Language = Field("auto", description="Code of the text's language, or auto.")
     target: Language | None = Field(
@@ -204,7 +240,7 @@ class Searched(Asked):
     )
 
 
-class SearchAsked(Searched, _WithTexts):
+class SearchAsked(_WithTexts, Searched):
     """
     Hold what ``POST /v1/translate`` and ``POST /v1/stream`` are asked.
 

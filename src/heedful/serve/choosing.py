@@ -1,6 +1,7 @@
 """Which model translates a text, and from which language."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +16,8 @@ Form = Literal["text", "html", "sentence"]
 
 # In a language that a text is already in with this confidence, it stays as it is.
 _SURE = 50.0
+# Of a language tag: a country of two letters, or a part of the world of three digits.
+_REGION = re.compile(r"-([a-z]{2}|[0-9]{3})$")
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ async def choose(
     -----
     Raises `Refused` for what is not there.
     """
-    if source != "auto":
+    if source.lower() != "auto":
         return [_chosen(models, "", source, target, name)] * len(texts)
 
     def each() -> list[Chosen]:
@@ -114,15 +117,28 @@ async def choose(
     return await asyncio.to_thread(each)
 
 
+def same_language(code: str, known: Sequence[str]) -> str:
+    """
+    Find the language that a client means: ``EN`` is ``en``, and ``en-US`` is if it is not known.
+
+    What is not found comes back as it is.
+    """
+    folded = {one.lower().replace("_", "-"): one for one in reversed(known)}
+    asked = code.lower().replace("_", "-")
+    return folded.get(asked) or folded.get(_REGION.sub("", asked), code)
+
+
 def _chosen(models: Models, text: str, source: str, target: str | None, name: str | None) -> Chosen:
     """Find what translates a text."""
     called = models.called(name)
     if not called:
         raise Refused(404, f"model must be a name of GET /v1/models, but is {name!r}.")
     every = [direction for model in called for direction in model.directions]
+    source = same_language(source, ["auto", *(code for one in every for code in one[:2])])
     if target is None:
         fits = [one for one in every if source in ("auto", one.source)]
         target = (fits or every)[0].target
+    target = same_language(target, [one.target for one in every])
     sources = list(dict.fromkeys(one.source for one in every if one.target == target))
     if not sources:
         known = ", ".join(dict.fromkeys(one.target for one in every))

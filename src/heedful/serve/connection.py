@@ -44,6 +44,9 @@ class Connection(H11Protocol):
         Called by asyncio.
         """
         super().connection_made(transport)  # type: ignore[arg-type]
+        if self.client is not None:
+            # A socket of both versions writes those of version 4 as of version 6.
+            self.client = (self.client[0].removeprefix("::ffff:"), self.client[1])
         self._limits, self._metrics = self.app_state["limits"], self.app_state["metrics"]
         self._metrics.connections.set(len(self.connections))
         most = self._limits.connections

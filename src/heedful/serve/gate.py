@@ -1,6 +1,7 @@
 """Who may ask, and how often."""
 
 import hmac
+import ipaddress
 import time
 from collections import OrderedDict
 from pathlib import Path
@@ -14,6 +15,33 @@ from heedful.serve.limits import Refused
 _CLIENTS = 100_000
 
 
+class Rate:
+    """A token bucket for each client: it fills within a minute."""
+
+    def __init__(self, per_minute: int) -> None:
+        self.per_minute = per_minute
+        self._left: OrderedDict[str | bytes, tuple[float, float]] = OrderedDict()
+
+    def wait(self, who: str | bytes) -> int:
+        """Seconds until the client may ask again; 0 if it may now."""
+        left = self._now(who)
+        return 0 if left >= 1 else 1 + int((1 - left) * 60 / self.per_minute)
+
+    def take(self, who: str | bytes) -> None:
+        """Count a request; one that is refused anyway costs nothing."""
+        left = self._now(who)
+        self._left.pop(who, None)
+        self._left[who] = (left - 1 if left >= 1 else left, time.monotonic())
+        if len(self._left) > _CLIENTS:
+            self._left.popitem(last=False)
+
+    def _now(self, who: str | bytes) -> float:
+        """Count what a client has left, which grows with time."""
+        full, now = float(self.per_minute), time.monotonic()
+        left, before = self._left.get(who, (full, now))
+        return min(full, left + (now - before) * self.per_minute / 60)
+
+
 class Gate:
     """
     Check keys, and count requests.
@@ -24,16 +52,18 @@ class Gate:
         A file of keys; without one everybody may ask.
     per_minute : int, default 0
         Requests of one key or, without keys, of one address; 0 for any number.
+    wrong_keys : int, default 10
+        Wrong keys from one address in a minute; 0 for any number.
 
     Notes
     -----
     A client may ask its minute's share at once, and then as fast as the share grows again.
     """
 
-    def __init__(self, keys: Path | None = None, per_minute: int = 0) -> None:
-        self.path, self.per_minute = keys, per_minute
+    def __init__(self, keys: Path | None = None, per_minute: int = 0, wrong_keys: int = 10) -> None:
+        self.path = keys
         self.keys: tuple[bytes, ...] = ()
-        self._left: OrderedDict[str | bytes, tuple[float, float]] = OrderedDict()
+        self._requests, self._wrong = Rate(per_minute), Rate(wrong_keys)
         self.load()
 
     @property
@@ -90,36 +120,69 @@ class Gate:
 
         Notes
         -----
-        Raises `Refused`: 403 without a key that is known, 429 for too many requests.
+        Raises `Refused`: 403 without a key that is known, 429 for too many requests or wrong keys.
         """
-        who: str | bytes = request.client.host if request.client else ""
+        address = client_of(request.client.host if request.client else "")
+        who: str | bytes = address
         if self.needs_keys:
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
             key = api_key or (token.strip() if scheme.lower() == "bearer" else "")
-            known = [one for one in self.keys if hmac.compare_digest(one, key.encode())]
-            if not known:
-                raise Refused(
-                    403,
-                    "a valid key must come with each request, as api_key in its body or as "
-                    "Authorization: Bearer KEY.",
-                )
-            who = known[0]
-        if counts and self.per_minute:
-            self._count(who)
-
-    def _count(self, who: str | bytes) -> None:
-        """Take one from what a client has left; what it has grows with time."""
-        now = time.monotonic()
-        left, before = self._left.pop(who, (float(self.per_minute), now))
-        left = min(float(self.per_minute), left + (now - before) * self.per_minute / 60)
-        self._left[who] = (max(0.0, left - 1) if left >= 1 else left, now)
-        if len(self._left) > _CLIENTS:
-            self._left.popitem(last=False)
-        if left < 1:
-            seconds = 1 + int((1 - left) * 60 / self.per_minute)
-            raise Refused(
-                429,
-                f"at most {self.per_minute:,} requests a minute may come from here; ask again in "
-                f"{seconds} s.",
-                seconds,
+            who = self._known(key.encode(errors="replace"), address)
+        if counts and self._requests.per_minute:
+            self._refuse_beyond(
+                self._requests, who, "requests a minute may come from one address or key"
             )
+            self._requests.take(who)
+
+    def _known(self, key: bytes, address: str) -> bytes:
+        """
+        Find a key among those that are known.
+
+        After too many wrong ones even a right one is refused: else a guess would be told apart.
+        """
+        if key and self._wrong.per_minute:
+            self._refuse_beyond(
+                self._wrong, address, "wrong keys a minute may come from one address"
+            )
+        known = [one for one in self.keys if hmac.compare_digest(one, key)]
+        if known:
+            return known[0]
+        if key and self._wrong.per_minute:
+            self._wrong.take(address)
+        raise Refused(
+            403,
+            "a valid key must come with each request, as api_key in its body or as "
+            "Authorization: Bearer KEY.",
+        )
+
+    def _refuse_beyond(self, rate: Rate, who: str | bytes, what: str) -> None:
+        """Refuse a client that has nothing left."""
+        if seconds := rate.wait(who):
+            raise Refused(
+                429, f"at most {rate.per_minute:,} {what}; ask again in {seconds} s.", seconds
+            )
+
+
+def client_of(host: str) -> str:
+    """Whom an address stands for: in version 6 one client has a network of 64 bits."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))
+
+
+def read_proxies(named: str) -> tuple[str, ...]:
+    """Check the addresses and networks of --trusted-proxies, which commas set apart."""
+    try:
+        found = [ipaddress.ip_network(part.strip()) for part in named.split(",") if part.strip()]
+    except ValueError as error:
+        raise SettingError(
+            "--trusted-proxies must be addresses or networks such as 127.0.0.1,10.0.0.0/8, with "
+            f"commas between them, but {error}."
+        ) from None
+    return tuple(map(str, found))

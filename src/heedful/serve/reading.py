@@ -1,6 +1,7 @@
 """From the body of a request, JSON or a form, to what is asked; and answers back."""
 
 import json
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from fastapi import Request, Response
@@ -13,6 +14,8 @@ from heedful.serve.limits import Limits, Refused
 
 _Asked = TypeVar("_Asked", bound=Asked)
 _JSON = "application/json"
+_LONGEST_NAME = 40  # of a field that is not known, as it is told
+_MOST_WRONG = 10  # fields that are told
 
 
 async def read_asked(request: Request, kind: type[_Asked]) -> _Asked:
@@ -45,7 +48,7 @@ async def read_asked(request: Request, kind: type[_Asked]) -> _Asked:
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise Refused(400, _wrong(error)) from None
+        raise Refused(400, _wrong(error, kind)) from None
 
 
 def check_texts(texts: list[str], limits: Limits) -> None:
@@ -160,10 +163,24 @@ def _json(body: bytes) -> Any:
     return found
 
 
-def _wrong(error: ValidationError) -> str:
+def _wrong(error: ValidationError, kind: type[Asked]) -> str:
     """Name the fields that are wrong, never their values."""
     told: dict[str, str] = {}
     for one in error.errors(include_url=False, include_context=False, include_input=False):
         field = str(one["loc"][0]) if one["loc"] else "the body"
-        told.setdefault(field, one["msg"][:1].lower() + one["msg"][1:])
+        message = one["msg"][:1].lower() + one["msg"][1:]
+        if one["type"] == "extra_forbidden":
+            message = _unknown(field, kind)
+            field = field if len(field) <= _LONGEST_NAME else f"{field[:_LONGEST_NAME]}…"
+        told.setdefault(field, message)
+        if len(told) == _MOST_WRONG:
+            break
     return "; ".join(f"{field}: {message}" for field, message in told.items()) + "."
+
+
+def _unknown(field: str, kind: type[Asked]) -> str:
+    """Say that there is no such field, and which one may be meant."""
+    known = [*kind.model_fields]
+    near = get_close_matches(field[:_LONGEST_NAME].lower(), known, n=1, cutoff=0.5)
+    hint = f"the nearest is {near[0]}" if near else f"known are {', '.join(known)}"
+    return f"there is no such field; {hint}"

@@ -41,13 +41,15 @@ class Server(uvicorn.Server):
     ----------
     service : Service
         Does the work.
+    proxies : tuple of str
+        Addresses and networks whose ``X-Forwarded-For`` is believed.
 
     Notes
     -----
     uvicorn would close its sockets as soon as it is told to stop; here clients are told, too.
     """
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, proxies: tuple[str, ...] = ()) -> None:
         self.service = service
         limits = service.limits
         config = uvicorn.Config(
@@ -58,6 +60,9 @@ class Server(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
+            # Where no proxy is named, uvicorn would still believe whoever is on this machine.
+            proxy_headers=bool(proxies),
+            forwarded_allow_ips=list(proxies),
             backlog=2048,
             timeout_keep_alive=max(1, round(limits.idle_seconds)),
             timeout_graceful_shutdown=_LAST_SECONDS,
@@ -165,6 +170,7 @@ def serve(
     limits: Limits,
     gate: Gate,
     cors: tuple[str, ...],
+    proxies: tuple[str, ...],
     batch_tokens: int,
     gather_seconds: float,
     say: Callable[[str], None],
@@ -184,6 +190,8 @@ def serve(
         Who may ask.
     cors : tuple of str
         Origins whose pages may ask.
+    proxies : tuple of str
+        Addresses and networks whose ``X-Forwarded-For`` is believed.
     batch_tokens : int
         Of a batch.
     gather_seconds : float
@@ -209,7 +217,7 @@ def serve(
         queue=limits.queue, batch_tokens=batch_tokens, gather_seconds=gather_seconds, tell=tell
     )
     metrics = Metrics(lambda: worker.waiting)
-    server = Server(Service(models, worker, gate, limits, State(), metrics, cors))
+    server = Server(Service(models, worker, gate, limits, State(), metrics, cors), proxies)
     place.listen(2048)
     host, port = place.getsockname()[:2]
     say(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
