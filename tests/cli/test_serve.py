@@ -215,6 +215,7 @@ OWN_BAD = [
     ({"length_penalty": "gnmt:-1e999"}, 400),
     ({"length_penalty": "gnmt:1e308"}, 400),
     ({"model": "other"}, 404),
+    ({"q": ["a"] * 17, "attention": True}, 400),
     ({"probabilities": "perhaps"}, 400),
 ]
 

@@ -130,6 +130,30 @@ def test_a_stop_has_its_time(zygote, folder):
         assert server.started.wait(60) == 0
 
 
+def test_whom_the_kernel_has_accepted_is_answered_at_a_stop(zygote, folder):
+    request = b"GET /languages HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    options = ["--read-seconds", 60, "--stop-seconds", 60]
+    with serving(zygote, f"en:de={folder / 'run'}", *options) as server:
+        half = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+        half.sendall(request[:-2])
+        server.until(lambda: server.metric("heedful_connections_open") == 2)
+        server.signal(signal.SIGSTOP)
+        queued = [socket.create_connection(("127.0.0.1", server.port), 60) for _ in range(20)]
+        for one in queued:
+            one.sendall(request)
+        server.signal(signal.SIGTERM)
+        server.signal(signal.SIGCONT)
+        answers = [b"".join(iter(lambda: one.recv(1 << 16), b"")) for one in queued]  # noqa: B023
+        server.until(lambda: "stopping" in server.log())
+        half.sendall(request[-2:])
+        answers.append(b"".join(iter(lambda: half.recv(1 << 16), b"")))
+        assert {answer.split(b" ")[1] for answer in answers} <= {b"200", b"503"}
+        assert answers[-1].endswith(b"}")
+        assert server.started.wait(60) == 0
+    for one in (*queued, half):
+        one.close()
+
+
 def test_a_reload_takes_new_models_and_loses_no_request(zygote, folder, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(folder / "run", run)

@@ -120,6 +120,13 @@ def test_a_body_that_is_too_large_is_refused_before_it_has_come(server):
     assert told(raw(server, chunked, chunk, chunk))[0] == 413
 
 
+def test_who_sends_on_after_a_refusal_can_still_read_it(server):
+    head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    status, content = told(raw(server, head + b"Content-Length: 8000000\r\n\r\n", b" " * 8_000_000))
+    assert status == 413
+    assert "20,000 bytes" in content["error"]
+
+
 def test_who_sends_too_slowly_is_told_and_closed(server):
     head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     # Headers without an end, a body without an end, nothing at all.

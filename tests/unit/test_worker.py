@@ -9,7 +9,7 @@ import pytest
 from heedful.config.schema import RunConfig
 from heedful.serve.limits import Refused
 from heedful.serve.models import Models, Named, Opening
-from heedful.serve.waiting import Search
+from heedful.serve.waiting import Queue, Search, Sentences
 from heedful.serve.worker import Worker
 from heedful.workflow.bench.random_run import make_random_run, random_lines
 
@@ -205,3 +205,22 @@ def test_what_is_no_name_of_a_run_is_refused(text):
 def test_a_run_is_named_with_or_without_its_languages():
     assert Named.parse("runs/a").pairs == ()
     assert Named.parse("zh-Hans:en,de:en=runs/a").pairs == (("zh-Hans", "en"), ("de", "en"))
+
+
+def test_a_short_request_waits_for_no_more_than_two_long_ones(model):
+    queue = Queue(batch_tokens=4)
+    loop = asyncio.new_event_loop()
+    done = loop.create_future()
+    loop.close()
+
+    def waits(name, sentences):
+        search = Search(beam=name)  # of no two alike, so that each has batches of its own
+        one = Sentences(model, search, [""] * sentences, [4] * sentences, done)
+        queue.put(one)
+        return one
+
+    names = {waits(name, 10): name for name in range(1, 9)}
+    names[waits(9, 1)] = 9
+    taken = [names[queue.take()[0].sentences] for _ in range(20)]
+    assert taken[1] == 9
+    assert set(taken) == set(range(1, 10))  # nor do the long ones wait for ever

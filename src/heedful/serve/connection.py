@@ -7,9 +7,43 @@ once when there are too many. The errors of this level are JSON, too.
 
 import asyncio
 import json
+from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+# For a client to take an answer that came before its request was complete.
+_LINGER_SECONDS = 2
+
+
+class _Transport:
+    """
+    A transport that can be closed while the client still sends.
+
+    A kernel that has bytes which nobody read resets the connection, and with it the answer may be
+    lost. Here the answer ends, and what still comes is read and dropped for a moment.
+    """
+
+    def __init__(self, transport: asyncio.Transport, connection: "Connection") -> None:
+        self._transport, self._connection = transport, connection
+        self.lingers = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def is_closing(self) -> bool:
+        """Whether nothing more is read or written."""
+        return self.lingers or self._transport.is_closing()
+
+    def close(self) -> None:
+        """End the answer, and the connection when the client has ended its request."""
+        if self.is_closing() or not self._connection.awaits_more():
+            self._transport.close()
+            return
+        self.lingers = True
+        self._transport.write_eof()
+        self._transport.resume_reading()
+        self._connection.loop.call_later(_LINGER_SECONDS, self._transport.abort)
 
 
 class Connection(H11Protocol):
@@ -22,6 +56,7 @@ class Connection(H11Protocol):
     application's lifespan gives.
     """
 
+    _is_ended = False
     _reading: asyncio.TimerHandle | None = None
     _writing: asyncio.TimerHandle | None = None
 
@@ -43,7 +78,7 @@ class Connection(H11Protocol):
         -----
         Called by asyncio.
         """
-        super().connection_made(transport)  # type: ignore[arg-type]
+        super().connection_made(_Transport(transport, self))  # type: ignore[arg-type]
         if self.client is not None:
             # A socket of both versions writes those of version 4 as of version 6.
             self.client = (self.client[0].removeprefix("::ffff:"), self.client[1])
@@ -97,6 +132,8 @@ class Connection(H11Protocol):
         From the first byte of a request until its headers are complete a clock runs; for bodies
         there is another (`heedful.serve.guard`).
         """
+        if self.transport.is_closing():
+            return
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_reading_clock()
@@ -172,9 +209,24 @@ class Connection(H11Protocol):
             self._reading.cancel()
             self._reading = None
 
+    def awaits_more(self) -> bool:
+        """Whether the client may still be sending a request."""
+        return self._is_ended or self.conn.their_state is h11.SEND_BODY
+
+    @property
+    def begins(self) -> bool:
+        """Whether a request has begun to come whose headers are not complete."""
+        return self._reading is not None and bool(self.conn.trailing_data[0])
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no request came yet, as where the client has just been accepted."""
+        return self.cycle is None and not self.transport.is_closing()
+
     def _end(self, status: int, text: str) -> None:
         """Say what is wrong, if HTTP allows it now, and close."""
         self._stop_reading_clock()
+        self._is_ended = True
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE) and not self._is_answering():
             body = json.dumps({"error": text}).encode()
             headers = {

@@ -1,5 +1,6 @@
 """Our own routes: what LibreTranslate's cannot say about a translation."""
 
+import asyncio
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
@@ -13,7 +14,7 @@ from heedful.serve.limits import Refused
 from heedful.serve.models import Direction, Model
 from heedful.serve.reading import given
 from heedful.serve.service import Service
-from heedful.serve.speaking import translate_all
+from heedful.serve.speaking import aside, translate_all
 from heedful.serve.spec import described
 from heedful.serve.streaming import Stream
 from heedful.serve.waiting import Search
@@ -50,7 +51,7 @@ def own_routes(service: Service) -> APIRouter:
     async def translate(request: Request) -> Response:
         """Translate texts, with all that is known of their translations."""
         asked = await service.read(request, SearchAsked)
-        return given(await service.wait(request, _translated(service, asked)))
+        return await service.wait(request, _translated(service, asked))
 
     @routes.post("/stream", **described(None, asked=SearchAsked, stream=True))
     async def stream(request: Request) -> Response:
@@ -72,22 +73,26 @@ def own_routes(service: Service) -> APIRouter:
     async def attend(request: Request) -> Response:
         """Show where a model looks, and its search step by step, as the explorer draws it."""
         asked = await service.read(request, AttendAsked)
-        return given(await service.wait(request, _attended(service, asked)))
+        document = await service.wait(request, _attended(service, asked))
+        return await asyncio.to_thread(given, document)
 
     return routes
 
 
-async def _translated(service: Service, asked: SearchAsked) -> SearchGiven:
+async def _translated(service: Service, asked: SearchAsked) -> Response:
     """Translate all texts at once."""
     chosen = await _chosen(service, asked, asked.texts)
     first = chosen[0]
     search = _search(service, asked, first.model)
     spoken = await translate_all(service.worker, asked.texts, chosen, search, form=_form(asked))
-    return SearchGiven(
-        model=first.name,
-        translations=[text_given(one) for one in spoken],
-        detected=detected_given(first.detected),
-    )
+
+    def answer() -> Response:
+        translations = [text_given(one) for one in spoken]
+        detected = detected_given(first.detected)
+        return given(SearchGiven(model=first.name, translations=translations, detected=detected))
+
+    size = sum(map(len, asked.texts)) * asked.n_best * (100 if asked.attention else 1)
+    return await aside(size, answer)
 
 
 async def _attended(service: Service, asked: AttendAsked) -> dict[str, Any]:

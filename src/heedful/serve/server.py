@@ -13,7 +13,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 
@@ -31,6 +31,8 @@ from heedful.serve.worker import Worker
 _log = logging.getLogger("heedful.serve")
 # For answers on their way when nothing is computed any more.
 _LAST_SECONDS = 2
+# For the first request of a client that was accepted just before the stop.
+_NEW_SECONDS = 1
 
 
 class Server(uvicorn.Server):
@@ -107,12 +109,43 @@ class Server(uvicorn.Server):
         state.stopping = True
         _log.info("stopping; requests being answered: %d", state.open)
         latest = time.monotonic() + limits.stop_seconds
-        while state.open and time.monotonic() < latest and not self.should_exit:
+        while (state.open or self._some("begins")) and time.monotonic() < latest:
+            if self.should_exit:
+                return
             await asyncio.sleep(0.02)
         if state.open:
             _log.warning("%d requests were not answered in time", state.open)
             self.service.worker.stop()
         self.should_exit = True
+
+    def _some(self, state: str) -> bool:
+        """Whether a connection is in a state, which is a property of `Connection`."""
+        return any(getattr(one, state) for one in self.server_state.connections)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer whom the kernel has accepted already, then end."""
+        loop = asyncio.get_running_loop()
+        accepted: list[socket.socket] = []
+        for place in sockets or ():
+            # Until the queue is empty, and closed before anything else can happen: what was left
+            # in it would be reset.
+            with suppress(OSError):
+                while True:
+                    accepted.append(place.accept()[0])
+        for server in self.servers:
+            server.close()
+        for one in accepted:
+            one.setblocking(False)
+            await loop.connect_accepted_socket(self._connection, one)
+        latest = time.monotonic() + _NEW_SECONDS
+        await asyncio.sleep(0)
+        while self._some("is_new") and time.monotonic() < latest and not self.force_exit:
+            await asyncio.sleep(0.02)
+        await super().shutdown(sockets)
+
+    def _connection(self) -> Connection:
+        """Make the connection of a client, as uvicorn does."""
+        return Connection(self.config, self.server_state, self.lifespan.state)
 
     async def _reload(self) -> None:
         """Read models and keys again, beside the translating thread."""

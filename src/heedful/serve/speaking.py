@@ -18,6 +18,7 @@ from typing import TypeVar
 from heedful.search.watch import Snapshot
 from heedful.serve.choosing import Chosen, Form
 from heedful.serve.combining import combined, untagged
+from heedful.serve.limits import Refused
 from heedful.serve.models import Model
 from heedful.serve.text.markup import Markup
 from heedful.serve.text.sentences import Layout, keep_whole, split
@@ -28,6 +29,8 @@ from heedful.workflow.translation import Translation
 # Of a request with more characters texts are taken apart and put together in a thread, so that
 # others need not wait.
 _AT_ONCE = 2000
+# Sentences of a request whose attention is given: a document of each is as large as a book.
+MOST_LOOKED_AT = 16
 _Result = TypeVar("_Result")
 _TAKE_APART: dict[Form, Callable[..., Layout | Markup]] = {
     "text": split,
@@ -121,7 +124,7 @@ async def translate(
     -----
     Cancelled, it takes what waits out of the queue.
     """
-    parted = await _aside(len(text), _Parted.of, text, chosen, form)
+    parted = await aside(len(text), _Parted.of, text, chosen, form)
     if chosen.model is None:
         return parted.spoken([])
 
@@ -129,9 +132,10 @@ async def translate(
         plain = untagged(translation, chosen.direction.tag)
         watched.piece(number, parted.layout.pieces[number], plain)
 
+    _check_looked_at(search, len(parted.lines))
     watch = watched.step if chosen.model.looks else None
     found = await worker.translate(chosen.model, parted.lines, search, each=each, watch=watch)
-    return await _aside(len(text), parted.spoken, found)
+    return await aside(len(text), parted.spoken, found)
 
 
 async def translate_all(
@@ -168,22 +172,33 @@ async def translate_all(
     The sentences of all texts wait together, so a request is taken or refused as a whole.
     """
     size = sum(map(len, texts))
-    parted = await _aside(size, _take_apart, texts, chosen, form)
+    parted = await aside(size, _take_apart, texts, chosen, form)
     groups: dict[tuple[Model | None, bool], list[_Parted]] = {}
     for one in parted:
         groups.setdefault((one.chosen.model, one.linked), []).append(one)
+    _check_looked_at(search, sum(len(one.lines) for one in parted))
     found: dict[_Parted, list[Translation]] = {}
     for (model, linked), several in groups.items():
         lines = [line for one in several for line in one.lines]
         how = replace(search, alignments=True) if linked else search
         rest = iter(await worker.translate(model, lines, how) if model else [])
         found |= {one: list(islice(rest, len(one.lines))) for one in several}
-    return await _aside(size, lambda: [one.spoken(found[one]) for one in parted])
+    return await aside(size, lambda: [one.spoken(found[one]) for one in parted])
 
 
-async def _aside(size: int, work: Callable[..., _Result], *arguments: object) -> _Result:
+async def aside(size: int, work: Callable[..., _Result], *arguments: object) -> _Result:
     """Do something at once, or with many characters in a thread."""
     return work(*arguments) if size <= _AT_ONCE else await asyncio.to_thread(work, *arguments)
+
+
+def _check_looked_at(search: Search, sentences: int) -> None:
+    """Refuse attention of a long text."""
+    if search.attention and sentences > MOST_LOOKED_AT:
+        raise Refused(
+            400,
+            f"attention can be given of at most {MOST_LOOKED_AT} sentences at once, but "
+            f"{sentences:,} came; ask in several requests.",
+        )
 
 
 def _take_apart(texts: Sequence[str], chosen: Sequence[Chosen], form: Form) -> list["_Parted"]:

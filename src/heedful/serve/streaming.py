@@ -8,7 +8,7 @@ memory.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from pydantic import BaseModel
@@ -51,7 +51,8 @@ class Stream:
         self._steps: dict[int, Snapshot] = {}
         # Hypotheses that have ended, without their end symbols: they may still be the best.
         self._over: dict[int, tuple[Seen, ...]] = {}
-        self._done: list[SentenceEvent] = []
+        # Written when the client takes them: with attention each is large.
+        self._done: list[tuple[int, str, Translation]] = []
         self._news = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
@@ -110,10 +111,10 @@ class Stream:
                 if left <= 0:
                     raise Refused(503, "the answer took too long and was given up; ask for less.")
                 await self._wait(min(left, 1.0))
-                for event in self._events():
-                    yield _line(event)
-            for event in self._events():
-                yield _line(event)
+                async for line in self._lines():
+                    yield line
+            async for line in self._lines():
+                yield line
             yield _line(self._end(task.result()))
         except (Refused, HeedfulError) as error:
             yield _line(ErrorEvent(error=str(error)))
@@ -133,8 +134,7 @@ class Stream:
 
     def _piece(self, number: int, source: str, translation: Translation) -> None:
         """Take a sentence that is done; in the event loop."""
-        given = sentence_given(source, translation, self.chosen.name)
-        self._done.append(SentenceEvent(sentence=number, **given.__dict__))
+        self._done.append((number, source, translation))
         self._news.set()
 
     def _step(self, number: int, snapshot: Snapshot) -> None:
@@ -145,15 +145,24 @@ class Stream:
             self._steps[number] = snapshot
             self._loop.call_soon_threadsafe(self._news.set)
 
-    def _events(self) -> Iterator[BaseModel]:
-        """Give what has not been given: newest steps of what still runs, then what is done."""
+    async def _lines(self) -> AsyncIterator[bytes]:
+        """Write what has not been given: newest steps of what still runs, then what is done."""
         done, self._done = self._done, []
         steps, self._steps = self._steps, {}
-        over = {event.sentence for event in done}
+        over = {number for number, _, _ in done}
         for number, snapshot in sorted(steps.items()):
             if number not in over and (event := self._step_event(number, snapshot)):
-                yield event
-        yield from done
+                yield _line(event)
+        for one in done:
+            if self.search.attention:
+                yield await asyncio.to_thread(self._sentence_line, *one)
+            else:
+                yield self._sentence_line(*one)
+
+    def _sentence_line(self, number: int, source: str, translation: Translation) -> bytes:
+        """Write a sentence that is done."""
+        given = sentence_given(source, translation, self.chosen.name)
+        return _line(SentenceEvent(sentence=number, **given.__dict__))
 
     def _step_event(self, number: int, snapshot: Snapshot) -> StepEvent | None:
         """Write the hypotheses of a sentence that are open or have ended, best first."""

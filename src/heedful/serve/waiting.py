@@ -189,6 +189,7 @@ class Queue:
         self.batch_tokens = batch_tokens
         self.count = 0
         self._line: list[Sentences | Call] = []
+        self._shortest_is_next = False
 
     def __bool__(self) -> bool:
         return bool(self._line)
@@ -290,7 +291,10 @@ class Queue:
         """
         if not self._line:
             return []
-        first = self._line.pop(0)
+        # Every second time the shortest goes first, so that many long ones cannot hold it up.
+        turn = min(range(len(self._line)), key=lambda place: self._line[place].count)
+        first = self._line.pop(turn if self._shortest_is_next else 0)
+        self._shortest_is_next = not self._shortest_is_next
         if isinstance(first, Call):
             self.count -= 1
             return first

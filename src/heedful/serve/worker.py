@@ -30,6 +30,8 @@ _Result = TypeVar("_Result")
 
 # Of the time that the last batch took, waiting for company may cost this much.
 _WAITING_SHARE = 0.1
+# Characters that are counted in subwords at once.
+_AT_ONCE = 2000
 
 
 class Worker:
@@ -169,7 +171,13 @@ class Worker:
         if not texts:
             return []
         done: asyncio.Future[list[Translation]] = self._loop.create_future()
-        lengths = model.lengths(texts)
+        # In a thread if it takes long, so that others need not wait.
+        size = sum(map(len, texts))
+        lengths = (
+            await asyncio.to_thread(model.lengths, texts)
+            if size > _AT_ONCE
+            else model.lengths(texts)
+        )
         asked = Sentences(model, search, texts, lengths, done, each, watch)
         return await self._answered(asked, done)
 
