@@ -110,7 +110,7 @@ def test_pairs_are_shown_as_the_model_sees_them(heedful_cli, tagged):
     done = heedful_cli("data", "show", tagged, "--from", 6, "--lines", 2, "--ids")
     assert (done.returncode, done.stderr) == (0, "")
     tokenizer = Tokenizer.load(tagged)
-    encoded = EncodedPairs.open(tagged / "data", tokenizer.fingerprint)
+    encoded = EncodedPairs.open(tagged / "data", tokenizer)
     shown = rows(done.stdout.splitlines())
     assert list(shown) == [6, 7]
     for number, pair in shown.items():
@@ -163,7 +163,7 @@ def test_a_prepared_folder_is_shown_without_settings(tagged, tmp_path):
     # Where the text of the pairs is kept, what is unknown is told too.
     for path in (tmp_path / "data").glob("*.text*"):
         path.unlink()
-    encoded = EncodedPairs.open(tmp_path / "data", Tokenizer.load(tmp_path).fingerprint)
+    encoded = EncodedPairs.open(tmp_path / "data", Tokenizer.load(tmp_path))
     write_texts([("the Ж", "le Ж")] * len(encoded), tmp_path / "data")
     assert "  unknown in the source: Ж" in list(show_pairs(tmp_path, count=1))
 

@@ -100,7 +100,7 @@ def test_tensorboard_shows_a_resumed_run_and_old_ones(heedful_cli, trained, text
 def flops_of_the_batches(path):
     """Count a run again, batch by batch, in the order in which it saw them."""
     run = Run.open(path)
-    pairs = EncodedPairs.open(run.folder.data, run.tokenizer.fingerprint)
+    pairs = EncodedPairs.open(run.folder.data, run.tokenizer)
     source, target = pairs.source_lengths + 1, pairs.target_lengths + 1
     settings, choices = run.config.train, read_choices(run.folder)
     order = BatchOrder(

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from heedful.data import encode
-from heedful.data.clean import PairFilter
+from heedful.data.clean import CleaningReport, PairFilter
 from heedful.data.corpus import Corpus
 from heedful.data.encode import encode_corpus
 from heedful.data.encoded import EncodedPairs
-from heedful.data.store import join
+from heedful.data.store import blocks, join
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError, TextError
 
@@ -70,7 +70,7 @@ def test_kept_pairs_come_back_in_order(
 ) -> None:
     pairs = encode_corpus(corpus, tokenizer, FILTER, tmp_path / "deep" / "ids")
     check(pairs, tokenizer)
-    check(EncodedPairs.open(tmp_path / "deep" / "ids", tokenizer.fingerprint), tokenizer)
+    check(EncodedPairs.open(tmp_path / "deep" / "ids", tokenizer), tokenizer)
     assert pairs.report.summary() == "4 pairs kept, 3 dropped (2 empty, 1 too long)"
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["ids"]
 
@@ -106,7 +106,10 @@ def test_ids_take_two_bytes_where_the_vocabulary_fits(
         side = join._Side(ids, offsets, dtype)
         side.append(np.array([5, size - 1], dtype), np.array([2], np.int32))
         side.append(np.array([7], dtype), np.array([1], np.int32))
-        assert side.describe() == {"dtype": expected, "ids": 3, "unknown_share": 0.0}
+        told = side.describe()
+        blocks = told.pop("blocks")
+        assert told == {"dtype": expected, "ids": 3, "unknown_share": 0.0}
+        assert [len(blocks[name]) for name in ("ids", "offsets")] == [1, 1]
     assert np.fromfile(names[0], expected).tolist() == [5, size - 1, 7]
     assert np.fromfile(names[1], "<i8").tolist() == [0, 2, 3]
 
@@ -164,9 +167,19 @@ def test_bad_text_leaves_nothing_behind(
 def test_ids_of_another_tokenizer_are_refused(
     corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
+    other = Tokenizer.train(
+        [corpus.source[0].path],
+        [corpus.target[0].path],
+        kind="character",
+        vocabulary_size=100,
+        shared=False,
+        source_language="en",
+        target_language="fr",
+        seed=1,
+    )
     encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
     with pytest.raises(RunFolderError, match="another one"):
-        EncodedPairs.open(tmp_path / "ids", "0" * 64)
+        EncodedPairs.open(tmp_path / "ids", other)
 
 
 @pytest.mark.parametrize("name", [*FILES, "meta.json"])
@@ -181,7 +194,7 @@ def test_a_damaged_file_is_named(
     if damage != "missing":
         path.write_bytes({"short": content[:-3], "long": content + b"xx", "empty": b""}[damage])
     with pytest.raises(RunFolderError, match=name):
-        EncodedPairs.open(tmp_path / "ids", tokenizer.fingerprint)
+        EncodedPairs.open(tmp_path / "ids", tokenizer)
 
 
 @pytest.mark.parametrize("index", [0, -1])
@@ -194,7 +207,62 @@ def test_offsets_that_lead_elsewhere_are_noticed(
     offsets[index] += 1
     offsets.tofile(path)
     with pytest.raises(RunFolderError, match=r"target\.offsets must lead"):
-        EncodedPairs.open(tmp_path / "ids", tokenizer.fingerprint)
+        EncodedPairs.open(tmp_path / "ids", tokenizer)
+
+
+def flip(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_flipped_bit_is_noticed_when_its_block_is_first_read(
+    corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 16)
+    encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
+    path = tmp_path / "ids" / "source.ids"
+    flip(path, path.stat().st_size - 1)
+    pairs = EncodedPairs.open(tmp_path / "ids", tokenizer)
+    assert pairs.source(0).tolist() == tokenizer.encode_source([SOURCE[0]])[0]
+    for read in (lambda: pairs.pair(len(pairs) - 1), pairs.check):
+        with pytest.raises(RunFolderError, match=r"source\.ids \(bytes .* as it was written"):
+            read()
+
+
+def test_a_flipped_bit_among_the_offsets_is_noticed_at_once(
+    corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
+    flip(tmp_path / "ids" / "target.offsets", 16)
+    with pytest.raises(RunFolderError, match=r"target\.offsets \(bytes 0 .* as it was written"):
+        EncodedPairs.open(tmp_path / "ids", tokenizer)
+
+
+def test_an_id_beyond_the_vocabulary_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    ids, lengths = np.array([5, tokenizer.target_size], "<u2"), np.array([2], np.int32)
+    part = join.EncodedPart(np.array([5, 6], "<u2"), lengths, ids, lengths)
+    made_from = {"tokenizer": tokenizer.fingerprint}
+    types = (np.dtype("<u2"), np.dtype("<u2"))
+    join.write_pairs(tmp_path, [part], types, CleaningReport(kept=1), made_from)
+    pairs = EncodedPairs.open(tmp_path, tokenizer)
+    assert pairs.source(0).tolist() == [5, 6]
+    with pytest.raises(RunFolderError, match=rf"ids below {tokenizer.target_size}, the size"):
+        pairs.pair(0)
+
+
+def test_a_folder_from_before_there_were_blocks_is_checked_as_a_whole(
+    corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
+    path = tmp_path / "ids" / "meta.json"
+    meta = json.loads(path.read_text("utf-8"))
+    del meta["source"]["blocks"], meta["target"]["blocks"]
+    path.write_text(json.dumps(meta), "utf-8")
+    check(EncodedPairs.open(tmp_path / "ids", tokenizer), tokenizer)
+    flip(tmp_path / "ids" / "target.ids", 3)
+    with pytest.raises(RunFolderError, match=r"digest that meta\.json tells"):
+        EncodedPairs.open(tmp_path / "ids", tokenizer)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +287,7 @@ def test_a_hostile_meta_file_is_refused(
     path = tmp_path / "ids" / "meta.json"
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | change), "utf-8")
     with pytest.raises(RunFolderError, match="must"):
-        EncodedPairs.open(tmp_path / "ids", tokenizer.fingerprint)
+        EncodedPairs.open(tmp_path / "ids", tokenizer)
 
 
 def test_a_full_disk_is_reported_and_leaves_nothing(

@@ -9,6 +9,7 @@ from heedful.checkpoint.rundir import RunFolder
 from heedful.config.load import load_config
 from heedful.data.encoded import EncodedPairs
 from heedful.data.grammar import sample_pairs
+from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError, SettingError, TextError, TokenizerError, UserError
 from heedful.workflow.ahead import prepare
 from heedful.workflow.encode import RawText
@@ -182,13 +183,21 @@ def test_raw_text_tells_its_languages_and_is_read_before_anything_is_done(text):
 
 def test_the_record_tells_what_was_made(text, prepared):
     record = json.loads((prepared / "prepared.json").read_text("utf-8"))
-    pairs = EncodedPairs.open(
-        prepared / "data", json.loads((prepared / "data" / "meta.json").read_text())["tokenizer"]
-    )
+    pairs = EncodedPairs.open(prepared / "data", Tokenizer.load(prepared))
     assert record["pairs"] == len(pairs)
     assert record["complete"] is True
     size = text["source"].stat().st_size
     assert record["corpus"]["source"] == [{"file": "train.en", "bytes": size}]
+
+
+def test_damaged_ids_show_before_training(prepared, tmp_path):
+    copy = shutil.copytree(prepared, tmp_path / "copy")
+    ids = bytearray((copy / "data" / "source.ids").read_bytes())
+    ids[-2] ^= 1
+    (copy / "data" / "source.ids").write_bytes(ids)
+    assert PreparedText.open(prepared).describe().startswith("300 pairs")
+    with pytest.raises(RunFolderError, match="as it was written"):
+        PreparedText.open(copy).describe()
 
 
 @pytest.mark.parametrize(

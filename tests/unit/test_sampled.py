@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -153,7 +154,7 @@ def test_what_goes_wrong_leaves_nothing_behind(folder: Path, tmp_path: Path) -> 
     ).save(tmp_path / "characters")
     with pytest.raises(TokenizerError, match="kind character"):
         sampled_epoch(folder, tmp_path / "characters", 0.1, 1, 0, 100, tmp_path / "ids", 1)
-    with pytest.raises(RunFolderError, match=r"source\.text"):
+    with pytest.raises(RunFolderError, match=r"text\.json"):
         sampled_epoch(tmp_path, folder, 0.1, 1, 0, 100, tmp_path / "ids", 1)
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match="could not be written"):
@@ -215,12 +216,24 @@ def test_damaged_text_is_named(tmp_path: Path, name: str, damage: str) -> None:
         Texts.open(tmp_path)
 
 
+def test_a_flipped_bit_in_the_text_is_noticed_when_it_is_read(tmp_path: Path) -> None:
+    write_texts(PAIRS[:5], tmp_path)
+    content = bytearray((tmp_path / "target.text").read_bytes())
+    content[7] ^= 1
+    (tmp_path / "target.text").write_bytes(content)
+    with pytest.raises(RunFolderError, match=r"target\.text \(bytes 0 .* as it was written"):
+        Texts.open(tmp_path).pairs(0, 5)
+
+
 def test_sides_of_different_length_are_noticed(tmp_path: Path) -> None:
     for name, pairs in (("one", PAIRS[:5]), ("two", PAIRS[:4])):
         (tmp_path / name).mkdir()
         write_texts(pairs, tmp_path / name)
     for ending in ("text", "text.offsets"):
         (tmp_path / "one" / f"source.{ending}").rename(tmp_path / "two" / f"source.{ending}")
+    digests = [json.loads((tmp_path / name / "text.json").read_text()) for name in ("one", "two")]
+    mixed = {name: digests["target" in name][name] for name in digests[0]}
+    (tmp_path / "two" / "text.json").write_text(json.dumps(mixed))
     with pytest.raises(RunFolderError, match="5 and 4"):
         Texts.open(tmp_path / "two")
 

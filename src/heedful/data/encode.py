@@ -135,7 +135,7 @@ def encode_corpus(
         shutil.rmtree(partial, ignore_errors=True)
         if not any(shards.glob(f"*{_ENDING}")):
             shutil.rmtree(shards, ignore_errors=True)
-    return EncodedPairs.open(folder, tokenizer.fingerprint)
+    return EncodedPairs.open(folder, tokenizer)
 
 
 def _shards(

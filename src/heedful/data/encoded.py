@@ -4,14 +4,15 @@ Sentence pairs as subword ids on disk.
 Training reads pairs in any order, so the ids lie in flat files that are mapped into memory: the
 system keeps what is used and drops the rest, and a corpus may be larger than the memory. A folder
 holds, for each side, the ids of all sentences end to end (``source.ids``) and where each one
-begins (``source.offsets``); ``meta.json`` tells what they were made from, ``report.json`` what was
-left out.
+begins (``source.offsets``); ``meta.json`` tells what they were made from and the digests of all
+blocks, ``report.json`` what was left out.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.clean import CleaningReport
+from heedful.data.store.blocks import CheckedValues
+from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError
 
 Ids = NDArray[np.unsignedinteger[Any]]
@@ -34,9 +37,15 @@ ID_TYPES = ("<u2", "<u4")
 """What an id may be: little-endian, two or four bytes."""
 OFFSET = np.dtype("<i8")
 """What a place among the ids is."""
+AGAIN = (
+    "delete the folder and run the command that made it again (heedful data prepare, or heedful "
+    "train with --resume)"
+)
+"""What to do about damage."""
 
 _SIDES = ("source", "target")
-_AGAIN = "delete the folder, and the text is encoded again"
+# Folders from before there were blocks have one digest of everything.
+_NO_BLOCKS = {"ids": None, "offsets": None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +57,11 @@ class EncodedPairs:  # numpydoc ignore=PR02
     ----------
     folder : Path
         Where they lie.
-    source_ids : ndarray of uint16 or uint32, shape (source ids,)
+    source_ids : CheckedValues
         The ids of all source sentences, end to end.
     source_offsets : ndarray of int64, shape (pairs + 1,)
         Where each source sentence begins in `source_ids`, and the end of the last.
-    target_ids : ndarray of uint16 or uint32, shape (target ids,)
+    target_ids : CheckedValues
         The ids of all target sentences.
     target_offsets : ndarray of int64, shape (pairs + 1,)
         Where each target sentence begins.
@@ -69,49 +78,36 @@ class EncodedPairs:  # numpydoc ignore=PR02
     """
 
     folder: Path
-    source_ids: Ids
+    source_ids: CheckedValues
     source_offsets: NDArray[np.int64]
-    target_ids: Ids
+    target_ids: CheckedValues
     target_offsets: NDArray[np.int64]
     report: CleaningReport
     unknown_share: dict[str, float]
     digest: str
 
     @classmethod
-    def open(cls, folder: Path, fingerprint: str) -> "EncodedPairs":
+    def open(cls, folder: Path, tokenizer: Tokenizer) -> "EncodedPairs":
         """
         Map the pairs of a folder into memory.
 
-        Parameters
-        ----------
-        folder : Path
-            A folder that `heedful.data.encode.encode_corpus` wrote.
-        fingerprint : str
-            `Tokenizer.fingerprint` of the tokenizer that the ids must be of.
-
-        Returns
-        -------
-        EncodedPairs
-            The pairs.
-
-        Raises
-        ------
-        RunFolderError
-            If a file is missing, cut off or damaged, or the ids are of another tokenizer.
-
-        Notes
-        -----
-        Only sizes are checked, not content: opening must not read the corpus.
+        Offsets are checked here, the ids block by block when a pair is first read. Raises
+        `RunFolderError` if a file is missing or damaged, or the ids are of another tokenizer.
         """
         folder = Path(folder)
         meta = _read_meta(folder / META)
         try:
-            if meta["tokenizer"] != fingerprint:
+            if meta["tokenizer"] != tokenizer.fingerprint:
                 raise RunFolderError(
                     f"The ids in {folder} must be of the tokenizer in use, but they were made with "
-                    f"another one; {_AGAIN}."
+                    f"another one; {AGAIN}."
                 )
-            arrays = [_map(folder, side, meta) for side in _SIDES]
+            limits = (tokenizer.source_size, tokenizer.target_size)
+            arrays = [
+                _map(folder, side, meta, limit) for side, limit in zip(_SIDES, limits, strict=True)
+            ]
+            if any("blocks" not in meta[side] for side in _SIDES):
+                _check_whole(folder, meta)
             (source_ids, source_offsets), (target_ids, target_offsets) = arrays
             return cls(
                 folder,
@@ -126,8 +122,13 @@ class EncodedPairs:  # numpydoc ignore=PR02
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise RunFolderError(
                 f"{folder / META} must describe encoded text, but it does not "
-                f"({type(error).__name__}: {error}); {_AGAIN}."
+                f"({type(error).__name__}: {error}); {AGAIN}."
             ) from error
+
+    def check(self) -> None:
+        """Read all ids now, so that a damaged block shows; raises `RunFolderError`."""
+        self.source_ids.read_all()
+        self.target_ids.read_all()
 
     def __len__(self) -> int:
         """Count the pairs."""
@@ -267,16 +268,18 @@ def _read_meta(path: Path) -> dict[str, Any]:
         ) from error
     except (ValueError, RecursionError) as error:
         raise RunFolderError(
-            f"{path} must be JSON, but it cannot be read ({error}); {_AGAIN}."
+            f"{path} must be JSON, but it cannot be read ({error}); {AGAIN}."
         ) from error
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise RunFolderError(
-            f"{path} must describe encoded text of format {FORMAT}, but it does not; {_AGAIN}."
+            f"{path} must describe encoded text of format {FORMAT}, but it does not; {AGAIN}."
         )
     return meta
 
 
-def _map(folder: Path, side: str, meta: Mapping[str, Any]) -> tuple[Ids, NDArray[np.int64]]:
+def _map(
+    folder: Path, side: str, meta: Mapping[str, Any], limit: int
+) -> tuple[CheckedValues, NDArray[np.int64]]:
     """Map the ids and the offsets of one side."""
     dtype, count = meta[side]["dtype"], int(meta[side]["ids"])
     if dtype not in ID_TYPES:
@@ -286,9 +289,28 @@ def _map(folder: Path, side: str, meta: Mapping[str, Any]) -> tuple[Ids, NDArray
     if offsets[0] != 0 or offsets[-1] != count:
         raise RunFolderError(
             f"{folder / side}.offsets must lead through {count:,} ids, but it leads from "
-            f"{offsets[0]:,} to {offsets[-1]:,}: it is damaged; {_AGAIN}."
+            f"{offsets[0]:,} to {offsets[-1]:,}: it is damaged; {AGAIN}."
         )
-    return ids, offsets
+    digests = meta[side].get("blocks", _NO_BLOCKS)
+    checked = CheckedValues(
+        folder / f"{side}.offsets", offsets, digests["offsets"], again=AGAIN
+    ).read_all()
+    return CheckedValues(
+        folder / f"{side}.ids", ids, digests["ids"], again=AGAIN, limit=limit
+    ), checked
+
+
+def _check_whole(folder: Path, meta: Mapping[str, Any]) -> None:
+    """Compare the files of a folder that has no digests of blocks with the one of all."""
+    total = blake2b(digest_size=16)
+    for name in FILES:
+        with (folder / name).open("rb") as file:
+            total.update(file_digest(file, blake2b).digest())
+    if total.hexdigest() != meta.get("digest"):
+        raise RunFolderError(
+            f"The ids in {folder} must have the digest that {META} tells, but they do not: a file "
+            f"was changed, or they were written before there were digests; {AGAIN}."
+        )
 
 
 def _map_file(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
@@ -298,19 +320,19 @@ def _map_file(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
         if size != count * dtype.itemsize:
             raise RunFolderError(
                 f"{path} must have {count * dtype.itemsize:,} bytes, but it has {size:,}: it was "
-                f"cut off or changed; {_AGAIN}."
+                f"cut off or changed; {AGAIN}."
             )
         # A plain view: slicing a memmap object costs ten times as much.
         return np.memmap(path, dtype, mode="r", shape=(count,)).view(np.ndarray)
     except OSError as error:
         raise RunFolderError(
             f"{path} must be a file that can be read, but the system says "
-            f"“{error.strerror or error}”; {_AGAIN}."
+            f"“{error.strerror or error}”; {AGAIN}."
         ) from error
 
 
-def _slice(ids: Ids, offsets: NDArray[np.int64], index: int) -> Ids:
+def _slice(ids: CheckedValues, offsets: NDArray[np.int64], index: int) -> Ids:
     """Cut one sentence out of the ids of a side."""
     if not 0 <= index < len(offsets) - 1:
         raise IndexError(f"pair {index} of {len(offsets) - 1}")
-    return ids[offsets[index] : offsets[index + 1]]
+    return ids.read(int(offsets[index]), int(offsets[index + 1]))

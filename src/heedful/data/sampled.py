@@ -100,7 +100,7 @@ def sampled_epoch(
                 CleaningReport(kept=made_from["pairs"]),
                 {"tokenizer": made_from["tokenizer"], "made_from": made_from},
             )
-    return EncodedPairs.open(out, encoder.tokenizer.fingerprint)
+    return EncodedPairs.open(out, encoder.tokenizer)
 
 
 class _Job(NamedTuple):

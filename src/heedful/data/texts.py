@@ -2,27 +2,30 @@
 The text of the pairs that training uses, kept for encoding it again.
 
 Sampled subwords are other ones in every epoch, so the ids of one epoch are not enough. The text
-lies as UTF-8 in flat files beside the ids, in the order of the pairs.
+lies as UTF-8 in flat files beside the ids, in the order of the pairs; ``text.json`` holds the
+digests of their blocks.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.data.encoded import AGAIN
 from heedful.data.files import new_file
+from heedful.data.store.blocks import CheckedValues
 from heedful.data.store.flat import FlatWriter, map_flat
 from heedful.errors import RunFolderError, StorageError
 
 _SIDES = ("source", "target")
 _BYTE = np.dtype("u1")
-_AGAIN = "delete the folder, and it is made again from the text"
+_DIGESTS = "text.json"
 _CHUNK_PAIRS = 10_000
 
 
@@ -35,11 +38,11 @@ class Texts:  # numpydoc ignore=PR02
     ----------
     folder : Path
         Where they lie.
-    source_bytes : ndarray of uint8, shape (source bytes,)
+    source_bytes : CheckedValues
         All source sentences in UTF-8, end to end.
     source_offsets : ndarray of int64, shape (pairs + 1,)
         Where each source sentence begins, and the end of the last.
-    target_bytes : ndarray of uint8, shape (target bytes,)
+    target_bytes : CheckedValues
         All target sentences.
     target_offsets : ndarray of int64, shape (pairs + 1,)
         Where each target sentence begins.
@@ -50,46 +53,31 @@ class Texts:  # numpydoc ignore=PR02
     """
 
     folder: Path
-    source_bytes: NDArray[np.uint8]
+    source_bytes: CheckedValues
     source_offsets: NDArray[np.int64]
-    target_bytes: NDArray[np.uint8]
+    target_bytes: CheckedValues
     target_offsets: NDArray[np.int64]
 
     @classmethod
     def open(cls, folder: Path) -> "Texts":
         """
-        Map the text in a folder into memory.
+        Map the text that `TextWriter` wrote into memory.
 
-        Parameters
-        ----------
-        folder : Path
-            Where `TextWriter` wrote.
-
-        Returns
-        -------
-        Texts
-            The text.
-
-        Raises
-        ------
-        RunFolderError
-            If a file is missing or damaged.
-
-        Notes
-        -----
-        Only sizes are checked, not content.
+        Raises `RunFolderError` if a file is missing or damaged; the text itself is checked block
+        by block as it is read.
         """
         folder = Path(folder)
-        arrays: list[NDArray[Any]] = []
-        for side in _SIDES:
-            names = folder / f"{side}.text", folder / f"{side}.text.offsets"
-            arrays += map_flat(*names, _BYTE, _AGAIN)
-        if len(arrays[1]) != len(arrays[3]):
+        digests = _read_digests(folder / _DIGESTS)
+        source, target = (
+            map_flat(folder / text, folder / offsets, _BYTE, digests, AGAIN)
+            for text, offsets in map(_names, _SIDES)
+        )
+        if len(source[1]) != len(target[1]):
             raise RunFolderError(
                 f"{folder} must hold as many source as target sentences, but it has "
-                f"{len(arrays[1]) - 1:,} and {len(arrays[3]) - 1:,}; {_AGAIN}."
+                f"{len(source[1]) - 1:,} and {len(target[1]) - 1:,}; {AGAIN}."
             )
-        return cls(folder, *arrays)
+        return cls(folder, *source, *target)
 
     def __len__(self) -> int:
         """Count the pairs."""
@@ -146,8 +134,7 @@ class TextWriter:
     def __enter__(self) -> "TextWriter":
         """Open the files."""
         with ExitStack() as files:
-            for side in _SIDES:
-                names = f"{side}.text", f"{side}.text.offsets"
+            for names in map(_names, _SIDES):
                 opened = [files.enter_context(new_file(self._folder / name)) for name in names]
                 self._sides.append(FlatWriter(*opened))
             self._files = files.pop_all()
@@ -159,8 +146,14 @@ class TextWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the files."""
+        """Close the files and write their digests."""
         self._files.__exit__(kind, error, trace)
+        if kind is None:
+            digests: dict[str, list[str]] = {}
+            for side, writer in zip(_SIDES, self._sides, strict=True):
+                digests |= zip(_names(side), writer.blocks(), strict=True)
+            with new_file(self._folder / _DIGESTS) as file:
+                file.write((json.dumps(digests, indent=2) + "\n").encode())
 
     def append(self, sources: Sequence[str], targets: Sequence[str]) -> None:
         """
@@ -225,11 +218,34 @@ def write_texts(pairs: Iterable[tuple[str, str]], folder: Path) -> Texts:
     return Texts.open(folder)
 
 
-def _lines(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
+def _names(side: str) -> tuple[str, str]:
+    """Names of the files of a side."""
+    return f"{side}.text", f"{side}.text.offsets"
+
+
+def _read_digests(path: Path) -> dict[str, list[str]]:
+    """Read the digests of the blocks of all files."""
+    try:
+        digests = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RunFolderError(
+            f"{path} must hold the digests of the text of the pairs, but it cannot be read "
+            f"({reason}); {AGAIN}."
+        ) from error
+    names = {name for side in _SIDES for name in _names(side)}
+    if not isinstance(digests, dict) or digests.keys() != names:
+        raise RunFolderError(
+            f"{path} must hold the digests of {', '.join(sorted(names))}, but does not; {AGAIN}."
+        )
+    return digests
+
+
+def _lines(text: CheckedValues, offsets: NDArray[np.int64]) -> list[str]:
     """Cut sentences out of the text of a side."""
     if len(offsets) < 2:
         return []
     begin = int(offsets[0])
-    content = text[begin : int(offsets[-1])].tobytes()
+    content = text.read(begin, int(offsets[-1])).tobytes()
     places = (offsets - begin).tolist()
     return [content[a:b].decode() for a, b in pairwise(places)]

@@ -89,8 +89,8 @@ def prepare(
         subwords.save(folder.path)
     say("the text was encoded before" if complete else "encoding")
     text.encode(folder, config, processes, say)
-    fingerprint = Tokenizer.load(folder.path).fingerprint
-    pairs = [EncodedPairs.open(ids, fingerprint) for ids in text.ids(folder)]
+    made = Tokenizer.load(folder.path)
+    pairs = [EncodedPairs.open(ids, made) for ids in text.ids(folder)]
     if not complete:
         done = {
             "complete": True,
@@ -98,7 +98,7 @@ def prepare(
             "digest": " ".join(part.digest for part in pairs),
         }
         write_json(folder.path / RECORD, {**record, **done})
-    for line in text.report(pairs, Tokenizer.load(folder.path)):
+    for line in text.report(pairs, made):
         say(line)
     return CleaningReport.merged([part.report for part in pairs])
 

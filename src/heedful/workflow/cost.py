@@ -100,7 +100,7 @@ def training_work(history: History, lengths: tuple[np.ndarray, np.ndarray] | Non
 def _lengths(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
     """Read how long the training sentences are, if the run still has them."""
     try:
-        pairs = EncodedPairs.open(run.folder.data, run.tokenizer.fingerprint)
+        pairs = EncodedPairs.open(run.folder.data, run.tokenizer)
     except RunFolderError:
         return None
     return pairs.source_lengths + int(run.config.model.source_end), pairs.target_lengths + 1

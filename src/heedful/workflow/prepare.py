@@ -351,5 +351,4 @@ def prepare_data(
         material.provide(folder, config, config.train.threads, say)
     ranks.tell(0.0)
     run = Run.open(folder.path)
-    fingerprint = run.tokenizer.fingerprint
-    return run, tuple(EncodedPairs.open(ids, fingerprint) for ids in material.ids(folder))
+    return run, tuple(EncodedPairs.open(ids, run.tokenizer) for ids in material.ids(folder))

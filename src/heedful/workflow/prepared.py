@@ -141,7 +141,7 @@ class PreparedText:
 
     def describe(self) -> str:
         """
-        Open the pairs.
+        Read all pairs once.
 
         Returns
         -------
@@ -150,9 +150,12 @@ class PreparedText:
 
         Notes
         -----
-        Sizes and subwords are checked.
+        A damaged file or another folder's subwords show here.
         """
-        return f"{sum(map(len, self._open())):,} pairs, prepared in {self.folder.path}"
+        pairs = self._open()
+        for part in pairs:
+            part.check()
+        return f"{sum(map(len, pairs)):,} pairs, prepared in {self.folder.path}"
 
     def provide(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
         """
@@ -247,5 +250,5 @@ class PreparedText:
 
     def _open(self) -> list[EncodedPairs]:
         """Open the pairs with the folder's own subwords."""
-        fingerprint = Tokenizer.load(self.folder.path).fingerprint
-        return [EncodedPairs.open(ids, fingerprint) for ids in self.ids(self.folder)]
+        tokenizer = Tokenizer.load(self.folder.path)
+        return [EncodedPairs.open(ids, tokenizer) for ids in self.ids(self.folder)]

@@ -55,7 +55,7 @@ def show_pairs(
     """
     view = _View.open(Path(folder), ids, seed)
     data = _of_corpus(view.data, corpus)
-    pairs = EncodedPairs.open(data, view.tokenizer.fingerprint)
+    pairs = EncodedPairs.open(data, view.tokenizer)
     if first >= len(pairs):
         raise TextError(
             f"--from must name one of the pairs, 0 to {len(pairs) - 1:,}, but {first:,} came."

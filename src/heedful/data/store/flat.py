@@ -6,7 +6,7 @@ through the memory map, so that what is not used takes no memory.
 """
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BufferedWriter
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.files import sync
+from heedful.data.store.blocks import BlockDigests, CheckedValues
 from heedful.errors import RunFolderError, StorageError
 
 _OFFSET = np.dtype("<i8")
@@ -39,9 +40,9 @@ class FlatWriter:
 
     def __init__(self, values: BufferedWriter, offsets: BufferedWriter) -> None:
         self.total = 0
-        self._values = values
-        self._offsets = offsets
-        self._offsets.write(np.zeros(1, _OFFSET).tobytes())
+        self._files = (values, offsets)
+        self._digests = (BlockDigests(), BlockDigests())
+        self._write(b"", np.zeros(1, _OFFSET).tobytes())
 
     def append(self, values: bytes, lengths: NDArray[np.integer[Any]]) -> None:
         """
@@ -64,43 +65,34 @@ class FlatWriter:
         A row may be empty.
         """
         ends = self.total + lengths.cumsum(dtype=_OFFSET)
-        self._values.write(values)
-        self._offsets.write(ends.tobytes())
+        self._write(values, ends.tobytes())
         self.total = int(ends[-1]) if len(ends) else self.total
+
+    def blocks(self) -> tuple[list[str], list[str]]:
+        """Digests of the blocks of both files."""
+        values, offsets = (digests.hexdigests() for digests in self._digests)
+        return values, offsets
+
+    def _write(self, *contents: bytes) -> None:
+        """Append to both files."""
+        for file, digests, content in zip(self._files, self._digests, contents, strict=True):
+            file.write(content)
+            digests.update(content)
 
 
 def map_flat(
-    values: Path, offsets: Path, dtype: np.dtype[Any], again: str
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    values: Path,
+    offsets: Path,
+    dtype: np.dtype[Any],
+    digests: Mapping[str, Sequence[str]],
+    again: str,
+) -> tuple[CheckedValues, NDArray[np.int64]]:
     """
-    Map rows into memory.
+    Map rows into memory: the values, and where each row begins with the end of the last.
 
-    Parameters
-    ----------
-    values : Path
-        The file of values.
-    offsets : Path
-        The file of offsets.
-    dtype : dtype
-        Type of a value.
-    again : str
-        What to do if they are damaged, for the message.
-
-    Returns
-    -------
-    values : ndarray, shape (values,)
-        The values of all rows.
-    offsets : ndarray of int64, shape (rows + 1,)
-        Where each row begins, and the end of the last.
-
-    Raises
-    ------
-    RunFolderError
-        If a file is missing or cut off.
-
-    Notes
-    -----
-    Only sizes are checked: opening must not read the text.
+    Offsets are checked now, values block by block as they are read: opening must not read the
+    text. `digests` are those of the blocks, by the files' names, `again` is what to do about
+    damage. Raises `RunFolderError`.
     """
     arrays = []
     for path, item in ((values, dtype), (offsets, _OFFSET)):
@@ -123,7 +115,11 @@ def map_flat(
             f"{offsets} must lead through the {len(arrays[0]):,} values of {values.name}, but it "
             f"does not: one of them is damaged; {again}."
         )
-    return arrays[0], arrays[1]
+    checked, places = (
+        CheckedValues(path, mapped, digests[path.name], again=again)
+        for path, mapped in zip((values, offsets), arrays, strict=True)
+    )
+    return checked, places.read_all()
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import numpy as np
 from heedful.data.clean import CleaningReport
 from heedful.data.encoded import FILES, FORMAT, ID_TYPES, META, OFFSET, Ids, Lengths
 from heedful.data.files import new_file, sync
+from heedful.data.store.blocks import BlockDigests
 from heedful.data.tokenizer import UNKNOWN
 
 _REPORT = "report.json"
@@ -154,6 +155,7 @@ class _Side:
         self.unknown = 0
         self._files = (ids, offsets)
         self._digests = (blake2b(), blake2b())
+        self._blocks = (BlockDigests(), BlockDigests())
         self._write(b"", np.zeros(1, OFFSET).tobytes())
 
     def append(self, ids: Ids, lengths: Lengths) -> None:
@@ -166,7 +168,13 @@ class _Side:
     def describe(self) -> dict[str, Any]:
         """Tell what ``meta.json`` says of this side."""
         share = self.unknown / self.total if self.total else 0.0
-        return {"dtype": self.dtype.str, "ids": self.total, "unknown_share": share}
+        digests = zip(("ids", "offsets"), self._blocks, strict=True)
+        return {
+            "dtype": self.dtype.str,
+            "ids": self.total,
+            "unknown_share": share,
+            "blocks": {name: part.hexdigests() for name, part in digests},
+        }
 
     def digest(self) -> bytes:
         """Digest both files."""
@@ -174,6 +182,8 @@ class _Side:
 
     def _write(self, *contents: bytes) -> None:
         """Append to both files."""
-        for file, digest, content in zip(self._files, self._digests, contents, strict=True):
+        places = zip(self._files, self._digests, self._blocks, contents, strict=True)
+        for file, digest, part, content in places:
             file.write(content)
             digest.update(content)
+            part.update(content)
