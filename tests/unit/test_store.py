@@ -233,16 +233,20 @@ def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
     assert [entry.name for entry in place.parent.iterdir()] == ["step-00000001"]
 
 
+SIGNATURE = {"tokenizer": "0" * 64, "settings": {"model.activation": "relu"}}
+
+
 def test_the_average_is_the_mean_of_the_last(tmp_path):
     folder = RunFolder(tmp_path)
     models = {step: save(folder, step) for step in (1, 2, 3)}
-    assert average_checkpoints(folder, 2) == [2, 3]
+    assert average_checkpoints(folder, 2, SIGNATURE) == [2, 3]
     average = load_checkpoint(folder.average)
     for name, tensor in average.model.items():
         expected = (models[2][name].double() + models[3][name].double()) / 2
         assert torch.equal(tensor, expected.float())
         assert tensor.dtype == torch.float32
     assert average.state["steps"] == [2, 3]
+    assert {name: average.state[name] for name in SIGNATURE} == SIGNATURE
 
 
 def test_averaging_one_checkpoint_changes_nothing(tmp_path):
@@ -254,7 +258,7 @@ def test_averaging_one_checkpoint_changes_nothing(tmp_path):
 
 def test_averaging_nothing_is_refused(tmp_path):
     with pytest.raises(RunFolderError, match="holds none yet"):
-        average_checkpoints(RunFolder(tmp_path), 5)
+        average_checkpoints(RunFolder(tmp_path), 5, SIGNATURE)
 
 
 def test_half_a_folder_is_never_seen(tmp_path):

@@ -6,63 +6,46 @@ import torch
 from torch import Tensor
 
 from heedful.checkpoint.rundir import RunFolder
-from heedful.checkpoint.store import load_checkpoint, regular_steps, save_checkpoint
+from heedful.checkpoint.store import (
+    Signature,
+    load_checkpoint,
+    regular_steps,
+    save_checkpoint,
+)
 from heedful.errors import RunFolderError
 
 
-def average_checkpoints(folder: RunFolder, last: int) -> list[int]:
+def average_checkpoints(folder: RunFolder, last: int, signature: Signature) -> list[int]:
     """
-    Average the last checkpoints and store the result in the run folder.
+    Average the last checkpoints, store the result in the run folder and list the steps.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        Whose checkpoints.
-    last : int
-        How many.
-
-    Returns
-    -------
-    list of int
-        The steps that went in.
-
-    Notes
-    -----
-    Section 6.1 averages the last 5 checkpoints of the base model and the last 20 of the big one,
-    written at 10-minute intervals. Fewer are averaged if there are fewer.
+    All must be of the run with this signature, which the average carries too. Section 6.1 averages
+    the last 5 checkpoints of the base model and the last 20 of the big one, written at 10-minute
+    intervals. Fewer are averaged if there are fewer.
     """
     steps = regular_steps(folder)[-last:]
     if not steps:
         raise RunFolderError(
             f"averaging needs a checkpoint, but {folder.path} holds none yet; train first."
         )
-    mean = mean_weights(folder, steps)
-    save_checkpoint(folder.average, mean, None, {"reason": "average", "steps": steps})
+    mean = mean_weights(folder, steps, signature)
+    state = {"reason": "average", "steps": steps, **signature}
+    save_checkpoint(folder.average, mean, None, state)
     return steps
 
 
-def mean_weights(folder: RunFolder, steps: Sequence[int]) -> dict[str, Tensor]:
+def mean_weights(
+    folder: RunFolder, steps: Sequence[int], signature: Signature | None = None
+) -> dict[str, Tensor]:
     """
-    Compute the mean of some checkpoints.
+    Compute the mean of some checkpoints, in fp32.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        Whose checkpoints.
-    steps : sequence of int
-        Which ones.
-
-    Returns
-    -------
-    dict of str to Tensor
-        Weights by name, in fp32.
-
-    Notes
-    -----
     Added up in fp64, one tensor in memory at a time. Tied weights are one tensor in a checkpoint
     and so are counted once.
     """
-    first, *others = (load_checkpoint(folder.checkpoint(step)).model for step in steps)
+    first, *others = (
+        load_checkpoint(folder.checkpoint(step), signature=signature).model for step in steps
+    )
     mean = {}
     for name, tensor in first.items():
         total = tensor.to(torch.float64)

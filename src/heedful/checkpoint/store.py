@@ -23,6 +23,9 @@ from heedful.errors import RunFolderError
 
 MODEL, TRAINING, STATE = "model.safetensors", "training.safetensors", "state.json"
 Tensors = Mapping[str, Tensor]
+# What ties weights to a run: “tokenizer”, its fingerprint, and “settings” by dotted names.
+Signature = Mapping[str, Any]
+_ONLY_IN_TRAINING = frozenset(("model.dropout",))
 
 
 @dataclass(frozen=True)
@@ -114,33 +117,31 @@ def save_checkpoint(
         write_synced(beside / STATE, json.dumps(content, indent=2).encode())
 
 
-def load_checkpoint(folder: Path, with_training: bool = False) -> Checkpoint:
+def load_checkpoint(
+    folder: Path, with_training: bool = False, signature: Signature | None = None
+) -> Checkpoint:
     """
     Read a checkpoint folder and check every byte of it.
 
-    Parameters
-    ----------
-    folder : Path
-        As `save_checkpoint` wrote it.
-    with_training : bool, default False
-        Whether to read Adam's moments too.
-
-    Returns
-    -------
-    Checkpoint
-        What it holds.
-
-    Notes
-    -----
-    Raises `RunFolderError` that says what is damaged. Nothing in a file is ever executed.
+    Raises `RunFolderError` that says what is damaged, or that the weights are not those of the run
+    with this signature. Nothing in a file is ever executed.
     """
+    state = read_state(folder, signature)
+    checksums = state["sha256"]
+    model = _open_tensors(folder / MODEL, checksums.get(MODEL))
+    training = _open_tensors(folder / TRAINING, checksums.get(TRAINING)) if with_training else {}
+    return Checkpoint(model, training, state)
+
+
+def read_state(folder: Path, signature: Signature | None = None) -> dict[str, Any]:
+    """Read and check `state.json`; raises `RunFolderError` as `load_checkpoint` does."""
     state = read_json(folder / STATE)
     checksums = state.get("sha256")
     if not isinstance(checksums, dict) or checksums.get(STATE) != _state_checksum(state):
         raise RunFolderError(_damaged(folder / STATE, "it does not match its own checksum"))
-    model = _open_tensors(folder / MODEL, checksums.get(MODEL))
-    training = _open_tensors(folder / TRAINING, checksums.get(TRAINING)) if with_training else {}
-    return Checkpoint(model, training, state)
+    if signature is not None:
+        _check_signature(folder, state, signature)
+    return state
 
 
 def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
@@ -319,6 +320,33 @@ def _state_checksum(state: Mapping[str, Any]) -> str:
     checksums = {k: v for k, v in state["sha256"].items() if k != STATE}
     content = json.dumps({**state, "sha256": checksums}, sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signature) -> None:
+    """Refuse weights that were written with other subwords or for another model."""
+    run = folder.parent.parent if folder.parent.name == "checkpoints" else folder.parent
+    # Weights from before there were signatures, and imported ones, lack what is not compared.
+    if state.get("tokenizer") not in (None, signature["tokenizer"]):
+        raise RunFolderError(
+            f"the weights in {folder} must be used with the subwords they were trained with, but "
+            f"the tokenizer in {run} is another one; copy tokenizer.json and the files beside it "
+            "from the run that these weights are of, or the whole run folder."
+        )
+    settings = state.get("settings")
+    other = [
+        f"{key} was {settings[key]!r} and is now {value!r}"
+        for key, value in signature["settings"].items()
+        if isinstance(settings, dict)
+        and key.startswith("model.")
+        and key not in _ONLY_IN_TRAINING
+        and settings.get(key, value) != value
+    ]
+    if other:
+        raise RunFolderError(
+            f"the weights in {folder} must be used with the settings of the model they were "
+            f"trained with, but in {run / 'config.json'} {'; '.join(other)}. Restore that file, or "
+            "copy the whole run folder."
+        )
 
 
 def _damaged(path: Path, why: str) -> str:

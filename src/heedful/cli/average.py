@@ -15,13 +15,12 @@ def average(
 ) -> None:
     """Average the last checkpoints; translate then uses the average."""
     from heedful.checkpoint.average import average_checkpoints
-    from heedful.checkpoint.rundir import RunFolder
-    from heedful.workflow.run import read_settings
+    from heedful.workflow.run import Run
 
-    folder = RunFolder(run)
-    folder.require()
-    steps = average_checkpoints(folder, last or read_settings(folder).train.keep_last)
+    opened = Run.open(run)
+    last = last or opened.config.train.keep_last
+    steps = average_checkpoints(opened.folder, last, opened.signature)
     typer.echo(
         f"averaged {len(steps)} checkpoints, steps {', '.join(f'{s:,}' for s in steps)}, into "
-        f"{folder.average}"
+        f"{opened.folder.average}"
     )

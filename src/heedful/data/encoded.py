@@ -100,7 +100,8 @@ class EncodedPairs:  # numpydoc ignore=PR02
             if meta["tokenizer"] != tokenizer.fingerprint:
                 raise RunFolderError(
                     f"The ids in {folder} must be of the tokenizer in use, but they were made with "
-                    f"another one; {AGAIN}."
+                    "another one; put the tokenizer of this run back if it was changed, else "
+                    f"{AGAIN}."
                 )
             limits = (tokenizer.source_size, tokenizer.target_size)
             arrays = [

@@ -17,12 +17,7 @@ import torch
 
 from heedful.checkpoint.recognise import recognise
 from heedful.checkpoint.rundir import RunFolder
-from heedful.checkpoint.store import (
-    check_weights,
-    load_checkpoint,
-    load_weights,
-    save_checkpoint,
-)
+from heedful.checkpoint.store import check_weights, load_weights, save_checkpoint
 from heedful.data.corpus import read_lines
 from heedful.data.folders import replacing
 from heedful.errors import ExchangeError, RunFolderError
@@ -65,7 +60,7 @@ class _Ours:
         side = copy(self)
         place = self._run.checkpoint_folder(self._weights)
         model = self._run.build()
-        load_weights(model, load_checkpoint(place).model, place)
+        load_weights(model, self._run.load_checkpoint(place).model, place)
         side._model = model.double().eval()
         return side
 
@@ -184,7 +179,7 @@ def export_model(
     options, goal = options or WriteOptions(), Path(out)
     _refuse_taken(goal)
     run = Run.open(path)
-    tensors = load_checkpoint(run.checkpoint_folder(weights)).model
+    tensors = run.load_checkpoint(run.checkpoint_folder(weights)).model
     model = Portable(run.config, tensors, run.tokenizer)
     with replacing(goal) as beside:
         written = writer.write(model, beside, options)
@@ -261,6 +256,7 @@ def _write_run(folder: Path, kind: str, model: Portable) -> Run:
     write_config(run.folder, model.config, choices, {}, {})
     with torch.device("meta"):
         check_weights(run.build(), model.weights, Path(kind))
-    state = {"step": 0, "reason": f"imported from {kind}", "notes": list(model.notes)}
+    notes = list(model.notes)
+    state = {"step": 0, "reason": f"imported from {kind}", "notes": notes, **run.signature}
     save_checkpoint(run.folder.checkpoint(0), model.weights, None, state)
     return run

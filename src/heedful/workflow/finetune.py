@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from heedful.checkpoint.rundir import RunFolder, read_json, write_json
-from heedful.checkpoint.store import Checkpoint, check_weights, load_checkpoint
+from heedful.checkpoint.store import Checkpoint, check_weights, read_state
 from heedful.data.subwords.imported_model import is_imported
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError, SettingError
@@ -131,9 +131,10 @@ def find_origin(path: str | Path, weights: str, keep: Sequence[str], anew: Seque
             "--keep optimiser needs every weight that Adam has moments of, but --anew "
             f"{' --anew '.join(anew)} gives some of them up; choose one of the two."
         )
-    place = Run.open(path).checkpoint_folder(weights)
-    state = read_json(place / "state.json")
-    step, checksums = state.get("step", 0), state.get("sha256")
+    parent = Run.open(path)
+    place = parent.checkpoint_folder(weights)
+    state = read_state(place, parent.signature)
+    step, checksum = state.get("step", 0), state["sha256"].get("model.safetensors", "")
     if "steps" in state:  # an average: as old as its newest part
         step = max(state["steps"])
     if "optimiser" in keep and not (place / "training.safetensors").is_file():
@@ -141,7 +142,6 @@ def find_origin(path: str | Path, weights: str, keep: Sequence[str], anew: Seque
             f"--keep optimiser needs a checkpoint with Adam's moments, but {place} has none: an "
             "average has only weights; add --finetune-weights last."
         )
-    checksum = checksums.get("model.safetensors", "") if isinstance(checksums, dict) else ""
     return Origin(str(path), weights, str(checksum), int(step), tuple(keep), tuple(anew))
 
 
@@ -296,7 +296,7 @@ def first_weights(origin: Origin, run: Run, model: Transformer) -> Checkpoint:
     """
     parent = Run.open(origin.run)
     place = parent.checkpoint_folder(origin.weights)
-    found = load_checkpoint(place, with_training="optimiser" in origin.keep)
+    found = parent.load_checkpoint(place, with_training="optimiser" in origin.keep)
     if found.state["sha256"].get("model.safetensors") != origin.sha256:
         raise RunFolderError(
             f"--finetune-from must lead to the weights that this run was begun with, but those in "

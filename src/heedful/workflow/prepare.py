@@ -6,9 +6,10 @@ Everything here is done once, on rank zero, and found again by whoever resumes.
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -32,6 +33,7 @@ from heedful.workflow.material import Material, Say, Sizes
 from heedful.workflow.run import (
     Choices,
     Run,
+    flat_settings,
     read_choices,
     read_corpus,
     read_settings,
@@ -182,12 +184,7 @@ def _strangers(folder: RunFolder) -> list[str]:
 def _check_same(folder: RunFolder, config: RunConfig, files: Sizes, inexact: bool) -> None:
     """Refuse to resume what would become another run."""
     may_change = _MAY_CHANGE | (_OF_THE_MACHINE if inexact else frozenset())
-    old, new = _flat(read_settings(folder).to_dict()), _flat(config.to_dict())
-    other = [
-        f"{key} was {old.get(key)!r} and is now {new.get(key)!r}"
-        for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key) and key not in may_change
-    ]
+    other = _changed(flat_settings(read_settings(folder)), flat_settings(config), may_change)
     if other:
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the settings it was begun with, "
@@ -201,6 +198,43 @@ def _check_same(folder: RunFolder, config: RunConfig, files: Sizes, inexact: boo
         )
 
 
+def check_continues(
+    run: Run, pairs: Sequence[EncodedPairs], state: Mapping[str, Any], place: Path
+) -> None:
+    """Refuse to continue a checkpoint with other settings or text than it was trained with."""
+    settings = state.get("settings")
+    if isinstance(settings, dict):
+        may_change = _MAY_CHANGE | _OF_THE_MACHINE
+        if other := _changed(settings, flat_settings(run.config), may_change):
+            raise RunFolderError(
+                f"--resume must continue {place} with the settings it was trained with, but "
+                f"{'; '.join(other)}. Restore {run.folder.config} and give the same settings, or "
+                "start a new run with another --out."
+            )
+    if state.get("pairs", digests := pairs_digests(pairs)) != digests:
+        raise RunFolderError(
+            f"--resume must continue {place} with the text it was trained with, but the ids of "
+            "the text have another digest now. Give the same text, or start a new run with another "
+            "--out."
+        )
+
+
+def pairs_digests(pairs: Sequence[EncodedPairs]) -> list[str]:
+    """List what tells whether training reads the same pairs."""
+    return [part.digest for part in pairs]
+
+
+def _changed(
+    old: Mapping[str, Any], new: Mapping[str, Any], may_change: Collection[str]
+) -> list[str]:
+    """Say which settings are other ones now."""
+    return [
+        f"{key} was {old.get(key)!r} and is now {new.get(key)!r}"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key) and key not in may_change
+    ]
+
+
 def _without_names(files: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out how files are called, and sides that have none."""
     return {
@@ -208,17 +242,6 @@ def _without_names(files: Mapping[str, Any]) -> dict[str, Any]:
         for side, listed in files.items()
         if listed
     }
-
-
-def _flat(tables: dict[str, Any]) -> dict[str, Any]:
-    """Name settings by their dotted keys."""
-    flat = {}
-    for key, value in tables.items():
-        if isinstance(value, dict):
-            flat.update({f"{key}.{name}": inner for name, inner in value.items()})
-        else:
-            flat[key] = value
-    return flat
 
 
 def choose(

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from heedful.checkpoint.average import average_checkpoints
-from heedful.checkpoint.rundir import RunFolder
 from heedful.data.files import writing
 from heedful.data.grammar import split_aligned
 from heedful.errors import RunFolderError
@@ -22,7 +21,7 @@ from heedful.visualise.explorer import write_explorer
 from heedful.visualise.heatmap import attention_heatmap
 from heedful.visualise.record import Record
 from heedful.workflow.attend import attend
-from heedful.workflow.run import read_settings
+from heedful.workflow.run import Run
 from heedful.workflow.train import train
 from heedful.workflow.translator import Translator
 
@@ -91,8 +90,8 @@ def quickstart(
             *settings,
         ],
     )
-    folder = RunFolder(run)
-    steps = average_checkpoints(folder, read_settings(folder).train.keep_last)
+    opened = Run.open(run)
+    steps = average_checkpoints(opened.folder, opened.config.train.keep_last, opened.signature)
     say(f"averaged the last {len(steps)} checkpoints")
 
     translator = Translator.load(run, device=device, precision=precision, threads=threads)

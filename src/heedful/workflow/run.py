@@ -140,6 +140,12 @@ class Run:
         return padded_vocabulary(sizes[0], multiple), padded_vocabulary(sizes[1], multiple)
 
     @property
+    def signature(self) -> dict[str, Any]:
+        """What weights of this run are written with, and compared with when they are read."""
+        settings = flat_settings(self.config)
+        return {"tokenizer": self.tokenizer.fingerprint, "settings": settings}
+
+    @property
     def manner(self) -> Manner:
         """How its searches end."""
         search = self.config.search
@@ -286,7 +292,7 @@ class Run:
         """
         place = self.checkpoint_folder(weights)
         model = self.build()
-        load_weights(model, load_checkpoint(place).model, place)
+        load_weights(model, self.load_checkpoint(place).model, place)
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         model = model.to(device=device, dtype=dtype).eval()
         keep_freed_memory()
@@ -296,6 +302,10 @@ class Run:
             model = make_ready(model, "packed")
         give_memory_back()
         return model
+
+    def load_checkpoint(self, place: Path, with_training: bool = False) -> Checkpoint:
+        """Read a checkpoint that must be of this run's subwords and settings."""
+        return load_checkpoint(place, with_training, self.signature)
 
     def last_checkpoint(self) -> Checkpoint | None:
         """
@@ -313,7 +323,18 @@ class Run:
         steps = self.folder.steps()
         if not steps:
             return None
-        return load_checkpoint(self.folder.checkpoint(steps[-1]), with_training=True)
+        return self.load_checkpoint(self.folder.checkpoint(steps[-1]), with_training=True)
+
+
+def flat_settings(config: RunConfig) -> dict[str, Any]:
+    """Name all settings by their dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in config.to_dict().items():
+        if isinstance(value, dict):
+            flat.update({f"{key}.{name}": inner for name, inner in value.items()})
+        else:
+            flat[key] = value
+    return flat
 
 
 def best_steps(folder: RunFolder) -> list[int]:

@@ -49,7 +49,14 @@ from heedful.workflow.given_text import find_material
 from heedful.workflow.held_out import files_of, held_out_corpus, read_held_out
 from heedful.workflow.material import Files, Material
 from heedful.workflow.pairs import Sampler, TrainingPairs
-from heedful.workflow.prepare import choose, claim_folder, emptied_if_refused, prepare_data
+from heedful.workflow.prepare import (
+    check_continues,
+    choose,
+    claim_folder,
+    emptied_if_refused,
+    pairs_digests,
+    prepare_data,
+)
 from heedful.workflow.run import Choices, Run
 from heedful.workflow.validate import validator
 
@@ -225,7 +232,7 @@ class _Session:
                 progress,
                 self.ranks,
                 log,
-                _Keeper(self.run, weights, progress),
+                _Keeper(self.run, weights, progress, pairs_digests(self.pairs)),
                 validate,
                 settings.keep_best,
                 pairs.describe,
@@ -247,6 +254,8 @@ class _Session:
         """Find the last checkpoint, or another run's weights, or nothing; check that they fit."""
         checkpoint = self.run.last_checkpoint()
         if checkpoint is not None:
+            place = self.run.folder.checkpoint(checkpoint.state["step"])
+            check_continues(self.run, self.pairs, checkpoint.state, place)
             check_weights(model, checkpoint.model, self.run.folder.path)
             return _progress(checkpoint), checkpoint
         if self.origin is not None:
@@ -298,8 +307,10 @@ class _Session:
 class _Keeper:
     """Write checkpoints, remember the best, delete the old."""
 
-    def __init__(self, run: Run, weights: MasterWeights, progress: Progress) -> None:
-        self.run, self.weights, self.progress = run, weights, progress
+    def __init__(
+        self, run: Run, weights: MasterWeights, progress: Progress, pairs: list[str]
+    ) -> None:
+        self.run, self.weights, self.progress, self.pairs = run, weights, progress, pairs
 
     def save(self, reason: str) -> None:
         """Write the present state; a checkpoint of the same step is replaced or kept."""
@@ -309,7 +320,8 @@ class _Keeper:
             "reason": reason,
             "step": step,
             "recipe": self.run.config.recipe,
-            "tokenizer": self.run.tokenizer.fingerprint,
+            **self.run.signature,
+            "pairs": self.pairs,
             "counters": self.progress.counters.to_dict(),
             "best": self.progress.best,
             "without_better": self.progress.without_better,

@@ -53,7 +53,8 @@ def make_random_run(folder: Path, config: RunConfig, vocabulary: int) -> Run:
     initialise(model, config.train.seed)
     with torch.no_grad():
         model.output()[0][END] = 0.0
-    save_checkpoint(run.folder.checkpoint(1), dict(model.named_parameters()), None, {"step": 1})
+    state = {"step": 1, **run.signature}
+    save_checkpoint(run.folder.checkpoint(1), dict(model.named_parameters()), None, state)
     return run
 
 
