@@ -89,7 +89,7 @@ def test_after_a_wrong_setting_the_same_folder_can_be_named_again(
         out.mkdir()
     wrong = train_arguments(text, out, "data.vocabulary_size=100000", "train.steps=1")
     refused(heedful_cli(*wrong), "data.vocabulary_size must be at most")
-    assert not out.exists() or not list(out.iterdir())
+    assert out.exists() == there and not (there and list(out.iterdir()))
     done = heedful_cli(*train_arguments(text, out, "train.steps=1"))
     assert done.returncode == 0, done.stderr
 
@@ -127,7 +127,7 @@ def test_settings_that_cannot_be(heedful_cli, text, tmp_path, setting, parts):
     files = ("--source", text / "train.en", "--target", text / "train.fr")
     out = tmp_path / "run"
     refused(heedful_cli("train", "tiny", *files, "--out", out, "--set", setting), *parts)
-    assert not out.exists()
+    assert out.exists() == there and not (there and list(out.iterdir()))
 
 
 def test_a_recipe_that_is_not_there(heedful_cli, text):

@@ -11,7 +11,8 @@ from ctranslate2 import specs
 from heedful.checkpoint.store import load_checkpoint, save_checkpoint
 from heedful.config.schema import RunConfig
 from heedful.data.subwords.symbols import END, PAD, START
-from heedful.errors import ExchangeError, ParityFailed
+from heedful.data.tokenizer import Tokenizer
+from heedful.errors import ExchangeError, ParityFailed, RunFolderError
 from heedful.exchange.ctranslate2.reading import READER
 from heedful.exchange.ctranslate2.writing import BOUNDS, WRITER
 from heedful.exchange.foreign import ReadOptions, WriteOptions, Writer
@@ -208,7 +209,15 @@ def test_the_folder_says_how_it_is_to_be_used(exported):
     record = json.loads((exported / "ct2/heedful.json").read_text())
     assert (record["positions"], record["quantization"]) == (48, "float32")
     assert record["search"]["length_penalty"] == "gnmt:0.6"
-    assert (exported / "ct2/tokenizer.json").is_file()
+    assert record["tokenizer"] == Tokenizer.load(exported / "ct2").fingerprint
+
+
+def test_an_exported_model_is_refused_with_other_subwords(exported, tmp_path):
+    Tokenizer.load(exported / "ct2").save(tmp_path)
+    record = json.loads((exported / "ct2/heedful.json").read_text())
+    (tmp_path / "heedful.json").write_text(json.dumps({**record, "tokenizer": "0" * 64}))
+    with pytest.raises(RunFolderError, match="subwords it was exported with"):
+        ExportedTranslator.load(tmp_path)
 
 
 def test_all_reasons_are_given_at_once_and_nothing_stays(tmp_path):

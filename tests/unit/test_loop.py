@@ -2,6 +2,9 @@
 
 import json
 import math
+import os
+import signal
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -10,15 +13,16 @@ import torch
 from heedful.config.schema import ModelConfig
 from heedful.data.batch import Collator
 from heedful.data.batching import BatchOrder
-from heedful.errors import DeviceError, TrainingFailed
+from heedful.errors import DeviceError, SettingError, TrainingFailed
 from heedful.model.build import build_model, initialise
 from heedful.training import loop
-from heedful.training.distributed import Ranks
+from heedful.training.distributed import Ranks, refuse_separate_processes
 from heedful.training.loop import Trainer
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
 from heedful.training.progress import RunLog
 from heedful.training.state import Progress
+from heedful.workflow.train import _signals
 
 GENERATOR = np.random.default_rng(0)
 PAIRS = [GENERATOR.integers(4, 20, GENERATOR.integers(2, 9)).tolist() for _ in range(60)]
@@ -224,6 +228,51 @@ def test_a_signal_ends_the_run_after_the_step():
     made.collate = interrupted
     assert made.run() == "SIGTERM"
     assert made.checkpoints == [("last", 1)]
+
+
+@pytest.mark.parametrize(
+    ("number", "saved"),
+    [
+        (signal.SIGUSR1, [("last", 1), ("last", 6)]),
+        (signal.SIGHUP, [("last", 1)]),
+        (signal.SIGTERM, [("last", 1)]),
+    ],
+)
+def test_each_signal_has_a_checkpoint_written(number, saved):
+    made = trainer(steps=6)
+    collate, before = made.collate, signal.getsignal(number)
+
+    def interrupted(rows):
+        if made.progress.counters.step == 0:
+            os.kill(os.getpid(), number)
+        return collate(rows)
+
+    made.collate = interrupted
+    with _signals(made.stop):
+        reason = made.run()
+    assert made.checkpoints == saved
+    assert reason == ("steps" if number == signal.SIGUSR1 else number.name)
+    assert signal.getsignal(number) == before
+
+
+@pytest.mark.parametrize(
+    ("variables", "refused"),
+    [
+        ({}, ""),
+        ({"SLURM_NTASKS": "4"}, ""),
+        ({"SLURM_NTASKS": "1", "SLURM_PROCID": "0"}, ""),
+        ({"SLURM_NTASKS": "2", "SLURM_PROCID": "1"}, "srun started 2 of them"),
+        ({"OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_RANK": "0"}, "mpirun started 8 of them"),
+        ({"PMI_SIZE": "3", "PMI_RANK": "2"}, "mpiexec started 3 of them"),
+        ({"SLURM_NTASKS": "2", "SLURM_PROCID": "1", "WORLD_SIZE": "1"}, ""),
+        ({"WORLD_SIZE": "many"}, "must be a number of processes"),
+        ({"WORLD_SIZE": "2", "RANK": "0"}, "MASTER_ADDR, MASTER_PORT is not set"),
+        ({"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "a", "MASTER_PORT": "1"}, ""),
+    ],
+)
+def test_processes_that_are_not_one_job_are_refused(variables, refused):
+    with pytest.raises(SettingError, match=refused) if refused else nullcontext():
+        refuse_separate_processes(variables)
 
 
 def test_log_lines_have_the_promised_fields(tmp_path):

@@ -14,7 +14,7 @@ from heedful.errors import RunFolderError, SettingError, TextError, TokenizerErr
 from heedful.workflow.ahead import prepare
 from heedful.workflow.encode import RawText
 from heedful.workflow.given_text import find_material, find_text
-from heedful.workflow.prepare import claim_folder
+from heedful.workflow.prepare import check_folder
 from heedful.workflow.prepared import PreparedText
 from heedful.workflow.run import Choices, write_config
 
@@ -222,4 +222,4 @@ def test_a_run_goes_on_with_the_text_it_was_begun_with(tmp_path, change, refused
     files = {"source": side, "target": side, "exclude": [], "prepared": prepared}
     write_config(folder, config, Choices("cpu", "fp32", 1, 1), files, {})
     with pytest.raises(RunFolderError, match="or --data is another") if refused else nullcontext():
-        claim_folder(folder, config, {**files, **change}, resume=True, inexact=False)
+        check_folder(folder, config, {**files, **change}, resume=True, inexact=False)

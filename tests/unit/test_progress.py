@@ -6,7 +6,11 @@ import select
 import subprocess
 import sys
 import termios
+from contextlib import suppress
 
+import pytest
+
+from heedful.errors import StorageError
 from heedful.training.progress import (
     Clock,
     RunLog,
@@ -42,10 +46,43 @@ def test_lines_are_on_disk_at_once_and_shown_in_plain_text(tmp_path, capsys):
 
 def test_resuming_drops_lines_after_the_checkpoint_and_half_lines(tmp_path):
     path = tmp_path / "log.jsonl"
-    path.write_text('{"step": 1}\n{"step": 2}\n{"step": 3}\n{"step": 2, "va')
+    strange = '5\nnull\n{"step": "2"}\n[]\n{"loss": 1.0}\n'
+    path.write_text(f'{{"step": 1}}\n{strange}{{"step": 2}}\n{{"step": 3}}\n{{"step": 2, "va')
     with RunLog(path, 2, 10, quiet=True) as log:
         log.training({**LINE, "step": 3}, 0.1, 1.0)
     assert [line["step"] for line in lines(path)] == [1, 2, 3]
+
+
+def test_a_log_that_cannot_be_written_is_reported(tmp_path):
+    (tmp_path / "log.jsonl").mkdir()
+    with pytest.raises(StorageError, match="Is a directory"):
+        RunLog(tmp_path / "log.jsonl", 0, 10)
+
+
+def test_a_log_that_was_removed_begins_again(tmp_path, capsys):
+    path = tmp_path / "run" / "log.jsonl"
+    path.parent.mkdir()
+    with RunLog(path, 0, 10) as log:
+        log.training(LINE, 0.5, 1.0)
+        path.unlink()
+        path.parent.rmdir()
+        log.training({**LINE, "step": 6}, 0.6, 1.0)
+    assert [line["step"] for line in lines(path)] == [6]
+    assert "warning: log.jsonl was removed while training" in capsys.readouterr().err
+
+
+def test_a_terminal_that_was_closed_ends_nothing(tmp_path, monkeypatch):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", buffering=1) as closed:
+        monkeypatch.setattr(sys, "stderr", closed)
+        with RunLog(tmp_path / "log.jsonl", 0, 10) as log:
+            log.training(LINE, 0.5, 1.0)
+            log.say("still there")
+        monkeypatch.undo()
+        with suppress(BrokenPipeError):
+            closed.close()
+    assert lines(tmp_path / "log.jsonl") == [LINE]
 
 
 def test_a_terminal_gets_a_bar_that_fits_into_eighty_columns(tmp_path):

@@ -5,17 +5,19 @@ from pathlib import Path
 import pytest
 
 from heedful.checkpoint.average import average_checkpoints
+from heedful.checkpoint.rundir import RunFolder
 from heedful.checkpoint.store import load_checkpoint, read_state
 from heedful.config.load import load_config
 from heedful.data.subwords.listed_model import ListedModel
 from heedful.data.subwords.vocabulary import Vocabulary
 from heedful.data.tokenizer import Tokenizer
-from heedful.errors import RunFolderError
+from heedful.errors import RunFolderError, TrainingFailed
 from heedful.workflow.bench.random_run import make_random_run
 from heedful.workflow.exchange import export_model
 from heedful.workflow.finetune import find_origin
 from heedful.workflow.prepare import check_continues
 from heedful.workflow.run import Run
+from heedful.workflow.run_files import RunFiles, require_usable
 from heedful.workflow.translator import Translator
 
 WORDS = 50
@@ -78,6 +80,25 @@ def test_an_average_says_whose_it_is(folder: Path) -> None:
     state = read_state(folder / "average")
     assert {name: state[name] for name in run.signature} == run.signature
     assert load_checkpoint(folder / "average").state == state
+
+
+def test_settings_and_subwords_that_vanish_are_written_again(folder: Path) -> None:
+    files = RunFiles(RunFolder(folder))
+    shutil.rmtree(folder / "average")
+    names = ["config.json", "tokenizer.json", "tokenizer.vocabulary.json"]
+    assert files.restore() == []
+    before = {name: (folder / name).read_bytes() for name in names}
+    for name in names:
+        (folder / name).unlink()
+    with pytest.raises(TrainingFailed, match=r"must end with a run that translates.*config\.json"):
+        require_usable(RunFolder(folder))
+    assert files.restore() == names
+    assert {name: (folder / name).read_bytes() for name in names} == before
+    require_usable(RunFolder(folder))
+    shutil.rmtree(folder)
+    assert files.restore() == names
+    with pytest.raises(TrainingFailed, match="has none yet"):
+        require_usable(RunFolder(folder))
 
 
 @pytest.mark.parametrize(

@@ -308,6 +308,38 @@ def test_training_is_silent(tmp_path: Path) -> None:
     assert done.stdout == done.stderr == ""
 
 
+def test_text_is_encoded_where_the_system_refuses_threads(tmp_path: Path) -> None:
+    tokenizer = trained(tmp_path)
+    tokenizer.save(tmp_path)
+    program = """
+import json, resource, sys
+from pathlib import Path
+from heedful.data.tokenizer import Tokenizer
+from heedful.errors import HeedfulError
+folder = Path(sys.argv[1])
+tokenizer = Tokenizer.load(folder)
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + (6 << 20),) * 2)
+print(json.dumps(tokenizer.encode_source(["a dog sees two cats", ""])))
+try:
+    Tokenizer.train([folder / "text.de"], [folder / "text.de"], kind="bpe", vocabulary_size=60,
+        shared=True, source_language="", target_language="", seed=1)
+except HeedfulError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    encoded, refused = done.stdout.splitlines()
+    assert json.loads(encoded) == tokenizer.encode_source(["a dog sees two cats", ""])
+    assert "the system refuses to start them" in refused
+
+
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_saved_tokenizer_is_the_same_when_loaded(tmp_path: Path, shared: bool) -> None:
     tokenizer = trained(tmp_path, shared=shared, kind="character")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from heedful.checkpoint.lock import only_writer
 from heedful.checkpoint.rundir import RunFolder
 from heedful.checkpoint.store import (
     Signature,
@@ -28,9 +29,10 @@ def average_checkpoints(folder: RunFolder, last: int, signature: Signature) -> l
         raise RunFolderError(
             f"averaging needs a checkpoint, but {folder.path} holds none yet; train first."
         )
-    mean = mean_weights(folder, steps, signature)
-    state = {"reason": "average", "steps": steps, **signature}
-    save_checkpoint(folder.average, mean, None, state)
+    with only_writer(folder.path, "average"):
+        mean = mean_weights(folder, steps, signature)
+        state = {"reason": "average", "steps": steps, **signature}
+        save_checkpoint(folder.average, mean, None, state)
     return steps
 
 

@@ -36,6 +36,7 @@ from heedful.data.store.workers import Workers
 from heedful.data.texts import write_texts
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import StorageError, TextError
+from heedful.machine.processor import can_start_threads
 
 _SHARD_PAIRS = 10_000
 _SHARD_CHARACTERS = 4_000_000
@@ -195,7 +196,7 @@ def _encode(
     first = list(islice(shards, 2))
     with ExitStack() as stack:
         workers = None
-        if processes > 1 and len(first) > 1:
+        if processes > 1 and len(first) > 1 and can_start_threads(processes):
             subwords = folder / "tokenizer"
             subwords.mkdir(exist_ok=True)
             tokenizer.save(subwords)

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import threading
 from pathlib import Path
 
 
@@ -21,6 +22,24 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def can_start_threads(count: int) -> bool:
+    """Tell whether the system lets this process have that many more threads at once."""
+    end = threading.Event()
+    started: list[threading.Thread] = []
+    try:
+        for _ in range(count):
+            thread = threading.Thread(target=end.wait)
+            thread.start()
+            started.append(thread)
+    except RuntimeError:
+        return False
+    finally:
+        end.set()
+        for thread in started:
+            thread.join()
+    return True
 
 
 def processor_facts(*fields: str) -> list[str]:

@@ -7,7 +7,7 @@ lets a rank have no micro-batch at all and keeps the arithmetic that of a single
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,12 +16,21 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from heedful.errors import TrainingFailed
+from heedful.errors import SettingError, TrainingFailed
 
 # A rank that dies closes its connections, which the others notice at once; the limit is for a
 # rank that hangs. It must be longer than what only rank zero does: subwords, ids, validation.
 _PATIENCE = timedelta(hours=6)
 _BUCKET_BYTES = 64 << 20
+# How launchers name the number of processes that they start; who they are, and how they number
+# each process: the first variable alone may be of a whole allocation.
+_LAUNCHERS = {
+    "SLURM_NTASKS": ("srun", "SLURM_PROCID"),
+    "OMPI_COMM_WORLD_SIZE": ("mpirun", "OMPI_COMM_WORLD_RANK"),
+    "PMI_SIZE": ("mpiexec", "PMI_RANK"),
+    "MV2_COMM_WORLD_SIZE": ("mpirun", "MV2_COMM_WORLD_RANK"),
+}
+_OF_A_JOB = ("RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 @dataclass(frozen=True)
@@ -150,8 +159,8 @@ def joined_ranks(device: torch.device) -> Iterator[Ranks]:
     -----
     `torchrun` ends all processes when one dies; the ones that were waiting for it say so first.
     """
-    world = int(os.environ.get("WORLD_SIZE", "1"))
-    if world == 1:
+    refuse_separate_processes(os.environ)
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield Ranks()
         return
     # Small tensors on the processor go through gloo even where gradients go through NCCL.
@@ -161,6 +170,32 @@ def joined_ranks(device: torch.device) -> Iterator[Ranks]:
         yield Ranks(dist.get_rank(), dist.get_world_size())
     finally:
         dist.destroy_process_group()
+
+
+def refuse_separate_processes(environment: Mapping[str, str]) -> None:
+    """Refuse processes that a launcher started together but that do not know of each other."""
+    world = environment.get("WORLD_SIZE")
+    if world is None:
+        for name, (launcher, number) in _LAUNCHERS.items():
+            count = environment.get(name, "") if number in environment else ""
+            if count.isdecimal() and int(count) > 1:
+                raise SettingError(
+                    f"several processes must train one run together, but {launcher} started "
+                    f"{count} of them ({name}={count}) that know nothing of each other. Let it "
+                    "start one process on each machine, and that start `torchrun --nproc-per-node "
+                    "N -m heedful train ...`; or set WORLD_SIZE=1 if this process is to train "
+                    "alone."
+                )
+        return
+    if not (world.isdecimal() and int(world) > 0):
+        raise SettingError(f"WORLD_SIZE must be a number of processes, but is {world!r}.")
+    missing = [name for name in _OF_A_JOB if name not in environment]
+    if int(world) > 1 and missing:
+        raise SettingError(
+            f"WORLD_SIZE={world} must come with RANK, MASTER_ADDR and MASTER_PORT, but "
+            f"{', '.join(missing)} is not set. Start the processes with torchrun, which sets them "
+            "all, or leave WORLD_SIZE out."
+        )
 
 
 @contextmanager

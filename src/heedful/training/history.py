@@ -204,7 +204,7 @@ def read_entries(path: Path) -> Iterator[dict[str, Any] | None]:
     try:
         with path.open("rb") as lines:
             for line in lines:
-                entry = _parse(line)
+                entry = parse_line(line)
                 if entry is not None or (line.endswith(b"\n") and not line.isspace()):
                     yield entry
     except OSError as error:
@@ -214,7 +214,7 @@ def read_entries(path: Path) -> Iterator[dict[str, Any] | None]:
         ) from error
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
+def parse_line(line: bytes) -> dict[str, Any] | None:
     """Return the object of a line, or None if it is no line of a log."""
     try:
         entry = json.loads(line)

@@ -168,7 +168,7 @@ class Trainer:
         counters = self.progress.counters
         step = counters.step + 1
         totals = self._accumulate(step, rows)
-        loss, nll, source_tokens, target_tokens, padded, signals, time_over = totals.tolist()
+        loss, nll, source_tokens, target_tokens, padded, signals, time_over, asked = totals.tolist()
         norm = self._update(step, rows, loss, target_tokens)
 
         counters.step = step
@@ -198,12 +198,12 @@ class Trainer:
             reason = "minutes"
         elif out_of_patience:
             reason = "patience"
-        self._save_if_due(step, bool(reason), is_best)
+        self._save_if_due(step, bool(reason or asked), is_best)
         return reason
 
     def _accumulate(self, step: int, rows: Rows) -> Tensor:
         """Run this rank's micro-batches and add everything up over all ranks."""
-        totals = torch.zeros(7, dtype=torch.float64)
+        totals = torch.zeros(8, dtype=torch.float64)
         shares = self.order.cut(rows, self.ranks.world)
         earlier = sum(map(len, shares[: self.ranks.rank]))
         for index, micro_batch in enumerate(shares[self.ranks.rank], start=earlier):
@@ -215,6 +215,7 @@ class Trainer:
             totals[:5] += torch.tensor([loss, nll, *counts], dtype=torch.float64)
         totals[5] = float(bool(self.stop.reason))
         totals[6] = float(self._time_is_over())
+        totals[7], self.stop.checkpoint = float(self.stop.checkpoint), False
         self.ranks.add(totals)
         self.ranks.add_all(self.weights.gradients)
         return totals
@@ -335,8 +336,8 @@ class Trainer:
             return False
         return self.ranks.is_first and self.progress.without_better >= patience
 
-    def _save_if_due(self, step: int, ending: bool, is_best: bool) -> None:
-        """Write a checkpoint, once, with the strongest reason there is."""
+    def _save_if_due(self, step: int, asked: bool, is_best: bool) -> None:
+        """Write a checkpoint, once, with the strongest reason there is; `asked` at the end too."""
         if not self.ranks.is_first:
             return
         steps, minutes = self.plan.checkpoint_steps, self.plan.checkpoint_minutes
@@ -344,7 +345,7 @@ class Trainer:
         due_by_steps = steps is not None and step % steps == 0
         if due_by_steps or (minutes is not None and waited >= minutes * 60):
             self._save("regular")
-        elif ending:
+        elif asked:
             self._save("last")
         elif is_best:
             self._save("best")

@@ -4,6 +4,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from heedful.data.files import writing
 from heedful.errors import StorageError
+from heedful.training.history import parse_line
 
 
 @dataclass
@@ -123,8 +126,9 @@ class RunLog:
         self._bar: Progress | None = None
         self._file = None
         if path is not None:
-            _drop_later_lines(path, step)
-            self._file = path.open("a", encoding="utf-8")
+            with writing(path.parent):
+                _drop_later_lines(path, step)
+                self._file = path.open("a", encoding="utf-8")
         if self._console.is_terminal and not self._console.quiet:
             self._bar = Progress(
                 TextColumn("{task.percentage:>3.0f}%"),
@@ -143,7 +147,8 @@ class RunLog:
     def __exit__(self, *_: object) -> None:
         """Stop showing progress and close the file."""
         if self._bar is not None:
-            self._bar.stop()
+            with suppress(OSError):
+                self._bar.stop()
         if self._file is not None:
             self._file.close()
 
@@ -178,10 +183,9 @@ class RunLog:
             )
             self._bar.update(self._task, completed=share * self._total, description=text)
             return
-        self._console.print(
+        self.say(
             f"step {line['step']:,}  loss {line['loss']:.3f}  perplexity {line['perplexity']:.2f}  "
-            f"rate {rate:.2e}  {speed:,.0f} tokens/s  {duration(remaining)} left",
-            soft_wrap=True,
+            f"rate {rate:.2e}  {speed:,.0f} tokens/s  {duration(remaining)} left"
         )
 
     def validation(self, line: dict[str, Any]) -> None:
@@ -244,9 +248,10 @@ class RunLog:
 
         Notes
         -----
-        Not part of the log file.
+        Not part of the log file. A terminal that was closed does not end the run.
         """
-        self._console.print(text, markup=False, soft_wrap=True)
+        with suppress(OSError):
+            self._console.print(text, markup=False, soft_wrap=True)
 
     def _write(self, line: dict[str, Any]) -> None:
         """Append one line."""
@@ -258,6 +263,7 @@ class RunLog:
             for key, value in line.items()
         }
         try:
+            self._open_again_if_removed()
             self._file.write(json.dumps(finite) + "\n")
             self._file.flush()
         except OSError as error:
@@ -267,6 +273,15 @@ class RunLog:
             ) from error
         if self._observer is not None:
             self._observer(line)
+
+    def _open_again_if_removed(self) -> None:
+        """Go on in a new file where the log has lost its name."""
+        if self._path is None or self._file is None or self._path.exists():
+            return
+        self._file.close()
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self._path.open("a", encoding="utf-8")
+        self.say(f"warning: {self._path.name} was removed while training; a new one begins here")
 
 
 def perplexity(nll: float) -> float:
@@ -317,14 +332,10 @@ def _drop_later_lines(path: Path, step: int) -> None:
     if not path.exists():
         return
     kept = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            continue  # cut in half by a kill, or damaged
-        at = entry.get("step", 0) if isinstance(entry, dict) else None
-        if line.endswith("\n") and isinstance(at, int | float) and at <= step:
+    for line in path.read_bytes().splitlines(keepends=True):
+        entry = parse_line(line)  # None for what a kill cut in half, and for what is no log line
+        if entry is not None and line.endswith(b"\n") and entry["step"] <= step:
             kept.append(line)
     beside = path.with_suffix(".partial")
-    beside.write_text("".join(kept), encoding="utf-8")
+    beside.write_bytes(b"".join(kept))
     beside.replace(path)

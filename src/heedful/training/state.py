@@ -110,20 +110,12 @@ class Progress:
 
 @dataclass
 class Stop:
-    """
-    Let a signal ask for the end.
-
-    Attributes
-    ----------
-    reason : str
-        Why; empty while nobody has asked.
-
-    Notes
-    -----
-    Looked at once a step; the step that is under way is finished.
-    """
+    """Let a signal ask for the end or for a checkpoint; looked at after each step."""
 
     reason: str = ""
+    """Why the run is to end; empty while nobody has asked."""
+    checkpoint: bool = False
+    """Whether a checkpoint is to be written, and training to go on."""
 
 
 def _goodness(result: Validation) -> tuple[float, float]:

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from heedful import __version__
+from heedful.checkpoint.lock import only_writer, refuse_if_written
 from heedful.checkpoint.rundir import RunFolder, write_json
 from heedful.config.load import load_config
+from heedful.config.schema import RunConfig
 from heedful.data.clean import CleaningReport
 from heedful.data.encoded import EncodedPairs
 from heedful.data.files import writing
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError
+from heedful.workflow.encode import RawText
 from heedful.workflow.given_text import find_text
 from heedful.workflow.material import Files, Say, has_subwords
 from heedful.workflow.prepared_record import FORMAT, RECORD, data_settings, read_record
@@ -78,29 +81,54 @@ def prepare(
         "settings": data_settings(config),
         "corpus": text.files(),
     }
-    complete = _is_complete(folder.path, record)
+    refuse_if_written(folder.path)
+    done = _is_complete(folder.path, record) and all(ids.exists() for ids in text.ids(folder))
+    if done and has_subwords(folder):
+        say("the text was encoded before")
+        pairs = _open(folder, text)
+    else:
+        pairs = _fill(folder, text, config, record, processes, say)
+    for line in text.report(pairs, Tokenizer.load(folder.path)):
+        say(line)
+    return CleaningReport.merged([part.report for part in pairs])
+
+
+def _fill(
+    folder: RunFolder,
+    text: RawText,
+    config: RunConfig,
+    record: dict[str, Any],
+    processes: int,
+    say: Say,
+) -> list[EncodedPairs]:
+    """Learn and encode what is not there yet."""
+    subwords = None
     if not has_subwords(folder):
-        complete = False
         say("making subwords")
         subwords = text.learn(config)
-        with writing(folder.path):
-            folder.path.mkdir(parents=True, exist_ok=True)
-        write_json(folder.path / RECORD, record)
-        subwords.save(folder.path)
-    say("the text was encoded before" if complete else "encoding")
-    text.encode(folder, config, processes, say)
-    made = Tokenizer.load(folder.path)
-    pairs = [EncodedPairs.open(ids, made) for ids in text.ids(folder)]
-    if not complete:
+    with writing(folder.path):
+        folder.path.mkdir(parents=True, exist_ok=True)
+    with only_writer(folder.path, "data prepare"):
+        _is_complete(folder.path, record)  # it may have been taken meanwhile
+        if subwords is not None and not has_subwords(folder):
+            write_json(folder.path / RECORD, record)
+            subwords.save(folder.path)
+        say("encoding")
+        text.encode(folder, config, processes, say)
+        pairs = _open(folder, text)
         done = {
             "complete": True,
             "pairs": sum(map(len, pairs)),
             "digest": " ".join(part.digest for part in pairs),
         }
         write_json(folder.path / RECORD, {**record, **done})
-    for line in text.report(pairs, made):
-        say(line)
-    return CleaningReport.merged([part.report for part in pairs])
+    return pairs
+
+
+def _open(folder: RunFolder, text: RawText) -> list[EncodedPairs]:
+    """Open the pairs of each corpus."""
+    tokenizer = Tokenizer.load(folder.path)
+    return [EncodedPairs.open(ids, tokenizer) for ids in text.ids(folder)]
 
 
 def _is_complete(path: Path, record: dict[str, Any]) -> bool:

@@ -5,22 +5,19 @@ Everything here is done once, on rank zero, and found again by whoever resumes.
 """
 
 import re
-import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from heedful.checkpoint.lock import LOCK
 from heedful.checkpoint.rundir import RunFolder
 from heedful.config.schema import RunConfig
 from heedful.data.batching import BATCHES_VERSION
 from heedful.data.encoded import EncodedPairs
-from heedful.data.files import writing
-from heedful.data.folders import tidy
-from heedful.errors import DeviceError, RunFolderError, UserError
+from heedful.errors import DeviceError, RunFolderError
 from heedful.machine.devices import (
     describe_machine,
     instruction_set,
@@ -58,45 +55,6 @@ _OF_THE_MACHINE = frozenset(("train.device", "train.precision", "train.threads")
 _CPU_MICRO_BATCH_TOKENS = 4096
 
 
-def claim_folder(
-    folder: RunFolder,
-    config: RunConfig,
-    files: Sizes,
-    resume: bool,
-    inexact: bool,
-) -> None:
-    """
-    Make the run folder, or check that it may be continued with these settings.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        Where the run will be.
-    config : RunConfig
-        Its settings.
-    files : dict
-        Its text files, as `sizes` lists them.
-    resume : bool
-        Whether there may be a run already.
-    inexact : bool
-        Whether the device may be another one.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Raises `RunFolderError` if the folder is taken or holds another run.
-    """
-    check_folder(folder, config, files, resume, inexact)
-    with writing(folder.path):
-        folder.path.mkdir(parents=True, exist_ok=True)
-        tidy(folder.path)
-        tidy(folder.path / "checkpoints")
-
-
 def check_folder(
     folder: RunFolder,
     config: RunConfig,
@@ -130,7 +88,7 @@ def check_folder(
     Raises `RunFolderError` if the folder is taken or holds another run. Writes nothing.
     """
     if not resume:
-        if folder.path.exists() and (not folder.path.is_dir() or any(folder.path.iterdir())):
+        if folder.path.exists() and (not folder.path.is_dir() or _is_filled(folder.path)):
             raise RunFolderError(
                 f"--out must be a new or empty folder, but {folder.path} is not; add --resume to "
                 "continue the run in it, or name another folder."
@@ -144,35 +102,9 @@ def check_folder(
         )
 
 
-@contextmanager
-def emptied_if_refused(folder: RunFolder, begins: bool) -> Iterator[None]:
-    """
-    Leave no begun run behind when its text or settings turn out to be wrong.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        Where the run is.
-    begins : bool
-        Whether this process has just made the folder, or found it empty.
-
-    Yields
-    ------
-    None
-        While text is prepared.
-
-    Notes
-    -----
-    So the mended command can be given again with the same `--out`. What was stopped or found no
-    room stays, to be resumed.
-    """
-    try:
-        yield
-    except UserError:
-        if begins:
-            for path in folder.path.iterdir():
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-        raise
+def _is_filled(folder: Path) -> bool:
+    """Whether a folder holds more than what a killed writer left of its lock."""
+    return any(entry.name != LOCK for entry in folder.iterdir())
 
 
 def _strangers(folder: RunFolder) -> list[str]:

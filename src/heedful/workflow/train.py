@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from os.path import abspath
 from pathlib import Path
@@ -36,6 +36,7 @@ from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
 from heedful.training.progress import RunLog
 from heedful.training.state import Counters, Progress, Stop
+from heedful.workflow.claim import Claim, claimed_folder
 from heedful.workflow.events import EventLog, require_tensorboard
 from heedful.workflow.finetune import (
     Origin,
@@ -52,12 +53,11 @@ from heedful.workflow.pairs import Sampler, TrainingPairs
 from heedful.workflow.prepare import (
     check_continues,
     choose,
-    claim_folder,
-    emptied_if_refused,
     pairs_digests,
     prepare_data,
 )
 from heedful.workflow.run import Choices, Run
+from heedful.workflow.run_files import RunFiles, require_usable
 from heedful.workflow.validate import validator
 
 
@@ -154,18 +154,22 @@ def train(
         files |= files_of(valid)
     texts = read_held_out(valid)
     folder = RunFolder(Path(out))
-    with joined_ranks(resolve_device(config.train.device)) as ranks:
+    with joined_ranks(resolve_device(config.train.device)) as ranks, ExitStack() as claimed:
+        claim = Claim()
+        claimed.enter_context(_not_ended_by_sigusr1())
         if ranks.is_first:
-            claim_folder(folder, config, files, resume, inexact)
+            claim = claimed.enter_context(claimed_folder(folder, config, files, resume, inexact))
             write_origin(folder, origin)
         ranks.tell(0.0)
         choices = choose(folder, config, files, ranks, inexact)
-        with emptied_if_refused(folder, begins=ranks.is_first and not resume):
-            run, pairs = prepare_data(folder, config, material, ranks, _silent if quiet else _say)
+        run, pairs = prepare_data(folder, config, material, ranks, _silent if quiet else _say)
         events = None
         if tensorboard is not None:
             events = Path(tensorboard, Path(abspath(out)).name)
-        session = _Session(run, pairs, choices, ranks, texts, material, origin, quiet, events)
+            claim.will_make(events)
+        session = _Session(
+            run, pairs, choices, ranks, texts, material, origin, quiet, claim, events
+        )
         return session.train()
 
 
@@ -181,6 +185,7 @@ class _Session:
     material: Material
     origin: Origin | None
     quiet: bool
+    claim: Claim
     events: Path | None = None
 
     def train(self) -> str:
@@ -190,6 +195,7 @@ class _Session:
         model = self.run.build()
         initialise(model, settings.seed)
         progress, begin = self._beginning(model)
+        self.claim.progress = progress
         model.to(device)
         weights = MasterWeights(
             model,
@@ -232,16 +238,19 @@ class _Session:
                 progress,
                 self.ranks,
                 log,
-                _Keeper(self.run, weights, progress, pairs_digests(self.pairs)),
+                _Keeper(self.run, weights, progress, pairs_digests(self.pairs), log.say),
                 validate,
                 settings.keep_best,
                 pairs.describe,
             )
             self._introduce(log, parameter_count(model), progress)
             trainer.try_largest_batch()
+            self.claim.trains = True
             with _signals(trainer.stop):
                 reason = trainer.run()
             step = progress.counters.step
+            if self.ranks.is_first:
+                require_usable(self.run.folder)
             log.say(f"ended by {reason} at step {step:,}; the run is in {self.run.folder.path}")
         if reason not in ("steps", "minutes", "patience"):
             raise RunStopped(
@@ -308,14 +317,22 @@ class _Keeper:
     """Write checkpoints, remember the best, delete the old."""
 
     def __init__(
-        self, run: Run, weights: MasterWeights, progress: Progress, pairs: list[str]
+        self,
+        run: Run,
+        weights: MasterWeights,
+        progress: Progress,
+        pairs: list[str],
+        say: Callable[[str], object],
     ) -> None:
         self.run, self.weights, self.progress, self.pairs = run, weights, progress, pairs
+        self.say, self.files = say, RunFiles(run.folder)
 
     def save(self, reason: str) -> None:
         """Write the present state; a checkpoint of the same step is replaced or kept."""
         folder, settings = self.run.folder, self.run.config.train
         step = self.progress.counters.step
+        for name in self.files.restore():
+            self.say(f"warning: {name} was removed while training; it was written again")
         state = {
             "reason": reason,
             "step": step,
@@ -372,8 +389,26 @@ def _silent(text: str) -> None:
 
 
 @contextmanager
+def _not_ended_by_sigusr1() -> Iterator[None]:
+    """Let a request for a checkpoint do no harm while there is nothing to save."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+@contextmanager
 def _signals(stop: Stop) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the run after the present step; a second Ctrl-C at once."""
+    """
+    Let signals end the run after the present step, or ask for a checkpoint.
+
+    Ctrl-C, SIGTERM and SIGHUP end it, a second Ctrl-C at once. SIGUSR1 has a checkpoint written. A
+    hang-up that is ignored, as under nohup, stays ignored.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -381,9 +416,15 @@ def _signals(stop: Stop) -> Iterator[None]:
     def ask(number: int, _: FrameType | None) -> None:
         if stop.reason == "SIGINT" and number == signal.SIGINT:
             raise KeyboardInterrupt
-        stop.reason = signal.Signals(number).name
+        if number == signal.SIGUSR1:
+            stop.checkpoint = True
+        else:
+            stop.reason = signal.Signals(number).name
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, ask) for number in numbers}
     try:
         yield
     finally:

@@ -14,6 +14,7 @@ import sentencepiece
 from heedful.data.subwords.codes import Codes, joined, words_of
 from heedful.data.subwords.learn import SPACE
 from heedful.data.subwords.numbering import Numbering
+from heedful.data.subwords.sentencepiece_model import encode_lines
 from heedful.data.subwords.symbols import (
     SPECIAL_PIECES,
     UNKNOWN,
@@ -236,7 +237,7 @@ class ImportedModel:
     def _cut(self, texts: Sequence[str]) -> list[list[str]]:
         """Cut lines into pieces."""
         if self._processor is not None:
-            return self._processor.encode(list(texts), out_type=str, num_threads=1)
+            return encode_lines(self._processor, texts, str)
         if self._codes is not None:
             cut = self._codes.cut
             return [[p for word in words_of(text) for p in cut(word)] for text in texts]

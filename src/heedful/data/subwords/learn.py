@@ -17,7 +17,8 @@ import sentencepiece
 from heedful.data.corpus import read_lines
 from heedful.data.formats.text import Text
 from heedful.data.subwords.symbols import SPECIAL_IDS, split_tag
-from heedful.errors import TextError, TokenizerError
+from heedful.errors import HeedfulError, TextError, TokenizerError
+from heedful.machine.processor import can_start_threads
 
 Kind = Literal["bpe", "unigram", "character", "word"]
 """How text can be cut into subwords."""
@@ -92,6 +93,13 @@ def learn_subwords(
     if kind == "character" and vocabulary_size < needed:
         raise _too_small(text, vocabulary_size, needed)
     model = io.BytesIO()
+    # Refused one of its threads, sentencepiece ends the whole process.
+    if not can_start_threads(threads):
+        raise HeedfulError(
+            f"Subwords are learned with {threads} threads, but the system refuses to start them; "
+            "raise its limit on processes (ulimit -u, or pids.max of a container) or on memory "
+            "(ulimit -v), or give subwords that were learned elsewhere (--tokenizer)."
+        )
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(sentences),

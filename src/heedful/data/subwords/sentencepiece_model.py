@@ -85,12 +85,10 @@ class SentencePieceModel:
         Neighbouring unknown characters are one unknown subword.
         """
         try:
-            # One thread: who wants more speed encodes in several processes.
-            ids: list[list[int]] = self._processor.encode(list(texts), out_type=int, num_threads=1)
+            return encode_lines(self._processor, texts, int)
         except TypeError:
             refuse_half_characters(texts)
             raise
-        return ids
 
     def sample(self, texts: Sequence[str], rate: float, generator: Random) -> list[list[int]]:
         """
@@ -235,6 +233,16 @@ class SentencePieceModel:
         """Look the scores of ordinary subwords up."""
         numbers = self._numbers.items()
         return {piece: float(self._processor.get_score(number)) for piece, number in numbers}
+
+
+def encode_lines(processor: Any, texts: Sequence[str], out_type: type) -> list[list[Any]]:
+    """Cut lines with sentencepiece, without a thread where the system refuses one."""
+    try:
+        # One thread: more speed comes from encoding in several processes.
+        rows: list[list[Any]] = processor.encode(list(texts), out_type=out_type, num_threads=1)
+    except RuntimeError:
+        rows = [processor.encode(text, out_type=out_type) for text in texts]
+    return rows
 
 
 def _processor(model: bytes) -> Any:

@@ -32,6 +32,8 @@ class Record:
         Number format of the weights.
     version : str
         Of heedful, for people.
+    tokenizer : str
+        Fingerprint of the subwords beside it; empty in folders from before it was written.
 
     Notes
     -----
@@ -45,6 +47,7 @@ class Record:
     source_end: bool
     quantization: str
     version: str
+    tokenizer: str = ""
 
     @property
     def search_within(self) -> SearchConfig:
@@ -72,6 +75,7 @@ class Record:
             "quantization": self.quantization,
             "positions": self.positions,
             "source_end": self.source_end,
+            "tokenizer": self.tokenizer,
             "search": self.search.model_dump(mode="json"),
         }
 
@@ -121,4 +125,5 @@ class Record:
             content["source_end"],
             str(content.get("quantization")),
             str(content.get("heedful")),
+            str(content.get("tokenizer") or ""),
         )

@@ -136,6 +136,7 @@ class CTranslate2Writer:
             model.config.model.source_end,
             options.quantization or "float32",
             __version__,
+            model.tokenizer.fingerprint,
         )
         write_json(folder / Record.FILE, record.to_dict())
         rows = f"No text can be longer than {options.positions} subwords, the rows of its table."

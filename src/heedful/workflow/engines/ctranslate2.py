@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from heedful.data.tokenizer import END, Tokenizer
-from heedful.errors import SettingError
+from heedful.errors import RunFolderError, SettingError
 from heedful.exchange.ctranslate2.engine import Engine, Found
 from heedful.exchange.ctranslate2.record import Record
 from heedful.exchange.ctranslate2.vocabulary import never_written, read_vocabularies
@@ -91,6 +91,11 @@ class ExportedTranslator:
         """
         folder = Path(folder)
         record, tokenizer = Record.read(folder), Tokenizer.load(folder)
+        if record.tokenizer not in ("", tokenizer.fingerprint):
+            raise RunFolderError(
+                f"the model in {folder} must be used with the subwords it was exported with, but "
+                "the tokenizer there is another one; export the run again."
+            )
         vocabularies = read_vocabularies(folder, {})
         target = vocabularies[1]
         never = never_written(len(target), tokenizer.target_size, record.search.forbidden)
