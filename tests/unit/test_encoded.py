@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.data import encode
+from heedful.data import block_digests, encode
 from heedful.data.clean import CleaningReport, PairFilter
 from heedful.data.corpus import Corpus
 from heedful.data.encode import encode_corpus
 from heedful.data.encoded import EncodedPairs
-from heedful.data.store import blocks, join
+from heedful.data.store import join
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError, TextError
 
@@ -219,7 +219,7 @@ def flip(path: Path, place: int) -> None:
 def test_a_flipped_bit_is_noticed_when_its_block_is_first_read(
     corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(block_digests, "BLOCK_BYTES", 16)
     encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
     path = tmp_path / "ids" / "source.ids"
     flip(path, path.stat().st_size - 1)

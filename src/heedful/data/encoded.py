@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.data.block_digests import CheckedValues
 from heedful.data.clean import CleaningReport
-from heedful.data.store.blocks import CheckedValues
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError
 

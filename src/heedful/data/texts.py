@@ -17,9 +17,9 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.data.block_digests import CheckedValues
 from heedful.data.encoded import AGAIN
 from heedful.data.files import new_file
-from heedful.data.store.blocks import CheckedValues
 from heedful.data.store.flat import FlatWriter, map_flat
 from heedful.errors import RunFolderError, StorageError
 

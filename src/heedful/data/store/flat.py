@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.data.block_digests import BlockDigests, CheckedValues
 from heedful.data.files import sync
-from heedful.data.store.blocks import BlockDigests, CheckedValues
 from heedful.errors import RunFolderError, StorageError
 
 _OFFSET = np.dtype("<i8")

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from heedful.data.block_digests import BlockDigests
 from heedful.data.clean import CleaningReport
 from heedful.data.encoded import FILES, FORMAT, ID_TYPES, META, OFFSET, Ids, Lengths
 from heedful.data.files import new_file, sync
-from heedful.data.store.blocks import BlockDigests
 from heedful.data.tokenizer import UNKNOWN
 
 _REPORT = "report.json"
