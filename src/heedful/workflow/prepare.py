@@ -234,7 +234,7 @@ def _chosen(config: RunConfig, ranks: Ranks) -> Choices:
         settings.device if settings.device.startswith("cuda:") else device.type,
         precision,
         threads,
-        min(micro, settings.batch_tokens),
+        micro,
         ranks.world,
         torch.__version__,
         instruction_set(device),
