@@ -5,10 +5,10 @@ What batches hold, how evenly ranks share them, and what mixing lengths in a bat
     python -m benchmarks.batches quickstart NAME FOLDER   the quickstart with three seeds
     python -m benchmarks.batches run NAME RUN             the validations of a run, to compare
     python -m benchmarks.batches cost after               steps of mixed and of equal lengths, timed
-    python -m benchmarks.batches page                     docs/results/batches.md from all of these
 
 NAME is `before` or `after`. For the first, run this file with PYTHONPATH at the sources of commit
-ad5f5b8, whose steps were made of whole micro-batches. Results go to docs/results/batches/.
+ad5f5b8, whose steps were made of whole micro-batches. Results go to docs/results/batches.json and
+.md.
 """
 
 import argparse
@@ -19,12 +19,13 @@ import lzma
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from benchmarks.report import RESULTS, commit, machine, write
+from benchmarks.figures import rewrite
+from benchmarks.report import RESULTS, commit, keep, machine, read
 
-FOLDER = RESULTS / "batches"
 PAIRS = 200_000
 RANKS = (1, 8, 16, 32)
 SEEDS = (1, 2, 3)
@@ -33,30 +34,30 @@ TURNS = 22
 
 
 def main() -> None:
-    """Do one of the five things."""
+    """Measure one of the four things and write it beside the others."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Plain)
-    parser.add_argument("what", choices=("layout", "quickstart", "run", "cost", "page"))
-    parser.add_argument("name", nargs="?", choices=("before", "after"), default="after")
+    parser.add_argument("what", choices=("layout", "quickstart", "run", "cost"))
+    parser.add_argument("name", choices=("before", "after"))
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--commit", default="", help="the commit that trained, if it is another")
     options = parser.parse_args()
-    if options.what == "page":
-        print(page().read_text(encoding="utf-8"))
-        return
     if options.what == "layout":
-        result = {"batches": layout()}
+        result: dict[str, Any] = {"batches": layout()}
     elif options.what == "quickstart":
         result = {"seeds": [quickstart(options.folder / f"seed-{seed}", seed) for seed in SEEDS]}
     elif options.what == "cost":
         result = {"recipes": [cost(name) for name in ("tiny", "multi30k", "small")]}
     else:
         result = curve(options.folder)
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    of_what = "multi30k" if options.what == "run" else options.what
-    file = FOLDER / f"{options.name}-{of_what}.json"
-    made = {"commit": options.commit or commit(), "machine": machine()}
-    file.write_text(json.dumps({**made, **result}, indent=1) + "\n", encoding="utf-8")
-    print(file.read_text(encoding="utf-8"))
+    measured = options.commit or commit()
+    found = read("batches")["found"] if (RESULTS / "batches.json").exists() else {}
+    found[f"{options.name}-{options.what}"] = {
+        "commit": measured,
+        "machine": machine(),
+        **result,
+    }
+    keep("batches", found, measured)
+    rewrite()
 
 
 class _Plain(argparse.RawDescriptionHelpFormatter):
@@ -219,9 +220,8 @@ def curve(run: Path) -> dict[str, object]:
     }
 
 
-def page() -> Path:
-    """Write the page from the JSON files."""
-    found = {file.stem: json.loads(file.read_text()) for file in sorted(FOLDER.glob("*.json"))}
+def body(found: dict[str, Any]) -> str:
+    """Lay the figures out."""
     parts = [
         "A batch is what one update learns from. Up to commit ad5f5b8 (“before”) it was made of "
         "whole micro-batches of one sentence length each; now (“after”) it is drawn from the "
@@ -230,7 +230,7 @@ def page() -> Path:
         "## The batches of 200,000 pairs of Europarl\n\n" + _layout_table(found),
         "## Quickstart, three seeds\n\n" + _quickstart_table(found),
     ]
-    if "after-multi30k" in found:
+    if "after-run" in found:
         parts.append("## Multi30k English-German\n\n" + _run_table(found))
     if "after-cost" in found:
         parts.append("## What mixed lengths cost on a processor\n\n" + _cost_table(found))
@@ -242,13 +242,13 @@ def page() -> Path:
         "python -m benchmarks.batches quickstart after FOLDER2\n"
         "python -m benchmarks.batches run after RUN\n"
         "python -m benchmarks.batches cost after\n"
-        "python -m benchmarks.batches page\n```"
+        "```"
     )
-    commits = sorted({str(part["commit"]) for part in found.values()})
-    return write("batches", "Batches", "\n\n".join([*parts, commands]), ", ".join(commits))
+    commits = ", ".join(sorted({str(part["commit"]) for part in found.values()}))
+    return "\n\n".join([*parts, commands, f"Commits of the parts: {commits}."])
 
 
-def _layout_table(found: dict) -> str:
+def _layout_table(found: dict[str, Any]) -> str:
     """Write what batches hold."""
     head = ["tokens a batch", "", "mean", "smallest", "largest", "within 5 %", "spread of lengths"]
     rows = [[*head, *(f"useful, {ranks} ranks" for ranks in RANKS)]]
@@ -275,7 +275,7 @@ def _layout_table(found: dict) -> str:
     )
 
 
-def _quickstart_table(found: dict) -> str:
+def _quickstart_table(found: dict[str, Any]) -> str:
     """Write the curves of three seeds."""
     rows = [["", "seed", "perplexity, step 100", "200", "300", "validation BLEU, step 300"]]
     rows[0] += ["600", "900", "1,200", "test BLEU", "target tokens"]
@@ -298,9 +298,9 @@ def _quickstart_table(found: dict) -> str:
     )
 
 
-def _run_table(found: dict) -> str:
+def _run_table(found: dict[str, Any]) -> str:
     """Write the validations of a longer run."""
-    before, after = found["before-multi30k"], found["after-multi30k"]
+    before, after = found["before-run"], found["after-run"]
     of_step = {line["step"]: line for line in after["validation"]}
     rows = [["step", "perplexity before", "after", "BLEU before", "after"]]
     for line in before["validation"]:
@@ -320,7 +320,7 @@ def _run_table(found: dict) -> str:
     )
 
 
-def _cost_table(found: dict) -> str:
+def _cost_table(found: dict[str, Any]) -> str:
     """Write how long a step takes for each token."""
     rows = [["recipe", "precision", "threads", "mixed, µs a token", "equal, µs a token", "ratio"]]
     for row in found["after-cost"]["recipes"]:

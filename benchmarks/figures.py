@@ -50,11 +50,12 @@ def filled(text: str, known: dict[str, str]) -> str:
 def results() -> dict[str, str]:
     """Lay out the pages of results."""
     # here, for they end with `rewrite` when they have measured
-    from benchmarks import joey, multi30k, prepare, quickstart
+    from benchmarks import batches, joey, multi30k, prepare, quickstart
     from benchmarks.serving import page as serving
     from benchmarks.speed.page import page_text
 
     bodies = {
+        "batches": ("Batches", batches.body),
         "joey": ("Models of Joey NMT", joey.body),
         "multi30k": ("Multi30k English-German", multi30k.body),
         "prepare": ("A million pairs prepared", prepare.body),
