@@ -9,6 +9,7 @@ Two text files go in, a translator comes out:
 
     heedful.train("small", source="train.en", target="train.de", out="runs/en-de")
     translator = heedful.Translator.load("runs/en-de")
+    print(translator.translate("A dog runs.").text)
 
 The names below are loaded on first use, so ``import heedful`` costs nothing and needs no torch.
 """

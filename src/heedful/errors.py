@@ -12,6 +12,7 @@ What can go wrong, and what the user is told.
     ├── ParityFailed          exit 1   a model that crossed over computes something else
     └── UserError             exit 2   the command or its input is wrong
         ├── SettingError               an unknown setting, a value out of range
+        ├── ArgumentError              an argument in Python of another type; a TypeError too
         ├── TextError                  a text file that cannot be used
         ├── TokenizerError             subwords that cannot be trained or read
         ├── RunFolderError             a run folder that is missing, taken or damaged
@@ -62,6 +63,10 @@ class UserError(HeedfulError):
 
 class SettingError(UserError):
     """A setting is unknown or its value is out of range."""
+
+
+class ArgumentError(UserError, TypeError):
+    """A Python function was called with an argument of another type than it takes."""
 
 
 class TextError(UserError):

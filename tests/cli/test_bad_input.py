@@ -73,6 +73,28 @@ def test_held_out_text_is_looked_at_before_anything_is_done(heedful_cli, text, t
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_dry_run_refuses_what_training_refuses(heedful_cli, text, tmp_path):
+    files = ("--source", text / "train.en", "--target", text / "train.fr", "--dry-run")
+    small = ("--set", "data.vocabulary_size=400")
+    for more, part in (
+        (("--set", "data.vocabulary_size=100000"), "data.vocabulary_size must be at most"),
+        (("--exclude", text / "train.en", *small), "At least one sentence pair must be left"),
+        (("--out", tmp_path / "gone", "--resume"), "gone is not there"),
+        (("--resume",), "--resume needs --out"),
+    ):
+        refused(heedful_cli("train", "tiny", *files, *more), part)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_resuming_needs_a_folder_that_is_there(heedful_cli, text, tmp_path):
+    command = train_arguments(text, tmp_path / "typo", "train.steps=1", validate=False)
+    refused(heedful_cli(*command, "--resume"), "typo is not there", "leave --resume out")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "typo").mkdir()
+    done = heedful_cli(*command, "--resume")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_dry_run_says_that_the_folder_is_taken(heedful_cli, text, trained):
     files = ("--source", text / "train.en", "--target", text / "train.fr")
     for more, part in (((), "must be a new or empty folder"), (("--resume",), "settings")):

@@ -83,6 +83,7 @@ def test_prepared_text_trains_to_the_same_bits_as_raw_text(heedful_cli, text, tm
     assert int(kept.replace(",", "")) + number == 1_500
     assert f"({number} overlap)" in done.stderr
 
+    from_data.mkdir()
     for last in (2, 4):  # in two sittings
         done = heedful_cli(*train_from(prepared, from_data, f"train.steps={last}"), "--resume")
         assert done.returncode == 0, done.stderr

@@ -67,13 +67,14 @@ def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path, precision
     )
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     finish(zygote, train_arguments(text, whole, *settings))
+    killed.mkdir()
     command = [*train_arguments(text, killed, *settings), "--resume"]
     checkpoints = killed / "checkpoints"
 
     def names():
         return [entry.name for entry in checkpoints.iterdir()] if checkpoints.is_dir() else []
 
-    kill_when(zygote, killed.exists, command)  # nothing but an empty folder, perhaps
+    kill_when(zygote, killed.exists, command)  # at once: nothing but an empty folder, perhaps
     kill_when(zygote, (killed / "tokenizer.model").exists, command)
     # The moments of writing are short; a busy machine may let one look only when all are over.
     for _ in range(10):
@@ -135,6 +136,7 @@ def test_the_log_of_a_killed_run_has_every_step_once(zygote, text, tmp_path):
     import json
 
     out = tmp_path / "run"
+    out.mkdir()
     settings = ("train.steps=30", "train.checkpoint_steps=3", "train.validate_steps=3")
     settings += ("train.batch_tokens=512", "search.max_length=5")
     command = [*train_arguments(text, out, *settings), "--resume"]

@@ -48,6 +48,7 @@ def test_twelve_kills_leave_no_trace(tmp_path, precision):
     assert whole.returncode == 0, errors
     chooser = random.Random(precision)
     kills = 0
+    (tmp_path / "killed").mkdir()
     while kills < 12:
         process = start("killed", "--resume")
         time.sleep(chooser.uniform(0.5, 9.0))

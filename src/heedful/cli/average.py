@@ -18,9 +18,9 @@ def average(
     from heedful.workflow.run import Run
 
     opened = Run.open(run)
-    last = last or opened.config.train.keep_last
-    steps = average_checkpoints(opened.folder, last, opened.signature)
-    typer.echo(
-        f"averaged {len(steps)} checkpoints, steps {', '.join(f'{s:,}' for s in steps)}, into "
-        f"{opened.folder.average}"
-    )
+    wanted = last or opened.config.train.keep_last
+    steps = average_checkpoints(opened.folder, wanted, opened.signature)
+    asked = f" ({last} were asked for, there are no more)" if last and last > len(steps) else ""
+    names = ", ".join(f"{step:,}" for step in steps)
+    place = opened.folder.average
+    typer.echo(f"averaged {len(steps)} checkpoints{asked}, steps {names}, into {place}")

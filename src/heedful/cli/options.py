@@ -119,3 +119,8 @@ def warn(text: str) -> None:
     On standard error, so that output stays clean.
     """
     typer.echo(f"heedful: warning: {text}", err=True)
+
+
+def say(text: str) -> None:
+    """Print how far a command is, on standard error."""
+    typer.echo(text, err=True)

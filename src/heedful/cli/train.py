@@ -1,11 +1,11 @@
 """`heedful train`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from heedful.cli.options import Device, Precision, Threads
+from heedful.cli.options import Device, Precision, Threads, say
 
 _TEXT = (
     "lines, FILE.tsv:COLUMN, FILE.tmx:LANGUAGE, .sgm or FILE.xml:SIDE; plain, .gz or .xz; may be "
@@ -55,7 +55,12 @@ def train(
         typer.Option("--set", metavar="KEY=VALUE", help="Change a setting: train.steps=200."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the run in --out, bit for bit.")
+        bool,
+        typer.Option(
+            "--resume",
+            help="Continue the run in --out, bit for bit; from the start if it has no checkpoint "
+            "yet.",
+        ),
     ] = False,
     inexact: Annotated[
         bool, typer.Option("--inexact", help="Resume even where bits cannot be the same.")
@@ -90,7 +95,12 @@ def train(
         bool, typer.Option("--print-config", help="Print every setting as TOML and end.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check settings and text, say what would be done.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Prepare the text as a training does, in a temporary folder; refuse what it "
+            "refuses, say what it would do.",
+        ),
     ] = False,
     tensorboard: Annotated[
         Path | None,
@@ -128,48 +138,35 @@ def train(
     for name, value in required.items():
         if not value:
             raise typer.BadParameter("is needed.", param_hint=name)
+    given: dict[str, Any] = {
+        "source": source or None,
+        "target": target or None,
+        "corpora": corpora,
+        "data": data,
+        "exclude": exclude or None,
+        "valid_source": valid_source or None,
+        "valid_target": valid_target or None,
+        "settings": settings,
+        "tokenizer": tokenizer,
+        "finetune_from": finetune_from,
+        "finetune_weights": finetune_weights,
+        "keep": keep or (),
+        "anew": anew or (),
+    }
     if dry_run:
-        from heedful.workflow.finetune import find_origin, subwords_of
-        from heedful.workflow.given_text import find_material
         from heedful.workflow.plan import describe_plan
+        from heedful.workflow.setup import find_setup
 
-        origin = None
-        if finetune_from is not None:
-            origin = find_origin(finetune_from, finetune_weights, keep or (), anew or ())
-            tokenizer = subwords_of(origin, tokenizer)
-        material = find_material(source, target, exclude, data, settings, corpora, tokenizer)
-        plan = describe_plan(
-            recipe,
-            material,
-            settings,
-            origin,
-            valid_source=valid_source or None,
-            valid_target=valid_target or None,
-            out=out,
-            resume=resume,
-            inexact=inexact,
-        )
-        typer.echo(plan)
+        setup = find_setup(recipe, **given)
+        typer.echo(describe_plan(setup, out, resume=resume, inexact=inexact, say=say))
         return
     from heedful.workflow.train import train as run
 
     run(
         recipe,
         out=out or Path(),
-        source=source or None,
-        target=target or None,
-        corpora=corpora,
-        data=data,
-        exclude=exclude or None,
-        valid_source=valid_source or None,
-        valid_target=valid_target or None,
-        settings=settings,
-        tokenizer=tokenizer,
         resume=resume,
         inexact=inexact,
-        finetune_from=finetune_from,
-        finetune_weights=finetune_weights,
-        keep=keep or (),
-        anew=anew or (),
         tensorboard=tensorboard,
+        **given,
     )

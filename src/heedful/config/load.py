@@ -14,14 +14,19 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from heedful.arguments import checked
 from heedful.config.recipes import RECIPES, recipe
 from heedful.config.schema import RunConfig, setting_fields
 from heedful.errors import SettingError
 
+# Changes to settings, as text or as values.
+Settings = Sequence[str] | Mapping[str, object]
 
+
+@checked
 def load_config(
     recipe_or_path: str,
-    settings: Sequence[str] = (),
+    settings: Settings = (),
     inherited: Mapping[str, Any] | None = None,
 ) -> RunConfig:
     """
@@ -31,9 +36,9 @@ def load_config(
     ----------
     recipe_or_path : str
         Name of a built-in recipe, or path of a TOML file.
-    settings : sequence of str, optional
+    settings : sequence of str or mapping, optional
         Changes such as ``train.steps=200``; a later one wins over an earlier one. ``none``
-        clears a setting that may be none.
+        clears a setting that may be none. See `setting_list` for mappings.
     inherited : mapping of str to Any, optional
         Settings by dotted name that win over the recipe but not over `settings`: those of the run
         that training goes on from.
@@ -60,8 +65,21 @@ def load_config(
     200
     """
     config = _read(Path(recipe_or_path)) if _is_path(recipe_or_path) else recipe(recipe_or_path)
-    changes = dict(_key_and_value(text) for text in settings)
+    changes = dict(_key_and_value(text) for text in setting_list(settings))
     return config.with_settings({**(inherited or {}), **changes})
+
+
+def setting_list(settings: Settings) -> list[str]:
+    """List settings as ``key=value``, of ``{"train.steps": 5}`` and ``{"train": {"steps": 5}}``."""
+    if not isinstance(settings, Mapping):
+        return list(settings)
+    listed = []
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            listed += [f"{name}.{setting}" for setting in setting_list(value)]
+        else:
+            listed.append(f"{name}={_written(value)}")
+    return listed
 
 
 def to_toml(config: RunConfig) -> str:
@@ -94,6 +112,11 @@ def to_toml(config: RunConfig) -> str:
         value = values[table][key] if table else values[key]
         lines += [f"# {field.description}", f"{key} = {_toml_value(value)}", ""]
     return "\n".join(lines)
+
+
+def _written(value: object) -> str:
+    """Write a value as the command line takes it."""
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _is_path(text: str) -> bool:
@@ -162,7 +185,8 @@ def _value(name: str, text: str) -> object:
 
 def _or_none(name: str, value: object) -> object:
     """Replace ``none`` by None where a setting may be none."""
-    return None if value == "none" and NoneType in _types(name) else value
+    none = isinstance(value, str) and value.lower() == "none"
+    return None if none and NoneType in _types(name) else value
 
 
 def _types(name: str) -> set[Any]:

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from functools import wraps
 from math import sqrt
 
+from heedful.arguments import checked
 from heedful.config.explain import did_you_mean
 from heedful.config.schema import (
     DataConfig,
@@ -25,6 +26,7 @@ from heedful.errors import SettingError
 RECIPES: dict[str, Callable[[], RunConfig]] = {}
 
 
+@checked
 def recipe(name: str) -> RunConfig:
     """
     Give the settings of a built-in recipe.
@@ -74,6 +76,7 @@ def recipe_names() -> list[str]:
     return list(RECIPES)
 
 
+@checked
 def describe(name: str) -> str:
     """
     Say in one line what a built-in recipe is.

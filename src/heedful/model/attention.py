@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from heedful.arguments import check_counts, checked
 from heedful.model.products import Linear, linear
 from heedful.model.short_attention import SHORT, Packings, serves, short_attention
 
@@ -218,6 +219,7 @@ class MultiHeadAttention(nn.Module):
     torch.Size([2, 5, 512])
     """
 
+    @checked
     def __init__(
         self,
         d_model: int,
@@ -227,6 +229,7 @@ class MultiHeadAttention(nn.Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        check_counts(d_model=d_model, heads=heads, d_k=d_k, d_v=d_v)
         if (d_k is None or d_v is None) and d_model % heads:
             raise ValueError(f"heads must divide d_model={d_model}, but heads={heads} does not")
         self.d_model, self.heads = d_model, heads

@@ -6,6 +6,8 @@ from functools import partial
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from heedful.arguments import check_counts, checked
+from heedful.errors import SettingError
 from heedful.model.products import Linear
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -34,8 +36,14 @@ class FeedForward(nn.Module):
     Both products have a bias, as in equation 2.
     """
 
+    @checked
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
         super().__init__()
+        check_counts(d_model=d_model, d_ff=d_ff)
+        if activation not in ACTIVATIONS:
+            raise SettingError(
+                f"`activation` must be {' or '.join(ACTIVATIONS)}, but is {activation!r}."
+            )
         self.widen = Linear(d_model, d_ff)
         self.narrow = Linear(d_ff, d_model)
         self.activation = ACTIVATIONS[activation]

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
 from heedful.search.ask import begin
-from heedful.search.beam import PLAIN, prune, search
+from heedful.search.beam import PLAIN, beam_search, prune, search
 from heedful.search.extensions import Extensions, extend
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
@@ -87,8 +87,8 @@ def diverse_beam_search(
     Notes
     -----
     The best of each group come first into the list, then the second best of each, and so on. What
-    several groups found comes once, so a sure model and a low cost give a short list. The paper
-    finds costs of 0.2 to 0.8 useful, and as many groups as hypotheses.
+    several groups found comes once; a list that this leaves short is filled up by plain beam
+    search. The paper finds costs of 0.2 to 0.8 useful, and as many groups as hypotheses.
     """
     next_log_probabilities, state, tokens = begin(model, source)
     lanes = torch.arange(len(limits), device=source.device).repeat_interleave(groups)
@@ -109,7 +109,28 @@ def diverse_beam_search(
         extend_by=_Apart(groups, diversity, width, finish_among or width, model.end_token),
         groups=groups,
     )
-    return [spread(found[row * groups : (row + 1) * groups], n_best) for row in range(len(limits))]
+    lists = [spread(found[row * groups : (row + 1) * groups], n_best) for row in range(len(limits))]
+    if all(len(chosen) == n_best for chosen in lists):
+        return lists
+    plain = beam_search(
+        model,
+        source,
+        limits,
+        beam=beam,
+        penalty=penalty,
+        n_best=beam,
+        finish_among=finish_among and finish_among * groups,
+        manner=manner,
+        rules=rules,
+    )
+    return [_filled(chosen, more, n_best) for chosen, more in zip(lists, plain, strict=True)]
+
+
+def _filled(chosen: list[Hypothesis], more: list[Hypothesis], n_best: int) -> list[Hypothesis]:
+    """Fill a short list up with the best of another one that are not in it."""
+    known = {one.tokens for one in chosen}
+    new = [one for one in more if one.tokens not in known]
+    return sorted([*chosen, *new[: n_best - len(chosen)]], key=_worse)
 
 
 def spread(groups: Sequence[Sequence[Hypothesis]], n_best: int) -> list[Hypothesis]:

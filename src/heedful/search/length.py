@@ -12,6 +12,7 @@ A bare number has meant three different things in this field; here the formula i
 The length counts the end symbol.
 """
 
+import re
 from dataclasses import dataclass
 
 from heedful.errors import SettingError
@@ -137,11 +138,11 @@ class LengthLimit:
         """
         relative = text.startswith("input+")
         number = text.removeprefix("input+")
-        if number.isascii() and number.isdigit() and (relative or int(number) > 0):
+        if re.fullmatch(r"[0-9]{1,7}", number) and (relative or int(number) > 0):
             return cls(int(number), relative)
         raise SettingError(
-            f"a length limit must be input+N or N with N a positive number, but is {text!r}; the "
-            "paper's is input+50."
+            "a length limit must be input+N or N with N a positive number of at most 7 digits, but "
+            f"is {text!r}; the paper's is input+50."
         )
 
     def tokens(self, source_length: int) -> int:

@@ -8,11 +8,14 @@ been read.
 import math
 from dataclasses import dataclass
 
+from heedful.arguments import check_fields
 from heedful.errors import SettingError
 from heedful.search.length import LengthLimit, LengthPenalty
 
 _LARGEST_SEED = 2**63 - 1
 _DIVERSITY = 0.5
+# A step of a search holds this many times the vocabulary in memory, for each sentence.
+_WIDEST = 10_000
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
+        """Check types and ranges."""
+        check_fields(self)
         if not (math.isfinite(self.temperature) and self.temperature > 0.0):
             raise SettingError(
                 f"the temperature of sampling must be a number above 0, but is {self.temperature}; "
@@ -107,14 +111,18 @@ class SearchOptions:
     min_length: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the ranges and what goes together."""
+        """Check types, ranges and what goes together."""
+        check_fields(self)
         LengthPenalty.parse(self.length_penalty or "none")
         LengthLimit.parse(self.max_length or "input+50")
-        least = {"beam": (self.beam, 1), "n-best": (self.n_best, 1), "groups": (self.groups, 1)}
+        widths = {"beam": self.beam, "n-best": self.n_best, "groups": self.groups}
+        least = {name: (value, 1) for name, value in widths.items()}
         least |= {"no-repeat": (self.no_repeat, 0), "min-length": (self.min_length, 0)}
         for name, (value, lowest) in least.items():
             if value is not None and value < lowest:
                 raise SettingError(f"{name} must be at least {lowest}, but is {value}.")
+            if name in widths and value is not None and value > _WIDEST:
+                raise SettingError(f"{name} must be at most {_WIDEST:,}, but is {value:,}.")
         cost = self.diversity
         if cost is not None and not (math.isfinite(cost) and cost >= 0.0):
             raise SettingError(f"diversity must be a number of at least 0, but is {cost}.")

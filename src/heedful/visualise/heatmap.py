@@ -5,6 +5,7 @@ One size of square serves every figure, so the page grows with the sentences and
 readable. Many layers at once are drawn by `heedful.visualise.sheets`.
 """
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -55,11 +56,36 @@ def attention_heatmap(
     same bytes. A letter that no installed font has is drawn as a box.
     """
     check_ending(out)
-    panels = _panels(np.asarray(weights, dtype=float), len(row_tokens), len(column_tokens))
-    with drawing(LETTERS):
-        rows, columns = [*map(label, row_tokens)], [*map(label, column_tokens)]
-        figure = draw_page(panels, rows, columns, printable(title))
-        save_figure(figure, out)
+    AttentionPlot(weights, row_tokens, column_tokens, title).save(out)
+
+
+class AttentionPlot:
+    """A heat map of attention that notebooks show; its `figure` is matplotlib's."""
+
+    def __init__(
+        self,
+        weights: np.ndarray,
+        row_tokens: Sequence[str],
+        column_tokens: Sequence[str],
+        title: str = "",
+    ) -> None:
+        panels = _panels(np.asarray(weights, dtype=float), len(row_tokens), len(column_tokens))
+        with drawing(LETTERS):
+            rows, columns = [*map(label, row_tokens)], [*map(label, column_tokens)]
+            self.figure = draw_page(panels, rows, columns, printable(title))
+
+    def save(self, out: str | Path) -> None:
+        """Write a file, in the format that its ending names: ``.png``, ``.svg`` or ``.pdf``."""
+        check_ending(Path(out))
+        with drawing(LETTERS):
+            save_figure(self.figure, Path(out))
+
+    def _repr_png_(self) -> bytes:
+        """Show it in a notebook."""
+        picture = io.BytesIO()
+        with drawing(LETTERS):
+            self.figure.savefig(picture, format="png", bbox_inches="tight")
+        return picture.getvalue()
 
 
 def _panels(weights: np.ndarray, rows: int, columns: int) -> dict[str, np.ndarray]:

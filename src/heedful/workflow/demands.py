@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from heedful.data.tokenizer import UNKNOWN, Tokenizer
-from heedful.errors import TextError
+from heedful.errors import ArgumentError, TextError
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.options import Demands
 from heedful.search.phrases import Phrases
@@ -72,6 +72,23 @@ def read_demands(
                 )
         found.append(Demands(tuple(prefix), wanted[number], unwanted[number]))
     return found
+
+
+def for_lines(
+    name: str, phrases: Sequence[str | Sequence[str]] | None, one: bool
+) -> list[Sequence[str]] | None:
+    """List the phrases of each line; those of a single text may come as they are."""
+    if phrases is None:
+        return None
+    if one and all(isinstance(phrase, str) for phrase in phrases):
+        return [[phrase for phrase in phrases if isinstance(phrase, str)]]
+    lists: list[Sequence[str]] = [each for each in phrases if not isinstance(each, str)]
+    if len(lists) < len(phrases):
+        raise ArgumentError(
+            f"`{name}` must be a list of lists of strings, one for each line, but one of its "
+            "entries is a string."
+        )
+    return lists
 
 
 def check_prefixes(demands: Sequence[Demands], limits: Sequence[int], lines: Sequence[int]) -> None:

@@ -15,9 +15,11 @@ from torch import Tensor
 
 from heedful.checkpoint.rundir import RunFolder, read_json, write_json
 from heedful.checkpoint.store import Checkpoint, check_weights, read_state
+from heedful.config.schema import ModelConfig
 from heedful.data.subwords.imported_model import is_imported
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError, SettingError
+from heedful.model.build import build_model
 from heedful.model.transformer import Transformer
 from heedful.workflow.run import Run
 
@@ -175,6 +177,46 @@ def inherited_settings(origin: Origin) -> dict[str, Any]:
     return settings
 
 
+def check_shape(origin: Origin, model: ModelConfig) -> None:
+    """Refuse settings that give weights another shape than those that are taken over have."""
+    there, here = Run.open(origin.run).config.model, model
+    if _shapes(there, origin) == _shapes(here, origin):
+        return
+    other = [
+        f"model.{name} is {value} there, {getattr(here, name)} here"
+        for name, value in there
+        if value != getattr(here, name)
+    ]
+    raise SettingError(
+        f"--finetune-from {origin.run} must have a model of the same shape, but "
+        f"{'; '.join(other)}. Leave these settings out, or begin those parts with --anew."
+    )
+
+
+def _shapes(model: ModelConfig, origin: Origin) -> dict[str, torch.Size]:
+    """List the shapes of the weights that are taken over, for one and the same vocabulary."""
+    with torch.device("meta"):
+        parameters = build_model(model, 8, 8, max_length=8).named_parameters()
+    anew = {*origin.anew, *(_TABLES if "embeddings" in origin.anew else ())}
+    return {
+        name: parameter.shape
+        for name, parameter in parameters
+        if name not in anew and name.split(".")[0] not in anew
+    }
+
+
+def check_origin(folder: RunFolder, origin: Origin | None) -> None:
+    """Refuse to resume a run that has begun from other weights than it began with."""
+    began = read_origin(folder)
+    if folder.config.exists() and origin != began:
+        raise RunFolderError(
+            f"--resume must continue the run in {folder.path} from the weights it began with, but "
+            f"it began with {began.describe() if began else 'none'} and is now given "
+            f"{origin.describe() if origin else 'none'}. Use the same --finetune-from, or start a "
+            "new run with another --out."
+        )
+
+
 def write_origin(folder: RunFolder, origin: Origin | None) -> None:
     """
     Note in a new run where its weights come from, or check that a resumed one says the same.
@@ -195,15 +237,8 @@ def write_origin(folder: RunFolder, origin: Origin | None) -> None:
     -----
     Raises `RunFolderError` if a run that has begun is resumed from other weights.
     """
-    began = read_origin(folder)
-    if folder.config.exists() and origin != began:
-        raise RunFolderError(
-            f"--resume must continue the run in {folder.path} from the weights it began with, but "
-            f"it began with {began.describe() if began else 'none'} and is now given "
-            f"{origin.describe() if origin else 'none'}. Use the same --finetune-from, or start a "
-            "new run with another --out."
-        )
-    if origin is not None and began is None:
+    check_origin(folder, origin)
+    if origin is not None and read_origin(folder) is None:
         write_json(folder.path / _FILE, asdict(origin))
 
 

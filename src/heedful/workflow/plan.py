@@ -1,92 +1,73 @@
-"""What a training run would do, without doing it."""
+"""What a training run would do, found out by doing what comes before its first step."""
 
-from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 
 from heedful.checkpoint.rundir import RunFolder
-from heedful.config.load import load_config
+from heedful.errors import SettingError
 from heedful.machine.devices import resolve_device
-from heedful.machine.rates import resolve_precision
-from heedful.model.build import build_model, padded_vocabulary, parameter_count
-from heedful.workflow.finetune import Origin, inherited_settings
-from heedful.workflow.held_out import files_of, held_out_corpus, read_held_out
-from heedful.workflow.material import Files, Material
-from heedful.workflow.prepare import check_folder
+from heedful.model.build import parameter_count
+from heedful.training.distributed import Ranks
+from heedful.workflow.finetune import check_origin
+from heedful.workflow.material import Say
+from heedful.workflow.prepare import check_folder, choose, prepare_data, repeated
+from heedful.workflow.run import Run
+from heedful.workflow.setup import TrainingSetup
 
 
 def describe_plan(
-    recipe: str,
-    material: Material,
-    settings: Sequence[str] = (),
-    origin: Origin | None = None,
-    *,
-    valid_source: Files | None = None,
-    valid_target: Files | None = None,
+    setup: TrainingSetup,
     out: Path | None = None,
+    *,
     resume: bool = False,
     inexact: bool = False,
+    say: Say,
 ) -> str:
     """
-    Check settings, text and device, and say what would be trained.
+    Prepare the text in a temporary folder, as a training does, and say what would be trained.
 
-    Parameters
-    ----------
-    recipe : str
-        A built-in name or a TOML file.
-    material : Material
-        The text, raw or prepared.
-    settings : sequence of str, optional
-        ``key=value`` strings.
-    origin : Origin, optional
-        The run that training goes on from.
-    valid_source, valid_target : path, glob, or sequence of them, optional
-        Held-out pairs.
-    out : path, optional
-        Where the run would be.
-    resume : bool, default False
-        Whether there may be a run already.
-    inexact : bool, default False
-        Whether its device may be another one.
-
-    Returns
-    -------
-    str
-        A few lines.
-
-    Notes
-    -----
-    Reads raw text once, so that unequal line counts and broken characters show now. The number
-    of parameters is that of the vocabulary that is asked for. Raises whatever the training would.
+    Raises whatever the training would raise before its first step. Nothing stays on the disk.
     """
-    inherited = inherited_settings(origin) if origin else None
-    config = material.configure(load_config(recipe, settings, inherited))
-    valid = held_out_corpus(valid_source, valid_target, config)
-    files = material.files()
-    if valid is not None:
-        files |= files_of(valid)
-    if out is not None:
-        check_folder(RunFolder(out), config, files, resume, inexact)
-    held_out = read_held_out(valid)
-    device = resolve_device(config.train.device)
-    precision = resolve_precision(config.train.precision, device)
-    rows = padded_vocabulary(config.data.vocabulary_size, config.data.vocabulary_multiple)
-    with torch.device("meta"):
-        model = build_model(config.model, rows, rows, max_length=config.data.max_length + 1)
-    settings_ = config.train
-    return "\n".join(
-        (
-            f"recipe      {config.recipe}",
-            f"languages   {config.data.source_language or 'not named'} to "
-            f"{config.data.target_language or 'not named'}",
-            f"text        {material.describe()}",
-            f"validation  {f'{len(held_out[0]):,} pairs' if held_out else 'none'}",
-            f"model       {parameter_count(model):,} parameters, vocabulary {rows:,} "
-            f"({config.data.subwords})",
-            f"training    {settings_.steps:,} steps of {settings_.batch_tokens:,} tokens a side"
-            + (f", at most {settings_.minutes:g} minutes" if settings_.minutes else ""),
-            f"device      {device}, {precision}",
-            "nothing was written",
-        )
-    )
+    folder = None if out is None else RunFolder(out)
+    if resume and folder is None:
+        raise SettingError("--resume needs --out, the folder of the run that would be continued.")
+    if folder is not None:
+        check_folder(folder, setup.config, setup.files, resume, inexact)
+        check_origin(folder, setup.origin)
+    with TemporaryDirectory(prefix="heedful-") as scratch:
+        if folder is not None and folder.config.exists():
+            choices = repeated(folder, setup.config, Ranks(), inexact)
+            run, text = Run.open(folder.path), []
+        else:
+            place = RunFolder(Path(scratch))
+            choices = choose(place, setup.config, setup.files, Ranks(), inexact)
+            run, pairs = prepare_data(place, setup.config, setup.material, Ranks(), say)
+            text = [*setup.material.report(pairs, run.tokenizer)]
+        with torch.device("meta"):
+            model = run.build()
+    return "\n".join(_lines(setup, run, text, parameter_count(model), choices.precision))
+
+
+def _lines(
+    setup: TrainingSetup, run: Run, text: list[str], parameters: int, precision: str
+) -> list[str]:
+    """Write the plan, a line for each of its parts."""
+    config = setup.config
+    data, settings = config.data, config.train
+    languages = [name or "not named" for name in (data.source_language, data.target_language)]
+    source, target = run.vocabularies
+    return [
+        f"recipe      {config.recipe}",
+        f"languages   {' to '.join(languages)}",
+        *(f"text        {line}" for line in (setup.material.describe(), *text)),
+        f"validation  {f'{len(setup.valid[0]):,} pairs' if setup.valid else 'none'}",
+        f"model       {parameters:,} parameters, vocabulary {source:,}"
+        + ("" if data.shared_vocabulary else f" and {target:,}")
+        + f" ({data.subwords})",
+        f"training    {settings.steps:,} steps of {settings.batch_tokens:,} tokens a side"
+        + (f", at most {settings.minutes:g} minutes" if settings.minutes else ""),
+        f"device      {resolve_device(settings.device)}, {precision}",
+        "nothing was written",
+    ]

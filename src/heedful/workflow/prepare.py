@@ -93,6 +93,11 @@ def check_folder(
                 f"--out must be a new or empty folder, but {folder.path} is not; add --resume to "
                 "continue the run in it, or name another folder."
             )
+    elif not folder.path.exists():
+        raise RunFolderError(
+            f"--resume must find the folder of the run that it continues, but {folder.path} is not "
+            "there; look at the name, or leave --resume out to begin a new run."
+        )
     elif folder.config.exists():
         _check_same(folder, config, files, inexact)
     elif folder.path.is_dir() and (strangers := _strangers(folder)):
@@ -210,7 +215,7 @@ def choose(
     """
     if ranks.is_first:
         choices = (
-            _honoured(folder, config, ranks, inexact)
+            repeated(folder, config, ranks, inexact)
             if folder.config.exists()
             else _chosen(config, ranks)
         )
@@ -242,7 +247,7 @@ def _chosen(config: RunConfig, ranks: Ranks) -> Choices:
     )
 
 
-def _honoured(folder: RunFolder, config: RunConfig, ranks: Ranks, inexact: bool) -> Choices:
+def repeated(folder: RunFolder, config: RunConfig, ranks: Ranks, inexact: bool) -> Choices:
     """Return an earlier sitting's choices if this machine can repeat them bit for bit."""
     began = read_choices(folder)
     try:

@@ -17,15 +17,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from heedful.arguments import checked
 from heedful.checkpoint.rundir import RunFolder, write_json
 from heedful.checkpoint.store import Checkpoint, check_weights, retain, save_checkpoint
-from heedful.config.load import load_config
+from heedful.config.load import Settings
 from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.data.encoded import EncodedPairs
 from heedful.data.joined import JoinedPairs
 from heedful.data.mixing import Mixture, mixing_shares
-from heedful.errors import RunStopped, SettingError
+from heedful.errors import RunStopped
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.model.build import initialise, parameter_count
 from heedful.model.transformer import Transformer
@@ -38,16 +39,7 @@ from heedful.training.progress import RunLog
 from heedful.training.state import Counters, Progress, Stop
 from heedful.workflow.claim import Claim, claimed_folder
 from heedful.workflow.events import EventLog, require_tensorboard
-from heedful.workflow.finetune import (
-    Origin,
-    find_origin,
-    first_weights,
-    inherited_settings,
-    subwords_of,
-    write_origin,
-)
-from heedful.workflow.given_text import find_material
-from heedful.workflow.held_out import files_of, held_out_corpus, read_held_out
+from heedful.workflow.finetune import Origin, first_weights, write_origin
 from heedful.workflow.material import Files, Material
 from heedful.workflow.pairs import Sampler, TrainingPairs
 from heedful.workflow.prepare import (
@@ -58,9 +50,30 @@ from heedful.workflow.prepare import (
 )
 from heedful.workflow.run import Choices, Run
 from heedful.workflow.run_files import RunFiles, require_usable
+from heedful.workflow.setup import find_setup
 from heedful.workflow.validate import validator
 
 
+@dataclass(frozen=True)
+class TrainingResult:
+    """How a training ended and what it made."""
+
+    reason: str
+    """Why it ended: steps, minutes or patience."""
+    run: Path
+    """The run folder, for `Translator.load`."""
+    step: int
+    """Steps of the run, those of earlier sittings included."""
+    best: tuple[dict[str, Any], ...]
+    """The best validations, best first: step, valid_loss, bleu; empty without held-out text."""
+    log: Path
+    """The file with a line of JSON for every report and validation."""
+
+    def __repr__(self) -> str:
+        return f"TrainingResult({str(self.run)!r}, ended by {self.reason} at step {self.step:,})"
+
+
+@checked
 def train(
     recipe: str,
     *,
@@ -72,7 +85,7 @@ def train(
     exclude: Files | None = None,
     valid_source: Files | None = None,
     valid_target: Files | None = None,
-    settings: Sequence[str] = (),
+    settings: Settings = (),
     tokenizer: str | Path | None = None,
     resume: bool = False,
     inexact: bool = False,
@@ -82,7 +95,7 @@ def train(
     finetune_weights: str = "default",
     keep: Sequence[str] = (),
     anew: Sequence[str] = (),
-) -> str:
+) -> TrainingResult:
     """
     Train a model.
 
@@ -103,8 +116,8 @@ def train(
         Texts that must stay unseen: pairs with a line of theirs are dropped.
     valid_source, valid_target : path, glob, or sequence of them, optional
         Held-out pairs for validation.
-    settings : sequence of str, optional
-        ``key=value`` strings such as ``train.steps=200``.
+    settings : dict or sequence of str, optional
+        ``{"train.steps": 200}``, ``{"train": {"steps": 200}}`` or ``["train.steps=200"]``.
     tokenizer : path, optional
         A folder with ``tokenizer.json``, codes of subword-nmt, a list of words or a sentencepiece
         ``.model``, instead of subwords learned from the text. A resumed run keeps its own.
@@ -127,39 +140,40 @@ def train(
 
     Returns
     -------
-    str
-        Why training ended: 'steps', 'minutes' or 'patience'.
+    TrainingResult
+        Why it ended, the run folder, its steps, its best validations.
 
     Notes
     -----
     Raises `RunStopped` after a checkpoint if a signal ends it, other kinds of `HeedfulError` for
     everything a user can cause. Under `torchrun` each process calls this.
     """
-    origin = None
-    if finetune_from is not None:
-        origin = find_origin(finetune_from, finetune_weights, keep, anew)
-    elif keep or anew:
-        raise SettingError(
-            "--keep and --anew say what to take over from --finetune-from, but that is missing."
-        )
     if tensorboard is not None:
         require_tensorboard()
-    config = load_config(recipe, settings, inherited_settings(origin) if origin else None)
-    tokenizer = subwords_of(origin, tokenizer) if origin else tokenizer
-    material = find_material(source, target, exclude, data, settings, corpora, tokenizer)
-    config = material.configure(config)
-    valid = held_out_corpus(valid_source, valid_target, config)
-    files = material.files()
-    if valid is not None:
-        files |= files_of(valid)
-    texts = read_held_out(valid)
+    setup = find_setup(
+        recipe,
+        source=source,
+        target=target,
+        corpora=corpora,
+        data=data,
+        exclude=exclude,
+        valid_source=valid_source,
+        valid_target=valid_target,
+        settings=settings,
+        tokenizer=tokenizer,
+        finetune_from=finetune_from,
+        finetune_weights=finetune_weights,
+        keep=keep,
+        anew=anew,
+    )
+    config, files, material = setup.config, setup.files, setup.material
     folder = RunFolder(Path(out))
     with joined_ranks(resolve_device(config.train.device)) as ranks, ExitStack() as claimed:
         claim = Claim()
         claimed.enter_context(_not_ended_by_sigusr1())
         if ranks.is_first:
             claim = claimed.enter_context(claimed_folder(folder, config, files, resume, inexact))
-            write_origin(folder, origin)
+            write_origin(folder, setup.origin)
         ranks.tell(0.0)
         choices = choose(folder, config, files, ranks, inexact)
         run, pairs = prepare_data(folder, config, material, ranks, _silent if quiet else _say)
@@ -168,7 +182,7 @@ def train(
             events = Path(tensorboard, Path(abspath(out)).name)
             claim.will_make(events)
         session = _Session(
-            run, pairs, choices, ranks, texts, material, origin, quiet, claim, events
+            run, pairs, choices, ranks, setup.valid, material, setup.origin, quiet, claim, events
         )
         return session.train()
 
@@ -188,7 +202,7 @@ class _Session:
     claim: Claim
     events: Path | None = None
 
-    def train(self) -> str:
+    def train(self) -> TrainingResult:
         """Train from the last checkpoint or from the beginning."""
         settings, device = self.run.config.train, resolve_device(self.choices.device)
         resolve_threads(self.choices.threads)
@@ -257,7 +271,8 @@ class _Session:
                 f"training was ended by {reason} at step {step:,}; a checkpoint was written. Run "
                 "the same command with --resume to continue."
             )
-        return reason
+        folder = self.run.folder
+        return TrainingResult(reason, folder.path, step, tuple(progress.best), folder.log)
 
     def _beginning(self, model: Transformer) -> tuple[Progress, Checkpoint | None]:
         """Find the last checkpoint, or another run's weights, or nothing; check that they fit."""

@@ -1,11 +1,16 @@
 """What a translator gives back: text, scores, subwords, and on request where it looked."""
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
+from heedful.arguments import checked
+from heedful.errors import MissingExtra, SettingError
+from heedful.visualise.heatmap import AttentionPlot
 from heedful.workflow.note import Alignment, Note
 
 
@@ -38,6 +43,66 @@ class Attention:
     encoder: Float[np.ndarray, "layers heads source source"]
     decoder: Float[np.ndarray, "layers heads target target"]
     cross: Float[np.ndarray, "layers heads target source"]
+
+    def __repr__(self) -> str:
+        layers, heads, target, source = self.cross.shape
+        return (
+            f"Attention({source} source tokens, {target} target tokens, {layers} x {heads} heads)"
+        )
+
+    @checked
+    def plot(
+        self,
+        kind: Literal["cross", "encoder", "decoder"] = "cross",
+        *,
+        layer: int = -1,
+        head: int | None = None,
+    ) -> AttentionPlot:
+        """
+        Draw one layer as heat maps.
+
+        Parameters
+        ----------
+        kind : {'cross', 'encoder', 'decoder'}, default 'cross'
+            Whose attention.
+        layer : int, default -1
+            Counted from 1, or from the last, -1.
+        head : int, optional
+            Counted likewise; the mean and every head when absent.
+
+        Returns
+        -------
+        AttentionPlot
+            Shown by a notebook; `save` writes a file, `figure` is matplotlib's.
+
+        Notes
+        -----
+        A row is a token that attends, a column one that is attended to. Needs matplotlib.
+        """
+        weights = getattr(self, kind)[self._number("layer", layer, len(self.cross))]
+        if head is not None:
+            weights = weights[self._number("head", head, len(weights))]
+        rows = self.source_tokens if kind == "encoder" else self.target_tokens
+        # The decoder reads what it wrote one step before; the first of its inputs is the start.
+        read = ("▶", *self.target_tokens[:-1]) if kind == "decoder" else self.source_tokens
+        title = f"{kind} attention, layer {layer}" + (f", head {head}" if head else "")
+        return AttentionPlot(weights, rows, read, title)
+
+    def _number(self, what: str, number: int, count: int) -> int:
+        """Turn a number that counts from 1, or from the last, into an index."""
+        if not 1 <= abs(number) <= count:
+            raise SettingError(
+                f"`{what}` must be from 1 to {count}, or from -1, the last, back to -{count}, but "
+                f"is {number}."
+            )
+        return number - 1 if number > 0 else count + number
+
+    def _repr_png_(self) -> bytes | None:
+        """Show the last layer's attention to the source in a notebook, if matplotlib is there."""
+        try:
+            return self.plot()._repr_png_()
+        except MissingExtra:
+            return None
 
 
 @dataclass(frozen=True)
@@ -78,6 +143,21 @@ class Translation:
     attention: Attention | None = field(default=None, repr=False)
     alignment: Alignment | None = field(default=None, repr=False)
     log_probabilities: tuple[float, ...] = field(default=(), repr=False)
+
+    def __repr__(self) -> str:
+        others = f", {len(self.alternatives)} alternatives" if self.alternatives else ""
+        return f"Translation({self.text!r}, score={self.score:.4g}{others})"
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        """Show the text, and alternatives with their scores, in a notebook."""
+        rows = "".join(
+            f"<tr><td>{one.score:.3f}</td><td style='text-align: left'>{html.escape(one.text)}</td>"
+            for one in (self, *self.alternatives)
+        )
+        return f"<table><tr><th>score</th><th>translation</th></tr>{rows}</table>"
 
 
 def noted(translation: Translation, notes: Sequence[Note]) -> Translation:

@@ -4,19 +4,21 @@ A trained run as an object that translates, scores and shows its attention.
 ::
 
     translator = Translator.load("runs/en-de")
-    translator.translate(["A dog runs."])[0].text
+    translator.translate("A dog runs.").text
 """
 
 import math
 import platform
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, overload
 
 import torch
 
-from heedful.errors import DeviceError, HeedfulError, RunFolderError
+from heedful.arguments import check_counts, checked, read_pairs, read_texts
+from heedful.errors import DeviceError, HeedfulError, SettingError
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
 from heedful.machine.rates import resolve_precision
 from heedful.model.native.product import why_not_native
@@ -28,10 +30,10 @@ from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.options import Sampling, SearchOptions
 from heedful.search.watch import Watch, by_row
 from heedful.workflow.aligned import Aligner
-from heedful.workflow.demands import check_prefixes, read_demands, report_missing
+from heedful.workflow.demands import check_prefixes, for_lines, read_demands, report_missing
 from heedful.workflow.group import by_length
 from heedful.workflow.note import Alignment
-from heedful.workflow.run import Run
+from heedful.workflow.run import Run, check_members
 from heedful.workflow.sources import source_ids
 from heedful.workflow.translation import Attention, Translation, noted
 from heedful.workflow.validate import pair_log_probabilities
@@ -65,7 +67,12 @@ class Translator:
         self.collator = run.collator(models[0])
         self.aligner = Aligner(run, models)
 
+    def __repr__(self) -> str:
+        members = f", {len(self.models)} models" if len(self.models) > 1 else ""
+        return f"Translator({str(self.run.folder.path)!r}{members}, on {self.model.device})"
+
     @classmethod
+    @checked
     def load(
         cls,
         path: str | Path | Sequence[str | Path],
@@ -105,7 +112,7 @@ class Translator:
         Checksums are checked; nothing in a run folder is ever executed.
         """
         runs = [Run.open(one) for one in ([path] if isinstance(path, str | Path) else path)]
-        _check_members(runs)
+        check_members(runs)
         place = resolve_device(device)
         resolve_threads(threads)
         if precision == "int8" and not has_int8(place):
@@ -122,13 +129,20 @@ class Translator:
         precision = resolve_precision(precision, place)
         return cls(runs[0], *(run.load_model(weights, place, precision) for run in runs))
 
+    @overload
+    def translate(self, texts: str, **options: Any) -> Translation: ...
+
+    @overload
+    def translate(self, texts: Iterable[str], **options: Any) -> list[Translation]: ...
+
+    @checked  # type: ignore[misc]  # of the keywords, which the overloads do not repeat
     def translate(
         self,
-        texts: Sequence[str],
+        texts: str | Iterable[str],
         *,
         beam: int | None = None,
         length_penalty: str | None = None,
-        max_length: str | None = None,
+        max_length: int | str | None = None,
         min_length: int | None = None,
         stop: str | None = None,
         n_best: int = 1,
@@ -136,9 +150,9 @@ class Translator:
         no_repeat: int = 0,
         groups: int = 1,
         diversity: float | None = None,
-        prefixes: Sequence[str] | None = None,
-        constraints: Sequence[Sequence[str]] | None = None,
-        avoid: Sequence[Sequence[str]] | None = None,
+        prefixes: str | Sequence[str] | None = None,
+        constraints: Sequence[str | Sequence[str]] | None = None,
+        avoid: Sequence[str | Sequence[str]] | None = None,
         probabilities: bool = False,
         attention: bool = False,
         alignments: bool = False,
@@ -148,19 +162,19 @@ class Translator:
         first_line: int = 1,
         warn: Warn | None = None,
         watch: Watch | None = None,
-    ) -> list[Translation]:
+    ) -> Translation | list[Translation]:
         """
-        Translate some lines.
+        Translate a sentence or several.
 
         Parameters
         ----------
-        texts : sequence of str
-            One sentence each.
+        texts : str or iterable of str
+            A sentence, or one each.
         beam : int, optional
             Open hypotheses, 1 for greedy search; the recipe's when absent.
         length_penalty : str, optional
             ``gnmt:0.6``, ``power:1.0`` or ``none``; the recipe's when absent.
-        max_length : str, optional
+        max_length : str or int, optional
             ``input+50`` or a number of tokens; the recipe's when absent.
         min_length : int, optional
             Fewest tokens of a translation; the recipe's when absent.
@@ -179,11 +193,12 @@ class Translator:
             as a logarithm of a probability; a half when absent.
         prefixes : sequence of str, optional
             How each translation begins, as whole subwords: “wo” does not become “world” where
-            that is one subword.
+            that is one subword. One string, if `texts` is one.
         constraints : sequence of sequence of str, optional
-            For each line the phrases that its translation must contain.
+            For each line the phrases that its translation must contain. If `texts` is one string,
+            its phrases.
         avoid : sequence of sequence of str, optional
-            For each line the phrases that its translation must not contain.
+            The same for phrases that its translation must not contain.
         probabilities : bool, default False
             Whether to return the log-probability of each subword.
         attention : bool, default False
@@ -208,8 +223,9 @@ class Translator:
 
         Returns
         -------
-        list of Translation
-            One a line, in order. An empty line stays empty, whatever is asked of it.
+        Translation or list of Translation
+            One of a string; of several, one a line, in order. An empty line stays empty, whatever
+            is asked of it.
 
         Notes
         -----
@@ -217,6 +233,8 @@ class Translator:
         Phrases are looked for as the tokenizer cuts them: cut in another way, the same letters
         are another phrase.
         """
+        max_length = str(max_length) if isinstance(max_length, int) else max_length
+        lines, one = read_texts("texts", texts), isinstance(texts, str)
         options = SearchOptions(
             beam,
             length_penalty,
@@ -228,6 +246,7 @@ class Translator:
             diversity,
             min_length,
         )
+        check_counts(batch_tokens=batch_tokens, first_line=first_line)
         if constraints is not None:
             options.check_constraints()
         search = self.run.config.search
@@ -239,16 +258,16 @@ class Translator:
         by = self.aligner.extraction(align_by)
         demands = read_demands(
             self.tokenizer,
-            len(texts),
-            prefixes=prefixes,
-            constraints=constraints,
-            avoid=avoid,
+            len(lines),
+            prefixes=[prefixes] if isinstance(prefixes, str) else prefixes,
+            constraints=for_lines("constraints", constraints, one),
+            avoid=for_lines("avoid", avoid, one),
             first_line=first_line,
             warn=warn,
         )
-        ids = self._source_ids(texts, warn, first_line)
-        results = [Translation("", 0.0, (), 0.0)] * len(texts)
-        written: list[list[tuple[int, ...]]] = [[()] for _ in texts]
+        ids = self._source_ids(lines, warn, first_line)
+        results = [Translation("", 0.0, (), 0.0)] * len(lines)
+        written: list[list[tuple[int, ...]]] = [[()] for _ in lines]
         filled = [index for index, row in enumerate(ids) if row]
         each_row = beam * self.run.vocabularies[1] * len(self.models)
         most_rows = max(1, _STEP_LOGITS // each_row)
@@ -256,8 +275,8 @@ class Translator:
             rows = [filled[position] for position in group]
             source = self.collator.source([ids[row] for row in rows]).to(self.model.device)
             limits = [limit.tokens(len(ids[row])) for row in rows]
-            lines = [first_line + row for row in rows]
-            check_prefixes([demands[row] for row in rows], limits, lines)
+            numbers = [first_line + row for row in rows]
+            check_prefixes([demands[row] for row in rows], limits, numbers)
             found = find(
                 self.model,
                 source,
@@ -268,11 +287,11 @@ class Translator:
                 manner=manner,
                 allowed=self.run.allowed,
                 demands=[demands[row] for row in rows],
-                lines=lines,
+                lines=numbers,
                 constrained=constraints is not None,
                 watch=watch and by_row(watch, rows),
             )
-            for row, line, hypotheses in zip(rows, lines, found, strict=True):
+            for row, line, hypotheses in zip(rows, numbers, found, strict=True):
                 if not hypotheses or not math.isfinite(hypotheses[0].score):
                     raise HeedfulError(
                         f"the model must give numbers, but for line {line} it gives none: these "
@@ -283,72 +302,102 @@ class Translator:
                 weights = self.attention_of(ids[row], hypotheses[0].tokens) if attention else None
                 results[row] = self._translation(hypotheses, weights, probabilities)
                 written[row] = [hypothesis.tokens for hypothesis in hypotheses]
-        if not alignments and replace_unknown is False:
-            return results
-        notes = self.aligner.note(texts, ids, written, by, alignments, replace_unknown)
-        return [noted(*pair) for pair in zip(results, notes, strict=True)]
+        if alignments or replace_unknown is not False:
+            notes = self.aligner.note(lines, ids, written, by, alignments, replace_unknown)
+            results = [noted(*pair) for pair in zip(results, notes, strict=True)]
+        return results[0] if one else results
 
+    @overload
+    def align(  # type: ignore[overload-overlap]  # a string is taken as one, not as its letters
+        self, sources: str, targets: str, align_by: str = ""
+    ) -> Alignment: ...
+
+    @overload
     def align(
-        self, sources: Sequence[str], targets: Sequence[str], align_by: str = ""
-    ) -> list[Alignment]:
+        self, sources: Iterable[str], targets: Iterable[str], align_by: str = ""
+    ) -> list[Alignment]: ...
+
+    @checked
+    def align(
+        self, sources: str | Iterable[str], targets: str | Iterable[str], align_by: str = ""
+    ) -> Alignment | list[Alignment]:
         """
         Find which word of given translations translates which.
 
         Parameters
         ----------
-        sources : sequence of str
-            One sentence each.
-        targets : sequence of str
-            Their translations, in order.
+        sources : str or iterable of str
+            A sentence, or one each.
+        targets : str or iterable of str
+            Its translation, or theirs, in order.
         align_by : str, optional
             How it is read off attention, such as ``layer=2,shift`` (`Extraction.parse`).
 
         Returns
         -------
-        list of Alignment
-            In order.
+        Alignment or list of Alignment
+            One of two strings; of several pairs one each, in order.
 
         Notes
         -----
         Many pairs are computed at once. `Aligner.rate` finds the best layer with gold links.
         """
-        return self.aligner.align(sources, targets, self.aligner.extraction(align_by))
+        by, one = self.aligner.extraction(align_by), isinstance(sources, str)
+        found = self.aligner.align(*read_pairs(sources, targets), by)
+        return found[0] if one else found
 
+    @overload
+    def score(  # type: ignore[overload-overlap]
+        self, sources: str, targets: str, batch_tokens: int = _BATCH_TOKENS
+    ) -> list[float]: ...
+
+    @overload
     def score(
-        self, sources: Sequence[str], targets: Sequence[str], batch_tokens: int = _BATCH_TOKENS
-    ) -> list[list[float]]:
+        self, sources: Iterable[str], targets: Iterable[str], batch_tokens: int = _BATCH_TOKENS
+    ) -> list[list[float]]: ...
+
+    @checked
+    def score(
+        self,
+        sources: str | Iterable[str],
+        targets: str | Iterable[str],
+        batch_tokens: int = _BATCH_TOKENS,
+    ) -> list[float] | list[list[float]]:
         """
         Compute the log-probabilities of given translations.
 
         Parameters
         ----------
-        sources : sequence of str
-            One sentence each.
-        targets : sequence of str
-            Their translations, in order.
+        sources : str or iterable of str
+            A sentence, or one each.
+        targets : str or iterable of str
+            Its translation, or theirs, in order.
         batch_tokens : int, default 2048
             Places of either side, padding included, that are computed together.
 
         Returns
         -------
-        list of list of float
-            For each pair its subwords' log-probabilities, the end symbol's last.
+        list of float or list of list of float
+            Log-probabilities of the subwords of the pair or of each pair, the end symbol's last.
 
         Notes
         -----
         Their sum agrees with the score of a search that found the same subwords.
         """
-        source_ids, target_ids = self.aligner.pair_ids(sources, targets)
+        check_counts(batch_tokens=batch_tokens)
+        one = isinstance(sources, str)
+        source_ids, target_ids = self.aligner.pair_ids(*read_pairs(sources, targets))
         lengths = [max(len(s), len(t)) + 1 for s, t in zip(source_ids, target_ids, strict=True)]
-        results: list[list[float]] = [[] for _ in sources]
+        results: list[list[float]] = [[] for _ in lengths]
         for rows in by_length(lengths, batch_tokens):
             scored = self._score(
                 [source_ids[row] for row in rows], [target_ids[row] for row in rows]
             )
             for row, log_probabilities in zip(rows, scored, strict=True):
                 results[row] = log_probabilities
-        return results
+        return results[0] if one else results
 
+    @checked
     def attend(self, source: str, target: str | None = None) -> Attention:
         """
         Show where every head of every layer looks.
@@ -370,12 +419,16 @@ class Translator:
         Figures 3 to 5 of the paper show such weights.
         """
         if target is None:
-            found = self.translate([source], attention=True)[0].attention
+            found = self.translate(source, attention=True).attention
             if found is not None:
                 return found
+        read_texts("target", target or "")
         target_ids = self.tokenizer.encode_target([target or ""])[0]
-        return self.attention_of(self._source_ids([source], None)[0], target_ids)
+        return self.attention_of(
+            self._source_ids(read_texts("source", source), None)[0], target_ids
+        )
 
+    @checked
     @torch.inference_mode()
     def attention_of(self, source: Sequence[int], target: Sequence[int]) -> Attention:
         """
@@ -397,6 +450,11 @@ class Translator:
         -----
         One pass over the known target, as in training.
         """
+        for name, ids, size in zip(
+            ("source", "target"), (source, target), self.run.vocabularies, strict=True
+        ):
+            if not all(0 <= number < size for number in ids):
+                raise SettingError(f"`{name}` must be ids below {size:,}, but others came.")
         batch = self.collator.batch([source], [target]).to(self.model.device)
         weights = self.models[0].attention(batch.source, batch.target_in)
         end = [self.collator.end_token]
@@ -446,19 +504,3 @@ class Translator:
             for hypothesis in hypotheses
         )
         return replace(best, alternatives=tuple(others), attention=attention)
-
-
-def _check_members(runs: Sequence[Run]) -> None:
-    """Check that runs read and write the same tokens."""
-    if not runs:
-        raise RunFolderError("a translator needs at least one run folder, but none was named.")
-    first, *others = runs
-    for other in others:
-        same_tokens = other.tokenizer.fingerprint == first.tokenizer.fingerprint
-        if not same_tokens or other.config.model.source_end != first.config.model.source_end:
-            what = "model.source_end" if same_tokens else "subwords"
-            raise RunFolderError(
-                f"runs that translate together must have the same subwords on both sides and end "
-                f"their sources alike, but {first.folder.path} and {other.folder.path} differ in "
-                f"their {what}; train them on the same prepared text, or translate with one alone."
-            )

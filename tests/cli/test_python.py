@@ -1,0 +1,112 @@
+"""The Python interface, without the checks of shapes and types that tests add to every call."""
+
+import json
+
+import pytest
+
+# Each expression of the first argument in turn: how it is written, or what it is refused with.
+PROGRAM = """
+import json, sys
+import heedful
+translator = heedful.Translator.load(sys.argv[2], device="cpu", precision="fp32", threads=1)
+few = {"max_length": 4, "beam": 1}
+found = {}
+for expression in json.loads(sys.argv[1]):
+    try:
+        found[expression] = repr(eval(expression))
+    except heedful.HeedfulError as error:
+        found[expression] = f"{type(error).__name__}: {error}"
+print(json.dumps(found))
+"""
+TAKEN = {
+    "type(translator.translate('the dog', **few)).__name__": "'Translation'",
+    "len(translator.translate(['the dog', 'a cat'], **few))": "2",
+    "len(translator.translate((line for line in ['the dog', 'a cat']), **few))": "2",
+    "translator.translate([], **few)": "[]",
+    "translator.translate('the dog', prefixes='le', constraints=['le'], max_length=4).text[:2]": (
+        "'le'"
+    ),
+    "type(translator.score('the dog', 'le chien')[0]).__name__": "'float'",
+    "type(translator.score(['the dog'], ['le chien'])[0]).__name__": "'list'",
+    "type(translator.align('the dog', 'le chien')).__name__": "'Alignment'",
+    "len(translator.align(['the dog'], iter(['le chien'])))": "1",
+    "translator.attend('the', 'le')": "Attention(",
+    "translator.attend('the', 'le').plot()._repr_png_()[1:4]": "b'PNG'",
+    "translator.attend('the', 'le')._repr_png_()[1:4]": "b'PNG'",
+    "translator": "Translator('",
+    "translator.run": "Run('",
+    "translator.translate('the', n_best=2, max_length=2)": "Translation('",
+    "translator.translate('<', **few)._repr_html_()[:7]": "'<table>'",
+}
+REFUSED = {
+    "translator.translate(None)": "`texts` of Translator.translate must be a string or a list of",
+    "translator.translate(5)": "but 5 came",
+    "translator.translate(b'abc')": "but b'abc' came",
+    "translator.translate({'a'})": "must be a string or a list",
+    "translator.translate(['a', None])": "its entry 1 is None",
+    "translator.translate([b'a'])": "its entry 0 is b'a'",
+    "translator.translate('\\ud800')": "half of a surrogate pair",
+    "translator.translate('a', beam='4')": "`beam` of Translator.translate must be a whole number",
+    "translator.translate('a', beam=10**9)": "beam must be at most 10,000",
+    "translator.translate('a', max_length='9' * 20)": "at most 7 digits",
+    "translator.translate('a', length_penalty=1.0)": "must be a string or None, but 1.0 came",
+    "translator.translate('a', sample={'seed': 1})": "must be a Sampling or None",
+    "translator.translate('a', batch_tokens=0)": "`batch_tokens` must be at least 1",
+    "translator.translate('a', warn=1)": "must be a function or None",
+    "translator.translate(['a', 'b'], prefixes=['a'])": "one entry for each line",
+    "translator.translate(['a'], constraints=['a'])": "a list of lists of strings",
+    "translator.translate(['a'], avoid=[[1]])": "its entry 0 is [1]",
+    "translator.score(['a', 'b'], ['a'])": "2 sources and 1 targets",
+    "translator.score('a', ['a'])": "both be one string or both be lists",
+    "translator.align(['a'], [None])": "its entry 0 is None",
+    "translator.attend(None)": "must be a string",
+    "translator.attend('the', 'le').plot(layer=9)": "`layer` must be from 1 to 2",
+    "translator.attend('the', 'le').plot('up')": "must be 'cross' or 'encoder' or 'decoder'",
+    "translator.attention_of([10**9], [1])": "ids below",
+    "heedful.Translator.load(None)": "must be a string or a path or a list of strings or paths",
+    "heedful.Translator.load(sys.argv[2], device=0)": "`device` of Translator.load",
+    "heedful.Sampling(temperature='1')": "`temperature` of Sampling must be a number",
+    "heedful.MultiHeadAttention('16', 2)": "`d_model` of MultiHeadAttention must be a whole number",
+    "heedful.FeedForward(16, 0)": "`d_ff` must be at least 1",
+    "heedful.recipes.recipe(5)": "`name` of recipe must be a string",
+    "heedful.train('tiny', out=5)": "`out` of train must be a string or a path",
+    "heedful.train('tiny', out='x', source=[None])": "its entry 0 is None",
+    "heedful.train('tiny', out='x', resume=1)": "must be True or False",
+    "heedful.train('tiny', out='x', settings={'train': {'stepz': 5}})": "`train.stepz`",
+    "heedful.train('tiny', out='x', settings={'train.steps': None})": "`train.steps`",
+}
+
+
+@pytest.fixture(scope="module")
+def answers(heedful_cli, trained):
+    """What each expression of the tests is, or is refused with."""
+    done = heedful_cli("-c", PROGRAM, json.dumps([*TAKEN, *REFUSED]), trained)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_string_gives_one_and_a_list_gives_a_list(answers):
+    assert {e: answers[e][: len(start)] for e, start in TAKEN.items()} == TAKEN
+
+
+@pytest.mark.parametrize("expression", REFUSED)
+def test_an_argument_that_makes_no_sense_is_refused_in_a_sentence(answers, expression):
+    assert REFUSED[expression] in answers[expression]
+    assert "Error: " in answers[expression]
+
+
+def test_a_training_gives_its_run_and_takes_settings_as_a_dict(heedful_cli, text, tmp_path):
+    program = (
+        "import heedful, sys; "
+        "done = heedful.train('tiny', source=sys.argv[1], target=sys.argv[2], out=sys.argv[3],"
+        " quiet=True, settings={'data.vocabulary_size': 400, 'train.clip': None,"
+        " 'train': {'steps': 2, 'batch_tokens': 256, 'device': 'cpu', 'precision': 'fp32'}}); "
+        "print(done, done.reason, done.step, done.best, done.log.name, done.run, sep='\\n')"
+    )
+    out = tmp_path / "run"
+    done = heedful_cli("-c", program, text / "train.en", text / "train.fr", out)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        f"TrainingResult('{out}', ended by steps at step 2)",
+        *("steps", "2", "()", "log.jsonl", str(out)),
+    ]
