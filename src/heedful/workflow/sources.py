@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from heedful.data.tokenizer import Tokenizer
 from heedful.data.unknown import input_warning
+from heedful.errors import TextError
 
 
 def source_ids(
@@ -53,3 +54,10 @@ def source_ids(
                 )
             del row[limit:]
     return ids
+
+
+def check_ids(source: Sequence[int], target: Sequence[int], sizes: tuple[int, int]) -> None:
+    """Refuse numbers that are no ids of the source's or the target's vocabulary."""
+    for name, ids, size in zip(("source", "target"), (source, target), sizes, strict=True):
+        if not all(0 <= number < size for number in ids):
+            raise TextError(f"`{name}` must be ids below {size:,}, but others came.")

@@ -18,7 +18,7 @@ from typing import Any, overload
 import torch
 
 from heedful.arguments import check_counts, checked, read_pairs, read_texts
-from heedful.errors import DeviceError, HeedfulError, SettingError
+from heedful.errors import DeviceError, HeedfulError
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
 from heedful.machine.rates import resolve_precision
 from heedful.model.native.product import why_not_native
@@ -34,7 +34,7 @@ from heedful.workflow.demands import check_prefixes, for_lines, read_demands, re
 from heedful.workflow.group import by_length
 from heedful.workflow.note import Alignment
 from heedful.workflow.run import Run, check_members
-from heedful.workflow.sources import source_ids
+from heedful.workflow.sources import check_ids, source_ids
 from heedful.workflow.translation import Attention, Translation, noted
 from heedful.workflow.validate import pair_log_probabilities
 
@@ -68,8 +68,7 @@ class Translator:
         self.aligner = Aligner(run, models)
 
     def __repr__(self) -> str:
-        members = f", {len(self.models)} models" if len(self.models) > 1 else ""
-        return f"Translator({str(self.run.folder.path)!r}{members}, on {self.model.device})"
+        return f"Translator({str(self.run.folder.path)!r}, on {self.model.device})"
 
     @classmethod
     @checked
@@ -385,7 +384,6 @@ class Translator:
         Their sum agrees with the score of a search that found the same subwords.
         """
         check_counts(batch_tokens=batch_tokens)
-        one = isinstance(sources, str)
         source_ids, target_ids = self.aligner.pair_ids(*read_pairs(sources, targets))
         lengths = [max(len(s), len(t)) + 1 for s, t in zip(source_ids, target_ids, strict=True)]
         results: list[list[float]] = [[] for _ in lengths]
@@ -395,7 +393,7 @@ class Translator:
             )
             for row, log_probabilities in zip(rows, scored, strict=True):
                 results[row] = log_probabilities
-        return results[0] if one else results
+        return results[0] if isinstance(sources, str) else results
 
     @checked
     def attend(self, source: str, target: str | None = None) -> Attention:
@@ -450,11 +448,7 @@ class Translator:
         -----
         One pass over the known target, as in training.
         """
-        for name, ids, size in zip(
-            ("source", "target"), (source, target), self.run.vocabularies, strict=True
-        ):
-            if not all(0 <= number < size for number in ids):
-                raise SettingError(f"`{name}` must be ids below {size:,}, but others came.")
+        check_ids(source, target, self.run.vocabularies)
         batch = self.collator.batch([source], [target]).to(self.model.device)
         weights = self.models[0].attention(batch.source, batch.target_in)
         end = [self.collator.end_token]
