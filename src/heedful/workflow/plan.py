@@ -5,6 +5,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from heedful.checkpoint.lock import refuse_if_written
 from heedful.checkpoint.rundir import RunFolder
 from heedful.errors import SettingError
 from heedful.machine.devices import resolve_device
@@ -34,6 +35,7 @@ def describe_plan(
     if resume and folder is None:
         raise SettingError("--resume needs --out, the folder of the run that would be continued.")
     if folder is not None:
+        refuse_if_written(folder.path)
         check_folder(folder, setup.config, setup.files, resume, inexact)
         check_origin(folder, setup.origin)
     with TemporaryDirectory(prefix="heedful-") as scratch:

@@ -4,7 +4,7 @@ A run folder as an object: its settings, its choices, its tokenizer, its model.
 Training creates it, everything else opens it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -338,22 +338,6 @@ def flat_settings(config: RunConfig) -> dict[str, Any]:
         else:
             flat[key] = value
     return flat
-
-
-def check_members(runs: Sequence[Run]) -> None:
-    """Check that runs read and write the same tokens."""
-    if not runs:
-        raise RunFolderError("a translator needs at least one run folder, but none was named.")
-    first, *others = runs
-    for other in others:
-        same_tokens = other.tokenizer.fingerprint == first.tokenizer.fingerprint
-        if not same_tokens or other.config.model.source_end != first.config.model.source_end:
-            what = "model.source_end" if same_tokens else "subwords"
-            raise RunFolderError(
-                f"runs that translate together must have the same subwords on both sides and end "
-                f"their sources alike, but {first.folder.path} and {other.folder.path} differ in "
-                f"their {what}; train them on the same prepared text, or translate with one alone."
-            )
 
 
 def best_steps(folder: RunFolder) -> list[int]:

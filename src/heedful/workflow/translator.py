@@ -32,8 +32,9 @@ from heedful.search.watch import Watch, by_row
 from heedful.workflow.aligned import Aligner
 from heedful.workflow.demands import check_prefixes, for_lines, read_demands, report_missing
 from heedful.workflow.group import by_length
+from heedful.workflow.members import check_members
 from heedful.workflow.note import Alignment
-from heedful.workflow.run import Run, check_members
+from heedful.workflow.run import Run
 from heedful.workflow.sources import check_ids, source_ids
 from heedful.workflow.translation import Attention, Translation, noted
 from heedful.workflow.validate import pair_log_probabilities
@@ -232,12 +233,11 @@ class Translator:
         Phrases are looked for as the tokenizer cuts them: cut in another way, the same letters
         are another phrase.
         """
-        max_length = str(max_length) if isinstance(max_length, int) else max_length
         lines, one = read_texts("texts", texts), isinstance(texts, str)
         options = SearchOptions(
             beam,
             length_penalty,
-            max_length,
+            None if max_length is None else str(max_length),
             n_best,
             sample,
             no_repeat,
@@ -251,7 +251,7 @@ class Translator:
         search = self.run.config.search
         beam = options.width(search.beam)
         penalty = LengthPenalty.parse(length_penalty or search.length_penalty)
-        limit = LengthLimit.parse(max_length or search.max_length)
+        limit = LengthLimit.parse(str(max_length or search.max_length))
         least = search.min_length if min_length is None else min_length
         manner = replace(self.run.manner, stop=stop or search.stop, min_length=least)
         by = self.aligner.extraction(align_by)
