@@ -1,15 +1,21 @@
 """Small files that ask for all memory or all time are refused, and take neither."""
 
+import io
 import json
 import pickle
 import resource
 import struct
 import tracemalloc
 from collections import OrderedDict
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from tests.unit.exchange import old_joey
 from tests.unit.exchange.test_ctranslate2_binary import model_bin, stored
 
@@ -81,7 +87,7 @@ def test_tensors_that_share_a_block_cannot_multiply_a_small_file(tmp_path):
 
 @pytest.mark.parametrize("as_pairs", [False, True])
 def test_numbers_that_collide_as_keys_are_few(as_pairs, tmp_path):
-    numbers = [n * (VAST - 1) for n in range(6_000)]
+    numbers = [n * (VAST - 1) for n in range(5_001)]
     keys = OrderedDict.fromkeys(numbers) if as_pairs else set(numbers)
     file = tmp_path / "keys.pkl"
     file.write_bytes(pickle.dumps(keys, 2))
@@ -119,7 +125,7 @@ def test_yaml_gives_plain_values_and_takes_over_what_it_names(tmp_path):
     assert found["c"].startswith("59:59")
     assert found["d"] == [False, "1e-9", float("inf"), 1000, "2026-11-22"]
     (tmp_path / "config.yaml").write_text("a" * (1 << 17))
-    with pytest.raises(ExchangeError, match="larger than 65,536 bytes"):
+    with pytest.raises(ExchangeError, match="larger than 32,768 bytes"):
         read_yaml(tmp_path / "config.yaml", "A test")
 
 
@@ -129,6 +135,42 @@ def test_json_that_is_too_deep_or_too_large_is_refused(tmp_path):
         file.write_text(content)
         with pytest.raises(ExchangeError, match="must hold JSON"):
             read_settings_file(file)
+
+
+def bases():
+    """Whole files of each format, and what reads them."""
+    saved = io.BytesIO()
+    torch.save({"a": torch.ones(3, 4), "b": {1: 2}}, saved)
+    parts = {"a/weight": stored(np.ones((3, 4), np.int8)), "b": stored(np.ones(3, np.float16))}
+    return {
+        "model.bin": (model_bin(parts, [("c", "b")]), lambda path: read_model_file(path).floats()),
+        "a.pt": (saved.getvalue(), lambda path: read_arrays(read_torch_file(path), path)),
+        "a.safetensors": (safetensors.torch.save({"a": torch.ones(3, 4)}), read_safetensors),
+        "a.yaml": (
+            b"a: &a {x: 1}\nb: {<<: *a, y: [1:30, ~, 2.5]}\n",
+            partial(read_yaml, purpose="A"),
+        ),
+    }
+
+
+BASES = bases()
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(sorted(BASES)),
+    st.floats(0, 1),
+    st.sampled_from([b"", b"\0\0\0\0", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f"])
+    | st.binary(max_size=8),
+    st.integers(0, 8),
+)
+@example("a.pt", 0.05, b"\xff\xff\xff\xff", 4)
+def test_damaged_files_are_read_or_refused(tmp_path, name, at, new, removed):
+    content, read = BASES[name]
+    place = int(at * len(content))
+    (tmp_path / name).write_bytes(content[:place] + new + content[place + removed :])
+    with suppress(ExchangeError):
+        read(tmp_path / name)
 
 
 @pytest.fixture(scope="module")
@@ -152,8 +194,8 @@ def run(tmp_path_factory):
 )
 def test_settings_of_another_size_than_the_weights_are_refused(changes, run, tmp_path):
     content = json.loads((run / "config.json").read_text())
-    for table, settings in changes.items():
-        content["settings"][table] |= settings
+    for table, values in changes.items():
+        content["settings"][table] |= values
     (tmp_path / "run").mkdir()
     for file in run.iterdir():
         (tmp_path / "run" / file.name).symlink_to(file)

@@ -59,7 +59,10 @@ LengthPenalty = Annotated[
 OutputLength = Annotated[
     str,
     BeforeValidator(_number_as_text),
-    _written(r"input\+[0-9]+|[1-9][0-9]*", "must be input+N or N, where N is a whole number"),
+    _written(
+        r"input\+[0-9]{1,6}|[1-9][0-9]{0,5}",
+        "must be input+N or N, where N is a whole number below a million",
+    ),
 ]
 Ids = Annotated[
     str,
@@ -293,7 +296,7 @@ class SearchConfig(_Settings):
 
     table: ClassVar[str] = "search"
 
-    beam: Count = 4
+    beam: Annotated[int, Field(ge=1, le=10_000)] = 4
     """Hypotheses kept at every step of the search."""
     length_penalty: LengthPenalty = "gnmt:0.6"
     """How scores are divided by length: gnmt:ALPHA (the paper), power:ALPHA or none."""

@@ -176,7 +176,7 @@ def _check_shape(settings: Mapping[str, Any], path: Path) -> None:
         reasons.add_if(not whole, f"{name} must be a number above 0, but is {value!r}")
     activation = settings.get("activation_function")
     reasons.add_if(
-        activation not in ACTIVATIONS,
+        activation not in [*ACTIVATIONS],
         f"activation_function must be one of {', '.join(ACTIVATIONS)}, but is {activation!r}",
     )
     dropout = settings.get("dropout", 0.1)
@@ -274,7 +274,8 @@ def _start(
     given = settings.get("eos_token_id")
     ends = given if isinstance(given, list) else [given]
     # An end that may not be written ends nothing.
-    never = [*(generation.get("bad_words_ids") or []), *([n] for n in _suppressed(generation))]
+    never = [*_listed(generation, "bad_words_ids")]
+    never += [[number] for number in _listed(generation, "suppress_tokens")]
     others = [number for number in ends if number != end and [number] not in never]
     reasons.add_if(
         bool(others) or end not in ends,
@@ -284,17 +285,18 @@ def _start(
     wanted = settings.get("decoder_start_token_id")
     known = {number: index for index, number in enumerate(target.origins[:4])}
     reasons.add_if(
-        wanted not in known or known[wanted] == 1,
+        not isinstance(wanted, int) or known.get(wanted, 1) == 1,
         f"decoder_start_token_id must be padding, end or a symbol of its own, but is {wanted!r}",
     )
     padding = settings.get("pad_token_id")
     reasons.add_if(padding != pad, f"pad_token_id is {padding!r}, but padding is number {pad}")
-    return {0: "pad", 2: "symbol", 3: "end"}.get(known.get(wanted, 0), "pad")
+    place = known.get(wanted, 0) if isinstance(wanted, int) else 0
+    return {0: "pad", 2: "symbol", 3: "end"}.get(place, "pad")
 
 
-def _suppressed(generation: Mapping[str, Any]) -> list[Any]:
-    """List the single symbols that `generate` never writes."""
-    found = generation.get("suppress_tokens")
+def _listed(generation: Mapping[str, Any], name: str) -> list[Any]:
+    """Read a setting that is a list; an empty one for what is none."""
+    found = generation.get(name)
     return found if isinstance(found, list) else []
 
 

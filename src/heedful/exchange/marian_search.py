@@ -233,8 +233,12 @@ def _forbidden(
     settings: Mapping[str, Any], numbering: Numbering, reasons: Reasons
 ) -> tuple[Sequence[int], tuple[str, ...]]:
     """List what is never written, in our ids, and where we forbid more."""
-    words = settings.get("bad_words_ids") or []
-    single = [*(settings.get("suppress_tokens") or [])]
+    words, single = (settings.get(name) or [] for name in ("bad_words_ids", "suppress_tokens"))
+    reasons.add_if(
+        not isinstance(words, list) or not isinstance(single, list),
+        "bad_words_ids and suppress_tokens must be lists",
+    )
+    words, single = ([*part] if isinstance(part, list) else [] for part in (words, single))
     for word in words:
         if isinstance(word, list) and len(word) == 1:
             single += word

@@ -1,6 +1,7 @@
 """YAML as plain values, whatever the file asks for: nothing is made, and nothing grows."""
 
 import re
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ from heedful.errors import ExchangeError
 from heedful.exchange.foreign import needed
 
 # Far beyond any settings: a file that names one part many times grows with each of them.
-_LARGEST = 1 << 16
-_MOST = 20_000
+_LARGEST = 1 << 15
+_MOST = 5_000
 _DEEPEST = 32
+_BRACKETS = {"[": 1, "{": 1, "]": -1, "}": -1}
 _TAG = "tag:yaml.org,2002:"
 _NUMBER = re.compile(r"[-+]?(0b[01]+|0x[0-9a-fA-F]+|[0-9]+)")
 _LONGEST_NUMBER = 24
@@ -25,7 +27,12 @@ def read_yaml(file: Path, purpose: str) -> Any:
                 f"{file} must be settings of a training, but is larger than {_LARGEST:,} bytes; "
                 "give the folder that the training left."
             )
-        node = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        text = file.read_text(encoding="utf-8")
+        # PyYAML takes the square of the depth for it, long before it gives up.
+        open_at_once = accumulate((_BRACKETS.get(sign, 0) for sign in text), initial=0)
+        if max(open_at_once) > _DEEPEST:
+            raise ValueError(f"more than {_DEEPEST} brackets are open at once")
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
     except OSError as error:
         raise ExchangeError(
             f"{file} must be there to read, but: {error.strerror}; give the folder that the "

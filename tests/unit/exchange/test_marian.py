@@ -102,6 +102,10 @@ def test_the_start_and_the_ends_are_those_that_generate_goes_by(folder, tmp_path
     change(folder / "generation_config.json", eos_token_id=end, decoder_start_token_id=7)
     change(folder / "config.json", eos_token_id=[end, 8])
     assert READER.read(folder, ReadOptions()).config.model.start == "symbol"
+    change(folder / "generation_config.json", bad_words_ids=7, decoder_start_token_id=[[]])
+    assert "must be lists" in complaint(folder)
+    change(folder / "config.json", activation_function=[])
+    assert "activation_function must be" in complaint(folder)
 
 
 def test_tensors_that_do_not_fit_are_named_together(folder):

@@ -9,7 +9,8 @@ import io
 import mmap
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,17 +49,22 @@ def read_torch_file(path: Path) -> Any:
     -----
     Nothing of the file is executed, and torch is not used.
     """
-    try:
+    with _as_paragraph(path):
         with path.open("rb") as file:
             start = file.read(4)
-        if start == b"PK\x03\x04":
-            return _read_zip(path)
-        return _read_legacy(path)
-    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        return _read_zip(path) if start == b"PK\x03\x04" else _read_legacy(path)
+
+
+@contextmanager
+def _as_paragraph(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged file makes its reader raise into one sentence."""
+    try:
+        yield
+    except (OSError, zipfile.BadZipFile, RuntimeError, ValueError, EOFError, struct.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise ExchangeError(
             f"{path} must be a checkpoint that torch saved, but it cannot be read: "
-            f"“{str(reason)[:200]}”; check the path, or copy it again."
+            f"“{' '.join(str(reason).split())[:200]}”; check the path, or copy it again."
         ) from error
     except ExchangeError as error:
         raise ExchangeError(f"{path}: {error}") from error
@@ -78,7 +84,7 @@ def _read_zip(path: Path) -> Any:
         content = archive.read(pickles[0])
 
     def read(key: str) -> bytes:
-        with zipfile.ZipFile(path) as archive:
+        with _as_paragraph(path), zipfile.ZipFile(path) as archive:
             return archive.read(f"{folder}data/{key}")
 
     def persistent(identifier: Any) -> Storage:
@@ -131,7 +137,7 @@ def _read_legacy(path: Path) -> Any:
 
         def read(key: str) -> bytes:
             first, size = blocks[key]
-            with path.open("rb") as file:
+            with _as_paragraph(path), path.open("rb") as file:
                 file.seek(first)
                 return file.read(size)
 
