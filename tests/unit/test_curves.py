@@ -25,7 +25,7 @@ TITLES = [
 ]
 
 
-def run(name: str, lines: int = 50, validations: int = 5, best: float = 30.0) -> RunCurves:
+def run(name: str, lines: int = 50, validations: int = 5, best: float = 30.0, with_errors=False):
     x = np.arange(1.0, lines + 1)
     valid_x = np.linspace(1.0, lines, validations)
     nll = 1 + 5 * np.exp(-x / lines * 5)
@@ -38,7 +38,13 @@ def run(name: str, lines: int = 50, validations: int = 5, best: float = 30.0) ->
         np.full(lines, 25_000.0),
         valid_x,
         1 + 4 * np.exp(-valid_x / lines * 5),
-        best * (1 - np.exp(-valid_x / lines * 5)) / (1 - math.exp(-5)),
+        {
+            "BLEU": (best * (1 - np.exp(-valid_x / lines * 5)) / (1 - math.exp(-5)), True),
+            "CER": (
+                np.linspace(80.0, 20.0, validations) if with_errors else valid_x * np.nan,
+                False,
+            ),
+        },
     )
 
 
@@ -49,6 +55,13 @@ def test_every_panel_and_every_run_is_named(tmp_path):
     assert [word for word in found if word in TITLES] == TITLES
     assert found.count("target tokens") == len(TITLES)
     assert {"post", "pre-norm", "30.0"} <= set(found)
+
+
+def test_a_score_that_a_run_has_gets_a_panel_where_the_lowest_error_is_the_best(tmp_path):
+    learning_curves([run("one"), run("two", with_errors=True)], tmp_path / "curves.svg")
+    found = words(tmp_path / "curves.svg")
+    assert "Validation CER" in found
+    assert "20.0" in found
 
 
 @pytest.mark.parametrize(
@@ -89,7 +102,7 @@ def test_losses_that_are_no_numbers_leave_gaps_and_break_nothing(tmp_path):
     broken.loss[20:] = np.inf
     broken.nll[10] = 1e6
     broken.valid_loss[:] = np.nan
-    broken.bleu[:] = 0.0
+    broken.scores["BLEU"][0][:] = 0.0
     nowhere = run("never counted")
     nowhere.x[:] = nowhere.valid_x[:] = np.nan
     learning_curves([nowhere, broken], tmp_path / "curves.svg")
@@ -203,7 +216,7 @@ from heedful.errors import MissingExtra
 from heedful.visualise.curves import RunCurves, learning_curves
 one = np.ones(1)
 try:
-    learning_curves([RunCurves("a", *[one] * 8)], Path({out!r}))
+    learning_curves([RunCurves("a", *[one] * 7, {{"BLEU": (one, True)}})], Path({out!r}))
 except MissingExtra as error:
     print(error)
 print("matplotlib.pyplot" in sys.modules)

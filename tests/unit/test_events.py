@@ -47,6 +47,20 @@ def test_lines_are_there_at_once_and_only_numbers_are_drawn(tmp_path):
     }
 
 
+def test_sample_translations_are_a_text(tmp_path):
+    sample = {"source": "the | dog", "reference": "le chien", "translation": "犬"}
+    with EventLog(tmp_path / "run") as events:
+        events.write({"step": 2, "valid_loss": 1.5, "cer": 40.0, "samples": [sample]})
+        found = EventAccumulator(str(tmp_path / "run")).Reload()
+        assert found.Tags()["scalars"] == ["validation/loss", "validation/cer"]
+        (event,) = found.Tensors("validation/samples")
+    text = event.tensor_proto.string_val[0].decode()
+    assert text.splitlines()[0] == "| **source** | **reference** | **translation** |"
+    assert text.splitlines()[2] == r"| the \| dog | le chien | 犬 |"
+    plugin = found.SummaryMetadata("validation/samples").plugin_data.plugin_name
+    assert plugin == "text"
+
+
 def test_a_resumed_run_has_every_step_once(tmp_path):
     log, folder = tmp_path / "log.jsonl", tmp_path / "run"
     with EventLog.follow(folder, log, 0) as events:

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import signal
+import time
 from contextlib import nullcontext
 
 import numpy as np
@@ -45,6 +46,7 @@ def trainer(
     log=None,
     keep_best=1,
     average_decay=None,
+    warmup=10,
     **plan,
 ):
     config = ModelConfig(d_model=16, d_ff=32, heads=2, encoder_layers=1, decoder_layers=1)
@@ -58,7 +60,7 @@ def trainer(
         MasterWeights(model, precision, average_decay=average_decay),
         BatchOrder(lengths, lengths, 120, micro, "real", 1),
         lambda rows: collator.batch([PAIRS[i] for i in rows], [PAIRS[i] for i in rows]),
-        Plan(steps, 16, 10, 1.0, seed=1, **plan),
+        Plan(steps, 16, warmup, 1.0, seed=1, **plan),
         Progress(),
         Ranks(),
         RunLog(log, 0, steps, quiet=True),
@@ -215,6 +217,82 @@ def test_minutes_end_a_run_and_earlier_sittings_count():
     made.clock.earlier = 1.0
     assert made.run() == "minutes"
     assert made.progress.counters.step == 0
+
+
+def test_minutes_end_a_run_with_a_validation_as_steps_do():
+    seen = []
+
+    def validate():
+        seen.append(made.progress.counters.step)
+        return {"valid_loss": 1.0, "valid_perplexity": 2.7}
+
+    made = trainer(steps=1000, minutes=5.0, validate=validate, validate_steps=400)
+    collate = made.collate
+
+    def late(rows):
+        if made.progress.counters.step == 2:
+            made.clock.earlier = 300.0
+        return collate(rows)
+
+    made.collate = late
+    assert made.run() == "minutes"
+    assert seen == [3]
+    assert [entry["step"] for entry in made.progress.best] == [3]
+    stopped = trainer(steps=1000, validate=validate, validate_steps=400)
+    stopped.stop.reason = "SIGTERM"
+    assert stopped.run() == "SIGTERM"
+    assert seen == [3]
+
+
+@pytest.mark.parametrize(("warmup", "hints"), [(1000, 2), (3, 0)])
+def test_minutes_that_end_inside_the_warm_up_are_told_of_early_and_at_the_end(
+    capsys, warmup, hints
+):
+    made = trainer(steps=5000, minutes=5.0, warmup=warmup)
+    made.log = RunLog(None, 0, 5000)
+    made.log._console.quiet = False
+    collate = made.collate
+
+    def at_pace(rows):
+        # a second for each step, then the end
+        step = made.progress.counters.step
+        made.clock._start = time.monotonic() - (step if step < 15 else 300)
+        return collate(rows)
+
+    made.collate = at_pace
+    assert made.run() == "minutes"
+    said = [line for line in capsys.readouterr().err.splitlines() if "warm-up of" in line]
+    assert len(said) == hints
+    if said:
+        assert "will end near step " in said[0]
+        assert "ended at step 16" in said[1]
+
+
+@pytest.mark.parametrize(
+    ("best_by", "best"), [("bleu", 4), ("chrf", 2), ("cer", 3), ("exact_match", 1), ("loss", 5)]
+)
+def test_the_chosen_metric_says_which_validation_is_best(best_by, best):
+    columns = {
+        "valid_loss": [5.0, 4.0, 3.0, 2.0, 1.0],
+        "bleu": [1.0, 2.0, 3.0, 4.0, 3.5],
+        "chrf": [1.0, 9.0, 3.0, 4.0, 5.0],
+        "cer": [90.0, 80.0, 10.0, 40.0, 50.0],
+        "exact_match": [7.0, 2.0, 3.0, 4.0, 5.0],
+    }
+    rows = iter(zip(*columns.values(), strict=True))
+
+    def validate():
+        return dict(zip(columns, next(rows), strict=True)) | {
+            "valid_perplexity": 1.0,
+            "samples": [{"source": "a"}],
+        }
+
+    made = trainer(steps=5, validate=validate, validate_steps=1, best_by=best_by)
+    made.run()
+    (entry,) = made.progress.best
+    assert entry["step"] == best
+    assert "samples" not in entry
+    assert made.progress.without_better == 5 - best
 
 
 def test_a_signal_ends_the_run_after_the_step():

@@ -29,7 +29,7 @@ LINE = {
 
 
 def lines(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
 
 
 def test_lines_are_on_disk_at_once_and_shown_in_plain_text(tmp_path, capsys):
@@ -38,10 +38,20 @@ def test_lines_are_on_disk_at_once_and_shown_in_plain_text(tmp_path, capsys):
         log.training(LINE, 0.5, 3661.0)
         assert lines(path) == [LINE]
         log.validation({"step": 5, "valid_loss": 1.0, "valid_perplexity": 2.7, "bleu": 31.25})
+        sample = {"source": "dog\u2028", "translation": "犬"}
+        losses = {"valid_loss": 1.0, "valid_perplexity": 2.7}
+        log.validation({"step": 6, **losses, "cer": 41.0, "samples": [sample]})
+    assert "犬" in path.read_text()
+    assert lines(path)[2]["samples"] == [sample]
+    with RunLog(path, 6, 10, quiet=True):
+        assert len(lines(path)) == 3
     shown = capsys.readouterr().err.splitlines()
     assert shown[0].startswith("step 5  loss 2.000  perplexity 7.40")
     assert shown[0].endswith("1:01:01 left")
     assert shown[1] == "validation at step 5: perplexity 2.70, BLEU 31.2"
+    assert shown[2] == "validation at step 6: perplexity 2.70, CER 41.0"
+    assert shown[3].split() == ["source", "dog"]
+    assert shown[-1].split()[:1] == ["translation"]
 
 
 def test_resuming_drops_lines_after_the_checkpoint_and_half_lines(tmp_path):

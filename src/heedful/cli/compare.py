@@ -111,6 +111,7 @@ def _table(
 def _facts(facts: dict[str, tuple[Any, Any]]) -> list[tuple[str, ...]]:
     """Write what is known of both runs, a line each."""
     from heedful.training.progress import duration
+    from heedful.training.validation_metrics import SCORES
     from heedful.visualise.page import three_digits
 
     def row(name: str, key: str, write: Any, at: str = "") -> tuple[str, ...]:
@@ -132,7 +133,11 @@ def _facts(facts: dict[str, tuple[Any, Any]]) -> list[tuple[str, ...]]:
         row("counted FLOPs", "counted_flops", "{:.3g}".format),
         row("last training loss", "last_loss", "{:.3f}".format),
         row("best perplexity", "valid_perplexity", three_digits, "valid_perplexity_step"),
-        row("best BLEU", "bleu", "{:.1f}".format, "bleu_step"),
+        *(
+            row(f"best {metric.label}", metric.key, "{:.1f}".format, f"{metric.key}_step")
+            for metric in SCORES
+            if metric.key == "bleu" or any(facts[metric.key])
+        ),
     ]
     return [*rows, row("weights", "weights", str)] if any(facts["weights"]) else rows
 

@@ -270,7 +270,11 @@ class TrainConfig(_Settings):
     keep_best: CountOrZero = 1
     """Best validated checkpoints that are kept besides."""
     validate_steps: Count | None = 1000
-    """Updates between validations. None means no validation."""
+    """Updates between validations; the last update is validated too. None means no validation."""
+    validation_samples: CountOrZero = 3
+    """Held-out sentences whose translations every validation shows. 0 means none."""
+    best_by: Literal["bleu", "chrf", "loss", "exact_match", "cer"] = "bleu"
+    """What makes a validation better: BLEU, chrF, loss, lines all right, character error rate."""
     patience: Count | None = None
     """Validations without a better result before training stops. None means no such stop."""
     clip: Positive | None = None

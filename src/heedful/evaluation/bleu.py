@@ -161,7 +161,10 @@ def bleu_metric(
 
 
 def corpus_bleu(
-    hypotheses: Sequence[str], references: Sequence[str], lowercase: bool = False
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    lowercase: bool = False,
+    language: str = "",
 ) -> float:
     """
     Score translations by BLEU alone.
@@ -174,11 +177,13 @@ def corpus_bleu(
         One reference for every hypothesis.
     lowercase : bool, default False
         Whether case is ignored.
+    language : str, default ""
+        Code of the target language, which chooses the tokeniser.
 
     Returns
     -------
     float
-        The score in percent, with tokenisation 13a.
+        The score in percent.
 
     Raises
     ------
@@ -187,10 +192,10 @@ def corpus_bleu(
 
     Notes
     -----
-    For validation in the middle of a run: one metric, no signature, no advice on the console.
+    One metric, no signature, no advice on the console.
     """
     _check_counts(hypotheses, [references])
-    metric = BLEU(lowercase=lowercase, force=True)
+    metric = BLEU(lowercase=lowercase, force=True, tokenize=bleu_tokenizer(language))
     return float(metric.corpus_score(hypotheses, [references]).score)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.errors import RunFolderError
+from heedful.training.validation_metrics import METRICS
 
 TRAINING = (
     "step",
@@ -30,7 +31,7 @@ TRAINING = (
     "seconds",
     "memory",
 )
-VALIDATION = ("step", "valid_loss", "bleu")
+VALIDATION = ("step", *(metric.key for metric in METRICS.values()))
 TrainingColumns = dict[str, Float64[np.ndarray, " lines"]]
 ValidationColumns = dict[str, Float64[np.ndarray, " validations"]]
 
@@ -114,8 +115,8 @@ class History:
 
         Parameters
         ----------
-        column : {'bleu', 'valid_loss'}
-            What decides: the highest BLEU or the lowest loss.
+        column : str
+            What decides, the key of one of `METRICS`: the highest BLEU, the lowest loss.
 
         Returns
         -------
@@ -129,7 +130,10 @@ class History:
         values = self.validation[column]
         if not np.isfinite(values).any():
             return None
-        index = np.nanargmax(values) if column == "bleu" else np.nanargmin(values)
+        higher = any(
+            metric.key == column and metric.higher_is_better for metric in METRICS.values()
+        )
+        index = np.nanargmax(values) if higher else np.nanargmin(values)
         return float(values[index]), int(self.validation["step"][index])
 
     @property

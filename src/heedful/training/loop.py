@@ -66,7 +66,8 @@ class Trainer:
     checkpoints : Checkpointer
         Writes checkpoints; asked on rank zero only.
     validate : callable, optional
-        Returns `valid_loss`, `valid_perplexity` and perhaps `bleu`; called on rank zero only.
+        Returns `valid_loss`, `valid_perplexity`, scores of translations and perhaps samples of
+        them; called on rank zero only.
     keep_best : int, default 1
         How many of the best validations to remember.
     describe : callable, optional
@@ -101,7 +102,8 @@ class Trainer:
         self._since_log = torch.zeros(4, dtype=torch.float64)
         self._padded_since_log = 0
         self._logged_at = self._saved_at = self.clock.seconds
-        self._saved_step = progress.counters.step
+        self._saved_step = self._began_at = progress.counters.step
+        self._warned_of_warmup = False
 
     def try_largest_batch(self) -> None:
         """
@@ -188,7 +190,10 @@ class Trainer:
             "gradient_norm": norm,
         }
         self._log_if_due(step, of_step, forced=bool(last or signals or time_over))
-        is_best, out_of_patience = self._validate_if_due(step, last)
+        self._warn_of_warmup(step, ended=bool(time_over and not last))
+        is_best, out_of_patience = self._validate_if_due(
+            step, bool(last or (time_over and not signals))
+        )
         reason = ""
         if signals:
             reason = self.stop.reason or "a signal to another rank"
@@ -314,6 +319,23 @@ class Trainer:
         self._since_log.zero_()
         self._padded_since_log = 0
 
+    def _warn_of_warmup(self, step: int, ended: bool) -> None:
+        """Say once that the minutes end before the learning rate has reached its peak."""
+        plan, seconds = self.plan, self.clock.seconds - self.clock.earlier
+        known = seconds >= 10 or step - self._began_at >= 50
+        if plan.minutes is None or not (ended or (known and not self._warned_of_warmup)):
+            return
+        pace = (step - self._began_at) / max(seconds, 1e-9)
+        at_end = step if ended else step + pace * max(plan.minutes * 60 - self.clock.seconds, 0)
+        self._warned_of_warmup = True
+        if min(at_end, plan.steps) + plan.schedule_steps < plan.warmup:
+            when = f"ended at step {step:,}" if ended else f"will end near step {at_end:,.0f}"
+            self.log.say(
+                f"the {plan.minutes:g} minutes {when}, inside the warm-up of {plan.warmup:,} steps "
+                "(train.warmup), while the learning rate still rises: give more minutes, or a new "
+                f"run a shorter warm-up, such as train.warmup={max(1, round(at_end / 4)):,}"
+            )
+
     def _validate_if_due(self, step: int, last: bool) -> tuple[bool, bool]:
         """Validate; say whether it is among the best and whether patience has run out."""
         every = self.plan.validate_steps
@@ -323,10 +345,10 @@ class Trainer:
         if self.ranks.is_first:
             self.model.eval()
             with self.weights.in_use():
-                result = {"step": step, **self.validate()}
+                result = {"step": step, "best_by": self.plan.best_by, **self.validate()}
             self.model.train()
             self.log.validation(result)
-            is_best = self.progress.remember(result, self.keep_best)
+            is_best = self.progress.remember(result, self.keep_best, self.plan.best_by)
         return is_best, bool(self.ranks.tell(float(self._is_out_of_patience())))
 
     def _is_out_of_patience(self) -> bool:

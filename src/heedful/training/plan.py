@@ -30,6 +30,8 @@ class Plan:
         How often to validate; never when absent.
     patience : int, optional
         Validations without a better result before the run ends early.
+    best_by : str, default 'bleu'
+        What makes a result better, one of `heedful.training.validation_metrics.METRICS`.
 
     Notes
     -----
@@ -50,3 +52,4 @@ class Plan:
     checkpoint_minutes: float | None = None
     validate_steps: int | None = None
     patience: int | None = None
+    best_by: str = "bleu"

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from heedful.data.files import writing
 from heedful.errors import StorageError
 from heedful.training.history import parse_line
+from heedful.training.validation_metrics import SCORES
 
 
 @dataclass
@@ -204,13 +205,17 @@ class RunLog:
 
         Notes
         -----
-        BLEU may be absent: a run can be validated by loss alone.
+        Scores may be absent: a run can be validated by loss alone. Samples stand below.
         """
         self._write(line)
-        text = f"validation at step {line['step']:,}: perplexity {line['valid_perplexity']:.2f}" + (
-            f", BLEU {line['bleu']:.1f}" if "bleu" in line else ""
+        scores = "".join(
+            f", {metric.label} {line[metric.key]:.1f}" for metric in SCORES if metric.key in line
         )
-        self.say(text)
+        shown = f"perplexity {line['valid_perplexity']:.2f}{scores}"
+        self.say(f"validation at step {line['step']:,}: {shown}")
+        for sample in line.get("samples", ()):
+            for side, text in sample.items():
+                self.say(f"  {side:<11}  {text}")
 
     def refusal(self, line: dict[str, Any]) -> None:
         """
@@ -264,7 +269,7 @@ class RunLog:
         }
         try:
             self._open_again_if_removed()
-            self._file.write(json.dumps(finite) + "\n")
+            self._file.write(json.dumps(finite, ensure_ascii=False) + "\n")
             self._file.flush()
         except OSError as error:
             raise StorageError(

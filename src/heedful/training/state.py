@@ -1,10 +1,13 @@
 """Everything about a run that changes while it trains, weights aside."""
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-# What a validation found, by name.
-Validation = dict[str, float | int]
+from heedful.training.validation_metrics import METRICS, ValidationMetric
+
+# What a validation found, by name: numbers, and what a person may want to read.
+Validation = dict[str, Any]
 
 
 @dataclass
@@ -80,7 +83,7 @@ class Progress:
     best: list[Validation] = field(default_factory=list)
     without_better: int = 0
 
-    def remember(self, result: Validation, keep_best: int) -> bool:
+    def remember(self, result: Validation, keep_best: int, best_by: str = "bleu") -> bool:
         """
         Keep a validation if it is among the best.
 
@@ -90,6 +93,8 @@ class Progress:
             As it is logged.
         keep_best : int
             How many of the best have a checkpoint of their own.
+        best_by : str, default 'bleu'
+            What decides, one of `METRICS`.
 
         Returns
         -------
@@ -98,12 +103,14 @@ class Progress:
 
         Notes
         -----
-        BLEU decides, the loss where there is none. The best one is always remembered.
+        The loss decides between equals. The best one is always remembered; of each, the numbers.
         """
-        first = not self.best or _goodness(result) > _goodness(self.best[0])
+        metric = METRICS[best_by]
+        result = {key: value for key, value in result.items() if isinstance(value, int | float)}
+        first = not self.best or _goodness(result, metric) > _goodness(self.best[0], metric)
         self.without_better = 0 if first else self.without_better + 1
         self.best.append(result)
-        self.best.sort(key=_goodness, reverse=True)
+        self.best.sort(key=lambda entry: _goodness(entry, metric), reverse=True)
         del self.best[max(keep_best, 1) :]
         return keep_best > 0 and result in self.best
 
@@ -118,6 +125,7 @@ class Stop:
     """Whether a checkpoint is to be written, and training to go on."""
 
 
-def _goodness(result: Validation) -> tuple[float, float]:
-    """Order validations: higher BLEU first, then lower loss."""
-    return result.get("bleu", 0.0), -result["valid_loss"]
+def _goodness(result: Validation, metric: ValidationMetric) -> tuple[float, float]:
+    """Order validations: the better metric first, then the lower loss."""
+    sign = 1 if metric.higher_is_better else -1
+    return sign * result.get(metric.key, -sign * math.inf), -result["valid_loss"]

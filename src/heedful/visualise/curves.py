@@ -57,8 +57,10 @@ class RunCurves:
         Of the optimiser, and target tokens per second.
     valid_x : ndarray of float, shape (validations,)
         Where the validations stand.
-    valid_loss, bleu : ndarray of float, shape (validations,)
+    valid_loss : ndarray of float, shape (validations,)
         On held-out pairs; not a number where there is none.
+    scores : dict of str to tuple of (ndarray of float, bool)
+        Of their translations, by the name of the score, and whether higher is better.
 
     Notes
     -----
@@ -73,7 +75,7 @@ class RunCurves:
     speed: Line
     valid_x: Validations
     valid_loss: Validations
-    bleu: Validations
+    scores: Mapping[str, tuple[Validations, bool]]
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,20 @@ class _Panel:
         return x[finite], values[finite]
 
 
+def _score_panels(runs: Sequence[RunCurves]) -> list[_Panel]:
+    """Make a panel of every score; all runs have the same ones, some of them empty."""
+
+    def panel(name: str, higher: bool) -> _Panel:
+        return _Panel(
+            f"Validation {name}",
+            lambda run, _: run.scores[name][0],
+            is_validation=True,
+            best=np.argmax if higher else np.argmin,
+        )
+
+    return [panel(name, higher) for name, (_, higher) in runs[0].scores.items()]
+
+
 _PANELS = (
     _Panel("Training loss", lambda run, lines: moving_mean(run.loss, lines)),
     _Panel(
@@ -108,7 +124,6 @@ _PANELS = (
         is_perplexity=True,
         best=np.argmin,
     ),
-    _Panel("Validation BLEU", lambda run, _: run.bleu, is_validation=True, best=np.argmax),
     _Panel("Learning rate", lambda run, _: run.learning_rate),
     _Panel("Target tokens per second", lambda run, lines: moving_mean(run.speed, lines)),
 )
@@ -204,7 +219,8 @@ def _draw(runs: Sequence[RunCurves], x_label: str, smooth: int) -> "Figure":
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    panels = [panel for panel in _PANELS if any(len(panel.points(run, 1)[0]) for run in runs)]
+    every = [*_PANELS[:3], *_score_panels(runs), *_PANELS[3:]]
+    panels = [panel for panel in every if any(len(panel.points(run, 1)[0]) for run in runs)]
     across = 3 if len(panels) > 4 else 2
     down = max(1, math.ceil(len(panels) / across))
     names = [_shorten(printable(run.name)) for run in runs]

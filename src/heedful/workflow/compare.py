@@ -23,6 +23,7 @@ from heedful.evaluation.contrast import (
 from heedful.model.build import parameter_count
 from heedful.training.history import read_history
 from heedful.training.progress import perplexity
+from heedful.training.validation_metrics import SCORES
 from heedful.workflow.cost import training_cost
 from heedful.workflow.plot import run_names
 from heedful.workflow.run import Run, read_choices, read_corpus
@@ -40,8 +41,7 @@ FACTS = (
     "last_loss",
     "valid_perplexity",
     "valid_perplexity_step",
-    "bleu",
-    "bleu_step",
+    *(f"{metric.key}{what}" for metric in SCORES for what in ("", "_step")),
     "weights",
 )
 
@@ -183,7 +183,7 @@ def _facts(run: Run) -> dict[str, Any]:
         return facts
     history = read_history(run.folder.log)
     cost = training_cost(run, model, history)
-    loss, bleu = history.best("valid_loss"), history.best("bleu")
+    loss = history.best("valid_loss")
     facts |= {
         "steps": max(history.steps, facts["steps"]),
         "target_tokens": history.last("target_tokens"),
@@ -193,8 +193,9 @@ def _facts(run: Run) -> dict[str, Any]:
     }
     if loss is not None:
         facts |= {"valid_perplexity": perplexity(loss[0]), "valid_perplexity_step": loss[1]}
-    if bleu is not None:
-        facts |= {"bleu": bleu[0], "bleu_step": bleu[1]}
+    for metric in SCORES:
+        if best := history.best(metric.key):
+            facts |= {metric.key: best[0], f"{metric.key}_step": best[1]}
     return facts
 
 

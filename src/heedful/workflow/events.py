@@ -8,12 +8,13 @@ is to it.
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from heedful.errors import MissingExtra, StorageError
 from heedful.training.history import read_entries, read_history
+from heedful.training.validation_metrics import SCORES
 
 _TAGS = {
     "loss": "train/loss",
@@ -25,7 +26,7 @@ _TAGS = {
     "memory": "train/memory",
     "valid_loss": "validation/loss",
     "valid_perplexity": "validation/perplexity",
-    "bleu": "validation/bleu",
+    **{metric.key: f"validation/{metric.key}" for metric in SCORES},
 }
 
 
@@ -127,6 +128,8 @@ class EventLog:
 
         numbers = {tag: line[name] for name, tag in _TAGS.items() if _is_number(line.get(name))}
         values = [Summary.Value(tag=tag, simple_value=value) for tag, value in numbers.items()]
+        if samples := line.get("samples"):
+            values.append(_text("validation/samples", _sample_table(samples)))
         if values:
             now = time.time() if wall_time is None else wall_time
             self._add(line["step"], now, summary=Summary(value=values))
@@ -209,6 +212,28 @@ def require_tensorboard() -> None:
             "--tensorboard needs the package tensorboard, which is not installed; "
             "install it with: pip install 'heedful[track]'"
         ) from error
+
+
+def _sample_table(samples: Sequence[Mapping[str, str]]) -> str:
+    """Lay sample translations out as a table of Markdown, which TensorBoard draws."""
+    rows = [[f"**{side}**" for side in samples[0]], ["---"] * len(samples[0])]
+    rows += [[text.replace("|", "\\|") for text in sample.values()] for sample in samples]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _text(tag: str, text: str) -> Any:
+    """Make a value for TensorBoard's page of texts."""
+    from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
+    from tensorboard.compat.proto.tensor_pb2 import TensorProto
+    from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+    from tensorboard.compat.proto.types_pb2 import DT_STRING
+
+    one = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
+    return Summary.Value(
+        tag=tag,
+        metadata=SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text")),
+        tensor=TensorProto(dtype=DT_STRING, tensor_shape=one, string_val=[text.encode()]),
+    )
 
 
 def _is_number(value: object) -> bool:

@@ -12,6 +12,7 @@ from heedful.checkpoint.rundir import RunFolder
 from heedful.errors import RunFolderError
 from heedful.training.history import History, read_history
 from heedful.training.progress import duration, perplexity
+from heedful.training.validation_metrics import SCORES
 from heedful.visualise.curves import RunCurves, learning_curves
 from heedful.visualise.page import check_ending, three_digits
 from heedful.workflow.events import EventLog
@@ -183,16 +184,21 @@ def summary(runs: dict[str, History]) -> str:
     The last loss is the one that training minimises, label smoothing included, over the stretch
     that the last log line covers.
     """
-    rows = [("run", "steps", "best BLEU", "best perplexity", "last loss", "target tokens", "time")]
+    scores = [
+        metric
+        for metric in SCORES
+        if metric.key == "bleu" or any(run.best(metric.key) for run in runs.values())
+    ]
+    best = [f"best {metric.label}" for metric in scores]
+    rows = [("run", "steps", *best, "best perplexity", "last loss", "target tokens", "time")]
     for name, history in runs.items():
-        bleu = history.best("bleu")
         loss = history.best("valid_loss")
         note = f" (refused step {history.refused[-1]:,})" if history.refused else ""
         rows.append(
             (
                 name,
                 f"{history.steps:,}{note}",
-                f"{bleu[0]:.1f} at {bleu[1]:,}" if bleu else "-",
+                *(_best_score(history, metric.key) for metric in scores),
                 f"{three_digits(perplexity(loss[0]))} at {loss[1]:,}" if loss else "-",
                 _written(history.last("loss"), "{:.3f}".format),
                 _written(history.last("target_tokens"), "{:,.0f}".format),
@@ -202,6 +208,12 @@ def summary(runs: dict[str, History]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
     return "\n".join(lines)
+
+
+def _best_score(history: History, key: str) -> str:
+    """Write the best value of a score and its step, or a dash."""
+    best = history.best(key)
+    return f"{best[0]:.1f} at {best[1]:,}" if best else "-"
 
 
 def _written(value: float | None, write: Callable[[float], str]) -> str:
@@ -224,5 +236,5 @@ def _curves(name: str, history: History, column: str, unit: float) -> RunCurves:
         training["target_tokens_per_second"],
         valid_x / unit,
         validation["valid_loss"],
-        validation["bleu"],
+        {metric.label: (validation[metric.key], metric.higher_is_better) for metric in SCORES},
     )

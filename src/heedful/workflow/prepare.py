@@ -48,6 +48,7 @@ _MAY_CHANGE = frozenset(
         "keep_last",
         "keep_best",
         "validate_steps",
+        "validation_samples",
         "patience",
     )
 )

@@ -236,6 +236,9 @@ class _Session:
                 max_length=self.run.config.data.max_length,
                 limit=LengthLimit.parse(search.max_length),
                 penalty=LengthPenalty.parse(search.length_penalty),
+                language=self.run.config.data.target_language,
+                best_by=settings.best_by,
+                samples=settings.validation_samples,
             )
         log_path = self.run.folder.log if self.ranks.is_first else None
         step = progress.counters.step
@@ -391,6 +394,7 @@ def _plan(config: RunConfig, origin: Origin | None) -> Plan:
         checkpoint_minutes=settings.checkpoint_minutes,
         validate_steps=settings.validate_steps,
         patience=settings.patience,
+        best_by=settings.best_by,
     )
 
 

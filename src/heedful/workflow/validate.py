@@ -1,4 +1,4 @@
-"""Validation: the loss on held-out pairs, and BLEU of translations made by real decoding."""
+"""Validation: the loss on held-out pairs, and scores of translations made by real decoding."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,13 +6,14 @@ import torch
 
 from heedful.data.batch import Collator
 from heedful.data.tokenizer import PAD, START, Tokenizer
-from heedful.evaluation.bleu import corpus_bleu
+from heedful.evaluation.validation import ValidationScorer
 from heedful.model.output import token_log_probabilities
 from heedful.model.transformer import Transformer
 from heedful.search.greedy import greedy_search
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.rules import Allowed
 from heedful.training.progress import perplexity
+from heedful.training.state import Validation
 from heedful.workflow.group import by_length
 
 Ids = Sequence[int]
@@ -29,7 +30,10 @@ def validator(
     max_length: int,
     limit: LengthLimit,
     penalty: LengthPenalty,
-) -> Callable[[], dict[str, float]]:
+    language: str = "",
+    best_by: str = "bleu",
+    samples: int = 0,
+) -> Callable[[], Validation]:
     """
     Prepare a validation on some pairs.
 
@@ -49,11 +53,18 @@ def validator(
         Of the translations.
     penalty : LengthPenalty
         For their scores.
+    language : str, default ""
+        Code of the target language, which chooses BLEU's tokeniser.
+    best_by : str, default 'bleu'
+        Computed besides BLEU and the loss.
+    samples : int, default 0
+        How many sentences come with their translations.
 
     Returns
     -------
     callable
-        Without arguments; returns `valid_loss`, `valid_perplexity` and `bleu`.
+        Without arguments; returns `valid_loss`, `valid_perplexity`, `bleu` with its signature, the
+        number that `best_by` names, and `samples`.
 
     Notes
     -----
@@ -64,14 +75,25 @@ def validator(
     source_ids = [ids[:max_length] for ids in tokenizer.encode_source(sources)]
     target_ids = [ids[:max_length] for ids in tokenizer.encode_target(references)]
 
-    def validate() -> dict[str, float]:
+    names = dict.fromkeys(("bleu", best_by))
+    scorer = ValidationScorer(references, language, [name for name in names if name != "loss"])
+    samples = min(samples, len(references))
+    shown = [index * len(references) // samples for index in range(samples)]
+
+    def validate() -> Validation:
         loss = mean_loss(model, collator, source_ids, target_ids)
         translations = _translate(model, tokenizer, collator, source_ids, limit, penalty)
-        return {
+        found: Validation = {
             "valid_loss": loss,
             "valid_perplexity": perplexity(loss),
-            "bleu": corpus_bleu(translations, references),
+            **scorer(translations),
         }
+        if shown:
+            texts = {"source": sources, "reference": references, "translation": translations}
+            found["samples"] = [
+                {name: lines[index] for name, lines in texts.items()} for index in shown
+            ]
+        return found
 
     return validate
 
