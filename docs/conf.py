@@ -1,13 +1,20 @@
 """Settings of the documentation site: `make docs` writes it to `build/site`."""
 
+import sys
 from pathlib import Path
+from typing import NoReturn
 
-import click
-import typer.main
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
 
 from heedful import __version__
-from heedful.cli.main import app
+
+sys.path.insert(0, str(Path(__file__).parent))
+from generate import commands_page, settings_page
 
 project = "heedful"
 release = __version__
@@ -16,48 +23,45 @@ autosummary_generate = True
 autodoc_default_options = {"members": True}
 autodoc_typehints = "none"  # the docstrings give types and shapes in words
 numpydoc_show_class_members = False
-myst_enable_extensions = ["deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns: list[str] = []
 html_theme = "furo"
 html_title = f"heedful {release}"
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["front.css"]
+html_math_renderer = "mathml"
+smartquotes = False  # it would make a dash of the two hyphens of an option
 
 
-def write_commands(site: Sphinx) -> None:
-    """Write the page of every command and option, as `--help` tells them."""
-    lines = ["# Commands", "", "Made from what `--help` prints.", ""]
-    for name, command in _commands(typer.main.get_command(app), "heedful"):
-        arguments = " ".join(_argument(p) for p in command.params if p.param_type_name != "option")
-        lines += [f"## `{name}`", "", f"`{name} {arguments} …`".replace("  ", " "), ""]
-        lines += [_text(command.help or ""), ""]
-        for option in command.params:
-            names = ", ".join(f"`{one}`" for one in option.opts) or f"`{option.name}`"
-            lines += [names, f": {_text(getattr(option, 'help', '') or '')}", ""]
-    path = Path(site.srcdir) / "generated" / "commands.md"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join(lines), encoding="utf-8")
+def write_pages(site: Sphinx) -> None:
+    """Write the pages that are made from the program, before sources are read."""
+    folder = Path(site.srcdir) / "generated"
+    folder.mkdir(exist_ok=True)
+    (folder / "commands.md").write_text(commands_page(), encoding="utf-8")
+    (folder / "settings.md").write_text(settings_page(), encoding="utf-8")
 
 
-def _commands(command: click.Command, name: str) -> list[tuple[str, click.Command]]:
-    """List the commands that do something, groups opened."""
-    inner = getattr(command, "commands", None)
-    if inner is None:
-        return [(name, command)]
-    return [pair for key in inner for pair in _commands(inner[key], f"{name} {key}")]
+def write_inline_formula(page: HTML5Translator, node: nodes.math) -> None:
+    """Write a formula within a line as MathML, which browsers draw without network or script."""
+    _write_mathml(page, node, as_block=False)
 
 
-def _argument(parameter: click.Parameter) -> str:
-    """Write an argument as the help does."""
-    name = (parameter.metavar or parameter.name or "").upper()
-    return name if parameter.required else f"[{name}]"
+def write_formula(page: HTML5Translator, node: nodes.math_block) -> None:
+    """Write a formula on lines of its own."""
+    _write_mathml(page, node, as_block=True)
 
 
-def _text(text: str) -> str:
-    """Keep what looks like markup from being any."""
-    return text.replace("<", "\\<").replace("*", "\\*").replace("\b", "")
+def _write_mathml(page: HTML5Translator, node: nodes.Element, as_block: bool) -> NoReturn:
+    """Write a formula, or warn where it is of what docutils does not know."""
+    try:
+        page.body.append(tex2mathml(node.astext(), as_block=as_block))
+    except MathError as error:
+        logging.getLogger(__name__).warning("formula: %s", error, location=node)
+    raise nodes.SkipNode
 
 
 def setup(site: Sphinx) -> None:
-    """Have the page of commands written before sources are read."""
-    site.connect("builder-inited", write_commands)
+    """Make pages from the program, and draw formulas."""
+    site.connect("builder-inited", write_pages)
+    site.add_html_math_renderer("mathml", (write_inline_formula, None), (write_formula, None))
