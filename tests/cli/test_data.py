@@ -58,6 +58,21 @@ def test_every_known_corpus_is_listed(heedful_cli):
     assert "not tried" in " ".join(done.stdout.split())
 
 
+def test_the_grammar_is_written_without_a_download(heedful_cli, tmp_path):
+    done = heedful_cli("data", "get", "grammar", "--to", ".", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].split() == ["15,000", "lines", "train.en"]
+    counts = {path.name: len(path.read_text("utf-8").splitlines()) for path in tmp_path.iterdir()}
+    pairs = {"train": 15_000, "valid": 500, "test": 1_000}
+    sides = {f"{name}.{side}": count for name, count in pairs.items() for side in ("en", "fr")}
+    assert counts == sides | {"test.links": 1_000}
+    assert heedful_cli("data", "get", "grammar", "--to", ".", cwd=tmp_path).returncode == 0
+    (tmp_path / "test.fr").write_text("mine\n", encoding="utf-8")
+    again = heedful_cli("data", "get", "grammar", "--to", ".", cwd=tmp_path)
+    refused(again, "test.fr would be overwritten", "name another folder", code=2)
+    assert (tmp_path / "test.fr").read_text(encoding="utf-8") == "mine\n"
+
+
 def test_multi30k_from_a_folder_ends_in_text_that_can_be_trained_on(heedful_cli, raw, tmp_path):
     folder = tmp_path / "my data"
     done = heedful_cli("data", "get", "multi30k", "--to", folder, "--mirror", raw)

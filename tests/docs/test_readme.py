@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,18 @@ def test_every_command_is_in_the_readme_and_every_link_leads_somewhere():
         assert f"`heedful {name}" in README
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert target.startswith("http") or (ROOT / target).exists(), target
+
+
+def test_installing_is_told_as_the_package_says_it():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    told = re.findall(r"(?m)^\| `(\w+)` \| .* \| ([^|]*) \|$", README)
+    names = {
+        extra: ", ".join(re.match(r"[\w-]+", one)[0] for one in packages)
+        for extra, packages in project["optional-dependencies"].items()
+    }
+    assert dict(told) == {extra: names[extra] for extra in names if extra not in ("dev", "docs")}
+    torch = next(one for one in project["dependencies"] if one.startswith("torch"))
+    assert f"'{torch}' --index-url https://download.pytorch.org/whl/cpu" in README
 
 
 def test_make_has_the_two_targets():

@@ -23,6 +23,8 @@ def list_corpora() -> None:
     from heedful.data.catalogue.known import CORPORA
 
     width = min(shutil.get_terminal_size().columns, 100)
+    typer.echo("grammar                 en fr        15,000 pairs, no download")
+    typer.echo("    Sentences that a small grammar writes, the text of the tutorial.")
     for corpus in CORPORA.values():
         pairs = f"{corpus.pairs:,} pairs" if corpus.pairs else "pairs not known"
         typer.echo(f"{corpus.name:<23} {' '.join(corpus.languages):<12} {pairs}, {_size(corpus)}")
@@ -41,7 +43,9 @@ def get(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="A name of the list, or opus:CORPUS/VERSION/SOURCE-TARGET."
+            metavar="NAME",
+            help="A name of the list, opus:CORPUS/VERSION/SOURCE-TARGET, or grammar, which needs "
+            "no download.",
         ),
     ],
     to: Annotated[
@@ -63,6 +67,16 @@ def get(
     download that was cut goes on where it ended. SHA-256 are checked where they are known, and else
     recorded in SHA256SUMS beside the files. Proxies are taken from the environment.
     """
+    from heedful.workflow.grammar_text import NAME, SIZES, write_grammar_text
+
+    if name == NAME:
+        folder = to or Path("data", name)
+        write_grammar_text(folder)
+        for text, pairs in zip(("train", "valid", "test"), SIZES, strict=True):
+            for language in ("en", "fr"):
+                typer.echo(f"{pairs:>12,} lines  {folder / text}.{language}")
+        return
+
     from heedful.data.catalogue.download import get_corpus, train_command
     from heedful.data.catalogue.known import find_corpus
 

@@ -12,22 +12,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from heedful.checkpoint.average import average_checkpoints
-from heedful.data.files import writing
-from heedful.data.grammar import split_aligned
 from heedful.errors import RunFolderError
 from heedful.evaluation.bleu import evaluate_texts
-from heedful.search.links import Gold, read_gold, write_gold
+from heedful.search.links import read_gold
 from heedful.visualise.explorer import write_explorer
 from heedful.visualise.heatmap import attention_heatmap
 from heedful.visualise.record import Record
 from heedful.workflow.attend import attend
+from heedful.workflow.grammar_text import SIZES, write_grammar_text
 from heedful.workflow.run import Run
 from heedful.workflow.train import train
 from heedful.workflow.translator import Translator
 
 SENTENCE = "the big red dog"
-SIZES = (15_000, 500, 1_000)
-_SEED = 1
 
 
 def quickstart(
@@ -73,7 +70,7 @@ def quickstart(
         raise RunFolderError(
             f"--out must be a new or empty folder, but {out} is not; name another one or delete it."
         )
-    _write_corpus(out / "text", *sizes)
+    write_grammar_text(out / "text", sizes)
     say(f"wrote {sizes[0]:,} sentence pairs of a small grammar to {out / 'text'}")
     run = out / "run"
     train(
@@ -115,25 +112,6 @@ def quickstart(
     command = "heedful" if shutil.which("heedful") else f"{sys.executable} -m heedful"
     say(f'go on with   echo "{SENTENCE}" | {command} translate {run}')
     return bleu
-
-
-def _write_corpus(folder: Path, train_pairs: int, valid_pairs: int, test_pairs: int) -> None:
-    """
-    Write training, validation and test text, and the word alignment of the test.
-
-    The test begins with the founding sentence.
-    """
-    pairs, aligned = split_aligned(train_pairs, valid_pairs + test_pairs, _SEED)
-    held_out = [(pair.source, pair.target) for pair in aligned]
-    gold = [write_gold(Gold(pair.sure, pair.possible)) for pair in aligned[:test_pairs]]
-    parts = {"train": pairs, "valid": held_out[test_pairs:], "test": held_out[:test_pairs]}
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "test.links").write_text("".join(f"{line}\n" for line in gold), encoding="utf-8")
-        for name, part in parts.items():
-            for side, language in enumerate(("en", "fr")):
-                lines = "".join(f"{pair[side]}\n" for pair in part)
-                (folder / f"{name}.{language}").write_text(lines, encoding="utf-8")
 
 
 def _score(translator: Translator, text: Path, say: Callable[[str], object]) -> float:

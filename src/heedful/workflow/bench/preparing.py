@@ -75,9 +75,9 @@ def measure_preparing(request: dict[str, Any]) -> dict[str, Any]:
         )
 
         def batch() -> None:
-            for parts in order.epoch(0):
-                for rows in parts:
-                    order.collate(rows)
+            for rows in order.epoch(0):
+                for part in order.cut(rows, ranks=1)[0]:
+                    order.collate(part)
 
         stages["batch and pad an epoch"] = repeated(batch, repeats)
         memory = peak_memory()
