@@ -94,10 +94,11 @@ def run_shell(zygote, command, folder):
 
 @pytest.fixture(scope="session")
 def begun(zygote, tmp_path_factory):
-    """The folder that the tutorial leaves, copied for each other page."""
+    """The folder that the tutorial leaves, and old models; copied for each other page."""
     folder = tmp_path_factory.mktemp("docs")
     for command in commands(TUTORIAL):
         run_shell(zygote, shortened(command), folder)
+    write_old_models(folder / "old")
     return folder
 
 
@@ -123,7 +124,6 @@ def test_the_tutorial_works_in_an_empty_folder(begun):
 def test_the_commands_of_a_page_work(page, zygote, begun, corpora, tmp_path):
     shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
     (tmp_path / "corpora").symlink_to(corpora)
-    write_old_models(tmp_path / "old")
     for command in commands(page):
         run_shell(zygote, shortened(command), tmp_path)
 
