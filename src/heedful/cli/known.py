@@ -72,9 +72,9 @@ def get(
     if name == NAME:
         folder = to or Path("data", name)
         write_grammar_text(folder)
-        for text, pairs in zip(("train", "valid", "test"), SIZES, strict=True):
+        for part, pairs in zip(("train", "valid", "test"), SIZES, strict=True):
             for language in ("en", "fr"):
-                typer.echo(f"{pairs:>12,} lines  {folder / text}.{language}")
+                typer.echo(f"{pairs:>12,} lines  {folder / part}.{language}")
         return
 
     from heedful.data.catalogue.download import get_corpus, train_command
