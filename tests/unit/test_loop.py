@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from contextlib import nullcontext
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from heedful.training.loop import Trainer
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
 from heedful.training.progress import RunLog
-from heedful.training.state import Progress
+from heedful.training.state import Counters, Progress
 from heedful.workflow.train import _signals
 
 GENERATOR = np.random.default_rng(0)
@@ -351,6 +352,38 @@ def test_each_signal_has_a_checkpoint_written(number, saved):
 def test_processes_that_are_not_one_job_are_refused(variables, refused):
     with pytest.raises(SettingError, match=refused) if refused else nullcontext():
         refuse_separate_processes(variables)
+
+
+def test_the_log_of_a_resumed_run_is_that_of_one_that_never_stopped(tmp_path):
+    whole = trainer(steps=50, log=tmp_path / "whole.jsonl")
+    whole._logged_at = math.inf  # no line because ten seconds have passed
+    whole.run()
+    stopped = trainer(steps=50, log=tmp_path / "resumed.jsonl")
+    stopped._logged_at, collate = math.inf, stopped.collate
+
+    def interrupted(rows):
+        if stopped.progress.counters.step == 29:
+            stopped.stop.reason = "SIGTERM"
+        return collate(rows)
+
+    stopped.collate = interrupted
+    assert stopped.run() == "SIGTERM"
+    saved = json.loads(json.dumps(asdict(stopped.progress)))
+    resumed = trainer(steps=50, log=tmp_path / "resumed.jsonl")
+    resumed.weights.load(stopped.weights.weights(), stopped.weights.moments(), 30)
+    resumed.progress = Progress(Counters(**saved["counters"]), since_log=saved["since_log"])
+    resumed._logged_at = math.inf
+    resumed.run()
+    timed = {"seconds", "target_tokens_per_second", "memory"}
+    logs = [
+        [
+            {name: value for name, value in json.loads(line).items() if name not in timed}
+            for line in (tmp_path / f"{name}.jsonl").read_text().splitlines()
+        ]
+        for name in ("whole", "resumed")
+    ]
+    assert [line["step"] for line in logs[0]] == [50]
+    assert logs[1] == logs[0]
 
 
 def test_log_lines_have_the_promised_fields(tmp_path):

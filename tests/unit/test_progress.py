@@ -84,14 +84,14 @@ def test_a_log_that_was_removed_begins_again(tmp_path, capsys):
 def test_a_terminal_that_was_closed_ends_nothing(tmp_path, monkeypatch):
     reading, writing = os.pipe()
     os.close(reading)
-    with os.fdopen(writing, "w", buffering=1) as closed:
-        monkeypatch.setattr(sys, "stderr", closed)
-        with RunLog(tmp_path / "log.jsonl", 0, 10) as log:
-            log.training(LINE, 0.5, 1.0)
-            log.say("still there")
-        monkeypatch.undo()
-        with suppress(BrokenPipeError):
-            closed.close()
+    closed = os.fdopen(writing, "w", buffering=1)
+    monkeypatch.setattr(sys, "stderr", closed)
+    with RunLog(tmp_path / "log.jsonl", 0, 10) as log:
+        log.training(LINE, 0.5, 1.0)
+        log.say("still there")
+    monkeypatch.undo()
+    with suppress(BrokenPipeError):
+        closed.close()
     assert lines(tmp_path / "log.jsonl") == [LINE]
 
 
@@ -150,13 +150,8 @@ def test_counters_survive_json():
     assert Counters(**json.loads(json.dumps(counters.to_dict()))) == counters
 
 
-def test_the_clock_adds_earlier_sittings_and_leaves_pauses_out_of_the_rate():
-    clock = Clock(earlier=100.0)
-    assert clock.seconds >= 100.0
-    clock.stepped(2.0)
-    clock.stepped(1.0)
-    assert clock.take_stepping() == 3.0
-    assert clock.take_stepping() > 0
+def test_the_clock_adds_earlier_sittings():
+    assert Clock(earlier=100.0).seconds >= 100.0
 
 
 def test_perplexity_is_the_exponential():

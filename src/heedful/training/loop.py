@@ -99,8 +99,6 @@ class Trainer:
         self.describe = describe
         self.stop = Stop()
         self.clock = Clock(progress.counters.seconds)
-        self._since_log = torch.zeros(4, dtype=torch.float64)
-        self._padded_since_log = 0
         self._logged_at = self._saved_at = self.clock.seconds
         self._saved_step = self._began_at = progress.counters.step
         self._warned_of_warmup = False
@@ -179,9 +177,9 @@ class Trainer:
         counters.target_tokens += int(target_tokens)
         counters.padded_tokens += int(padded)
         counters.seconds = self.clock.seconds
-        self.clock.stepped(time.monotonic() - started)
-        self._since_log += torch.tensor([loss, nll, target_tokens, source_tokens])
-        self._padded_since_log += int(padded)
+        sums = (loss, nll, target_tokens, source_tokens, padded, time.monotonic() - started)
+        since = zip(self.progress.since_log, sums, strict=True)
+        self.progress.since_log = [earlier + now for earlier, now in since]
 
         last = step >= self.plan.steps
         of_step = {
@@ -189,11 +187,10 @@ class Trainer:
             "step_target_tokens": int(target_tokens),
             "gradient_norm": norm,
         }
-        self._log_if_due(step, of_step, forced=bool(last or signals or time_over))
+        ended = bool(last or (time_over and not signals))
+        self._log_if_due(step, of_step, forced=ended)
         self._warn_of_warmup(step, ended=bool(time_over and not last))
-        is_best, out_of_patience = self._validate_if_due(
-            step, bool(last or (time_over and not signals))
-        )
+        is_best, out_of_patience = self._validate_if_due(step, ended)
         reason = ""
         if signals:
             reason = self.stop.reason or "a signal to another rank"
@@ -291,13 +288,17 @@ class Trainer:
         return "minutes" if self.ranks.tell(float(self._time_is_over())) else ""
 
     def _log_if_due(self, step: int, of_step: dict[str, int | float], forced: bool) -> None:
-        """Write a training line every fifty steps, every ten seconds, and at the end."""
+        """
+        Write a training line every fifty steps, every ten seconds, and at the planned end.
+
+        A signal writes none: its checkpoint carries the sums on, so that the log of a resumed run
+        is that of one that never stopped.
+        """
         counters = self.progress.counters
         if not (forced or step % 50 == 0 or self.clock.seconds - self._logged_at >= 10):
             return
         self._logged_at = self.clock.seconds
-        loss, nll, target, source = self._since_log.tolist()
-        seconds = self.clock.take_stepping()
+        loss, nll, target, source, padded, seconds = self.progress.since_log
         line = {
             "step": step,
             "loss": loss / target,
@@ -307,8 +308,8 @@ class Trainer:
             "source_tokens": counters.source_tokens,
             "target_tokens": counters.target_tokens,
             **of_step,
-            "padding": 1.0 - (source + target) / self._padded_since_log,
-            "target_tokens_per_second": target / seconds,
+            "padding": 1.0 - (source + target) / padded,
+            "target_tokens_per_second": target / max(seconds, 1e-9),
             "seconds": round(counters.seconds, 3),
             "memory": peak_of(self.model.device),
         }
@@ -316,8 +317,7 @@ class Trainer:
         if self.plan.minutes is not None:
             share = max(share, counters.seconds / (self.plan.minutes * 60))
         self.log.training(line, share, counters.seconds * (1 - share) / max(share, 1e-9))
-        self._since_log.zero_()
-        self._padded_since_log = 0
+        self.progress.since_log = [0.0] * len(self.progress.since_log)
 
     def _warn_of_warmup(self, step: int, ended: bool) -> None:
         """Say once that the minutes end before the learning rate has reached its peak."""

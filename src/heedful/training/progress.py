@@ -20,22 +20,11 @@ from heedful.training.validation_metrics import SCORES
 
 @dataclass
 class Clock:
-    """
-    Measure one sitting and leave pauses out of the rate.
-
-    Attributes
-    ----------
-    earlier : float
-        Seconds of earlier sittings.
-
-    Notes
-    -----
-    `seconds` runs through everything; the rate counts only the time spent in steps.
-    """
+    """Measure the time of a run over all its sittings."""
 
     earlier: float = 0.0
+    """Seconds of earlier sittings."""
     _start: float = field(default_factory=time.monotonic)
-    _stepping: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -53,41 +42,13 @@ class Clock:
         """
         return self.earlier + time.monotonic() - self._start
 
-    def stepped(self, seconds: float) -> None:
-        """
-        Add the time of one step.
 
-        Parameters
-        ----------
-        seconds : float
-            How long it took.
+class _Console(Console):
+    """A console whose reader may go away."""
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        The divisor of tokens per second.
-        """
-        self._stepping += seconds
-
-    def take_stepping(self) -> float:
-        """
-        Return the time spent in steps since the last call.
-
-        Returns
-        -------
-        float
-            Seconds, never zero.
-
-        Notes
-        -----
-        Starts counting anew.
-        """
-        seconds, self._stepping = self._stepping, 0.0
-        return max(seconds, 1e-9)
+    def on_broken_pipe(self) -> None:
+        """Go on in silence; rich would end the process."""
+        self.quiet = True
 
 
 class RunLog:
@@ -122,7 +83,7 @@ class RunLog:
     ) -> None:
         self._observer = observer
         self._path = path
-        self._console = Console(stderr=True, quiet=quiet or path is None, highlight=False)
+        self._console = _Console(stderr=True, quiet=quiet or path is None, highlight=False)
         self._total = total_steps
         self._bar: Progress | None = None
         self._file = None

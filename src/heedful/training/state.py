@@ -73,6 +73,9 @@ class Progress:
         The best validations so far, best first.
     without_better : int
         Validations since the best one.
+    since_log : list of float
+        Sums since the last training line of the log: loss, log-probability, target, source and
+        padded tokens, seconds in steps.
 
     Notes
     -----
@@ -82,6 +85,7 @@ class Progress:
     counters: Counters = field(default_factory=Counters)
     best: list[Validation] = field(default_factory=list)
     without_better: int = 0
+    since_log: list[float] = field(default_factory=lambda: [0.0] * 6)
 
     def remember(self, result: Validation, keep_best: int, best_by: str = "bleu") -> bool:
         """

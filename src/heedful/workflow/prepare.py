@@ -143,7 +143,9 @@ def check_continues(
     settings = state.get("settings")
     if isinstance(settings, dict):
         may_change = _MAY_CHANGE | _OF_THE_MACHINE
-        if other := _changed(settings, flat_settings(run.config), may_change):
+        # A version that wrote the checkpoint may not have known every setting.
+        now = {key: value for key, value in flat_settings(run.config).items() if key in settings}
+        if other := _changed(settings, now, may_change):
             raise RunFolderError(
                 f"--resume must continue {place} with the settings it was trained with, but "
                 f"{'; '.join(other)}. Restore {run.folder.config} and give the same settings, or "

@@ -360,6 +360,7 @@ class _Keeper:
             "counters": self.progress.counters.to_dict(),
             "best": self.progress.best,
             "without_better": self.progress.without_better,
+            "since_log": self.progress.since_log,
         }
         save_checkpoint(
             folder.checkpoint(step), self.weights.weights(), self.weights.moments(), state
@@ -373,7 +374,9 @@ class _Keeper:
 def _progress(checkpoint: Checkpoint) -> Progress:
     """Read counters and best validations from a checkpoint."""
     state = checkpoint.state
-    return Progress(Counters(**state["counters"]), state["best"], state["without_better"])
+    progress = Progress(Counters(**state["counters"]), state["best"], state["without_better"])
+    progress.since_log = state.get("since_log", progress.since_log)
+    return progress
 
 
 def _plan(config: RunConfig, origin: Origin | None) -> Plan:
