@@ -25,7 +25,7 @@ from heedful.exchange.fairseq_files import (
 )
 from heedful.exchange.foreign import Portable, ReadOptions, Reasons
 from heedful.exchange.original import Array, Original
-from heedful.exchange.pickled.settings import number_in
+from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM, number_in
 from heedful.exchange.pickled.stored import read_arrays
 from heedful.exchange.pickled.torch_file import read_torch_file
 from heedful.exchange.plain_side import PlainSide, SearchRule, Words
@@ -295,10 +295,10 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], SearchRule, li
     """Write the search of ``fairseq-generate``: what the checkpoint says, else its defaults."""
     found = settings.get("generation")
     given: dict[str, Any] = found if isinstance(found, dict) else {}
-    beam = int(number_in(given, "beam", 5))
+    beam = int(number_in(given, "beam", 5, WIDEST_BEAM))
     power = 0.0 if given.get("unnormalized") else float(number_in(given, "lenpen", 1.0))
-    factor = float(number_in(given, "max_len_a", 0.0))
-    constant = int(number_in(given, "max_len_b", 200))
+    factor = float(number_in(given, "max_len_a", 0.0, 100))
+    constant = int(number_in(given, "max_len_b", 200, MOST_TOKENS))
     longest = int(number_in(settings, "max_target_positions", 1024)) - 1
     least = max(int(number_in(given, "min_len", 1)), 0)
     notes = []

@@ -16,7 +16,7 @@ from heedful.errors import ExchangeError
 from heedful.exchange.cutting import SPACES_NOTE, Cutter, read_cutter, tokenizer_of
 from heedful.exchange.foreign import Portable, ReadOptions, Reasons
 from heedful.exchange.original import Original
-from heedful.exchange.pickled.settings import number_in, settings_of
+from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM, number_in, settings_of
 from heedful.exchange.pickled.stored import read_arrays
 from heedful.exchange.pickled.torch_file import read_torch_file
 from heedful.exchange.plain_side import PlainSide, SearchRule, Words
@@ -328,9 +328,9 @@ def _search(
     testing: Mapping[str, Any], target: Words, special: Mapping[str, str]
 ) -> tuple[dict[str, Any], SearchRule, list[str]]:
     """Write the search of ``joeynmt translate``."""
-    beam = max(int(number_in(testing, "beam_size", 1)), 1)
+    beam = max(int(number_in(testing, "beam_size", 1, WIDEST_BEAM)), 1)
     alpha = float(number_in(testing, "beam_alpha", number_in(testing, "alpha", -1)))
-    longest = int(number_in(testing, "max_output_length", -1))
+    longest = int(number_in(testing, "max_output_length", -1, MOST_TOKENS))
     notes = []
     if longest < 0:
         notes.append(

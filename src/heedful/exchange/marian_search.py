@@ -23,6 +23,7 @@ from heedful.config.schema import SearchConfig
 from heedful.data.subwords.numbering import Numbering
 from heedful.data.tokenizer import END, PAD, START
 from heedful.exchange.foreign import Reasons
+from heedful.exchange.pickled.settings import WIDEST_BEAM
 from heedful.search.length import LengthPenalty
 
 # Settings that change what is found, and the values that switch them off; None always does.
@@ -116,8 +117,8 @@ def read_rule(
     forced = settings.get("forced_eos_token_id")
     forced = forced[0] if isinstance(forced, list) and len(forced) == 1 else forced
     reasons.add_if(
-        not isinstance(beam, int) or isinstance(beam, bool) or beam < 1,
-        f"num_beams must be a whole number, but is {beam!r}",
+        type(beam) is not int or not 0 < beam < WIDEST_BEAM,
+        f"num_beams must be a whole number below {WIDEST_BEAM:,}, but is {beam!r}",
     )
     reasons.add_if(
         not isinstance(power, int | float) or not 0 <= power <= 10,

@@ -89,6 +89,11 @@ def test_search_and_languages_are_settings_of_the_run(tmp_path):
     assert (search.stop, search.at_limit) == ("joey", "keep")
     assert model.config.data.source_language == "no"
     assert "lowercase" in model.notes[0]
+    for told in ({"beam_size": 10**5}, {"max_output_length": 10**5}):
+        write(tmp_path, settings(**told))
+        assert f"{next(iter(told))}` of a checkpoint" in refusal(
+            READER.read, tmp_path, ReadOptions()
+        )
     write(tmp_path, settings(max_output_length=-1, min_output_length=3, beam_alpha=-1))
     model = READER.read(tmp_path, ReadOptions())
     assert (model.config.search.length_penalty, model.config.search.min_length) == ("none", 3)

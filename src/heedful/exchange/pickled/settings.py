@@ -9,6 +9,8 @@ from heedful.exchange.pickled.values import Inert
 _DEEPEST = 8
 _MOST = 100_000
 _LARGEST = 1_000_000
+WIDEST_BEAM, MOST_TOKENS = 1_000, 10_000
+"""What a search may be told: more would only fill the memory when the two sides are compared."""
 
 
 def settings_of(value: Any) -> dict[str, Any]:
@@ -45,7 +47,9 @@ def settings_of(value: Any) -> dict[str, Any]:
     return plain
 
 
-def number_in(settings: Mapping[str, Any], name: str, default: int | float) -> int | float:
+def number_in(
+    settings: Mapping[str, Any], name: str, default: int | float, most: int = _LARGEST
+) -> int | float:
     """
     Read a setting that must be a number.
 
@@ -57,6 +61,8 @@ def number_in(settings: Mapping[str, Any], name: str, default: int | float) -> i
         Which one.
     default : int or float
         Where it is absent or None.
+    most : int, default 1,000,000
+        What it must be below.
 
     Returns
     -------
@@ -70,9 +76,9 @@ def number_in(settings: Mapping[str, Any], name: str, default: int | float) -> i
     value = settings.get(name)
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < most:
         raise ExchangeError(
-            f"The setting `{name}` of a checkpoint must be a number below {_LARGEST:,}, but "
+            f"The setting `{name}` of a checkpoint must be a number below {most:,}, but "
             f"{str(value)[:40]!r} came; the checkpoint is damaged."
         )
     return value
