@@ -149,7 +149,7 @@ def test_settings_that_cannot_be(heedful_cli, text, tmp_path, setting, parts):
     files = ("--source", text / "train.en", "--target", text / "train.fr")
     out = tmp_path / "run"
     refused(heedful_cli("train", "tiny", *files, "--out", out, "--set", setting), *parts)
-    assert out.exists() == there and not (there and list(out.iterdir()))
+    assert not out.exists()
 
 
 def test_a_recipe_that_is_not_there(heedful_cli, text):
@@ -256,7 +256,7 @@ def test_weights_of_another_recipe_are_refused(heedful_cli, copy):
     config["settings"]["model"]["decoder_layers"] = 1
     (copy / "config.json").write_text(json.dumps(config))
     done = heedful_cli("translate", copy, "--weights", "last", stdin="a\n")
-    refused(done, "not expected: decoder.layers.1", "instead of")
+    refused(done, "model.d_model was 64 and is now 32", "model.decoder_layers was 2 and is now 1")
 
 
 def test_a_pickle_is_never_opened(heedful_cli, copy):
