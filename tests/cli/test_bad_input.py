@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -122,6 +123,68 @@ def test_a_place_where_no_translations_can_be_written(heedful_cli, trained, tmp_
         assert done.returncode == 2
         assert "Invalid value for --output" in done.stderr
         assert part in " ".join(done.stderr.split())
+
+
+def test_what_typer_refuses_is_worded_like_everything_else(heedful_cli, trained):
+    for words, part in (
+        (("translate", trained, "--beam", "x"), "`heedful translate --help` lists"),
+        (("translate", trained, "--foo"), "No such option: --foo"),
+        (("nope",), "No such command 'nope'"),
+        (("translate", trained, "--threads", 100_000), "threads must be from 0"),
+    ):
+        done = heedful_cli(*words)
+        assert len(done.stderr.splitlines()) == 1
+        refused(done, part)
+
+
+def test_a_number_of_threads_that_would_crash_is_refused(heedful_cli, text, tmp_path):
+    command = train_arguments(text, tmp_path / "run", "train.threads=100000", validate=False)
+    refused(heedful_cli(*command), "threads must be from 0", "but is 100,000")
+    assert list(tmp_path.iterdir()) == []
+    done = heedful_cli("info", env={"OMP_NUM_THREADS": "100000"})
+    refused(done, "OMP_NUM_THREADS must be from 0")
+
+
+def test_when_the_reader_has_gone_a_command_ends_as_the_system_has_it(zygote):
+    for words in ("--help", "info"):
+        line = f"set -o pipefail; {zygote.programs}/heedful {words} | true"
+        done = subprocess.run(["bash", "-c", line], capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_an_interrupted_import_leaves_no_traceback():
+    process = subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "heedful", "info"],
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    for line in process.stderr:
+        if line.split("|")[-1].strip() == "numpy":
+            process.send_signal(signal.SIGINT)
+            break
+    _, errors = process.communicate(timeout=240)
+    assert process.returncode == -signal.SIGINT
+    assert "Traceback" not in errors
+
+
+def test_an_output_is_replaced_when_it_is_complete(heedful_cli, trained, tmp_path):
+    old, source = tmp_path / "old.fr", tmp_path / "source.en"
+    old.write_text("old\n")
+    old.chmod(0o640)
+    (tmp_path / "link.fr").symlink_to(old)
+    source.write_bytes(b"the dog\n" * 40 + b"\xff\n")
+    options = ("--max-length", 2, "--beam", 1)
+    done = heedful_cli("translate", trained, "--input", source, "--output", old, *options)
+    refused(done, "line 41")
+    assert old.read_text() == "old\n"
+    source.write_bytes(b"the dog\n")
+    for output in (tmp_path / "link.fr", "/dev/stdout"):
+        done = heedful_cli("translate", trained, "--input", source, "--output", output, *options)
+        assert done.returncode == 0, done.stderr
+    assert old.read_text() == done.stdout != "old\n"
+    assert old.stat().st_mode & 0o777 == 0o640
+    assert {path.name for path in tmp_path.iterdir()} == {"old.fr", "link.fr", "source.en"}
+    assert (tmp_path / "link.fr").is_symlink()
 
 
 def test_a_run_without_checkpoints_says_so(heedful_cli, trained, tmp_path):

@@ -203,6 +203,8 @@ def test_average_then_translate_uses_it(heedful_cli, trained, tmp_path):
 
     run = tmp_path / "run"
     shutil.copytree(trained, run)
+    more = heedful_cli("average", run, "--last", 99)
+    assert "averaged 3 checkpoints (99 were asked for, there are no more)" in more.stdout
     done = heedful_cli("average", run, "--last", 2)
     assert done.returncode == 0
     assert "averaged 2 checkpoints, steps 16, 24" in done.stdout

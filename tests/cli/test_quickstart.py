@@ -38,3 +38,11 @@ def test_the_quickstart_makes_everything_it_names(tmp_path, heedful_cli):
     assert done.returncode == 0, done.stderr
     with pytest.raises(RunFolderError, match="new or empty folder"):
         quickstart(out, say=told.append)
+    (out / "attention.html").unlink()
+    again = quickstart(
+        out, device="cpu", say=told.append, settings=SHORT, sizes=(400, 40, 20), resume=True
+    )
+    assert again == bleu
+    assert (out / "attention.html").exists()
+    with pytest.raises(RunFolderError, match="--resume must find"):
+        quickstart(tmp_path / "gone", say=told.append, resume=True)

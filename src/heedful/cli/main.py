@@ -7,11 +7,14 @@ input is wrong.
 """
 
 import os
+import signal
 import sys
 import warnings
-from typing import Annotated
+from contextlib import suppress
+from typing import Annotated, NoReturn
 
 import typer
+from typer.exceptions import TyperException
 
 from heedful import __version__
 from heedful.cli import (
@@ -33,6 +36,7 @@ from heedful.cli import (
     translate,
 )
 from heedful.errors import HeedfulError
+from heedful.machine.processor import check_threads, omp_threads
 
 app = typer.Typer(
     name="heedful",
@@ -118,16 +122,60 @@ def main() -> None:
     os.environ.setdefault(_OURS, " ".join(missing))
     warnings.showwarning = _show_warning
     try:
-        app()
+        check_threads(omp_threads(), "OMP_NUM_THREADS")
+        code = _run(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        _end_by(signal.SIGINT)
+    except BrokenPipeError:
+        _end_by(signal.SIGPIPE)
     except HeedfulError as error:
         _fail(str(error), error.exit_code)
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
         _fail(f"{name}{error.strerror or error}.", 1)
-    except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and "memory" not in str(error):
+    except Exception as error:
+        if _was_interrupted(error):
+            _end_by(signal.SIGINT)
+        if not isinstance(error, MemoryError) and (
+            not isinstance(error, RuntimeError) or "memory" not in str(error)
+        ):
             raise
         _fail("the machine has not enough memory for this; use a smaller model or batch.", 1)
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command, and word what typer refuses as everything else is worded."""
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("heedful", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except TyperException as error:
+        text = " ".join(error.format_message().split())
+        if text.startswith("Usage:"):  # a command without arguments: that is its help
+            typer.echo(error.format_message(), err=True)
+            return error.exit_code
+        refused = getattr(error, "ctx", None)
+        path = refused.command_path if refused is not None else "heedful"
+        _fail(f"{text.rstrip('.')}; `{path} --help` lists what there is.", error.exit_code)
+    return 0
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Tell whether Ctrl-C is what an error comes from: compiled modules turn it into others."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _end_by(number: signal.Signals) -> NoReturn:
+    """End as a program does that leaves a signal to the system, so that shells see it."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    sys.exit(128 + number)  # where the signal is blocked
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
@@ -135,7 +183,8 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     print(f"heedful: warning: {message}", file=sys.stderr)
 
 
-def _fail(message: str, code: int) -> None:
+def _fail(message: str, code: int) -> NoReturn:
     """Print one paragraph and end."""
-    print(f"heedful: {message}", file=sys.stderr)
+    with suppress(OSError):  # nobody may be left to read it
+        print(f"heedful: {message}", file=sys.stderr, flush=True)
     sys.exit(code)

@@ -10,6 +10,10 @@ from heedful.cli.options import Device, Precision, Threads
 
 def quickstart(
     out: Annotated[Path, typer.Option(help="The folder to make.")] = Path("quickstart"),
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with the training that was interrupted in --out."),
+    ] = False,
     device: Device = "auto",
     precision: Precision = "auto",
     threads: Threads = 0,
@@ -23,4 +27,4 @@ def quickstart(
     """
     from heedful.workflow.quickstart import quickstart as run
 
-    run(out, device=device, precision=precision, threads=threads, say=typer.echo)
+    run(out, device=device, precision=precision, threads=threads, say=typer.echo, resume=resume)

@@ -147,6 +147,7 @@ def translate(
         )
 
     from heedful.data.corpus import one_file, read_lines
+    from heedful.data.files import replacing_file
     from heedful.data.formats.lines import decode_lines
     from heedful.search.options import SearchOptions
     from heedful.search.unknown import read_dictionary
@@ -216,11 +217,7 @@ def translate(
     check_tag(to, translator.tokenizer.tags)
     if output is None:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-    place = (
-        nullcontext(sys.stdout)
-        if output is None
-        else output.open("w", encoding="utf-8", newline="\n")
-    )
+    place = nullcontext(sys.stdout) if output is None else replacing_file(output)
     with place as stream:
         translate_lines(
             translator,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter
 from pathlib import Path
+from typing import TextIO
 
 from heedful.errors import StorageError
 
@@ -97,6 +98,32 @@ def write_whole(path: Path, content: bytes) -> None:
         with suppress(OSError):
             beside.unlink()
         raise
+
+
+@contextmanager
+def replacing_file(path: Path) -> Iterator[TextIO]:
+    """
+    Write text beside a file and move it there when the block ends without an error.
+
+    A device, a pipe or what else is no ordinary file is written through.
+    """
+    ordinary = path.is_file() or not path.exists()
+    if not ordinary or path.absolute().parts[1:2] in (("dev",), ("proc",)):
+        with path.open("w", encoding="utf-8", newline="\n") as stream:
+            yield stream
+        return
+    place = path.resolve()  # a link stays a link
+    beside = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    try:
+        with beside.open("x", encoding="utf-8", newline="\n") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if place.exists():
+            beside.chmod(place.stat().st_mode & 0o777)
+        beside.replace(place)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:

@@ -7,7 +7,12 @@ import re
 import torch
 
 from heedful.errors import DeviceError
-from heedful.machine.processor import processor_facts, usable_cores
+from heedful.machine.processor import (
+    check_threads,
+    omp_threads,
+    processor_facts,
+    usable_cores,
+)
 
 
 def resolve_device(name: str) -> torch.device:
@@ -64,9 +69,9 @@ def resolve_threads(threads: int) -> int:
     """
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if threads == 0:
-        asked = os.environ.get("OMP_NUM_THREADS", "")
-        alone = ranks == 1 and asked.isdigit() and int(asked) > 0
-        threads = int(asked) if alone else max(1, usable_cores() // ranks)
+        asked = omp_threads() if ranks == 1 else 0
+        threads = asked or max(1, usable_cores() // ranks)
+    check_threads(threads)
     torch.set_num_threads(threads)
     return threads
 

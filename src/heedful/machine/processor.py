@@ -5,6 +5,11 @@ import os
 import threading
 from pathlib import Path
 
+from heedful.errors import SettingError
+
+# More than the cores is of no use, but does no harm up to here.
+_MANY_THREADS = 64
+
 
 def usable_cores() -> int:
     """
@@ -22,6 +27,26 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def omp_threads() -> int:
+    """Read how many threads ``OMP_NUM_THREADS`` asks for; 0 if it says nothing."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(asked) if asked.isascii() and asked.isdigit() else 0
+
+
+def check_threads(threads: int, name: str = "threads") -> None:
+    """Refuse a number of threads that no machine like this has a use for: it would crash torch."""
+    most = max(_MANY_THREADS, 8 * usable_cores())
+    if not 0 <= threads <= most:
+        raise SettingError(
+            f"{name} must be from 0, which takes one for each core ({usable_cores()} here), to "
+            f"{most}, but is {threads:,}."
+        )
+    if threads > usable_cores() and not can_start_threads(threads):
+        raise SettingError(
+            f"{name} must be no more than this process may start, but is {threads:,}; take fewer."
+        )
 
 
 def can_start_threads(count: int) -> bool:

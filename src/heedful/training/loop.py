@@ -315,7 +315,7 @@ class Trainer:
         }
         share = step / self.plan.steps
         if self.plan.minutes is not None:
-            share = max(share, counters.seconds / (self.plan.minutes * 60))
+            share = min(1.0, max(share, counters.seconds / (self.plan.minutes * 60)))
         self.log.training(line, share, counters.seconds * (1 - share) / max(share, 1e-9))
         self.progress.since_log = [0.0] * len(self.progress.since_log)
 

@@ -36,6 +36,7 @@ def quickstart(
     say: Callable[[str], object],
     settings: Sequence[str] = (),
     sizes: tuple[int, int, int] = SIZES,
+    resume: bool = False,
 ) -> float:
     """
     Make a small translator from nothing and show what it does.
@@ -56,6 +57,8 @@ def quickstart(
         Further ``key=value`` strings for the training.
     sizes : tuple of int, default (15000, 500, 1000)
         Sentence pairs to train on, to validate with and to test on.
+    resume : bool, default False
+        Whether to go on with the training in a folder that an earlier call began.
 
     Returns
     -------
@@ -66,9 +69,15 @@ def quickstart(
     -----
     The sentence of the founding notes, “the big red dog”, is never in the training text.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if resume and not (out / "text").is_dir():
         raise RunFolderError(
-            f"--out must be a new or empty folder, but {out} is not; name another one or delete it."
+            f"--resume must find what an earlier quickstart began, but {out} holds nothing of it; "
+            "leave --resume out."
+        )
+    if not resume and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RunFolderError(
+            f"--out must be a new or empty folder, but {out} is not; add --resume to go on with "
+            "what is in it, name another one or delete it."
         )
     write_grammar_text(out / "text", sizes)
     say(f"wrote {sizes[0]:,} sentence pairs of a small grammar to {out / 'text'}")
@@ -80,6 +89,7 @@ def quickstart(
         valid_source=out / "text" / "valid.en",
         valid_target=out / "text" / "valid.fr",
         out=run,
+        resume=resume and run.exists(),
         settings=[
             f"train.device={device}",
             f"train.precision={precision}",

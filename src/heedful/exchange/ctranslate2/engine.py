@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import DeviceError, ExchangeError, MissingExtra
+from heedful.machine.processor import check_threads
 from heedful.search.length import LengthPenalty
 
 Tokens = Sequence[str]
@@ -88,6 +89,7 @@ class Engine:
         precision: str = "auto",
         threads: int = 0,
     ) -> None:
+        check_threads(threads)
         self.library = import_ctranslate2()
         # else it warns of every number format that this machine computes in another one
         self.library.set_log_level(logging.ERROR)
