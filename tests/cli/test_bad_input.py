@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import safetensors.torch
@@ -153,9 +154,15 @@ def test_when_the_reader_has_gone_a_command_ends_as_the_system_has_it(zygote):
 
 
 def test_an_interrupted_import_leaves_no_traceback():
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "sys.argv[1:] = ['info']; from heedful.__main__ import main; main()"
+    )
     process = subprocess.Popen(
-        [sys.executable, "-X", "importtime", "-m", "heedful", "info"],
+        [sys.executable, "-X", "importtime", "-c", program],
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
         encoding="utf-8",
     )
     for line in process.stderr:

@@ -128,6 +128,24 @@ def test_a_spike_in_a_long_log_stays_in_sight_and_the_file_stays_small(tmp_path)
     assert (tmp_path / "curves.svg").stat().st_size < 2_000_000
 
 
+def test_the_best_bleu_stands_above_its_point(tmp_path):
+    one = run("one")
+    one.bleu[:] = [10.0, 35.9, 33.0, 32.0, 31.0]
+    out = tmp_path / "curves.svg"
+    learning_curves([one], out)
+    root = ElementTree.parse(out).getroot()
+    texts = {
+        "".join(text.itertext()): text
+        for text in root.iter("{http://www.w3.org/2000/svg}text")
+        if "".join(text.itertext()) in ("35.9", "Validation BLEU", "Learning rate")
+    }
+    left, label, right = (
+        float(re.search(r"([\d.]+)", texts[word].get("x") or texts[word].get("transform"))[0])
+        for word in ("Validation BLEU", "35.9", "Learning rate")
+    )
+    assert 0.1 < (label - left) / (right - left) < 0.4  # the second of five, not the last
+
+
 def test_labels_of_results_that_are_close_stand_apart(tmp_path):
     out = tmp_path / "curves.svg"
     learning_curves([run(str(n), best=30 + n / 10) for n in range(5)], out)

@@ -174,7 +174,7 @@ def _was_interrupted(error: BaseException | None) -> bool:
 def _end_by(number: signal.Signals) -> NoReturn:
     """End as a program does that leaves a signal to the system, so that shells see it."""
     signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
+    signal.raise_signal(number)
     sys.exit(128 + number)  # where the signal is blocked
 
 

@@ -35,6 +35,8 @@ _LONGEST_NAME = 48
 _POINTS = 1500
 # More labels than this would be a heap, more markers a thick line.
 _LABELS, _MARKED = 6, 40
+# How far a label stands above its ring, and the room it needs, as parts of the panel's height.
+_ABOVE, _ROOM = 0.1, 0.11
 
 Line = Float64[np.ndarray, " lines"]
 Validations = Float64[np.ndarray, " validations"]
@@ -345,8 +347,11 @@ def _share_scales(drawn: Mapping[_Panel, "Axes"]) -> None:
 
 
 def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> None:
-    """Ring the best validation of each run and write its value beside the panel."""
+    """Ring the best validation of each run and write its value above the ring."""
     labels = []
+    if panel.best is not None and not panel.is_perplexity and len(runs) <= _LABELS:
+        low, high = axes.get_ylim()  # the best is near the top, its label above it
+        axes.set_ylim(low, low + (high - low) / (1 - _ROOM * len(runs)))
     for index, run in enumerate(runs):
         x, values = panel.points(run, 1)
         if panel.best is None or not len(x):
@@ -354,15 +359,16 @@ def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> N
         best = panel.best(values)
         point, colour = (x[best], values[best]), _style(index)["color"]
         axes.plot(*point, "o", markersize=6.5, markerfacecolor="none", color=colour, clip_on=False)
-        height = axes.transLimits.transform(axes.transScale.transform(point))[1]
+        left, height = axes.transLimits.transform(axes.transScale.transform(point))
         text = three_digits(values[best]) if panel.is_perplexity else f"{values[best]:.1f}"
-        labels.append((float(height), text, colour))
+        labels.append((float(height) + _ABOVE, float(left), text, colour))
     if len(labels) > _LABELS:
         return
     labels.sort()
-    heights = _apart([height for height, _, _ in labels])
-    for height, (_, text, colour) in zip(heights, labels, strict=True):
-        axes.text(1.02, height, text, color=colour, va="center", transform=axes.transAxes)
+    heights = _apart([height for height, *_ in labels])
+    for height, (_, left, text, colour) in zip(heights, labels, strict=True):
+        place = {"ha": "center", "va": "center", "transform": axes.transAxes}
+        axes.text(left, height, text, color=colour, **place)
 
 
 def _apart(heights: Sequence[float]) -> list[float]:

@@ -17,6 +17,7 @@ from string import Template
 from heedful.visualise.page import beside
 from heedful.visualise.record import Record
 
+_TAB_TITLE = 80
 # In the order in which they stand on the page; the last makes the explorer of the others.
 _SCRIPTS = (
     "elements",
@@ -94,7 +95,7 @@ def explorer_page(record: Record) -> str:
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     return Template(_read("page.html")).substitute(
-        title=html.escape(record.title),
+        title=html.escape(_tab_title(record.title)),
         policy=html.escape(policy, quote=False),
         script=script,
         styles=styles,
@@ -130,6 +131,11 @@ def write_explorer(record: Record, path: Path) -> None:
 def _read(name: str) -> str:
     """Read one file of the page's code."""
     return (files("heedful.visualise") / "web" / name).read_text(encoding="utf-8")
+
+
+def _tab_title(text: str) -> str:
+    """Cut the title for the browser's tab; the page itself shows it whole."""
+    return text if len(text) <= _TAB_TITLE else f"{text[: _TAB_TITLE - 1]}…"
 
 
 def _checksum(text: str) -> str:

@@ -30,7 +30,6 @@ from heedful.workflow.translator import Translator
 
 LONGEST = 200
 """Most subwords of a sentence that is shown: weights grow with their square."""
-_TITLE = 80
 
 Warn = Callable[[str], None]
 
@@ -144,8 +143,7 @@ def attend_all(
         )
         for name, translator in models.items()
     )
-    title = " ".join(sentence.split())
-    return Record(title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…", records)
+    return Record(" ".join(sentence.split()), records)
 
 
 def attend(

@@ -61,7 +61,7 @@ function header(title, models, level) {
   return make(
     'header',
     { class: 'he-header' },
-    make(`h${level}`, {}, make('bdi', {}, visible(title))),
+    make(`h${level}`, { class: title.length > 80 ? 'he-long' : null }, make('bdi', {}, visible(title))),
     make('div', { class: 'he-models' }, ...models.map((model) => make(
       'p',
       {},

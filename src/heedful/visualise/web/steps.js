@@ -3,6 +3,24 @@
 
 const PACE = 900; // milliseconds a step
 
+// Drawn, for not every system has a font with these signs; on a field of 16 by 16.
+const SHAPES = {
+  first: 'M3 3h2v10H3zM13 3v10L6 8z',
+  back: 'M12 3v10L4 8z',
+  play: 'M4 3v10l9-5z',
+  pause: 'M4 3h3v10H4zM9 3h3v10H9z',
+  on: 'M4 3v10l8-5z',
+  last: 'M11 3h2v10h-2zM3 3v10l7-5z',
+};
+
+function shape(name) {
+  return draw(
+    'svg',
+    { viewBox: '0 0 16 16', width: 14, height: 14, 'aria-hidden': 'true' },
+    draw('path', { d: SHAPES[name], fill: 'currentColor' }),
+  );
+}
+
 /** Show one model's steps. */
 function stepsView(model) {
   const count = model.target.length;
@@ -72,19 +90,20 @@ function stepControls(count, go, toggle) {
     on: { input: () => go(Number(slider.value) - 1) },
   });
   const at = () => Number(slider.value) - 1;
-  const button = (sign, label, act) =>
-    make('button', { type: 'button', 'aria-label': label, title: label, on: { click: act } }, sign);
-  const play = button('▶', 'Play', toggle);
+  const button = (name, label, act) => make(
+    'button', { type: 'button', 'aria-label': label, title: label, on: { click: act } }, shape(name),
+  );
+  const play = button('play', 'Play', toggle);
   play.classList.add('he-play');
   const number = make('span', { class: 'he-quiet he-count' });
   const element = make(
     'div',
     { class: 'he-player', role: 'group', 'aria-label': 'Play the steps' },
-    button('⏮', 'First step', () => go(0)),
-    button('◀', 'Step back', () => go(at() - 1)),
+    button('first', 'First step', () => go(0)),
+    button('back', 'Step back', () => go(at() - 1)),
     play,
-    button('▶', 'Step on', () => go(at() + 1)),
-    button('⏭', 'Last step', () => go(count - 1)),
+    button('on', 'Step on', () => go(at() + 1)),
+    button('last', 'Last step', () => go(count - 1)),
     slider,
     number,
   );
@@ -92,7 +111,7 @@ function stepControls(count, go, toggle) {
     slider.value = step + 1;
     slider.setAttribute('aria-valuetext', `step ${step + 1} of ${count}`);
     number.textContent = `${step + 1} / ${count}`;
-    play.textContent = isPlaying ? '⏸' : '▶';
+    play.replaceChildren(shape(isPlaying ? 'pause' : 'play'));
     play.setAttribute('aria-label', isPlaying ? 'Pause' : 'Play');
     play.title = isPlaying ? 'Pause' : 'Play';
   };
