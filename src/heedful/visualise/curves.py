@@ -367,7 +367,7 @@ def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> N
     labels.sort()
     heights = _apart([height for height, *_ in labels])
     for height, (_, left, text, colour) in zip(heights, labels, strict=True):
-        place = {"ha": "center", "va": "center", "transform": axes.transAxes}
+        place: dict[str, Any] = {"ha": "center", "va": "center", "transform": axes.transAxes}
         axes.text(left, height, text, color=colour, **place)
 
 
