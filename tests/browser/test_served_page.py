@@ -416,9 +416,68 @@ def test_the_translation_can_be_copied(visit):
     page = visit(permissions=["clipboard-read", "clipboard-write"])
     translate(page, SENTENCE)
     page.evaluate(SAID)
-    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copy", exact=True).click()
     page.wait_for_function("window.said.includes('Copied')")
     assert page.evaluate("navigator.clipboard.readText()") == shown(page)
+
+
+def test_a_text_file_is_opened_and_its_translation_saved(visit, server, tmp_path):
+    page = visit()
+    file = tmp_path / "letter.txt"
+    file.write_text(f"\ufeff{SENTENCE}", encoding="utf-8")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a file").click()
+    chooser.value.set_files(file)
+    page.locator("#takes").wait_for()
+    assert page.get_by_label("Text to translate").input_value() == SENTENCE
+    assert hidden(page, "#open")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download").click()
+    assert download.value.suggested_filename == "letter.fr.txt"
+    assert download.value.path().read_text(encoding="utf-8") == best(server)["text"]
+
+
+def test_a_file_that_cannot_be_translated_is_refused_in_words(visit, tmp_path):
+    page = visit()
+    for content, told in ((b"\xff\xfe", "UTF-8"), (b"a" * 80_001, "20,000 characters")):
+        file = tmp_path / "wrong.txt"
+        file.write_bytes(content)
+        page.locator("#file").set_input_files(file)
+        page.locator("#error", has_text=told).wait_for()
+    assert not page.get_by_label("Text to translate").input_value()
+
+
+def test_a_page_of_html_comes_back_as_a_file(visit, tmp_path):
+    page = visit()
+    file = tmp_path / "page.html"
+    file.write_text(f"<p><b>{SENTENCE}</b></p>", encoding="utf-8")
+    with page.expect_download() as download:
+        page.locator("#file").set_input_files(file)
+    assert "<p><b>" in download.value.path().read_text(encoding="utf-8")
+    page.locator("#note", has_text="translated").wait_for()
+
+
+def test_a_link_carries_text_and_languages_but_not_to_the_server(visit, server):
+    page = visit(permissions=["clipboard-read", "clipboard-write"])
+    text = "les chats & #dorment;\nle chien 100%"
+    page.get_by_label("From").select_option("fr")
+    translate(page, text)
+    page.evaluate("document.getElementById('link').textContent")
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link.startswith(f"{server.address}/#from=fr&into=en&text=les+chats")
+    other = visit()
+    other.goto("about:blank")
+    other.goto(link)
+    other.locator("#takes").wait_for()
+    assert other.get_by_label("Text to translate").input_value() == text
+    assert other.get_by_label("From").input_value() == "fr"
+    assert not any("chats" in url.partition("#")[0] for url in other.asked)
+    other.get_by_label("Text to translate").press("x")
+    assert "#" not in other.url  # the address no longer tells the text
+    other.goto(f"{server.address}/#from=de&into=xx&text=hallo")
+    other.locator("#error", has_text="de into xx").wait_for()
 
 
 def test_nothing_inline_runs(visit):

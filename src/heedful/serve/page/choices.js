@@ -119,7 +119,7 @@ heedful.choices = (() => {
       at.strengthField.hidden = kind === "none";
       at.defaults.hidden = state.beam === undefined && state.penalty === undefined;
       at.about.textContent = about(model());
-      const back = (one) => one.source === state.into && one.target === state.from;
+      const back = (one) => one.source === state.into && [AUTO, one.target].includes(state.from);
       at.swap.hidden = !models.some(back);
     };
 
@@ -155,7 +155,15 @@ heedful.choices = (() => {
     return {
       state,
       model,
-      swap: () => set({ from: state.into, into: state.from }),
+      // With `auto` the text's language is what was detected.
+      swap: (detected) =>
+        set({ from: state.into, into: state.from === AUTO ? detected : state.from }),
+      // Take languages on for this visit alone; whether there are such.
+      take: (from, into) => {
+        Object.assign(state, { from, into });
+        draw();
+        return state.from === from && state.into === into;
+      },
       // Whether all that may translate can do something; with `auto` it is not known which will.
       every: (ability) => (state.from === AUTO ? fitting() : [model()]).every((one) => one[ability]),
       beam: () => state.beam ?? model().beam,

@@ -1,7 +1,7 @@
 "use strict";
 // The page: what is typed is asked for, and what is answered is shown.
 (() => {
-  const { origins, talk, words } = heedful;
+  const { carry, origins, talk, words } = heedful;
   const id = (name) => document.getElementById(name);
   const source = id("source");
   const result = id("result");
@@ -20,6 +20,8 @@
   let growing = new Map();
   let frame = 0;
   let summary = "";
+  let detectedLast = "";
+  let fileName = "";
 
   const { say, note, complain, busy, waiting } = heedful.notes({
     said: id("said"),
@@ -93,6 +95,7 @@
   };
 
   const sayDetected = (detected) => {
+    detectedLast = detected?.language ?? "";
     const name = detected && heedful.choices.language(detected.language);
     const doubt = detected && detected.confidence < DOUBT;
     id("detected").textContent = detected
@@ -143,7 +146,7 @@
     view.clear();
     beam.clear();
     sayDetected(null);
-    for (const name of ["copy", "legend"]) id(name).hidden = true;
+    for (const name of ["takes", "legend"]) id(name).hidden = true;
     id("placeholder").hidden = Boolean(source.value.trim());
     id("spoken").textContent = "";
     summary = "";
@@ -162,7 +165,7 @@
     const known = (word) => word.probability !== null;
     id("legend").hidden = !sentences.some((one) => one.words.some(known));
     id("keys").hidden = !choices.every("attention");
-    id("copy").hidden = !view.text();
+    id("takes").hidden = !view.text();
     summary = [
       choices.state.from === "auto" && model,
       sentences.length === 1 && `score ${words.signed(sentences[0].best.score)}`,
@@ -249,9 +252,11 @@
   const offer = () => {
     const sample = choices && SAMPLES[choices.state.from === "auto" ? "en" : choices.state.from];
     id("sample").hidden = Boolean(source.value) || !sample;
+    id("open").hidden = Boolean(source.value) || !choices;
   };
 
   const soon = () => {
+    carry.drop();
     typed();
     clearTimeout(timer);
     asking?.abort();
@@ -262,37 +267,83 @@
   };
 
   const put = (text) => {
+    fileName = "";
+    carry.drop();
     source.value = text;
     typed();
     translate();
     source.focus();
   };
 
-  const copied = (done) => {
-    const button = id("copy");
+  const copied = (button, label, done) => {
     button.textContent = done ? "Copied" : "Select and copy by hand";
     say(done ? "Copied." : "The browser does not let this page copy.");
     setTimeout(() => {
-      button.textContent = "Copy";
+      button.textContent = label;
     }, 1600);
   };
 
   // The clipboard is there on secure pages only; elsewhere the old command does.
-  const copy = async () => {
-    const text = view.text();
+  const copy = async (button, label, text) => {
     try {
       await navigator.clipboard.writeText(text);
-      copied(true);
+      copied(button, label, true);
     } catch {
       const field = document.createElement("textarea");
       field.className = "aside";
       field.value = text;
       document.body.append(field);
       field.select();
-      copied(document.execCommand("copy"));
+      copied(button, label, document.execCommand("copy"));
       field.remove();
-      id("copy").focus();
+      button.focus();
     }
+  };
+
+  // --- files and links -----------------------------------------------------------------------
+
+  const translatedName = (ending) =>
+    `${fileName.replace(/\.[^.]*$/, "") || "translation"}.${choices.state.into}.${ending}`;
+
+  const open = async (file) => {
+    if (!file) return;
+    complain("");
+    try {
+      if (carry.isPage(file)) {
+        note(`Translating ${file.name} \u2026`);
+        say(`Translating ${file.name}.`);
+        fileName = file.name;
+        carry.fetchFrom(await talk.file(file, choices.request()), translatedName("html"));
+        note("The page is translated; your browser saves it.");
+        say("The page is translated; your browser saves it.");
+      } else {
+        put(await carry.read(file, limit));
+        fileName = file.name;
+      }
+    } catch (error) {
+      if (!(error instanceof talk.Refusal)) console.error(error);
+      complain(error.message);
+      rest();
+    }
+  };
+
+  const share = () => {
+    const address = carry.link(choices.state, source.value.toWellFormed?.() ?? source.value);
+    history.replaceState(null, "", address);
+    copy(id("link"), "Copy link", address);
+  };
+
+  // Take text and languages from the address of the page, if it has any.
+  const arrive = () => {
+    const carried = carry.carried();
+    if (!carried) return;
+    const { from, into, text } = carried;
+    const known = choices.take(from ?? choices.state.from, into ?? choices.state.into);
+    speakers();
+    source.value = text;
+    typed();
+    translate();
+    if (!known) complain(`The link asks for ${from} into ${into}, which this server does not have.`);
   };
 
   const toggle = () => {
@@ -307,7 +358,15 @@
   id("sample").addEventListener("click", () =>
     put(SAMPLES[choices.state.from === "auto" ? "en" : choices.state.from]),
   );
-  id("copy").addEventListener("click", copy);
+  id("copy").addEventListener("click", () => copy(id("copy"), "Copy", view.text()));
+  id("save").addEventListener("click", () => carry.save(view.text(), translatedName("txt")));
+  id("link").addEventListener("click", share);
+  id("open").addEventListener("click", () => id("file").click());
+  id("file").addEventListener("change", () => {
+    open(id("file").files[0]);
+    id("file").value = "";
+  });
+  addEventListener("hashchange", () => choices && arrive());
   id("settings-toggle").addEventListener("click", toggle);
   id("key").addEventListener("change", () => {
     talk.key = id("key").value;
@@ -315,7 +374,7 @@
   });
   id("swap").addEventListener("click", () => {
     const turned = view.text();
-    choices.swap();
+    choices.swap(detectedLast);
     if (turned) put(turned);
   });
   document.addEventListener("keydown", (event) => {
@@ -358,7 +417,8 @@
       );
       speakers();
       typed();
-      if (source.value.trim()) translate();
+      if (carry.carried()) arrive();
+      else if (source.value.trim()) translate();
     } catch (error) {
       if (!(error instanceof talk.Refusal)) console.error(error);
       complain(error.message, begin);

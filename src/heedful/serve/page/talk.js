@@ -64,7 +64,7 @@ heedful.talk = (() => {
 
   // Ask once; an answer that says no is thrown. What was aborted stays an AbortError.
   const ask = async (path, body, signal) => {
-    const options = body && {
+    const options = body instanceof FormData ? { method: "POST", body } : body && {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(talk.key ? { ...body, api_key: talk.key } : body),
@@ -92,6 +92,18 @@ heedful.talk = (() => {
         await sleep(1000 * error.wait, signal);
       }
     }
+  };
+
+  // Translate a file; the relative address of what came of it.
+  const file = async (sent, { source, target }) => {
+    const form = new FormData();
+    for (const [name, value] of Object.entries({ source, target, file: sent })) {
+      form.append(name, value);
+    }
+    if (talk.key) form.append("api_key", talk.key);
+    const { translatedFileUrl } = await json("translate_file", form);
+    // The server may not know by what folder of a proxy it is reached.
+    return `download_file/${translatedFileUrl.split("/").pop()}`;
   };
 
   const json = async (path, body, options) => {
@@ -143,6 +155,7 @@ heedful.talk = (() => {
     key: "",
     Refusal,
     stream,
+    file,
     models: () => json("v1/models"),
     settings: () => json("frontend/settings"),
     attend: (body, options) => json("v1/attend", body, options),
