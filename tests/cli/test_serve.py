@@ -199,6 +199,8 @@ def test_what_is_wrong_is_told_in_one_form(server, body, told, status):
     for path in ("/translate", "/v1/translate", "/v1/stream"):
         if path != "/translate" and told in ("format:", "10 alternatives", "alternatives:"):
             continue
+        if path == "/v1/stream" and told == "512 texts":
+            told = "q:"  # it takes one
         answer = server.client.post(
             path, content=body, headers={"Content-Type": "application/json"}
         )

@@ -68,6 +68,16 @@ def test_no_name_of_a_client_is_ever_used(server, name):
     assert fetch(server, answer).headers["content-disposition"].endswith('"translation.txt"')
 
 
+def test_no_host_but_a_name_gets_into_an_address(server):
+    for host, shown in (("a.example:8", "//a.example:8/"), ('x"><script>', "//127.0.0.1:")):
+        form = {"source": "en", "target": "fr"}
+        files = {"file": ("a.txt", b"a dog")}
+        answer = server.client.post(
+            "/translate_file", data=form, files=files, headers={"Host": host}
+        )
+        assert shown in answer.json()["translatedFileUrl"]
+
+
 def test_names_differ_and_others_are_not_there(server):
     first, second = (send(server, b"dog").json()["translatedFileUrl"] for _ in range(2))
     assert first != second

@@ -156,6 +156,17 @@ def test_what_is_no_http_is_told_in_the_same_form(server):
         assert answer == b"" or 400 <= told(answer)[0] <= 505
 
 
+def test_a_body_that_cannot_be_read_is_told_and_no_failure(server):
+    head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    status, content = told(raw(server, head + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n"))
+    assert (status, content.keys()) == (400, {"error"})
+    before = server.log().count(" 499 ")
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as gone:
+        gone.sendall(head + b"Content-Length: 9\r\n\r\n{")
+    server.until(lambda: server.log().count(" 499 ") > before)
+    assert "failed" not in server.log()
+
+
 def test_too_many_connections_are_closed_and_the_others_go_on(server):
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(server.client.post, "/translate", json=body(LINES[:10]))

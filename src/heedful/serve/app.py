@@ -18,8 +18,9 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
-from heedful.serve.guard import FAILED, App, Guard
+from heedful.serve.guard import FAILED, GONE, App, Guard
 from heedful.serve.libre import libre_routes
 from heedful.serve.limits import Refused
 from heedful.serve.own import own_routes
@@ -66,11 +67,16 @@ def make_app(service: Service) -> App:
         openapi_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
-        exception_handlers={Refused: _refused, HTTPException: _http, Exception: _failed},
+        exception_handlers={
+            Refused: _refused,
+            ClientDisconnect: _gone,
+            HTTPException: _http,
+            Exception: _failed,
+        },
     )
     app.include_router(libre_routes(service))
     app.include_router(own_routes(service))
-    add_pages(app)
+    add_pages(app, service.limits)
     if service.cors:
         app.add_middleware(
             CORSMiddleware,
@@ -87,6 +93,12 @@ async def _refused(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, Refused)
     return problem(error)
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    """Count a client that went before its request was complete; nobody hears the answer."""
+    del request, error
+    return problem(GONE)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -19,8 +19,27 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 Language = Annotated[str, Field(min_length=1, max_length=35, description="Its code, such as en.")]
-Text = str | Annotated[list[str], Field(min_length=1)]
+# Fail fast: a list of a hundred thousand numbers must not make as many complaints.
+Text = str | Annotated[list[str], Field(min_length=1, fail_fast=True)]
 
+
+def _flag(sent: object) -> object:
+    """Read the words of a form."""
+    if not isinstance(sent, str):
+        return sent
+    if sent.lower() not in ("true", "false"):
+        raise PydanticCustomError("flag", "must be true or false")
+    return sent.lower() == "true"
+
+
+def _number(sent: object) -> object:
+    """Refuse what Python takes for 0 and 1."""
+    if isinstance(sent, bool):
+        raise PydanticCustomError("number", "must be a whole number")
+    return sent
+
+
+Flag = Annotated[bool, BeforeValidator(_flag)]
 MULTIPART = "multipart/form-data"
 FORMS = ("application/x-www-form-urlencoded", MULTIPART)
 
@@ -69,6 +88,8 @@ class Asked(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra=_with_nulls)
     types: ClassVar[tuple[str, ...]] = ("application/json", *FORMS)
+    exact: ClassVar[bool] = False
+    """Whether JSON must have the right types: no "5" for 5. Forms have nothing but text."""
 
     api_key: str = Field("", max_length=512, description="Or as Authorization: Bearer KEY.")
 
@@ -115,7 +136,9 @@ class TranslateAsked(_WithTexts):
     source: Language = Field(description="Code of its language, or auto.")
     target: Language = Field(description="Code of the language to translate into.")
     format: Literal["text", "html"] = Field("text", description="What q is.")
-    alternatives: int = Field(0, ge=0, le=100, description="How many other translations to give.")
+    alternatives: Annotated[int, BeforeValidator(_number)] = Field(
+        0, ge=0, le=100, description="How many other translations to give."
+    )
 
 
 class DetectAsked(_WithTexts):
@@ -228,6 +251,7 @@ class Searched(Asked):
     """
 
     model_config = ConfigDict(extra="forbid")
+    exact: ClassVar[bool] = True
 
     source: Language = Field("auto", description="Code of the text's language, or auto.")
     target: Language | None = Field(
@@ -236,28 +260,39 @@ class Searched(Asked):
     model: str | None = Field(None, max_length=200, description="Its name, of GET /v1/models.")
     beam: int | None = Field(None, ge=1, le=100, description="Open hypotheses; the model's own.")
     length_penalty: str | None = Field(
-        None, max_length=32, description="gnmt:ALPHA, power:ALPHA or none; the model's own."
+        None,
+        max_length=32,
+        description="gnmt:ALPHA, power:ALPHA or none; the model's own.",
+        json_schema_extra={"pattern": r"^(none|(gnmt|power):([0-9](\.[0-9]+)?|10))$"},
     )
 
 
 class SearchAsked(_WithTexts, Searched):
     """
-    Hold what ``POST /v1/translate`` and ``POST /v1/stream`` are asked.
+    Hold what ``POST /v1/translate`` is asked.
 
     Notes
     -----
-    ``POST /v1/stream`` takes one text.
+    And, but for several texts, ``POST /v1/stream``.
     """
 
-    split: bool = Field(
+    split: Flag = Field(
         True,
         description="Whether to cut texts into sentences; else only what is longer than the model "
         "reads is cut.",
     )
     n_best: int = Field(1, ge=1, le=100, description="How many translations of each sentence.")
-    probabilities: bool = Field(False, description="Whether to give each subword's probability.")
-    alignments: bool = Field(False, description="Whether to tell which word translates which.")
-    attention: bool = Field(False, description="Whether to give attention, for the explorer.")
+    probabilities: Flag = Field(False, description="Whether to give each subword's probability.")
+    alignments: Flag = Field(False, description="Whether to tell which word translates which.")
+    attention: Flag = Field(False, description="Whether to give attention, for the explorer.")
+
+
+class StreamAsked(SearchAsked):
+    """Hold what ``POST /v1/stream`` is asked: one text."""
+
+    q: str | Annotated[list[str], Field(min_length=1, max_length=1, fail_fast=True)] = Field(
+        description="A text."
+    )
 
 
 class AttendAsked(Searched):
@@ -269,7 +304,7 @@ class AttendAsked(Searched):
     The answer is the document that the explorer draws.
     """
 
-    q: str = Field(description="A sentence.")
+    q: str = Field(description="A sentence.", json_schema_extra={"pattern": r"\S"})
     target_text: str | None = Field(
         None, description="A translation to look at instead of the model's own."
     )

@@ -227,7 +227,8 @@ class Connection(H11Protocol):
         """Say what is wrong, if HTTP allows it now, and close."""
         self._stop_reading_clock()
         self._is_ended = True
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE) and not self._is_answering():
+        silent = not self._is_answering() or not self.cycle.response_started
+        if silent and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = json.dumps({"error": text}).encode()
             headers = {
                 "content-type": "application/json",
@@ -239,6 +240,9 @@ class Connection(H11Protocol):
             for event in (start, h11.Data(data=body), h11.EndOfMessage()):
                 if part := self.conn.send(event):
                     self.transport.write(part)
+            if self._is_answering():  # it waits for a body that does not come any more
+                self.cycle.disconnected = True
+                self.cycle.message_event.set()
         self.transport.close()
 
     def _is_answering(self) -> bool:

@@ -41,6 +41,10 @@ FAILED = Refused(500, "the server could not do this; its log says where.")
 """The answer to what should not happen."""
 
 
+GONE = Refused(499, "the client has gone.")
+"""What is counted where nobody hears the answer."""
+
+
 class State:
     """
     Know what goes on, and whether the server is being stopped.

@@ -6,6 +6,7 @@ confidence of a language is in percent, and every error is ``{"error": …}``.
 """
 
 import asyncio
+import re
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -25,6 +26,8 @@ from heedful.serve.text.detect import detect
 from heedful.serve.waiting import Search
 
 _KINDS = {".txt": "text/plain; charset=utf-8", ".html": "text/html; charset=utf-8"}
+# Of a client's making: nothing else may get into an address that is given back.
+_HOST = re.compile(r"[A-Za-z0-9._\-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
 
 
 def libre_routes(service: Service) -> APIRouter:
@@ -61,7 +64,9 @@ def libre_routes(service: Service) -> APIRouter:
         (spoken,) = await service.wait(request, _translated(service, asked))
         name = service.files.keep(spoken.whole.text.encode(), asked.file.ending)
         # By the client's own name for this server, as LibreTranslate does.
-        host = request.headers.get("host") or ":".join(map(str, request.scope["server"]))
+        host = request.headers.get("host", "")
+        if not _HOST.fullmatch(host):
+            host = ":".join(map(str, request.scope["server"]))
         url = f"{request.scope['scheme']}://{host}/download_file/{name}"
         return given(FileGiven(translatedFileUrl=url))
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from heedful.serve.answers import detected_given, text_given
-from heedful.serve.asked import AttendAsked, SearchAsked, Searched
+from heedful.serve.asked import AttendAsked, SearchAsked, Searched, StreamAsked
 from heedful.serve.choosing import Chosen, choose
 from heedful.serve.given import ModelGiven, ModelsGiven, SearchGiven
 from heedful.serve.limits import Refused
@@ -53,12 +53,10 @@ def own_routes(service: Service) -> APIRouter:
         asked = await service.read(request, SearchAsked)
         return await service.wait(request, _translated(service, asked))
 
-    @routes.post("/stream", **described(None, asked=SearchAsked, stream=True))
+    @routes.post("/stream", **described(None, asked=StreamAsked, stream=True))
     async def stream(request: Request) -> Response:
         """Translate a text and tell of every step on the way."""
-        asked = await service.read(request, SearchAsked)
-        if len(asked.texts) != 1:
-            raise Refused(400, f"q must be one text to be streamed, but {len(asked.texts)} came.")
+        asked = await service.read(request, StreamAsked)
         (chosen,) = await _chosen(service, asked, asked.texts)
         search = _search(service, asked, chosen.model)
         events = Stream(service, chosen, search)

@@ -5,6 +5,7 @@ from importlib.resources import files
 
 from fastapi import APIRouter, FastAPI, Request, Response
 
+from heedful.serve.limits import Limits
 from heedful.serve.page import PAGE_HEADERS, PageFile, page_files
 from heedful.serve.reading import given
 from heedful.serve.spec import described, document
@@ -34,7 +35,7 @@ _START = b"""SwaggerUIBundle({
 """
 
 
-def add_pages(app: FastAPI) -> None:
+def add_pages(app: FastAPI, limits: Limits) -> None:
     """
     Add the routes of the pages.
 
@@ -42,6 +43,8 @@ def add_pages(app: FastAPI) -> None:
     ----------
     app : FastAPI
         With all other routes.
+    limits : Limits
+        Told by the OpenAPI document.
 
     Returns
     -------
@@ -61,7 +64,7 @@ def add_pages(app: FastAPI) -> None:
     @app.get("/spec", tags=["LibreTranslate"], **described(dict[str, object]))
     async def spec() -> Response:
         """Describe all routes, in the form of OpenAPI."""
-        return given(document(app))
+        return given(document(app, limits))
 
 
 def _sender(file: PageFile) -> Callable[[Request], Awaitable[Response]]:

@@ -16,6 +16,7 @@ _Asked = TypeVar("_Asked", bound=Asked)
 _JSON = "application/json"
 _LONGEST_NAME = 40  # of a field that is not known, as it is told
 _MOST_WRONG = 10  # fields that are told
+_MOST_FIELDS = 100  # of a body; no client has so many
 
 
 async def read_asked(request: Request, kind: type[_Asked]) -> _Asked:
@@ -44,9 +45,14 @@ async def read_asked(request: Request, kind: type[_Asked]) -> _Asked:
         raise Refused(
             415, f"a body must be {' or '.join(kind.types)} here, but is of another type."
         )
-    values = await _form(request) if sent in FORMS else _json(await request.body())
+    is_form = sent in FORMS
+    values = await _form(request) if is_form else _json(await request.body())
+    if isinstance(values, dict) and len(values) > _MOST_FIELDS:
+        raise Refused(
+            400, f"a body may have at most {_MOST_FIELDS} fields, but {len(values):,} came."
+        )
     try:
-        return kind.model_validate(values)
+        return kind.model_validate(values, strict=kind.exact and not is_form)
     except ValidationError as error:
         raise Refused(400, _wrong(error, kind)) from None
 

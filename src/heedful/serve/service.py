@@ -12,7 +12,7 @@ from heedful.search.length import LengthPenalty
 from heedful.serve.asked import Asked
 from heedful.serve.files import Files
 from heedful.serve.gate import Gate
-from heedful.serve.guard import State
+from heedful.serve.guard import GONE, State
 from heedful.serve.limits import Limits, Refused
 from heedful.serve.metrics import Metrics
 from heedful.serve.models import Models
@@ -116,7 +116,7 @@ class Service:
                 return task.result()
             if gone in done:
                 self.metrics.gone.inc()
-                raise Refused(499, "the client has gone.")
+                raise GONE
             seconds = self.limits.seconds
             raise Refused(
                 503, f"an answer must be found within {seconds:g} s, but was not; ask for less.", 1

@@ -8,14 +8,18 @@ from fastapi.openapi.utils import get_openapi
 
 from heedful import __version__
 from heedful.serve.asked import (
+    FORMS,
+    MULTIPART,
     Asked,
     AttendAsked,
     DetectAsked,
     FileAsked,
     SearchAsked,
+    StreamAsked,
     TranslateAsked,
 )
 from heedful.serve.given import Problem
+from heedful.serve.limits import Limits
 
 _WRONG = {
     400: "What is asked is wrong.",
@@ -71,13 +75,50 @@ def described(
         answers[code] = {"description": _WRONG[code], "model": Problem}
     found: dict[str, Any] = {"response_model": None, "responses": answers}
     if asked is not None:
-        schema = {"$ref": _REFERENCE.format(model=asked.__name__)}
-        body = {"required": True, "content": {form: {"schema": schema} for form in asked.types}}
+        content: dict[str, Any] = {
+            kind: {"schema": {"$ref": _reference(asked, kind)}} for kind in asked.types
+        }
+        if asked is FileAsked:
+            content[MULTIPART]["encoding"] = {"file": {"contentType": "text/plain, text/html"}}
+        body = {"required": True, "content": content}
         found["openapi_extra"] = {"requestBody": body}
     return found
 
 
-def document(app: FastAPI) -> dict[str, Any]:
+def _reference(asked: type[Asked], kind: str) -> str:
+    """Name the schema of a body; a form, which has no null, has its own."""
+    return _REFERENCE.format(model=asked.__name__ + "Form" * (kind in FORMS))
+
+
+def _form(schema: dict[str, Any]) -> dict[str, Any]:
+    """Describe a body as a form: without null."""
+    properties = {}
+    for name, field in schema["properties"].items():
+        kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
+        kept = {key: value for key, value in field.items() if key not in ("anyOf", "default")}
+        if field.get("default") is not None:
+            kept["default"] = field["default"]
+        properties[name] = {
+            **kept,
+            **(kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {}),
+        }
+    return {**schema, "title": f"{schema['title']}Form", "properties": properties}
+
+
+def _narrow(schema: dict[str, Any], limits: Limits) -> None:
+    """Put in what the operator of the server allows."""
+    most = {
+        "alternatives": limits.alternatives,
+        "beam": limits.beam,
+        "n_best": limits.alternatives + 1,
+    }
+    for name, number in most.items():
+        for kind in schema["properties"].get(name, {}).get("anyOf", ()):
+            if kind["type"] == "integer":
+                kind["maximum"] = number
+
+
+def document(app: FastAPI, limits: Limits) -> dict[str, Any]:
     """
     Write the OpenAPI document.
 
@@ -85,6 +126,8 @@ def document(app: FastAPI) -> dict[str, Any]:
     ----------
     app : FastAPI
         With all its routes.
+    limits : Limits
+        What it accepts.
 
     Returns
     -------
@@ -104,7 +147,11 @@ def document(app: FastAPI) -> dict[str, Any]:
             license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         )
         schemas = found.setdefault("components", {}).setdefault("schemas", {})
-        for kind in (TranslateAsked, DetectAsked, FileAsked, SearchAsked, AttendAsked):
-            schemas[kind.__name__] = kind.model_json_schema(ref_template=_REFERENCE)
+        for kind in (TranslateAsked, DetectAsked, FileAsked, SearchAsked, StreamAsked, AttendAsked):
+            schema = kind.model_json_schema(ref_template=_REFERENCE)
+            _narrow(schema, limits)
+            schemas[f"{kind.__name__}Form"] = _form(schema)
+            if kind is not FileAsked:
+                schemas[kind.__name__] = schema
         app.openapi_schema = found
     return app.openapi_schema
