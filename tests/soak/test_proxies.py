@@ -15,7 +15,7 @@ import pytest
 from benchmarks.serving.measure import make_run
 
 from heedful.workflow.bench.random_run import random_lines
-from tests.conftest import CI, ROOT
+from tests.conftest import ROOT
 from tests.serving import serving
 
 PAGE = ROOT / "docs" / "howto" / "behind-a-proxy.md"
@@ -56,8 +56,7 @@ def caddy(given, folder, port):
 def proxied(proxy, server, folder):
     """Run a proxy in front of a server; give its address."""
     name = proxy.__name__
-    if shutil.which(name) is None:
-        (pytest.fail if CI else pytest.skip)(f"{name} is not installed here")
+    assert shutil.which(name), f"{name} must be there (Debian: apt-get install {name})"
     (given,) = re.findall(rf"```{name}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert given.count("127.0.0.1:5000") == 1
     port = free_port()
