@@ -99,6 +99,8 @@ def check_counts(**counts: int | None) -> None:
 
 def _check(owner: str, name: str, value: object, annotation: Any) -> None:
     """Refuse one value."""
+    if Path in get_args(annotation) and "\0" in str(value):
+        raise ArgumentError(f"`{name}` of {owner} must be a path, but {shorten(value)} has a NUL.")
     if not _fits(value, annotation):
         raise ArgumentError(
             f"`{name}` of {owner} must be {_words(annotation)}, but "

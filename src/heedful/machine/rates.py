@@ -14,9 +14,11 @@ from contextlib import suppress
 
 import torch
 
+from heedful.errors import SettingError
 from heedful.machine.cache import cache_folder, read_cached, write_cached
 from heedful.machine.devices import processor_of
 
+PRECISIONS = ("auto", "fp32", "bf16", "int8")
 CLEARLY_FASTER = 1.3
 _FILE = "machine.json"
 _ROWS, _IN, _OUT = 2048, 512, 2048
@@ -42,6 +44,8 @@ def resolve_precision(precision: str, device: torch.device) -> str:
     -----
     The probe takes some 50 ms the first time and nothing after that.
     """
+    if precision not in PRECISIONS:
+        raise SettingError(f"a precision must be {' or '.join(PRECISIONS)}, but is {precision!r}.")
     if precision != "auto":
         return precision
     rates = product_rates(device)

@@ -19,8 +19,11 @@ The last four may stop before the best is found; they are there to give another 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from heedful.errors import SettingError
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
+
+STOPS = ("best", "full", "top", "worst", "joey")
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ class Manner:
     at_limit: str = "cut"
     renormalise: bool = False
     min_length: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a rule that there is not."""
+        if self.stop not in STOPS:
+            raise SettingError(f"stop must be {' or '.join(STOPS)}, but is {self.stop!r}.")
 
     def under(self, penalty: LengthPenalty) -> "Manner":
         """

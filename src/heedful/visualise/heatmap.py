@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from heedful.arguments import checked
 from heedful.visualise.page import check_ending, drawing, printable, save_figure
 from heedful.visualise.panels import LETTERS, draw_page, label
 
@@ -74,6 +75,7 @@ class AttentionPlot:
             rows, columns = [*map(label, row_tokens)], [*map(label, column_tokens)]
             self.figure = draw_page(panels, rows, columns, printable(title))
 
+    @checked
     def save(self, out: str | Path) -> None:
         """Write a file, in the format that its ending names: ``.png``, ``.svg`` or ``.pdf``."""
         check_ending(Path(out))
