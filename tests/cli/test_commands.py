@@ -40,10 +40,11 @@ def test_a_run_folder_holds_what_was_promised(trained):
         "device": "cpu",
         "precision": "fp32",
         "threads": 1,
-        "micro_batch_tokens": 1024,
+        "micro_batch_tokens": 4096,
         "ranks": 1,
         "torch": torch.__version__,
         "instructions": torch.backends.cpu.get_cpu_capability(),
+        "batches": 2,
     }
     lines = [json.loads(line) for line in (trained / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "bleu" in line] == [12, 24]

@@ -121,13 +121,13 @@ def test_info_tells_what_a_run_has_cost(heedful_cli, trained, tmp_path, monkeypa
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     seconds = read_history(trained / "log.jsonl").last("seconds")
     cost = describe_run(trained)["cost"]
-    assert cost["counted_flops"] == pytest.approx(flops_of_the_batches(trained), rel=0.01)
+    assert cost["counted_flops"] == pytest.approx(flops_of_the_batches(trained), rel=0.005)
     assert cost["hours"] == pytest.approx(seconds / 3600, rel=0.01)
     assert set(cost) == {"counted_flops", "hours"}  # nobody has measured this machine
 
     machine = json.loads((trained / "config.json").read_text())["machine"]
     key = f"{machine['processor']} | 1 threads | {machine['torch']}"
-    (tmp_path / "heedful").mkdir()
+    (tmp_path / "heedful").mkdir(exist_ok=True)
     rates = json.dumps({key: {"fp32": 50.0, "bf16": 70.0}})
     (tmp_path / "heedful" / "machine.json").write_text(rates)
     cost = describe_run(trained)["cost"]
@@ -139,11 +139,9 @@ def test_info_tells_what_a_run_has_cost(heedful_cli, trained, tmp_path, monkeypa
     assert f"  counted_flops: {cost['counted_flops']:g}" in shown
 
 
-def test_without_lengths_or_a_log_less_is_told(trained, tmp_path):
+def test_without_a_log_no_cost_is_told(trained, tmp_path):
     bare = tmp_path / "bare"
     shutil.copytree(trained, bare, ignore=shutil.ignore_patterns("data"))
-    less, more = describe_run(bare)["cost"], describe_run(trained)["cost"]
-    assert "are not counted" in less["attention"]
-    assert 0.8 * more["counted_flops"] < less["counted_flops"] < more["counted_flops"]
+    assert describe_run(bare)["cost"] == describe_run(trained)["cost"]
     (bare / "log.jsonl").unlink()
     assert "cost" not in describe_run(bare)

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -101,23 +100,16 @@ def history_of(tmp_path, lines):
     return read_history(path)
 
 
-def test_padding_and_lengths_make_places_and_pairs_of_tokens(tmp_path):
-    line = '{{"step": {}, "source_tokens": {}, "target_tokens": {}, "padding": {}}}'
-    logged = [line.format(1, 300, 100, 0.5), line.format(2, 600, 200, 0.0)]
-    work = training_work(
-        history_of(tmp_path, logged), (np.array([10, 20]), np.array([5, 5], np.int32))
+def test_a_log_says_what_was_computed_on(tmp_path):
+    line = (
+        '{{"step": {}, "source_places": {}, "target_places": {}, "target_tokens": {}, '
+        '"encoder_pairs": {}, "decoder_pairs": {}, "cross_pairs": {}}}'
     )
-    # 400 tokens in 800 places, then 400 in 400: 1.5 places a token.
-    assert (work.source, work.target, work.predicted) == (900, 300, 200)
-    # 200 target tokens are twenty passes over the ten of the text.
-    squares = (20 * 500 * 1.5**2, 20 * 50 * 1.5**2, 20 * 150 * 1.5**2)
-    assert (work.source_source, work.target_target, work.target_source) == squares
-    without = training_work(history_of(tmp_path, logged), None)
-    assert (without.source, without.source_source) == (900, 0)
+    logged = [line.format(1, 20, 30, 25, 200, 400, 300), line.format(2, 50, 60, 55, 500, 700, 600)]
+    assert training_work(history_of(tmp_path, logged)) == Work(50, 60, 55, 500, 700, 600)
 
 
-@pytest.mark.parametrize("padding", ["1.0", "null", "7"])
-def test_a_log_without_a_usable_share_of_padding_counts_real_tokens(tmp_path, padding):
-    line = f'{{"step": 1, "source_tokens": 30, "target_tokens": 20, "padding": {padding}}}'
-    assert training_work(history_of(tmp_path, [line]), None) == Work(30, 20, 20, 0, 0, 0)
-    assert training_work(history_of(tmp_path, []), None) == Work(0, 0, 0, 0, 0, 0)
+def test_nothing_is_counted_where_the_log_does_not_say(tmp_path):
+    line = '{"step": 1, "source_tokens": 30, "target_tokens": 20, "padding": 0.1}'
+    assert training_work(history_of(tmp_path, [line])) is None
+    assert training_work(history_of(tmp_path, [])) is None

@@ -37,20 +37,11 @@ class Batch:
     target_tokens: int
 
     @property
-    def padded_tokens(self) -> int:
-        """
-        Count all places of both sides, padding included.
-
-        Returns
-        -------
-        int
-            Source places plus target places.
-
-        Notes
-        -----
-        What the machine computes, against what the text holds.
-        """
-        return self.source.numel() + self.target_out.numel()
+    def work(self) -> tuple[int, int, int, int, int]:
+        """Places of source and target, then pairs of places in the three kinds of attention."""
+        rows, s = self.source.shape
+        t = self.target_out.size(1)
+        return rows * s, rows * t, rows * s * s, rows * t * t, rows * t * s
 
     def to(self, device: torch.device) -> "Batch":
         """

@@ -40,6 +40,9 @@ from heedful.training.protocols import Checkpointer, Order
 from heedful.training.schedule import learning_rate
 from heedful.training.state import Progress, Stop, Validation
 
+# What the model computed on, in the order of `Batch.work`: counters, and fields of a log line.
+_WORK = ("source_places", "target_places", "encoder_pairs", "decoder_pairs", "cross_pairs")
+
 
 class Trainer:
     """
@@ -168,16 +171,19 @@ class Trainer:
         counters = self.progress.counters
         step = counters.step + 1
         totals = self._accumulate(step, rows)
-        loss, nll, source_tokens, target_tokens, padded, signals, time_over, asked = totals.tolist()
+        loss, nll, source_tokens, target_tokens, *rest = totals.tolist()
+        work, (signals, time_over, asked) = rest[:-3], rest[-3:]
         norm = self._update(step, rows, loss, target_tokens)
 
         counters.step = step
         counters.position += 1
         counters.source_tokens += int(source_tokens)
         counters.target_tokens += int(target_tokens)
-        counters.padded_tokens += int(padded)
+        for name, count in zip(_WORK, work, strict=True):
+            setattr(counters, name, getattr(counters, name) + int(count))
         counters.seconds = self.clock.seconds
-        sums = (loss, nll, target_tokens, source_tokens, padded, time.monotonic() - started)
+        places, seconds = work[0] + work[1], time.monotonic() - started
+        sums = (loss, nll, target_tokens, source_tokens, places, seconds)
         since = zip(self.progress.since_log, sums, strict=True)
         self.progress.since_log = [earlier + now for earlier, now in since]
 
@@ -205,7 +211,7 @@ class Trainer:
 
     def _accumulate(self, step: int, rows: Rows) -> Tensor:
         """Run this rank's micro-batches and add everything up over all ranks."""
-        totals = torch.zeros(8, dtype=torch.float64)
+        totals = torch.zeros(7 + len(_WORK), dtype=torch.float64)
         shares = self.order.cut(rows, self.ranks.world)
         earlier = sum(map(len, shares[: self.ranks.rank]))
         for index, micro_batch in enumerate(shares[self.ranks.rank], start=earlier):
@@ -213,11 +219,11 @@ class Trainer:
             _seed_dropout(self.plan.seed, step, index)
             loss, nll = self._forward_backward(batch)
             self.weights.collect()
-            counts = (batch.source_tokens, batch.target_tokens, batch.padded_tokens)
-            totals[:5] += torch.tensor([loss, nll, *counts], dtype=torch.float64)
-        totals[5] = float(bool(self.stop.reason))
-        totals[6] = float(self._time_is_over())
-        totals[7], self.stop.checkpoint = float(self.stop.checkpoint), False
+            counts = (batch.source_tokens, batch.target_tokens, *batch.work)
+            totals[:-3] += torch.tensor([loss, nll, *counts], dtype=torch.float64)
+        totals[-3] = float(bool(self.stop.reason))
+        totals[-2] = float(self._time_is_over())
+        totals[-1], self.stop.checkpoint = float(self.stop.checkpoint), False
         self.ranks.add(totals)
         self.ranks.add_all(self.weights.gradients)
         return totals
@@ -308,6 +314,7 @@ class Trainer:
             "source_tokens": counters.source_tokens,
             "target_tokens": counters.target_tokens,
             **of_step,
+            **{name: getattr(counters, name) for name in _WORK},
             "padding": 1.0 - (source + target) / padded,
             "target_tokens_per_second": target / max(seconds, 1e-9),
             "seconds": round(counters.seconds, 3),

@@ -1,7 +1,7 @@
 """Everything about a run that changes while it trains, weights aside."""
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from heedful.training.validation_metrics import METRICS, ValidationMetric
@@ -25,8 +25,10 @@ class Counters:
         Batches of the current epoch that are done.
     source_tokens, target_tokens : int
         Real tokens trained on.
-    padded_tokens : int
-        Places computed, padding included, both sides.
+    source_places, target_places : int
+        Places computed, padding included.
+    encoder_pairs, decoder_pairs, cross_pairs : int
+        Pairs of a place that asks and one that may answer, padding included.
     seconds : float
         Time since the start, sittings added up.
 
@@ -41,23 +43,21 @@ class Counters:
     position: int = 0
     source_tokens: int = 0
     target_tokens: int = 0
-    padded_tokens: int = 0
+    source_places: int = 0
+    target_places: int = 0
+    encoder_pairs: int = 0
+    decoder_pairs: int = 0
+    cross_pairs: int = 0
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Write the counters as plain values.
-
-        Returns
-        -------
-        dict
-            By field name.
-
-        Notes
-        -----
-        Part of a checkpoint's `state.json`.
-        """
+        """Return the counters by name, for a checkpoint's `state.json`."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Counters":
+        """Read them again; what an older run did not count stays at zero."""
+        return cls(**{field.name: values.get(field.name, 0) for field in fields(cls)})
 
 
 @dataclass

@@ -374,7 +374,9 @@ class _Keeper:
 def _progress(checkpoint: Checkpoint) -> Progress:
     """Read counters and best validations from a checkpoint."""
     state = checkpoint.state
-    progress = Progress(Counters(**state["counters"]), state["best"], state["without_better"])
+    progress = Progress(
+        Counters.from_dict(state["counters"]), state["best"], state["without_better"]
+    )
     progress.since_log = state.get("since_log", progress.since_log)
     return progress
 
