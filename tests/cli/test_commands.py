@@ -165,7 +165,7 @@ def test_ctrl_c_ends_it_quietly_while_input_is_open(trained):
         process.stdin.flush()
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        assert process.wait(60) == -signal.SIGINT
         errors = process.stderr.read()
         assert "Fatal" not in errors
         assert "Traceback" not in errors

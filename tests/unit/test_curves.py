@@ -130,7 +130,7 @@ def test_a_spike_in_a_long_log_stays_in_sight_and_the_file_stays_small(tmp_path)
 
 def test_the_best_bleu_stands_above_its_point(tmp_path):
     one = run("one")
-    one.bleu[:] = [10.0, 35.9, 33.0, 32.0, 31.0]
+    one.scores["BLEU"][0][:] = [10.0, 35.9, 33.0, 32.0, 31.0]
     out = tmp_path / "curves.svg"
     learning_curves([one], out)
     root = ElementTree.parse(out).getroot()

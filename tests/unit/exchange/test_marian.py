@@ -84,7 +84,8 @@ def test_searches_that_are_not_ours_are_told_together(folder):
 
 
 def test_special_ids_must_be_those_of_the_vocabulary(folder):
-    change(folder / "config.json", pad_token_id=5, eos_token_id=6, decoder_start_token_id=1)
+    for name in ("config.json", "generation_config.json"):
+        change(folder / name, pad_token_id=5, eos_token_id=6, decoder_start_token_id=1)
     message = complaint(folder)
     for part in ("pad_token_id is 5", "eos_token_id is 6", "decoder_start_token_id must be"):
         assert part in message
