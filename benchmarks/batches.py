@@ -31,6 +31,10 @@ RANKS = (1, 8, 16, 32)
 SEEDS = (1, 2, 3)
 VOCABULARY = 8000
 TURNS = 22
+RUNS = {
+    "small": "300,000 pairs of Europarl English-French, recipe `small`",
+    "multi30k": "Multi30k English-German, recipe `multi30k`",
+}
 
 
 def main() -> None:
@@ -49,6 +53,7 @@ def main() -> None:
         result = {"recipes": [cost(name) for name in ("tiny", "multi30k", "small")]}
     else:
         result = curve(options.folder)
+        options.what = str(result["recipe"])
     measured = options.commit or commit()
     found = read("batches")["found"] if (RESULTS / "batches.json").exists() else {}
     found[f"{options.name}-{options.what}"] = {
@@ -205,10 +210,12 @@ def curve(run: Path) -> dict[str, object]:
     """Return the validations of a run, and its training perplexity at every fifty steps."""
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     training = [line for line in lines if "nll" in line]
+    config = json.loads((run / "config.json").read_text())
     return {
+        "recipe": config["settings"]["recipe"],
         "target_tokens": training[-1]["target_tokens"],
         "steps": training[-1]["step"],
-        "precision": json.loads((run / "config.json").read_text())["choices"]["precision"],
+        "precision": config["choices"]["precision"],
         "training": {
             str(line["step"]): line["perplexity"] for line in training if line["step"] % 50 == 0
         },
@@ -230,8 +237,9 @@ def body(found: dict[str, Any]) -> str:
         "## The batches of 200,000 pairs of Europarl\n\n" + _layout_table(found),
         "## Quickstart, three seeds\n\n" + _quickstart_table(found),
     ]
-    if "after-run" in found:
-        parts.append("## Multi30k English-German\n\n" + _run_table(found))
+    for recipe, title in RUNS.items():
+        if f"before-{recipe}" in found and f"after-{recipe}" in found:
+            parts.append(f"## {title}\n\n" + _run_table(found, recipe))
     if "after-cost" in found:
         parts.append("## What mixed lengths cost on a processor\n\n" + _cost_table(found))
     commands = (
@@ -240,7 +248,10 @@ def body(found: dict[str, Any]) -> str:
         "PYTHONPATH=OLD/src python -m benchmarks.batches quickstart before FOLDER\n"
         "python -m benchmarks.batches layout after\n"
         "python -m benchmarks.batches quickstart after FOLDER2\n"
-        "python -m benchmarks.batches run after RUN\n"
+        "PYTHONPATH=OLD/src heedful train small … --set train.steps=800 --out RUN\n"
+        "python -m benchmarks.batches run before RUN --commit ad5f5b8\n"
+        "heedful train small … --set train.steps=800 --out RUN2\n"
+        "python -m benchmarks.batches run after RUN2\n"
         "python -m benchmarks.batches cost after\n"
         "```"
     )
@@ -298,9 +309,9 @@ def _quickstart_table(found: dict[str, Any]) -> str:
     )
 
 
-def _run_table(found: dict[str, Any]) -> str:
-    """Write the validations of a longer run."""
-    before, after = found["before-run"], found["after-run"]
+def _run_table(found: dict[str, Any], recipe: str) -> str:
+    """Write the validations of a longer run, up to where the shorter of the two ends."""
+    before, after = found[f"before-{recipe}"], found[f"after-{recipe}"]
     of_step = {line["step"]: line for line in after["validation"]}
     rows = [["step", "perplexity before", "after", "BLEU before", "after"]]
     for line in before["validation"]:
@@ -314,10 +325,17 @@ def _run_table(found: dict[str, Any]) -> str:
             )
     each = [run["target_tokens"] / run["steps"] for run in (before, after)]
     return _table(rows) + (
-        f"\n\nRecipe `multi30k`, one seed; {each[0]:,.0f} and {each[1]:,.0f} target tokens a step. "
-        f"Computed in {before['precision']} before and in {after['precision']} after, on other "
-        f"machines: {before['machine']}; {after['machine']}."
+        f"\n\nOne seed; {each[0]:,.0f} target tokens a step before, {each[1]:,.0f} after; "
+        f"{before['steps']:,} and {after['steps']:,} steps were made, in {before['precision']} and "
+        f"{after['precision']}. {_machines(before, after)}"
     )
+
+
+def _machines(before: dict[str, Any], after: dict[str, Any]) -> str:
+    """Say on which machines two runs were made."""
+    if before["machine"] == after["machine"]:
+        return f"Machine of both: {before['machine']}."
+    return f"Machines: {before['machine']}; {after['machine']}."
 
 
 def _cost_table(found: dict[str, Any]) -> str:
