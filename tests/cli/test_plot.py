@@ -89,9 +89,10 @@ def test_tensorboard_shows_a_resumed_run_and_old_ones(heedful_cli, trained, text
     done = heedful_cli("plot", trained, "--tensorboard", board)
     assert done.returncode == 0, done.stderr
     assert {path.name for path in board.iterdir()} == {"resumed", "run"}
-    for folder, steps in ((run, [24, 30]), (trained, [24])):
+    # on a slow machine the log has more lines than that of the last step of each sitting
+    for folder, steps in ((run, {24, 30}), (trained, {24})):
         found = scalars(board / folder.name)
-        assert sorted(found["train/loss"]) == steps
+        assert steps <= set(found["train/loss"])
         assert found["train/loss"] == logged(folder, "loss")
         assert found["train/learning_rate"] == logged(folder, "learning_rate")
         assert found["validation/bleu"] == logged(folder, "bleu")

@@ -57,7 +57,7 @@ def others(server, right):
     with ThreadPoolExecutor(2) as pool:
         going = [pool.submit(go_on) for _ in range(2)]
         try:
-            yield
+            yield found
         finally:
             ended.set()
         for one in going:
@@ -251,8 +251,8 @@ def test_hostile_connections_harm_nobody_else(server, right):
         answer = half.result()
         assert answer == b"" or right.encode() in answer or b"\\u" in answer
     flood = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(90)]
-    with others(server, right):
-        time.sleep(0.5)
+    with others(server, right) as answers:
+        server.until(lambda: len(answers) >= 6)
     for one in flood:
         one.close()
     assert translated(server.address) == right
