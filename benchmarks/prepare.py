@@ -28,7 +28,12 @@ PAIRS = 1_000_000
 PAIRS_A_MINUTE = 300_000
 BYTES = 1_000_000_000
 PLAIN = ("data.vocabulary_size=32000", "data.max_length=256")
-CLEAN = (*PLAIN, "data.max_ratio=3", "data.script_share=0.5", "data.drop_duplicates=true")
+CLEAN = (
+    *PLAIN,
+    "data.max_length_ratio=3",
+    "data.min_script_share=0.5",
+    "data.drop_duplicates=true",
+)
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,12 @@ def write_outputs(request: Request, outputs: list[list[int]]) -> None:
 
 def only_paper_shape(model: dict[str, Any]) -> None:
     """Refuse what no peer is told to build."""
-    wanted = {"norm": "post", "tie": "all", "output_bias": False, "scale_embeddings": True}
+    wanted = {
+        "norm": "post",
+        "tie_embeddings": "all",
+        "output_bias": False,
+        "scale_embeddings": True,
+    }
     other = {name: model[name] for name, value in wanted.items() if model[name] != value}
     sizes = ("d_k", "d_v", "encoder_heads", "decoder_heads", "encoder_d_ff", "decoder_d_ff")
     other |= {name: model[name] for name in sizes if model[name] is not None}

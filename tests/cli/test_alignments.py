@@ -185,7 +185,7 @@ def words(heedful_cli, text, tmp_path_factory):
     out = tmp_path_factory.mktemp("words") / "run"
     settings = ("data.subwords=word", "data.vocabulary_size=60", "data.shared_vocabulary=false")
     arguments = train_arguments(
-        text, out, *settings, "model.tie=output", "train.precision=fp32", validate=False
+        text, out, *settings, "model.tie_embeddings=output", "train.precision=fp32", validate=False
     )
     done = heedful_cli(*arguments)
     assert done.returncode == 0, done.stderr

@@ -258,7 +258,7 @@ def test_a_line_of_a_megabyte_is_cut_with_a_warning_when_translating(heedful_cli
     done = heedful_cli("translate", trained, "--max-length", "5", stdin=lines)
     assert done.returncode == 0, done.stderr
     assert "line 2 has" in done.stderr
-    assert "was cut to the first 1,024 (search.max_source)" in done.stderr
+    assert "was cut to the first 1,024 (search.max_source_length)" in done.stderr
     assert len(done.stdout.splitlines()) == 3
 
 
@@ -359,7 +359,7 @@ def test_pairs_that_are_too_long_to_score_are_refused(heedful_cli, trained, tmp_
     (tmp_path / "s").write_text("the dog\n" + "the dog " * 2000 + "\n")
     (tmp_path / "t").write_text("le chien\nle chien\n")
     files = ("--source", tmp_path / "s", "--target", tmp_path / "t")
-    refused(heedful_cli("score", trained, *files), "pair 2 has", "search.max_source")
+    refused(heedful_cli("score", trained, *files), "pair 2 has", "search.max_source_length")
 
 
 def test_resuming_elsewhere_is_refused_unless_inexact(heedful_cli, text, copy):

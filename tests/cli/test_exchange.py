@@ -45,7 +45,7 @@ def test_it_is_trained_on_with_its_own_search_and_goes_back(heedful_cli, importe
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     config = json.loads((imported / "tuned" / "config.json").read_text())["settings"]
-    assert config["search"]["at_limit"] == "end"
+    assert config["search"]["length_limit_policy"] == "end"
     assert config["search"]["length_penalty"] == "power:1"
     back = imported / "back"
     done = heedful_cli("export", imported / "tuned", back, "--to", "marian")

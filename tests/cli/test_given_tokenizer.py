@@ -19,7 +19,7 @@ CODES = "#version: 0.2\nt h\nth e</w>\nd o\ndo g</w>\nl e</w>\nc h\n"
 
 @pytest.fixture(scope="module")
 def tagged(heedful_cli, text, tmp_path_factory):
-    """A run with codes, language tags, `data.sampling`, and a vocabulary that is too small."""
+    """A run with codes, language tags, `data.subword_sampling`, and too small a vocabulary."""
     folder = tmp_path_factory.mktemp("tagged")
     (folder / "codes").write_text(CODES, encoding="utf-8")
     for language in ("en", "fr"):
@@ -27,7 +27,7 @@ def tagged(heedful_cli, text, tmp_path_factory):
         tags = (">>fr<< ", ">>xx<< ") if language == "en" else ("", "")
         marked = "".join(f"{tags[n % 2]}{line}\n" for n, line in enumerate(lines))
         (folder / f"train.{language}").write_text(marked, encoding="utf-8")
-    changes = {"train.steps": 2, "data.vocabulary_size": 48, "data.sampling": 0.3}
+    changes = {"train.steps": 2, "data.vocabulary_size": 48, "data.subword_sampling": 0.3}
     settings = ["train.precision=fp32", *(f"{name}={value}" for name, value in changes.items())]
     arguments = train_arguments(folder, folder / "run", *settings, validate=False)
     done = heedful_cli(*arguments, "--tokenizer", folder / "codes")
@@ -74,8 +74,12 @@ def test_unknown_input_is_warned_of_once_and_long_lines_as_before(translator, tm
     ("given", "settings", "named"),
     [
         ("a b c\n", {}, "is none of them: line 1 is 'a b c'"),
-        ("the\n", {"data.sampling": 0.1}, "kind word-list; set data.sampling=0"),
-        (None, {"data.sampling": 0.1, "data.subwords": "word"}, "kind word; set data.sampling=0"),
+        ("the\n", {"data.subword_sampling": 0.1}, "kind word-list; set data.subword_sampling=0"),
+        (
+            None,
+            {"data.subword_sampling": 0.1, "data.subwords": "word"},
+            "kind word; set data.subword_sampling=0",
+        ),
         ("the\n", {"data.vocabulary_size": 4}, "at least 5"),
     ],
 )

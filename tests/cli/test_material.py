@@ -35,7 +35,7 @@ def test_a_run_with_sampled_subwords_is_resumed_to_the_bit(heedful_cli, text, tm
     for name in ("train.en", "train.fr"):  # few lines, for several epochs in few steps
         lines = (text / name).read_text(encoding="utf-8").splitlines(keepends=True)
         (tmp_path / name).write_text("".join(lines[:450]), encoding="utf-8")
-    sampled = (*files(tmp_path), "--set", "data.sampling=0.2")
+    sampled = (*files(tmp_path), "--set", "data.subword_sampling=0.2")
     assert train(heedful_cli, whole, *sampled, steps=10).returncode == 0
     first = train(heedful_cli, parted, *sampled, steps=6)
     assert first.returncode == 0, first.stderr

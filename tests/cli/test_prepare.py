@@ -45,7 +45,7 @@ def test_what_was_dropped_is_shown_and_kept_with_examples(heedful_cli, text, tmp
         lines = [*lines[:600], *lines[:300], *more]
         (folder / f"train.{language}").write_text("".join(f"{x}\n" for x in lines), "utf-8")
     (tmp_path / "test.en").write_text("\na unicorn\n", "utf-8")
-    rules = ("data.drop_duplicates=true", "data.script_share=0.6")
+    rules = ("data.drop_duplicates=true", "data.min_script_share=0.6")
     command = prepare_arguments(folder, tmp_path / "dir", *rules)
     done = heedful_cli(*command, "--exclude", tmp_path / "test.en")
     assert done.returncode == 0, done.stderr

@@ -56,7 +56,7 @@ REFUSED = {
     "translator.translate(['a', 'b'], prefixes=['a'])": "one entry for each line",
     "translator.translate(['a'], constraints=['a'])": "a list of lists of strings",
     "translator.translate(['a'], avoid=[[1]])": "its entry 0 is [1]",
-    "translator.translate('a', stop='nope')": "stop must be best or full",
+    "translator.translate('a', stop='nope')": "stop must be when-none-can-win or",
     "translator.score(['a', 'b'], ['a'])": "2 sources and 1 targets",
     "translator.score('a', ['a'])": "both be one string or both be lists",
     "translator.align(['a'], [None])": "its entry 0 is None",
@@ -102,7 +102,7 @@ def test_a_training_gives_its_run_and_takes_settings_as_a_dict(heedful_cli, text
     program = (
         "import heedful, sys; "
         "done = heedful.train('tiny', source=sys.argv[1], target=sys.argv[2], out=sys.argv[3],"
-        " quiet=True, settings={'data.vocabulary_size': 400, 'train.clip': None,"
+        " quiet=True, settings={'data.vocabulary_size': 400, 'train.clip_norm': None,"
         " 'train': {'steps': 2, 'batch_tokens': 256, 'device': 'cpu', 'precision': 'fp32'}}); "
         "print(done, done.reason, done.step, done.best, done.log.name, done.run, sep='\\n')"
     )

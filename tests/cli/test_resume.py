@@ -59,7 +59,7 @@ def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path, precision
         "train.checkpoint_steps=3",
         "train.validate_steps=7",
         f"train.precision={precision}",
-        f"train.average_decay={average}",
+        f"train.ema_decay={average}",
         "train.threads=2",
         "train.batch_tokens=512",
         "train.micro_batch_tokens=256",

@@ -46,10 +46,14 @@ def write(path, *lines):
 
 
 def test_a_search_may_stop_before_nothing_better_can_come(heedful_cli, trained, translator):
-    expected = translator.translate(LINES, max_length="12", stop="full", length_penalty="power:1")
+    expected = translator.translate(
+        LINES, max_length="12", stop="when-beam-finished", length_penalty="power:1"
+    )
     options = ("--length-penalty", "power:1", "--format", "jsonl")
     early = entries(
-        heedful_cli("translate", trained, *SHORT, *options, "--stop", "full", stdin=STDIN)
+        heedful_cli(
+            "translate", trained, *SHORT, *options, "--stop", "when-beam-finished", stdin=STDIN
+        )
     )
     assert [entry["text"] for entry in early] == [one.text for one in expected]
     late = entries(heedful_cli("translate", trained, *SHORT, *options, stdin=STDIN))

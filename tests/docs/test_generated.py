@@ -43,6 +43,6 @@ def test_every_setting_is_there_with_type_range_and_default(generate):
     rows = {line.split("|")[1].strip(" `"): line for line in page.splitlines() if "| `" in line}
     assert rows.keys() >= setting_fields().keys()
     assert "| whole number | ≥ 0; < 2^63 | `1` |" in rows["train.seed"]
-    assert "| number or none | ≥ 1 | `none` |" in rows["data.max_ratio"]
+    assert "| number or none | ≥ 1 | `none` |" in rows["data.max_length_ratio"]
     assert "| text | auto, cpu, cuda or cuda:N | `auto` |" in rows["train.device"]
     assert "`bleu`, `chrf`, `loss`" in rows["train.best_by"]

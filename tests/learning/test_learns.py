@@ -35,13 +35,18 @@ RECIPES = {
     "paper": ("train.precision=fp32",),
     "t2t": (
         "model.positions=halves",
-        "model.start=zero",
-        "train.smoothing_form=others",
-        "search.finish_among=twice",
+        "model.decoder_start=zero",
+        "train.smoothing_target=others",
+        "search.eos_candidates=twice",
         "train.precision=bf16",
         *ONE_LAYER,
     ),
-    "pre-norm": ("model.norm=pre", "model.tie=output", "train.precision=bf16", *ONE_LAYER),
+    "pre-norm": (
+        "model.norm=pre",
+        "model.tie_embeddings=output",
+        "train.precision=bf16",
+        *ONE_LAYER,
+    ),
 }
 
 

@@ -43,28 +43,28 @@ SHAPES = {
         "model.encoder_layers": 1,
         "model.activation": "silu",
         "model.positions": "grouped",
-        "model.start": "pad",
+        "model.decoder_start": "pad",
     },
     "t2t": {
         "model.positions": "halves",
-        "model.start": "zero",
+        "model.decoder_start": "zero",
         "data.vocabulary_multiple": 32,
         "model.activation": "gelu_tanh",
     },
     "untied": {
         "model.norm": "pre",
         "model.activation": "gelu",
-        "model.tie": "none",
+        "model.tie_embeddings": "none",
         "model.output_bias": True,
-        "model.first_position": 1,
+        "model.position_offset": 1,
     },
     "learned": {
         "model.positions": "learned",
         "data.max_length": 20,
-        "model.tie": "output",
+        "model.tie_embeddings": "output",
         "model.projection_bias": False,
         "model.scale_embeddings": False,
-        "model.start": "end",
+        "model.decoder_start": "end",
         "model.source_end": False,
     },
 }
@@ -222,7 +222,7 @@ def test_an_exported_model_is_refused_with_other_subwords(exported, tmp_path):
 
 def test_all_reasons_are_given_at_once_and_nothing_stays(tmp_path):
     assert isinstance(WRITER, Writer)
-    random_run(tmp_path / "run", {"model.decoder_norm": "open"})
+    random_run(tmp_path / "run", {"model.decoder_norm": "pre-no-final"})
     with pytest.raises(ExchangeError, match=r"int4.*at least 2.*decoder normalises before"):
         export_model(
             tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=WriteOptions("int4", 1)

@@ -70,14 +70,18 @@ ODD = {
     "the paper's": {},
     "odd sizes": {"data.vocabulary_size": 301, "model.encoder_layers": 1, "model.decoder_heads": 2},
     "no bias": {"model.projection_bias": False, "model.output_bias": True},
-    "tied output": {"model.tie": "output"},
-    "untied": {"model.tie": "none", "model.activation": "gelu_tanh"},
+    "tied output": {"model.tie_embeddings": "output"},
+    "untied": {"model.tie_embeddings": "none", "model.activation": "gelu_tanh"},
     "two vocabularies": {
-        "model.tie": "output",
+        "model.tie_embeddings": "output",
         "data.shared_vocabulary": False,
         "data.vocabulary_size": 120,
     },
-    "grouped": {"model.positions": "grouped", "model.start": "pad", "search.stop": "full"},
+    "grouped": {
+        "model.positions": "grouped",
+        "model.decoder_start": "pad",
+        "search.stop": "when-beam-finished",
+    },
 }
 
 

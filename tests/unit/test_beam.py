@@ -178,7 +178,7 @@ def test_ends_among_twice_the_beam_may_count_as_in_the_authors_code():
     def next_log_probabilities(tokens, state):
         return table.expand(len(tokens), -1), state
 
-    def run(finish_among):
+    def run(eos_candidates):
         return search(
             next_log_probabilities,
             Rows(0, [0]),
@@ -188,7 +188,7 @@ def test_ends_among_twice_the_beam_may_count_as_in_the_authors_code():
             beam=2,
             penalty=PENALTIES[0],
             n_best=2,
-            finish_among=finish_among,
+            eos_candidates=eos_candidates,
         )[0]
 
     assert () not in [h.tokens for h in run(None)]

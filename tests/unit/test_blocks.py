@@ -52,7 +52,7 @@ def test_sinusoids_have_no_longest_position(layout):
 
 def test_the_first_position_can_be_moved():
     torch.testing.assert_close(
-        SinusoidalPositions(8, first_position=1)(0, 3), SinusoidalPositions(8)(1, 3)
+        SinusoidalPositions(8, position_offset=1)(0, 3), SinusoidalPositions(8)(1, 3)
     )
 
 

@@ -81,7 +81,9 @@ def test_the_seed_decides_the_weights_and_nothing_else_does():
 
 
 def test_no_weight_is_left_as_torch_made_it():
-    config = recipe("tiny").model.model_copy(update={"tie": "none", "positions": "learned"})
+    config = recipe("tiny").model.model_copy(
+        update={"tie_embeddings": "none", "positions": "learned"}
+    )
     model = build_model(config, 50, 50, max_length=8)
     for parameter in model.parameters():
         torch.nn.init.constant_(parameter, 7.0)
@@ -94,7 +96,7 @@ def test_no_weight_is_left_as_torch_made_it():
 
 @pytest.mark.parametrize(("start", "token"), [("symbol", 2), ("end", 3), ("pad", 0), ("zero", 0)])
 def test_decoding_starts_as_the_settings_say(start, token):
-    config = recipe("tiny").model.model_copy(update={"start": start})
+    config = recipe("tiny").model.model_copy(update={"decoder_start": start})
     model = build_model(config, 50, 50, max_length=8)
     assert model.start_token == token
     assert model.embed_target.zero_token == (0 if start == "zero" else None)

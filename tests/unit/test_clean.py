@@ -22,18 +22,18 @@ from heedful.data.clean import RULES, CleaningReport, Example, PairFilter
     ],
 )
 def test_a_pair_is_judged_by_its_lengths(source: int, target: int, reason: str | None) -> None:
-    assert PairFilter(max_length=10, max_ratio=2.0).reason(source, target) == reason
+    assert PairFilter(max_length=10, max_length_ratio=2.0).reason(source, target) == reason
 
 
 def test_no_ratio_means_no_limit() -> None:
-    assert PairFilter(max_length=1000, max_ratio=None).reason(1, 1000) is None
+    assert PairFilter(max_length=1000, max_length_ratio=None).reason(1, 1000) is None
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 40), st.floats(1, 10))
 def test_the_two_sides_are_treated_alike(
-    source: int, target: int, max_length: int, max_ratio: float
+    source: int, target: int, max_length: int, max_length_ratio: float
 ) -> None:
-    pair_filter = PairFilter(max_length, max_ratio)
+    pair_filter = PairFilter(max_length, max_length_ratio)
     reason = pair_filter.reason(source, target)
     assert reason == pair_filter.reason(target, source)
     assert reason is None or reason in RULES

@@ -22,8 +22,8 @@ SHAPES = {
         "encoder_d_ff": 40,
         "decoder_d_ff": 8,
     },
-    "three tables": {"tie": "none", "output_bias": True},
-    "no biases, norm first": {"tie": "output", "projection_bias": False, "norm": "pre"},
+    "three tables": {"tie_embeddings": "none", "output_bias": True},
+    "no biases, norm first": {"tie_embeddings": "output", "projection_bias": False, "norm": "pre"},
     "learned positions, one wide head": {"positions": "learned", "heads": 1, "d_k": 20, "d_v": 5},
 }
 
@@ -43,7 +43,7 @@ def counted(call) -> int:
 
 def model_and_batch(settings, rows, source_length, target_length):
     config = ModelConfig(**{**SMALL, **settings})
-    source_rows, target_rows = (31, 31) if config.tie == "all" else (29, 37)
+    source_rows, target_rows = (31, 31) if config.tie_embeddings == "all" else (29, 37)
     model = build_model(config, source_rows, target_rows, max_length=600)
     initialise(model, 1)
     source = torch.randint(4, 29, (rows, source_length))

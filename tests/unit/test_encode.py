@@ -20,7 +20,7 @@ from heedful.data.store.workers import Workers
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import HeedfulError, TextError
 
-FILTER = PairFilter(max_length=40, max_ratio=3.0)
+FILTER = PairFilter(max_length=40, max_length_ratio=3.0)
 # A third of the text comes twice, some of it is excluded, some empty, some Russian.
 RULES = TextRules("en", "fr", 0.5, True, frozenset(["the dog sleeps"]))
 

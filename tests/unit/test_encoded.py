@@ -19,7 +19,7 @@ from heedful.errors import RunFolderError, TextError
 SOURCE = ["the dog", "", "a cat sees the dog", "   ", "the cat", "x", "the ? cat"]
 TARGET = ["der Hund", "leer", "die Katze sieht den Hund", "leer", "Katze", "x " * 40, "Katze"]
 KEPT = [0, 2, 4, 6]
-FILTER = PairFilter(max_length=30, max_ratio=None)
+FILTER = PairFilter(max_length=30, max_length_ratio=None)
 FILES = ("source.ids", "source.offsets", "target.ids", "target.offsets")
 
 

@@ -30,8 +30,8 @@ OTHER = {
     "decoder_layers": 2,
     "output_bias": True,
     "positions": "learned",
-    "tie": "none",
-    "start": "end",
+    "tie_embeddings": "none",
+    "decoder_start": "end",
 }
 
 

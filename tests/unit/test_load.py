@@ -27,9 +27,9 @@ CHANGES = st.fixed_dictionaries(
         "model.dropout": SHARES,
         "model.norm_epsilon": POSITIVE,
         "model.output_bias": st.booleans(),
-        "model.tie": st.sampled_from(["output", "none"]),
+        "model.tie_embeddings": st.sampled_from(["output", "none"]),
         "data.source_language": LANGUAGES,
-        "data.max_ratio": st.none() | st.floats(1, 1e300),
+        "data.max_length_ratio": st.none() | st.floats(1, 1e300),
         "train.steps": COUNTS,
         "train.minutes": st.none() | POSITIVE,
         "train.checkpoint_minutes": st.none() | POSITIVE,
@@ -129,7 +129,7 @@ def test_values_are_read_as_the_type_of_their_setting():
         [
             "train.steps=1_000",
             "model.dropout=3e-1",
-            "train.clip=1",
+            "train.clip_norm=1",
             "train.checkpoint_minutes=none",
             "model.output_bias=True",
             "search.max_length=100",
@@ -137,7 +137,7 @@ def test_values_are_read_as_the_type_of_their_setting():
             "data.source_language=no",
         ],
     )
-    assert (config.train.steps, config.model.dropout, config.train.clip) == (1000, 0.3, 1.0)
+    assert (config.train.steps, config.model.dropout, config.train.clip_norm) == (1000, 0.3, 1.0)
     assert config.train.checkpoint_minutes is None
     assert config.model.output_bias is True
     assert (config.search.max_length, config.search.length_penalty) == ("100", "none")
@@ -157,7 +157,7 @@ def test_values_are_read_as_the_type_of_their_setting():
         ("model.dropout=1.5", ["`model.dropout` must be less than 1, but 1.5 came"]),
         ("model.dropout=nan", ["`model.dropout` must be a finite number"]),
         ("model.output_bias=maybe", ["`model.output_bias` must be true or false", "'maybe'"]),
-        ("model.tie=some", ["`model.tie` must be 'all', 'output' or 'none'"]),
+        ("model.tie_embeddings=some", ["`model.tie_embeddings` must be 'all', 'output' or 'none'"]),
         ("model.heads=7", ["`model.heads` must divide", "4 and 8 would do"]),
     ],
 )

@@ -46,7 +46,7 @@ def trainer(
     validate=None,
     log=None,
     keep_best=1,
-    average_decay=None,
+    ema_decay=None,
     warmup=10,
     **plan,
 ):
@@ -58,7 +58,7 @@ def trainer(
     notes = Notes()
     made = Trainer(
         model,
-        MasterWeights(model, precision, average_decay=average_decay),
+        MasterWeights(model, precision, ema_decay=ema_decay),
         BatchOrder(lengths, lengths, 120, micro, "real", 1),
         lambda rows: collator.batch([PAIRS[i] for i in rows], [PAIRS[i] for i in rows]),
         Plan(steps, 16, warmup, 1.0, seed=1, **plan),
@@ -142,7 +142,7 @@ def test_no_step_is_taken_on_a_loss_that_is_no_number(tmp_path):
 def test_clipping_bounds_the_mean_gradient():
     seen = []
     for clip in (None, 1e-3):
-        made = trainer(steps=1, clip=clip)
+        made = trainer(steps=1, clip_norm=clip)
         step = made.weights.step
 
         def record(rate, scale, made=made, step=step):
@@ -178,7 +178,7 @@ def test_a_validation_sees_the_weights_that_are_saved():
         seen.append(made.model.embed_source.weight.detach().clone())
         return {"valid_loss": 1.0, "valid_perplexity": 2.7}
 
-    made = trainer(steps=3, validate=validate, validate_steps=3, average_decay=0.9)
+    made = trainer(steps=3, validate=validate, validate_steps=3, ema_decay=0.9)
     made.run()
     saved, trained = made.weights.weights(), made.weights.moments()
     assert torch.equal(seen[0], saved["embed_source.weight"])
@@ -466,7 +466,7 @@ def test_micro_batches_of_a_step_draw_dropout_of_their_own(monkeypatch):
 @pytest.mark.parametrize("form", ["uniform", "others"])
 def test_padding_is_predicted_by_nobody_but_keeps_its_share_of_the_smoothing(form):
     """Two rows of different length: real positions count, padding does not, its class does."""
-    made = trainer(smoothing_form=form)
+    made = trainer(smoothing_target=form)
     made.model.eval()
     collator = Collator(0, 2, 3)
     batch = collator.batch([[5, 6], [7]], [[8, 9, 10], [11]])

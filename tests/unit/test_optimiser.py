@@ -67,13 +67,13 @@ def test_bf16_computes_with_rounded_copies_and_keeps_fp32_masters():
     torch.testing.assert_close(model.weight.detach(), master.bfloat16(), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("average_decay", [None, 0.9])
+@pytest.mark.parametrize("ema_decay", [None, 0.9])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_reloaded_state_continues_bit_for_bit(precision, average_decay):
+def test_a_reloaded_state_continues_bit_for_bit(precision, ema_decay):
     def make():
         torch.manual_seed(1)
         model = nn.Linear(6, 5)
-        return model, MasterWeights(model, precision, average_decay=average_decay)
+        return model, MasterWeights(model, precision, ema_decay=ema_decay)
 
     def advance(model, weights, steps):
         for step in steps:
@@ -128,7 +128,7 @@ def test_the_moving_average_is_the_one_in_the_books_and_is_what_is_used(precisio
     model = nn.Linear(4, 3, bias=False)
     plain = nn.Linear(4, 3, bias=False)
     plain.load_state_dict(model.state_dict())
-    averaged = MasterWeights(model, precision, average_decay=0.6)
+    averaged = MasterWeights(model, precision, ema_decay=0.6)
     masters = MasterWeights(plain, precision)
     expected = plain.weight.detach().double()
     for step in range(1, 41):

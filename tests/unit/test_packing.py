@@ -42,7 +42,9 @@ def test_rows_without_padding_are_left_alone():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("settings", [{}, {"start": "zero", "norm": "pre", "tie": "none"}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"decoder_start": "zero", "norm": "pre", "tie_embeddings": "none"}]
+)
 def test_a_model_gives_the_same_with_and_without_padding_inside(dtype, settings, monkeypatch):
     model = build_model(ModelConfig(**{**SMALL, **settings}), 30, 30, max_length=20)
     initialise(model, 1)

@@ -18,7 +18,7 @@ from heedful.workflow.prepare import check_folder
 from heedful.workflow.prepared import PreparedText
 from heedful.workflow.run import Choices, write_config
 
-SETTINGS = ("data.vocabulary_size=300", "data.max_ratio=2.5")
+SETTINGS = ("data.vocabulary_size=300", "data.max_length_ratio=2.5")
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_what_is_missing_is_made_again_and_the_same(text, prepared, missing):
 
 
 def test_other_settings_are_refused_and_named(text, prepared):
-    with pytest.raises(RunFolderError, match=r"data\.max_ratio was 2\.5 and is now None"):
+    with pytest.raises(RunFolderError, match=r"data\.max_length_ratio was 2\.5 and is now None"):
         prepare("tiny", **text, out=prepared, settings=SETTINGS[:1])
     with pytest.raises(RunFolderError, match=r"train\.seed was 1 and is now 2"):
         prepare("tiny", **text, out=prepared, settings=[*SETTINGS, "train.seed=2"])
@@ -158,14 +158,16 @@ def test_text_is_said_once(text, prepared):
 def test_a_recipe_gives_way_to_the_folder_and_the_user_does_not(prepared):
     config = PreparedText.open(prepared).configure(load_config("paper-base"))
     assert config.data == PreparedText.open(prepared).configure(load_config("tiny")).data
-    assert (config.data.vocabulary_size, config.data.max_ratio) == (300, 2.5)
+    assert (config.data.vocabulary_size, config.data.max_length_ratio) == (300, 2.5)
     assert (config.data.source_language, config.data.target_language) == ("en", "fr")
     assert config.model == load_config("paper-base").model
-    same = ["data.max_ratio=2.5", "train.seed=7"]
+    same = ["data.max_length_ratio=2.5", "train.seed=7"]
     config = PreparedText.open(prepared, same).configure(load_config("tiny", same))
     assert config.train.seed == 7
-    other = ["data.max_ratio=3", "data.vocabulary_size=300"]
-    with pytest.raises(SettingError, match=r"data\.max_ratio is 2\.5 there and 3\.0 was asked for"):
+    other = ["data.max_length_ratio=3", "data.vocabulary_size=300"]
+    with pytest.raises(
+        SettingError, match=r"data\.max_length_ratio is 2\.5 there and 3\.0 was asked for"
+    ):
         PreparedText.open(prepared, other).configure(load_config("tiny", other))
 
 

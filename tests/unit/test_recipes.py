@@ -123,13 +123,13 @@ def test_the_authors_code_differs_from_the_text_in_these_settings(size):
         "recipe",
         "reading",
         "model.positions",
-        "model.start",
+        "model.decoder_start",
         "data.vocabulary_multiple",
         "train.batch_tokens",
         "train.batch_counting",
         "train.block_tokens",
-        "train.smoothing_form",
-        "search.finish_among",
+        "train.smoothing_target",
+        "search.eos_candidates",
     }
 
 

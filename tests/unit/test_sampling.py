@@ -119,7 +119,7 @@ def test_real_text_is_cut_as_sentencepiece_cuts_it_when_nothing_is_left_to_chanc
 @pytest.mark.parametrize("kind", ["character", "word"])
 def test_there_is_nothing_to_sample_in_characters_and_words(tmp_path: Path, kind: str) -> None:
     tokenizer = learned(tmp_path, kind, 60 if kind == "character" else 30)
-    with pytest.raises(TokenizerError, match=f"of kind {kind}; set data.sampling=0"):
+    with pytest.raises(TokenizerError, match=f"of kind {kind}; set data.subword_sampling=0"):
         tokenizer.encode_source(TEXT, 0.1)
     assert tokenizer.encode_source(TEXT, 0.0) == tokenizer.encode_source(TEXT)
 

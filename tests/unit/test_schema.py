@@ -27,7 +27,13 @@ def complaint(settings: dict[str, object]) -> str:
 
 def test_every_setting_has_one_or_two_sentences_of_help():
     fields = setting_fields()
-    assert {"recipe", "reading", "model.d_k", "data.max_ratio", "search.beam"} <= fields.keys()
+    assert {
+        "recipe",
+        "reading",
+        "model.d_k",
+        "data.max_length_ratio",
+        "search.beam",
+    } <= fields.keys()
     for name, field in fields.items():
         assert field.description is not None, name
         assert re.fullmatch(r"[A-Z0-9].*\.", field.description), name
@@ -69,11 +75,11 @@ def test_a_setting_cannot_be_assigned():
         ("model.dropout", 1.0, "must be less than 1, but 1.0 came"),
         ("model.dropout", -0.1, "must be greater than or equal to 0"),
         ("model.d_model", 0, "must be greater than or equal to 1"),
-        ("model.norm", "middle", "must be 'post', 'pre' or 'open', but 'middle' came"),
+        ("model.norm", "middle", "must be 'post', 'pre' or 'pre-no-final', but 'middle' came"),
         ("model.projection_bias", "yes", "must be true or false"),
         ("model.norm_epsilon", 0.0, "must be greater than 0"),
         ("data.vocabulary_size", -3, "must be greater than or equal to 1"),
-        ("data.max_ratio", 0.5, "must be greater than or equal to 1"),
+        ("data.max_length_ratio", 0.5, "must be greater than or equal to 1"),
         ("data.source_language", "e n", "must be a code of letters"),
         ("train.steps", 0, "must be greater than or equal to 1"),
         ("train.steps", 1.5, "must be a whole number, but 1.5 came"),
@@ -81,7 +87,7 @@ def test_a_setting_cannot_be_assigned():
         ("train.steps", True, "must be a whole number, but true came"),
         ("train.steps", None, "must be a whole number, but none came"),
         ("train.minutes", 0, "must be greater than 0"),
-        ("train.clip", float("nan"), "must be a finite number"),
+        ("train.clip_norm", float("nan"), "must be a finite number"),
         ("train.learning_rate_factor", float("inf"), "must be a finite number"),
         ("train.label_smoothing", 1.0, "must be less than 1"),
         ("train.beta2", 1.0, "must be less than 1"),
@@ -238,9 +244,9 @@ def test_sines_and_cosines_need_an_even_width():
 
 def test_one_table_for_all_needs_a_shared_vocabulary():
     message = complaint({"data.shared_vocabulary": False})
-    assert "`model.tie` = all" in message
+    assert "`model.tie_embeddings` = all" in message
     assert "`data.shared_vocabulary`" in message
-    separate = {"data.shared_vocabulary": False, "model.tie": "output"}
+    separate = {"data.shared_vocabulary": False, "model.tie_embeddings": "output"}
     assert not RunConfig().with_settings(separate).data.shared_vocabulary
 
 

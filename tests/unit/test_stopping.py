@@ -16,22 +16,24 @@ COMPLETE = [Hypothesis((4,), (-1.0, -1.0), -1.0, True), Hypothesis((5,), (-2.0, 
 
 
 def test_best_looks_ahead_to_the_limit_and_the_others_do_not():
-    assert may_improve("best", -9.0, 3, 10, POWER, COMPLETE, 1)
-    assert not may_improve("best", -11.0, 3, 10, POWER, COMPLETE, 1)
-    assert not may_improve("worst", -9.0, 3, 10, POWER, COMPLETE, 2)
-    assert may_improve("worst", -5.0, 3, 10, POWER, COMPLETE, 2)
-    assert not may_improve("full", -0.1, 3, 10, POWER, COMPLETE, 2)
+    assert may_improve("when-none-can-win", -9.0, 3, 10, POWER, COMPLETE, 1)
+    assert not may_improve("when-none-can-win", -11.0, 3, 10, POWER, COMPLETE, 1)
+    assert not may_improve("as-transformers", -9.0, 3, 10, POWER, COMPLETE, 2)
+    assert may_improve("as-transformers", -5.0, 3, 10, POWER, COMPLETE, 2)
+    assert not may_improve("when-beam-finished", -0.1, 3, 10, POWER, COMPLETE, 2)
 
 
-@pytest.mark.parametrize("stop", ["full", "worst"])
+@pytest.mark.parametrize("stop", ["when-beam-finished", "as-transformers"])
 def test_nothing_stops_before_the_beam_is_complete(stop):
     assert may_improve(stop, -99.0, 3, 10, POWER, COMPLETE, 3)
     assert not may_improve(stop, float("-inf"), 3, 10, POWER, COMPLETE, 3)
 
 
-@pytest.mark.parametrize("stop", ["best", "full", "worst", "joey"])
-@pytest.mark.parametrize("at_limit", ["cut", "end", "force", "keep"])
-def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, at_limit):
+@pytest.mark.parametrize(
+    "stop", ["when-none-can-win", "when-beam-finished", "as-transformers", "as-joey"]
+)
+@pytest.mark.parametrize("length_limit_policy", ["cut", "end", "force", "keep"])
+def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, length_limit_policy):
     model = tiny(3, vocabulary=12)
     source, limits = batch_of_five(3)
     limits = [max(1, limit) for limit in limits]
@@ -44,7 +46,7 @@ def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, at_limit):
             options=SearchOptions(),
             beam=3,
             penalty=POWER,
-            manner=Manner(stop=stop, at_limit=at_limit, renormalise=True),
+            manner=Manner(stop=stop, length_limit_policy=length_limit_policy, renormalise=True),
             allowed=Allowed(12, (0, 2)),
             demands=[Demands()] * len(rows),
             lines=range(len(rows)),
@@ -57,9 +59,9 @@ def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, at_limit):
         assert len(single[0].tokens) <= limit
 
 
-@pytest.mark.parametrize("at_limit", ["cut", "end", "force", "keep"])
+@pytest.mark.parametrize("length_limit_policy", ["cut", "end", "force", "keep"])
 @pytest.mark.parametrize("beam", [1, 3])
-def test_the_limit_counts_more_than_the_least_length(at_limit, beam):
+def test_the_limit_counts_more_than_the_least_length(length_limit_policy, beam):
     model = tiny(3, vocabulary=12)
     source, limits = batch_of_five(3)
     limits = [max(1, limit) for limit in limits]
@@ -70,7 +72,7 @@ def test_the_limit_counts_more_than_the_least_length(at_limit, beam):
         options=SearchOptions(no_repeat=1),
         beam=beam,
         penalty=POWER,
-        manner=Manner(at_limit=at_limit, min_length=4),
+        manner=Manner(length_limit_policy=length_limit_policy, min_length=4),
         allowed=Allowed(12, (0, 2)),
         demands=[Demands()] * len(source),
         lines=range(len(source)),
@@ -146,14 +148,14 @@ def test_joey_ends_when_every_place_of_the_beam_has_held_an_end(alpha, least):
                 options=SearchOptions(),
                 beam=3,
                 penalty=penalty,
-                manner=Manner(stop=stop, at_limit="keep", min_length=least),
+                manner=Manner(stop=stop, length_limit_policy="keep", min_length=least),
                 allowed=Allowed(12, FORBIDDEN),
                 demands=[Demands()] * 5,
                 lines=range(5),
             )
 
         for row, ((best, *_), (other, *_)) in enumerate(
-            zip(found("joey"), found("full"), strict=True)
+            zip(found("as-joey"), found("when-beam-finished"), strict=True)
         ):
             score, text = slow_joey(model, alone(source, row), limits[row], 3, penalty, least)
             assert (*best.tokens, END)[: len(text)] == text
@@ -179,7 +181,7 @@ def test_all_that_reach_the_limit_may_count_like_the_others():
         beam=3,
         penalty=POWER,
         n_best=3,
-        manner=Manner(at_limit="keep"),
+        manner=Manner(length_limit_policy="keep"),
         rules=RULES,
     )
     assert max(len(hypothesis.tokens) for hypothesis in kept) == 2
@@ -190,8 +192,8 @@ def test_all_that_reach_the_limit_may_count_like_the_others():
 
 
 def test_top_is_best_where_the_length_does_not_count():
-    top = Manner(stop="top")
-    assert top.under(LengthPenalty("none")).stop == "best"
-    assert top.under(LengthPenalty("power", 0.0)).stop == "best"
-    assert top.under(LengthPenalty("power", 1.0)).stop == "full"
-    assert Manner(stop="worst").under(LengthPenalty("none")).stop == "worst"
+    top = Manner(stop="as-ctranslate2")
+    assert top.under(LengthPenalty("none")).stop == "when-none-can-win"
+    assert top.under(LengthPenalty("power", 0.0)).stop == "when-none-can-win"
+    assert top.under(LengthPenalty("power", 1.0)).stop == "when-beam-finished"
+    assert Manner(stop="as-transformers").under(LengthPenalty("none")).stop == "as-transformers"

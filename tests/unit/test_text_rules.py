@@ -19,8 +19,8 @@ def twin(rules: TextRules, text: list[tuple[str, str]]) -> list[str | None]:
             reason = "empty"
         elif any(" ".join(line.lower().split()) in rules.excluded for line in pair):
             reason = "overlap"
-        elif rules.script_share is not None and any(
-            sum(c in script for c in line) < rules.script_share * sum(map(str.isalpha, line))
+        elif rules.min_script_share is not None and any(
+            sum(c in script for c in line) < rules.min_script_share * sum(map(str.isalpha, line))
             for line, script in zip(pair, ("abAB", "да"), strict=True)
         ):
             reason = "script"
@@ -59,7 +59,7 @@ def test_two_pairs_are_one_only_if_both_sides_are():
 
 
 def test_a_language_without_a_known_script_is_noted_once_and_not_judged():
-    judge = TextJudge(TextRules("xx", "fr", script_share=0.9))
+    judge = TextJudge(TextRules("xx", "fr", min_script_share=0.9))
     for _ in range(3):
         assert judge.reasons(["да", "да"], ["oui", "да"]) == [None, "script"]
     (note,) = judge.notes
@@ -68,7 +68,7 @@ def test_a_language_without_a_known_script_is_noted_once_and_not_judged():
 
 
 def test_lines_without_letters_pass():
-    judge = TextJudge(TextRules("ru", "ja", script_share=1.0))
+    judge = TextJudge(TextRules("ru", "ja", min_script_share=1.0))
     assert judge.reasons(["- 12 %"], ["１２ ％"]) == [None]
 
 

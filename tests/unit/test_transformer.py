@@ -11,12 +11,12 @@ from heedful.model.stacks import Encoder
 SETTINGS = [
     {},
     {"norm": "pre"},
-    {"encoder_norm": "open", "decoder_norm": "post"},
-    {"positions": "halves", "start": "zero"},
+    {"encoder_norm": "pre-no-final", "decoder_norm": "post"},
+    {"positions": "halves", "decoder_start": "zero"},
     {"positions": "learned"},
-    {"tie": "output", "output_bias": True, "projection_bias": False},
-    {"tie": "none", "d_k": 3, "d_v": 5, "activation": "gelu"},
-    {"encoder_layers": 1, "decoder_heads": 4, "decoder_d_ff": 24, "first_position": 1},
+    {"tie_embeddings": "output", "output_bias": True, "projection_bias": False},
+    {"tie_embeddings": "none", "d_k": 3, "d_v": 5, "activation": "gelu"},
+    {"encoder_layers": 1, "decoder_heads": 4, "decoder_d_ff": 24, "position_offset": 1},
 ]
 
 
@@ -109,20 +109,20 @@ def test_attention_of_every_layer_and_head_on_request():
 
 
 def test_tied_tables_are_one_tensor():
-    model = small(tie="all")
+    model = small(tie_embeddings="all")
     assert model.embed_source is model.embed_target
     assert model.output()[0] is model.embed_source.weight
-    partly = small(tie="output")
+    partly = small(tie_embeddings="output")
     assert partly.embed_source is not partly.embed_target
     assert partly.output()[0] is partly.embed_target.weight
-    apart = small(tie="none")
+    apart = small(tie_embeddings="none")
     assert apart.output()[0] is not apart.embed_target.weight
 
 
 def test_pre_norm_ends_in_a_norm_and_post_norm_does_not():
     assert isinstance(small(norm="pre").encoder.norm, torch.nn.LayerNorm)
     assert isinstance(small(norm="post").encoder.norm, torch.nn.Identity)
-    mixed = small(norm="pre", encoder_norm="open")
+    mixed = small(norm="pre", encoder_norm="pre-no-final")
     assert isinstance(mixed.encoder.norm, torch.nn.Identity)
     assert isinstance(mixed.decoder.norm, torch.nn.LayerNorm)
 

@@ -77,11 +77,11 @@ def test_watching_changes_nothing_and_shows_every_sentence_to_its_end(kind, seed
     st.integers(0, 50),
     st.integers(1, 4),
     st.sampled_from(PENALTIES),
-    st.sampled_from(["best", "full", "worst", "joey"]),
+    st.sampled_from(["when-none-can-win", "when-beam-finished", "as-transformers", "as-joey"]),
     st.sampled_from(["cut", "keep"]),
 )
 def test_hypotheses_grow_from_those_before_and_the_best_is_found_again(
-    seed, beam, penalty, stop, at_limit
+    seed, beam, penalty, stop, length_limit_policy
 ):
     model = tiny(seed, vocabulary=12)
     source, limits = batch_of_five(seed)
@@ -91,7 +91,7 @@ def test_hypotheses_grow_from_those_before_and_the_best_is_found_again(
         trace(snapshot)
         seen.append(snapshot)
 
-    manner = Manner(stop=stop, at_limit=at_limit)
+    manner = Manner(stop=stop, length_limit_policy=length_limit_policy)
     found = beam_search(
         model, source, limits, beam=beam, penalty=penalty, rules=RULES, manner=manner, watch=watch
     )

@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from heedful.checkpoint.rundir import RunFolder, read_json
+from heedful.config.renames import renamed_settings
 from heedful.data.files import write_synced
 from heedful.data.folders import remove_folder, replacing
 from heedful.errors import RunFolderError
@@ -139,6 +140,8 @@ def read_state(folder: Path, signature: Signature | None = None) -> dict[str, An
     checksums = state.get("sha256")
     if not isinstance(checksums, dict) or checksums.get(STATE) != _state_checksum(state):
         raise RunFolderError(_damaged(folder / STATE, "it does not match its own checksum"))
+    if isinstance(state.get("settings"), dict):
+        state["settings"] = renamed_settings(state["settings"])
     if signature is not None:
         _check_signature(folder, state, signature)
     return state

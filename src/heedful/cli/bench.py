@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.options import Device, Precision, Threads, Weights, check_choice
+from heedful.cli.options import Device, Precision, Threads, Weights, check_choice, check_stop
 
 if TYPE_CHECKING:
     from heedful.workflow.bench.measurement import Report
@@ -134,8 +134,11 @@ def translate(
     ] = "input+50",
     stop: Annotated[
         str,
-        typer.Option(help="When heedful is done with a sentence: best, full, top (CTranslate2's)."),
-    ] = "top",
+        typer.Option(
+            help="When heedful is done with a sentence: when-none-can-win, when-beam-finished, "
+            "as-ctranslate2, as-transformers or as-joey."
+        ),
+    ] = "as-ctranslate2",
     repeats: Annotated[int, typer.Option(min=1, help="Passes over the text to time.")] = 5,
     rounds: Rounds = 1,
     peers: Peers = _HERE,
@@ -154,7 +157,7 @@ def translate(
     must compute with it too.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
-    check_choice("--stop", stop, ("best", "full", "top", "worst", "joey"))
+    check_stop(stop)
     from heedful.workflow.bench.translate import Text, bench_random, bench_trained
 
     text = Text(

@@ -73,6 +73,16 @@ def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
         )
 
 
+def check_stop(value: str) -> None:
+    """Refuse a rule for the end of a search that there is not; ends with exit code 2."""
+    from heedful.config.renames import VALUES
+    from heedful.search.stopping import STOPS
+
+    if new := VALUES["search.stop"].get(value):
+        raise typer.BadParameter(f"{value!r} is now called {new}.", param_hint="--stop")
+    check_choice("--stop", value, STOPS)
+
+
 def check_tag(to: str, tags: Sequence[str]) -> None:
     """
     Refuse a language that a model has no tag for.

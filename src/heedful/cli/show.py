@@ -20,7 +20,10 @@ def show(
     ] = 0,
     ids: Annotated[bool, typer.Option("--ids", help="Print the ids too.")] = False,
     seed: Annotated[
-        int, typer.Option(min=0, help="Seed of the sampled subwords, where data.sampling is on.")
+        int,
+        typer.Option(
+            min=0, help="Seed of the sampled subwords, where data.subword_sampling is on."
+        ),
     ] = 1,
     source: Annotated[
         str | None, typer.Option(help="Show this source text instead of training pairs.")

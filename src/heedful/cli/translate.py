@@ -19,6 +19,7 @@ from heedful.cli.options import (
     Threads,
     Weights,
     check_choice,
+    check_stop,
     check_tag,
     warn,
 )
@@ -78,8 +79,8 @@ def translate(
     stop: Annotated[
         str | None,
         typer.Option(
-            help="When a sentence is done: best (no other can win), full (a beam of translations "
-            "has ended), top, worst, joey; the run's by default."
+            help="When a sentence is done: when-none-can-win, when-beam-finished (as many as the "
+            "beam is wide), as-ctranslate2, as-transformers or as-joey; the run's by default."
         ),
     ] = None,
     no_repeat: Annotated[
@@ -140,7 +141,7 @@ def translate(
     check_choice("--precision", precision, SEARCH_PRECISIONS)
     check_choice("--engine", engine, ("torch", "ctranslate2"))
     if stop is not None:
-        check_choice("--stop", stop, ("best", "full", "top", "worst", "joey"))
+        check_stop(stop)
     if align_by and not (alignments or replace_unknown or dictionary):
         raise typer.BadParameter(
             "needs --alignments, --replace-unknown or --dictionary.", param_hint="--align-by"

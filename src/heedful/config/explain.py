@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from heedful.config.renames import SETTINGS, VALUES
 from heedful.errors import SettingError
 
 _KINDS = {
@@ -80,6 +81,9 @@ def unknown_setting(name: str, known: Collection[str]) -> str:
     A name in the wrong table, or in none, is found by its last part; ``max_length`` alone
     therefore suggests both settings of that name.
     """
+    for old, new in SETTINGS.items():
+        if name in (old, old.partition(".")[2]):
+            return f"`{name}` is now called `{new}`; set that instead"
     near = _nearest(name, known)
     return f"unknown setting `{name}`; " + (did_you_mean(near) if near else _LIST_THEM)
 
@@ -136,4 +140,6 @@ def _complaint(name: str, rule: str, found: Any) -> str:
     """Say which setting must be what, and what it was."""
     value = found["input"]
     plain = value is None or isinstance(value, bool)
-    return f"`{name}` {rule}, but {str(value).lower() if plain else shorten(value)} came"
+    came = str(value).lower() if plain else shorten(value)
+    new = VALUES.get(name, {}).get(value) if isinstance(value, str) else None
+    return f"`{name}` {rule}, but {came} came" + (f", which is now called {new!r}" if new else "")

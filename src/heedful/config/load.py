@@ -61,7 +61,7 @@ def load_config(
 
     Examples
     --------
-    >>> load_config("small", ["train.steps=200", "train.clip=1"]).train.steps
+    >>> load_config("small", ["train.steps=200", "train.clip_norm=1"]).train.steps
     200
     """
     config = _read(Path(recipe_or_path)) if _is_path(recipe_or_path) else recipe(recipe_or_path)

@@ -139,12 +139,12 @@ def _paper_base() -> RunConfig:
             norm="post",  # sections 3.1 and 5.4: LayerNorm(x + Dropout(Sublayer(x)))
             norm_epsilon=1e-6,  # not in the text; tensor2tensor 3d9c62f2 common_layers.py
             positions="interleaved",  # section 3.5
-            first_position=0,  # not in the text; tensor2tensor 3d9c62f2 common_attention.py
-            tie="all",  # section 3.4
+            position_offset=0,  # not in the text; tensor2tensor 3d9c62f2 common_attention.py
+            tie_embeddings="all",  # section 3.4
             projection_bias=True,  # not in the text; Table 3's parameters are met only with it
             output_bias=False,  # none shown, and none in tensor2tensor 3d9c62f2
             scale_embeddings=True,  # section 3.4
-            start="symbol",  # section 3.1: “offset by one position”; the field's usual reading
+            decoder_start="symbol",  # section 3.1: “offset by one position”
             source_end=True,  # not in the text; tensor2tensor 3d9c62f2 ends every text so
         ),
         data=DataConfig(
@@ -163,10 +163,10 @@ def _paper_base() -> RunConfig:
             beta2=0.98,  # section 5.3
             epsilon=1e-9,  # section 5.3
             label_smoothing=0.1,  # section 5.4
-            smoothing_form="uniform",  # section 5.4 cites Szegedy et al. 2015, their section 7
+            smoothing_target="uniform",  # section 5.4 cites Szegedy et al. 2015, their section 7
             checkpoint_minutes=10.0,  # section 6.1: “written at 10-minute intervals”
             keep_last=5,  # section 6.1: mean of the last 5
-            clip=None,  # none mentioned; tensor2tensor 3d9c62f2 transformer.py: 0
+            clip_norm=None,  # none mentioned; tensor2tensor 3d9c62f2 transformer.py: 0
             weight_decay=0.0,  # none mentioned; tensor2tensor 3d9c62f2 transformer.py: 0
         ),
         search=SearchConfig(
@@ -220,13 +220,13 @@ def _paper_big_en_fr() -> RunConfig:
 _T2T = {  # files of tensor2tensor 3d9c62f2
     "reading": "t2t",
     "model.positions": "halves",  # common_attention.py: sines beside cosines
-    "model.start": "zero",  # transformer.py: shift_left_3d pads with zeros
+    "model.decoder_start": "zero",  # transformer.py: shift_left_3d pads with zeros
     "data.vocabulary_multiple": 8192,  # 37,000 becomes 40,960, the width of its softmax
     "train.batch_tokens": 8 * 4096,  # transformer.py: batch_size 4096, on 8 devices
     "train.batch_counting": "padded",  # data_reader.py: rows times the longer side
     "train.block_tokens": 4096,  # transformer.py: batch_size, a block of one bucket a device
-    "train.smoothing_form": "others",  # common_layers.py: e / (V - 1) for every other class
-    "search.finish_among": "twice",  # beam_search.py: top_k of 2 * beam_size, ends among them
+    "train.smoothing_target": "others",  # common_layers.py: e / (V - 1) for every other class
+    "search.eos_candidates": "twice",  # beam_search.py: top_k of 2 * beam_size, ends among them
     # learning_rate_factor stays 1: its rate of 0.1 times 5000 * 0.002 * d^-0.5 is the paper's
     # d^-0.5, and its counter starts at 0 and adds 1, so the schedule is the same.
 }

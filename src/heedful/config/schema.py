@@ -43,7 +43,7 @@ def _number_as_text(value: object) -> object:
 
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
-Norm = Literal["post", "pre", "open"]
+Norm = Literal["post", "pre", "pre-no-final"]
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Name = Annotated[str, _written(r"[\w.+-]+", "must be letters, digits and . + - _")]
@@ -129,7 +129,7 @@ class ModelConfig(_Settings):
     dropout: Share = 0.1
     """Share dropped from each sub-layer's output and from embedding + position."""
     norm: Norm = "post"
-    """Layer norm after each sum (the paper), before each sub-layer, or before with no last one."""
+    """Layer norm after each sum (the paper), before each sub-layer, or so without a final one."""
     encoder_norm: Norm | None = None
     """Where the encoder normalises. None means norm."""
     decoder_norm: Norm | None = None
@@ -138,17 +138,17 @@ class ModelConfig(_Settings):
     """Added to the variance inside every layer norm."""
     positions: Literal["interleaved", "halves", "grouped", "learned"] = "interleaved"
     """Sines and cosines in turn (the paper), in halves (its code), grouped (Marian), or learned."""
-    first_position: CountOrZero = 0
-    """Number of the first position."""
-    tie: Literal["all", "output", "none"] = "all"
-    """Which tables are one: both embeddings and the output, target and output, or none."""
+    position_offset: CountOrZero = 0
+    """Number of the first position; the paper's formula does not say where it begins."""
+    tie_embeddings: Literal["all", "output", "none"] = "all"
+    """Matrices that are shared: both embeddings and the output, target and output, or none."""
     projection_bias: bool = True
     """Whether the query, key, value and output projections have a bias."""
     output_bias: bool = False
     """Whether the logits have a bias."""
     scale_embeddings: bool = True
     """Whether embeddings are multiplied by the square root of d_model."""
-    start: Literal["symbol", "zero", "pad", "end"] = "symbol"
+    decoder_start: Literal["symbol", "zero", "pad", "end"] = "symbol"
     """What the decoder reads first: a start symbol, a zero vector, padding or the end symbol."""
     source_end: bool = True
     """Whether the source ends in the end symbol."""
@@ -204,18 +204,18 @@ class DataConfig(_Settings):
     """The embedding gets unused rows up to a multiple of this."""
     subwords: Literal["bpe", "unigram", "character", "word"] = "bpe"
     """How text is cut into subwords."""
-    sampling: Share = 0.0
-    """Other subwords in every epoch: BPE-dropout for bpe, alpha for unigram. 0 means the same."""
+    subword_sampling: Share = 0.0
+    """Sample other subwords in every epoch: BPE-dropout for bpe, alpha for unigram. 0 means off."""
     vocabulary_threshold: CountOrZero = 0
     """Subwords of given codes that the text has less often are cut smaller. 0 means none."""
     shared_vocabulary: bool = True
     """Whether both languages share one vocabulary."""
     max_length: Count = 256
     """Most subwords on either side; longer pairs are dropped."""
-    max_ratio: Annotated[float, Field(ge=1)] | None = None
-    """Most subwords of the longer side for one of the shorter; other pairs are dropped."""
-    script_share: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Least share of a line's letters in its language's script; other pairs are dropped."""
+    max_length_ratio: Annotated[float, Field(ge=1)] | None = None
+    """Drop pairs whose length ratio is larger, longer side over shorter. None means no limit."""
+    min_script_share: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Drop pairs with a smaller share of letters in the language's script. None means any."""
     drop_duplicates: bool = False
     """Whether a pair that came before is dropped."""
     mixing_temperature: Annotated[float, Field(ge=1)] = 1.0
@@ -251,8 +251,8 @@ class TrainConfig(_Settings):
     """Added to the denominator of Adam's update."""
     label_smoothing: Share = 0.1
     """Probability taken from the right subword and spread over others."""
-    smoothing_form: Literal["uniform", "others"] = "uniform"
-    """Spread it over every subword (Szegedy et al.) or over all but the right one."""
+    smoothing_target: Literal["uniform", "others"] = "uniform"
+    """Spread it uniformly over all subwords (Szegedy et al.) or over all others."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Start of every random sequence."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
@@ -277,12 +277,12 @@ class TrainConfig(_Settings):
     """What makes a validation better: BLEU, chrF, loss, lines all right, character error rate."""
     patience: Count | None = None
     """Validations without a better result before training stops. None means no such stop."""
-    clip: Positive | None = None
-    """Largest norm of the gradient; a longer one is shortened. None means no limit."""
+    clip_norm: Positive | None = None
+    """Clip the gradient to this norm. None means no clipping."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     """Share of each weight, times the learning rate, taken off at every update."""
-    average_decay: Share | None = None
-    """Decay of a moving average of the weights, which is then what is used. None means none."""
+    ema_decay: Share | None = None
+    """Decay of an exponential moving average of the weights, which is then used. None means off."""
 
     @model_validator(mode="after")
     def _patience_has_validations(self) -> "TrainConfig":
@@ -304,21 +304,23 @@ class SearchConfig(_Settings):
     """Hypotheses kept at every step of the search."""
     length_penalty: LengthPenalty = "gnmt:0.6"
     """How scores are divided by length: gnmt:ALPHA (the paper), power:ALPHA or none."""
-    finish_among: Literal["beam", "twice"] = "beam"
-    """An end counts among the best `beam` candidates of a step, or among twice as many."""
-    stop: Literal["best", "full", "top", "worst", "joey"] = "best"
-    """Over when none can win (best), `beam` are complete (full); top, worst, joey: as toolkits."""
-    at_limit: Literal["cut", "end", "force", "keep"] = "cut"
-    """At its limit: cut and last (cut), ended for free (end) or at its cost (force), or kept."""
+    eos_candidates: Literal["beam", "twice"] = "beam"
+    """An end symbol counts among the best `beam` candidates of a step, or the best 2 x `beam`."""
+    stop: Literal[
+        "when-none-can-win", "when-beam-finished", "as-ctranslate2", "as-transformers", "as-joey"
+    ] = "when-none-can-win"
+    """Stop when no open hypothesis can win, when `beam` have finished, or as a toolkit does."""
+    length_limit_policy: Literal["cut", "end", "force", "keep"] = "cut"
+    """At the length limit: cut and ranked last, ended at no cost, ended at its cost, or kept."""
     renormalise: bool = False
     """Whether probabilities of what may come next are made to add up to one."""
-    forbidden: Ids = ""
-    """Ids that are never written, with spaces between; padding and start never are."""
+    forbidden_ids: Ids = ""
+    """Ids never written, with spaces between; padding and the start symbol never are."""
     min_length: CountOrZero = 0
     """Fewest subwords of a translation; `max_length` counts more where they disagree."""
     max_length: OutputLength = "input+50"
     """Most subwords of a translation: input+N or N, the end symbol not counted."""
-    max_source: Count = 1024
+    max_source_length: Count = 1024
     """Most subwords of a source line; a longer one is cut with a warning."""
 
 
@@ -341,11 +343,11 @@ class RunConfig(_Settings):
     @model_validator(mode="after")
     def _one_table_needs_one_vocabulary(self) -> "RunConfig":
         """Check that a table for both languages has one vocabulary to hold."""
-        if self.model.tie == "all" and not self.data.shared_vocabulary:
+        if self.model.tie_embeddings == "all" and not self.data.shared_vocabulary:
             raise ValueError(
-                "`model.tie` = all is one table for both languages and needs "
+                "`model.tie_embeddings` = all is one table for both languages and needs "
                 "`data.shared_vocabulary` = true, but false came; share the vocabulary, or set "
-                "`model.tie` to output or none"
+                "`model.tie_embeddings` to output or none"
             )
         return self
 

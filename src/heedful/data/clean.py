@@ -13,10 +13,10 @@ from typing import Any
 RULES = {
     "empty": "a side is empty or nothing but spaces",
     "overlap": "a side occurs in a text that is to stay unseen (--exclude)",
-    "script": "a side has too few letters of its language's script (data.script_share)",
+    "script": "a side has too few letters of its language's script (data.min_script_share)",
     "duplicate": "the same pair came before (data.drop_duplicates)",
     "too long": "a side has too many subwords (data.max_length)",
-    "ratio": "one side has too many subwords for the other (data.max_ratio)",
+    "ratio": "one side has too many subwords for the other (data.max_length_ratio)",
 }
 """Each rule and what breaks it, in the order in which they are tried."""
 
@@ -33,12 +33,12 @@ class PairFilter:  # numpydoc ignore=PR02
     ----------
     max_length : int
         The most subwords either side may have, without special symbols.
-    max_ratio : float or None
+    max_length_ratio : float or None
         The most times one side may be longer than the other; None for no limit.
     """
 
     max_length: int
-    max_ratio: float | None
+    max_length_ratio: float | None
 
     def reason(self, source_length: int, target_length: int) -> str | None:
         """
@@ -65,7 +65,7 @@ class PairFilter:  # numpydoc ignore=PR02
             return "empty"
         if longer > self.max_length:
             return "too long"
-        if self.max_ratio is not None and longer > self.max_ratio * shorter:
+        if self.max_length_ratio is not None and longer > self.max_length_ratio * shorter:
             return "ratio"
         return None
 

@@ -227,5 +227,6 @@ def _refuse_nothing(report: CleaningReport, shards: Path) -> None:
         shutil.rmtree(shards, ignore_errors=True)
         raise TextError(
             "At least one sentence pair must be left for training, but the rules left none "
-            f"({report.summary()}); raise data.max_length or data.max_ratio, or look at the text."
+            f"({report.summary()}); raise data.max_length or data.max_length_ratio, or look at "
+            "the text."
         )

@@ -398,9 +398,9 @@ class Tokenizer:
             return model.encode(texts)
         if self.kind not in SAMPLED_KINDS:
             raise TokenizerError(
-                f"data.sampling needs subwords of which some can be cut further (of kind "
+                f"data.subword_sampling needs subwords of which some can be cut further (of kind "
                 f"{', '.join(SAMPLED_KINDS)}), but this tokenizer is of kind {self.kind}; set "
-                "data.sampling=0."
+                "data.subword_sampling=0."
             )
         return model.sample(texts, sampling, generator or Random())
 

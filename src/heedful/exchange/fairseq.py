@@ -272,9 +272,9 @@ def _model(
         "dropout": float(number_in(settings, "dropout", 0.1)),
         "norm_epsilon": 1e-5,
         "positions": "learned" if learned else "halves",
-        "first_position": 0 if learned else _FIRST_POSITION,
-        "tie": "all" if all_tied else "output" if output_tied else "none",
-        "start": "end",
+        "position_offset": 0 if learned else _FIRST_POSITION,
+        "tie_embeddings": "all" if all_tied else "output" if output_tied else "none",
+        "decoder_start": "end",
         "source_end": True,
     }
 
@@ -287,7 +287,7 @@ def _norms(settings: Mapping[str, Any], tensors: Mapping[str, Array]) -> tuple[s
         old = version is None or float(version.reshape(-1)[0]) < oldest
         closed = not old and not (side == "decoder" and settings.get("no_decoder_final_norm"))
         before = settings.get(f"{side}_normalize_before", False)
-        kinds.append(("pre" if closed else "open") if before else "post")
+        kinds.append(("pre" if closed else "pre-no-final") if before else "post")
     return kinds[0], kinds[1]
 
 
@@ -311,13 +311,13 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], SearchRule, li
         notes.append(f"a length penalty of {power:g} is none here: scores are not divided")
     search = {
         "beam": beam,
-        "stop": "full",
-        "at_limit": "force",
+        "stop": "when-beam-finished",
+        "length_limit_policy": "force",
         "length_penalty": f"power:{power:.4f}".rstrip("0").rstrip(".") if power > 0 else "none",
         "min_length": least,
         # its length counts the source's end symbol
         "max_length": f"input+{constant + 1}" if factor else str(max(min(constant, longest), 1)),
-        "max_source": max(int(number_in(settings, "max_source_positions", 1024)) - 1, 1),
+        "max_source_length": max(int(number_in(settings, "max_source_positions", 1024)) - 1, 1),
     }
     rule = SearchRule(
         beam,

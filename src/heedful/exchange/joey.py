@@ -50,7 +50,7 @@ _CODES_NOTE = (
 )
 _SIDES = ("src", "trg")
 # Where nothing is said: the kind of a layer, by stack, without a norm at its end.
-_DEFAULT_NORMS = ("open", "post")
+_DEFAULT_NORMS = ("pre-no-final", "post")
 
 
 class JoeyReader:
@@ -318,8 +318,8 @@ def _model(model: Mapping[str, Any], sides: list[dict[str, Any]], shared: bool) 
         "dropout": float(number_in(sides[0], "dropout", 0.1)),
         "norm_epsilon": 1e-6,
         "positions": "interleaved",
-        "tie": "all" if embeddings and output else "output" if output else "none",
-        "start": "symbol",
+        "tie_embeddings": "all" if embeddings and output else "output" if output else "none",
+        "decoder_start": "symbol",
         "source_end": True,
     }
 
@@ -343,12 +343,12 @@ def _search(
         "length_penalty": f"gnmt:{alpha:.4f}".rstrip("0").rstrip(".") if alpha > 0 else "none",
         "min_length": least,
         "max_length": str(longest) if longest > 0 else "input+50",
-        "stop": "joey",
-        "at_limit": "keep",
+        "stop": "as-joey",
+        "length_limit_policy": "keep",
     }
     barred = [target.numbers[special["pad"]], target.numbers[special["start"]]]
     if testing.get("generate_unk") is False:
-        search["forbidden"] = str(UNKNOWN)
+        search["forbidden_ids"] = str(UNKNOWN)
         barred.append(target.unknown)
     for name in ("repetition_penalty", "no_repeat_ngram_size"):
         value = number_in(testing, name, -1)
@@ -361,6 +361,6 @@ def _search(
         least,
         target.numbers[special["start"]],
         tuple(barred),
-        "joey" if beam > 1 else "full",
+        "as-joey" if beam > 1 else "when-beam-finished",
     )
     return search, rule, notes

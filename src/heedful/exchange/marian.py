@@ -337,10 +337,10 @@ def _config(
         "norm": "post",
         "norm_epsilon": EPSILON,
         "positions": "grouped",
-        "tie": "none" if not tied else "all" if shared else "output",
+        "tie_embeddings": "none" if not tied else "all" if shared else "output",
         "output_bias": True,
         "scale_embeddings": bool(settings.get("scale_embedding", False)),
-        "start": start,
+        "decoder_start": start,
     }
     return RunConfig().with_settings(
         {
@@ -364,8 +364,8 @@ def _weights(
 ) -> dict[str, Tensor]:
     """Bring the tensors into our order."""
     model = config.model
-    tables = tied_as(model.tie, tensors)
-    kept = spare_tables(tensors, tables, model.tie)
+    tables = tied_as(model.tie_embeddings, tensors)
+    kept = spare_tables(tensors, tables, model.tie_embeddings)
     filling = unused_bias(kept.get(BIAS))
     rows = [Rows(numbering.origins, numbering.rows, filling) for numbering in numberings]
     sizes = [len(numbering.origins) for numbering in numberings]

@@ -112,7 +112,7 @@ class MarianWriter:
             model.config.search, (symbols, rows[1].count), theirs, options.positions
         )
         generation |= special
-        if rule.search.at_limit == "end":
+        if rule.search.length_limit_policy == "end":
             generation["forced_eos_token_id"] = settings["forced_eos_token_id"] = theirs[END]
         tensors = _tensors(model, (rows[0], rows[1]))
         content = safetensors.torch.save(tensors, {"format": "pt"})
@@ -161,8 +161,8 @@ def _check_model(config: ModelConfig, reasons: Reasons) -> None:
     need("norm_epsilon", config.norm_epsilon == EPSILON, f"{EPSILON:g}")
     layouts = ("interleaved", "grouped")
     need("positions", config.positions in layouts, " or ".join(layouts))
-    need("first_position", config.first_position == 0, "0")
-    need("start", config.start != "zero", "symbol, pad or end")
+    need("position_offset", config.position_offset == 0, "0")
+    need("decoder_start", config.decoder_start != "zero", "symbol, pad or end")
     need("source_end", config.source_end, "true")
     for side, (_, heads, _) in widths(config).items():
         width = config.d_model / heads
@@ -201,7 +201,7 @@ def _rows(model: Portable, side: int) -> Rows:
 
 def _special_ids(model: Portable, target: Rows) -> dict[str, Any]:
     """Look up the ids of the symbols that decoding needs."""
-    start = {"symbol": START, "pad": PAD, "end": END}[model.config.model.start]
+    start = {"symbol": START, "pad": PAD, "end": END}[model.config.model.decoder_start]
     return {
         "pad_token_id": target.origins[PAD],
         "eos_token_id": target.origins[END],
@@ -237,8 +237,8 @@ def _settings(model: Portable, rows: list[Rows], options: WriteOptions) -> dict[
         "max_position_embeddings": options.positions,
         "vocab_size": rows[0].count,
         "decoder_vocab_size": rows[1].count,
-        "share_encoder_decoder_embeddings": config.tie == "all",
-        "tie_word_embeddings": config.tie != "none",
+        "share_encoder_decoder_embeddings": config.tie_embeddings == "all",
+        "tie_word_embeddings": config.tie_embeddings != "none",
         "dtype": "float32",
         "init_std": 0.02,
         "use_cache": True,
@@ -259,7 +259,7 @@ def _tensors(model: Portable, rows: tuple[Rows, Rows]) -> dict[str, Tensor]:
     if "output_bias" not in weights:
         weights["output_bias"] = torch.zeros(len(_output(weights)))
     tables = {name: TABLES[name] for name in TABLES if name in weights}
-    if config.tie == "all":
+    if config.tie_embeddings == "all":
         tables = {"embed_source.weight": SHARED}
     named = marian_map(config, tables, rows).to_theirs(weights)
     named[BIAS] = named[BIAS].reshape(1, -1)

@@ -5,12 +5,13 @@ How Hugging Face's `generate` searches, and the settings of ours that search ali
 
     num_beams             search.beam
     length_penalty        search.length_penalty = power:A, the end symbol counted
-    early_stopping        search.stop: never = best, true = full, false = worst
+    early_stopping        search.stop: "never" is when-none-can-win, true when-beam-finished,
+                          false as-transformers
     min_length            search.min_length; the start symbol counts there, not in min_new_tokens
     max_length            search.max_length; the start symbol counts there, and so does the end
-    forced_eos_token_id   search.at_limit = end; without it keep
+    forced_eos_token_id   search.length_limit_policy = end; without it keep
     renormalize_logits    search.renormalise
-    bad_words_ids         search.forbidden, single symbols; padding and start always are
+    bad_words_ids         search.forbidden_ids, single symbols; padding and start always are
 
 What else changes a search there is refused unless it is switched off.
 """
@@ -50,8 +51,12 @@ _OFF: dict[str, tuple[object, ...]] = {
     "watermarking_config": (),
 }
 # Rules of other toolkits, and the nearest that `generate` has.
-_NEAREST = {"top": "full", "joey": "full"}
-_STOPS: dict[Any, Any] = {True: "full", False: "worst", "never": "best"}
+_NEAREST = {"as-ctranslate2": "when-beam-finished", "as-joey": "when-beam-finished"}
+_STOPS: dict[Any, Any] = {
+    True: "when-beam-finished",
+    False: "as-transformers",
+    "never": "when-none-can-win",
+}
 # What `generate` takes where nothing is said.
 _NEW_TOKENS = 20
 FORBIDDEN_BESIDES = (PAD, START)
@@ -138,12 +143,12 @@ def read_rule(
         beam=beam,
         length_penalty=_penalty(float(power)),
         stop=_STOPS[stop],
-        at_limit="keep" if forced is None else "end",
+        length_limit_policy="keep" if forced is None else "end",
         renormalise=bool(settings.get("renormalize_logits")),
-        forbidden=" ".join(map(str, forbidden)),
+        forbidden_ids=" ".join(map(str, forbidden)),
         min_length=_shortest(settings),
         max_length=str(longest),
-        max_source=positions - 1,
+        max_source_length=positions - 1,
     )
     return Rule(search, notes)
 
@@ -181,11 +186,11 @@ def write_rule(
     longest = positions - 2 if relative else min(int(search.max_length), positions - 2)
     changes = {
         "length_penalty": _penalty(penalty.alpha),
-        "finish_among": "beam",
+        "eos_candidates": "beam",
         "stop": _NEAREST.get(search.stop, search.stop),
-        "at_limit": "keep" if search.at_limit == "keep" else "end",
+        "length_limit_policy": "keep" if search.length_limit_policy == "keep" else "end",
         "max_length": str(longest),
-        "max_source": min(search.max_source, positions - 1),
+        "max_source_length": min(search.max_source_length, positions - 1),
     }
     before = search.model_dump()
     wanted = LengthPenalty.parse(str(changes["length_penalty"])) != penalty
@@ -194,14 +199,14 @@ def write_rule(
         for name, value in changes.items()
         if (wanted if name == "length_penalty" else before[name] != value)
     )
-    never = {*FORBIDDEN_BESIDES, *map(int, search.forbidden.split())}
+    never = {*FORBIDDEN_BESIDES, *map(int, search.forbidden_ids.split())}
     filling = range(vocabulary[0], vocabulary[1])
     bad = sorted({ids[number] for number in never if number in ids} | {*filling})
     settings = {
         "num_beams": search.beam,
         "length_penalty": penalty.alpha,
         "early_stopping": {ours: theirs for theirs, ours in _STOPS.items()}[str(changes["stop"])],
-        "max_length": longest + (1 if changes["at_limit"] == "keep" else 2),
+        "max_length": longest + (1 if changes["length_limit_policy"] == "keep" else 2),
         "renormalize_logits": search.renormalise,
         "bad_words_ids": [[number] for number in bad],
     }

@@ -203,7 +203,7 @@ def _positions(nodes: Nodes, positions: Positions, first: str, end: str) -> str:
         last = nodes.constant(np.int64(positions.weight.size(0) - 1))
         numbers = nodes.add("Min", numbers, last)
         return nodes.add("Gather", nodes.weight(positions.weight), numbers, axis=0)
-    numbers = nodes.add("Add", numbers, nodes.constant(np.int64(positions.first_position)))
+    numbers = nodes.add("Add", numbers, nodes.constant(np.int64(positions.position_offset)))
     rates = RATES[positions.layout](positions.d_model).numpy()  # in double precision, as there
     column = nodes.add(
         "Unsqueeze", nodes.add("Cast", numbers, to=nodes.double), nodes.constant([1])

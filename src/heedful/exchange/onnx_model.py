@@ -262,7 +262,7 @@ def never_written(search: SearchConfig) -> tuple[int, ...]:
     -----
     A model gives them a little probability all the same.
     """
-    return (PAD, START, *map(int, search.forbidden.split()))
+    return (PAD, START, *map(int, search.forbidden_ids.split()))
 
 
 class OnnxSide:
@@ -369,9 +369,9 @@ class OnnxSide:
             beam=options.width(search.beam),
             penalty=LengthPenalty.parse(search.length_penalty),
             manner=Manner(
-                search.finish_among == "twice",
+                search.eos_candidates == "twice",
                 search.stop,
-                search.at_limit,
+                search.length_limit_policy,
                 search.renormalise,
                 search.min_length,
             ),

@@ -376,10 +376,10 @@ def _model(
         "dropout": float(number_in({"dropout": first}, "dropout", 0.1)),
         "norm_epsilon": float(number_in(settings, "norm_eps", 1e-6)),
         "positions": _layout(tensors),
-        "tie": "all" if embeddings and output else "output" if output else "none",
+        "tie_embeddings": "all" if embeddings and output else "output" if output else "none",
         "projection_bias": any(name.endswith(biases) for name in tensors),
         "output_bias": SPELLING.output_bias in tensors,
-        "start": start,
+        "decoder_start": start,
         "source_end": False,
     }
 

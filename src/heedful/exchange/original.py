@@ -212,7 +212,7 @@ class Original:
 
     def _ignored(self, config: RunConfig) -> tuple[str, ...]:
         """List what our model has no tensor for since it is tied."""
-        names, tie = self.spelling, config.model.tie
+        names, tie = self.spelling, config.model.tie_embeddings
         tied = {
             "all": (names.target_table, names.output_table),
             "output": (names.output_table,),
@@ -225,7 +225,7 @@ class Original:
     def _positions(self) -> Callable[[str, int, int], Array]:
         """Give the rows of positions, as this toolkit computes or keeps them."""
         if not self.learned:
-            layout, first = self.model["positions"], self.model.get("first_position", 0)
+            layout, first = self.model["positions"], self.model.get("position_offset", 0)
             return lambda side, at, count: LAYOUTS[layout](first + at, count, self.model["d_model"])
         names = self.spelling.source_positions, self.spelling.target_positions
         tables = dict(

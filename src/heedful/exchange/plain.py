@@ -34,7 +34,7 @@ class PlainModel:
     layers, heads : tuple of int and int
         Of encoder and decoder.
     norms : tuple of str and str
-        Of encoder and decoder: ``post``, ``pre``, or ``open``, which is pre without a last norm.
+        Of encoder and decoder: ``post``, ``pre`` or ``pre-no-final`` (no norm at the end).
     epsilon : float
         Added to the variance in a norm.
     activation : callable

@@ -57,13 +57,14 @@ class SearchRule:
         What the decoder reads first.
     barred : tuple of int
         Ids that are never written.
-    stop : {'full', 'joey'}, default 'full'
+    stop : {'when-beam-finished', 'as-joey'}
         When the search is over (`heedful.search.stopping`).
 
     Notes
     -----
-    With ``full`` an end counts among the best `beam` of a step, and at the limit the end is forced
-    with its own probability. With ``joey`` what has no end at the limit counts as it is.
+    With ``when-beam-finished`` an end counts among the best `beam` of a step, and at the limit the
+    end is forced with its own probability. With ``as-joey`` what has no end at the limit counts as
+    it is.
     """
 
     beam: int
@@ -72,7 +73,7 @@ class SearchRule:
     least: int
     start: int
     barred: tuple[int, ...]
-    stop: str = "full"
+    stop: str = "when-beam-finished"
 
 
 class _Open(NamedTuple):
@@ -218,7 +219,7 @@ class PlainSide:
         By their rule.
         """
         rows = self.encode(sentences)
-        search = self._search_places if self._rule.stop == "joey" else self._search
+        search = self._search_places if self._rule.stop == "as-joey" else self._search
         return [self._target.numbering.to_ours(search(row)) for row in rows]
 
     def _memory(self, source: Ids) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -55,7 +55,7 @@ def build_model(
     `start` decides what stands before the first target token: the start symbol, the end symbol,
     the padding symbol, or a zero vector (the authors' code: padding whose vector is zero).
     """
-    zero_token = padding if config.start == "zero" else None
+    zero_token = padding if config.decoder_start == "zero" else None
     first = {"symbol": start_token, "end": end_token, "pad": padding, "zero": padding}
 
     def embedding(vocabulary: int) -> TokenEmbedding:
@@ -64,17 +64,17 @@ def build_model(
     embed_target = embedding(target_vocabulary)
     table = nn.Parameter(torch.zeros(target_vocabulary, config.d_model))
     return Transformer(
-        embed_target if config.tie == "all" else embedding(source_vocabulary),
+        embed_target if config.tie_embeddings == "all" else embedding(source_vocabulary),
         embed_target,
         _positions(config, max_length),
         _positions(config, max_length),
         Encoder(_shape(config, "encoder"), config.encoder_layers),
         Decoder(_shape(config, "decoder"), config.decoder_layers),
-        output_table=table if config.tie == "none" else None,
+        output_table=table if config.tie_embeddings == "none" else None,
         output_bias=nn.Parameter(torch.zeros(target_vocabulary)) if config.output_bias else None,
         dropout=config.dropout,
         padding=padding,
-        start_token=first[config.start],
+        start_token=first[config.decoder_start],
         end_token=end_token,
     )
 
@@ -191,7 +191,7 @@ def _positions(config: ModelConfig, rows: int) -> Positions:
     """Make the positions of one side."""
     if config.positions == "learned":
         return LearnedPositions(config.d_model, rows)
-    return SinusoidalPositions(config.d_model, config.positions, config.first_position)
+    return SinusoidalPositions(config.d_model, config.positions, config.position_offset)
 
 
 @torch.no_grad()

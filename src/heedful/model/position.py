@@ -160,7 +160,7 @@ class SinusoidalPositions(nn.Module):
         Width, even.
     layout : {'interleaved', 'halves', 'grouped'}, default 'interleaved'
         The paper's text, the authors' code, or sines before cosines with the paper's wavelengths.
-    first_position : int, default 0
+    position_offset : int, default 0
         Number of the first position; some toolkits count from 1.
 
     Notes
@@ -170,11 +170,11 @@ class SinusoidalPositions(nn.Module):
 
     table: Tensor
 
-    def __init__(self, d_model: int, layout: str = "interleaved", first_position: int = 0) -> None:
+    def __init__(self, d_model: int, layout: str = "interleaved", position_offset: int = 0) -> None:
         super().__init__()
         if d_model % 2:
             raise ValueError(f"sinusoids need an even d_model, but it is {d_model}")
-        self.d_model, self.layout, self.first_position = d_model, layout, first_position
+        self.d_model, self.layout, self.position_offset = d_model, layout, position_offset
         self.register_buffer("table", torch.empty(0, d_model), persistent=False)
 
     def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
@@ -199,7 +199,7 @@ class SinusoidalPositions(nn.Module):
         """
         if start + length > self.table.size(0):
             rows = max(256, 2 * (start + length))
-            table = SINUSOIDS[self.layout](self.first_position, rows, self.d_model)
+            table = SINUSOIDS[self.layout](self.position_offset, rows, self.d_model)
             self.table = table.to(self.table)
         return self.table[start : start + length]
 

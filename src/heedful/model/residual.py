@@ -116,6 +116,6 @@ class PreNorm(nn.Module):
 RESIDUALS: dict[str, type[PostNorm] | type[PreNorm]] = {
     "post": PostNorm,
     "pre": PreNorm,
-    "open": PreNorm,
+    "pre-no-final": PreNorm,
 }
-"""The wirings by name; “open” is “pre” in a stack that does not normalise its last output."""
+"""The wirings by name; “pre-no-final” is “pre” in a stack without a final layer norm."""

@@ -140,11 +140,11 @@ def looks_of(translator: Translator, sentence: str) -> Looks:
     -----
     Raises `TextError` for a sentence without words, and for one that is too long for the run.
     """
-    tokenizer, limit = translator.tokenizer, translator.run.config.search.max_source
+    tokenizer, limit = translator.tokenizer, translator.run.config.search.max_source_length
     ids = tokenizer.encode_source([sentence])[0]
     if not ids or len(ids) > limit:
         raise TextError(
-            f"the sentence must have 1 to {limit:,} subwords (search.max_source), but has "
+            f"the sentence must have 1 to {limit:,} subwords (search.max_source_length), but has "
             f"{len(ids):,}; give another one."
         )
     words = words_of(tokenizer, sentence, ids)

@@ -102,7 +102,7 @@ def beam_search(
     beam: int = 4,
     penalty: LengthPenalty,
     n_best: int = 1,
-    finish_among: int | None = None,
+    eos_candidates: int | None = None,
     manner: Manner = PLAIN,
     rules: Sequence[Rule] = (),
     watch: Watch | None = None,
@@ -124,7 +124,7 @@ def beam_search(
         Orders complete hypotheses of different lengths.
     n_best : int, default 1
         Hypotheses to return a sentence, at most `beam`.
-    finish_among : int, optional
+    eos_candidates : int, optional
         An end counts if it is among so many best candidates of a step; `beam` when absent.
     manner : Manner, optional
         When a sentence is done, and what becomes of hypotheses at their limit.
@@ -151,7 +151,7 @@ def beam_search(
         beam=beam,
         penalty=penalty,
         n_best=n_best,
-        finish_among=finish_among,
+        eos_candidates=eos_candidates,
         manner=manner,
         rules=rules,
         watch=watch,
@@ -168,7 +168,7 @@ def search(
     beam: int,
     penalty: LengthPenalty,
     n_best: int = 1,
-    finish_among: int | None = None,
+    eos_candidates: int | None = None,
     manner: Manner = PLAIN,
     rules: Sequence[Rule] = (),
     extend_by: Extend | None = None,
@@ -197,7 +197,7 @@ def search(
         Orders complete hypotheses of different lengths.
     n_best : int, default 1
         Hypotheses to return a lane.
-    finish_among : int, optional
+    eos_candidates : int, optional
         An end counts if it is among so many best candidates of a step; `beam` when absent.
     manner : Manner, optional
         When a sentence is done, and what becomes of hypotheses at their limit.
@@ -233,7 +233,7 @@ def search(
         scores = apply_all(rules, scores, written, owners)
         found = choose(totals, scores.view(len(running), width, -1), written, owners)
         ended = found.tokens == end_token
-        if manner.stop == "joey":  # what has ended keeps its place, and ends once
+        if manner.stop == "as-joey":  # what has ended keeps its place, and ends once
             columns = torch.arange(min(beam, ended.size(1)), device=device).expand(len(running), -1)
             totals = found.totals.gather(1, columns)
             over = (written == end_token).any(dim=1).view(len(running), width)
@@ -242,10 +242,10 @@ def search(
             columns = prune(ended, beam)
             # Where fewer than `beam` are left without an end, the rest of the rows is dead.
             totals = found.totals.masked_fill(ended, float("-inf")).gather(1, columns)
-        among = finish_among or beam
+        among = eos_candidates or beam
         ended[:, among:] = False
         length += 1
-        keep = n_best if manner.stop == "best" else max(n_best, beam)
+        keep = n_best if manner.stop == "when-none-can-win" else max(n_best, beam)
         step = _Step(length, end_token, penalty, keep, manner)
         before = [] if watch is None else [[] if lane.done else lane.open for lane in running]
         step.advance(running, found, ended, columns, among)
@@ -312,7 +312,7 @@ class _Step(NamedTuple):
             if lane.done:
                 continue
             candidates = list(zip(parents[row], each[row], tokens[row], strict=True))
-            last = self.manner.at_limit == "keep" and self.length >= lane.limit
+            last = self.manner.length_limit_policy == "keep" and self.length >= lane.limit
             for column, (parent, score, token) in enumerate(candidates):
                 if ends[row][column] or (last and column < among):
                     self._finish(lane, lane.open[parent], score, token)
@@ -334,9 +334,9 @@ class _Step(NamedTuple):
             if not before:
                 continue
             past_limit = self.length > lane.limit
-            last = self.manner.at_limit == "keep" and self.length >= lane.limit
+            last = self.manner.length_limit_policy == "keep" and self.length >= lane.limit
             finished = (c for c, end in enumerate(ends) if end or (last and c < among))
-            full: Why = "full" if self.manner.stop == "full" else "win"
+            full: Why = "full" if self.manner.stop == "when-beam-finished" else "win"
             uncut = {h.tokens for h in lane.complete if past_limit and not h.ended}
             weighed = Weighed(
                 *where,
@@ -369,7 +369,7 @@ class _Step(NamedTuple):
         before, lane.open = lane.open, []
         for parent, score, token in kept:
             past = before[parent]
-            dead = token == self.end_token and self.manner.stop != "joey"
+            dead = token == self.end_token and self.manner.stop != "as-joey"
             total = float("-inf") if dead else past.log_probability + score
             lane.open.append(_Open([*past.tokens, token], [*past.log_probabilities, score], total))
         best = max(hypothesis.log_probability for hypothesis in lane.open)
@@ -378,7 +378,7 @@ class _Step(NamedTuple):
             _cut(lane, uncut, self.penalty, self.keep)
         full = lane.limit + 1
         goes_on = not last and self.length < full
-        if self.manner.stop == "joey":
+        if self.manner.stop == "as-joey":
             closed = [
                 one.tokens[-1] == self.end_token or one.log_probability == float("-inf")
                 for one in lane.open

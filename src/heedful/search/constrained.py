@@ -51,7 +51,7 @@ def constrained_beam_search(
     beam: int = 10,
     penalty: LengthPenalty,
     n_best: int = 1,
-    finish_among: int | None = None,
+    eos_candidates: int | None = None,
     manner: Manner = PLAIN,
     rules: Sequence[Rule] = (),
     watch: Watch | None = None,
@@ -75,7 +75,7 @@ def constrained_beam_search(
         Orders complete hypotheses of different lengths.
     n_best : int, default 1
         Hypotheses to return a sentence, at most `beam`.
-    finish_among : int, optional
+    eos_candidates : int, optional
         An end counts if it is among so many first candidates of a step; `beam` when absent.
     manner : Manner, optional
         How the search ends.
@@ -103,7 +103,7 @@ def constrained_beam_search(
         beam=beam,
         penalty=penalty,
         n_best=n_best,
-        finish_among=finish_among,
+        eos_candidates=eos_candidates,
         manner=manner,
         rules=rules,
         watch=watch,

@@ -42,7 +42,7 @@ def diverse_beam_search(
     diversity: float = 0.5,
     penalty: LengthPenalty,
     n_best: int = 1,
-    finish_among: int | None = None,
+    eos_candidates: int | None = None,
     manner: Manner = PLAIN,
     rules: Sequence[Rule] = (),
     watch: Watch | None = None,
@@ -69,7 +69,7 @@ def diverse_beam_search(
         Orders complete hypotheses of different lengths.
     n_best : int, default 1
         Hypotheses to return a sentence, at most `beam`.
-    finish_among : int, optional
+    eos_candidates : int, optional
         An end counts if it is among so many best candidates of a group's step; as many as the
         group is wide when absent.
     manner : Manner, optional
@@ -102,11 +102,11 @@ def diverse_beam_search(
         beam=width,
         penalty=penalty,
         n_best=width,
-        finish_among=finish_among,
+        eos_candidates=eos_candidates,
         manner=manner,
         rules=rules,
         watch=watch,
-        extend_by=_Apart(groups, diversity, width, finish_among or width, model.end_token),
+        extend_by=_Apart(groups, diversity, width, eos_candidates or width, model.end_token),
         groups=groups,
     )
     lists = [spread(found[row * groups : (row + 1) * groups], n_best) for row in range(len(limits))]
@@ -119,7 +119,7 @@ def diverse_beam_search(
         beam=beam,
         penalty=penalty,
         n_best=beam,
-        finish_among=finish_among and finish_among * groups,
+        eos_candidates=eos_candidates and eos_candidates * groups,
         manner=manner,
         rules=rules,
     )
@@ -170,7 +170,7 @@ class _Apart:
     groups: int
     diversity: float
     width: int
-    finish_among: int
+    eos_candidates: int
     end_token: int
 
     def __call__(
@@ -194,7 +194,7 @@ class _Apart:
             parts.append((best.totals, unpaid, best.parents, best.tokens))
             ended = best.tokens == self.end_token
             chosen = torch.zeros_like(ended).scatter(1, prune(ended, self.width), True) & ~ended
-            chosen[:, : self.finish_among] |= ended[:, : self.finish_among]
+            chosen[:, : self.eos_candidates] |= ended[:, : self.eos_candidates]
             chosen &= best.totals > float("-inf")
             counts.scatter_add_(1, best.tokens, chosen.to(counts.dtype))
         totals, each, parents, tokens = (

@@ -87,8 +87,8 @@ def find(
     manner = manner.under(penalty)
     least = LeastLength(manner.min_length, model.end_token)
     rules = rules_for(options, [allowed, least], demands, source.device)
-    if manner.at_limit in ("end", "force"):
-        is_free = manner.at_limit == "end"
+    if manner.length_limit_policy in ("end", "force"):
+        is_free = manner.length_limit_policy == "end"
         rules.append(ForcedEnd(limits, model.end_token, source.device, is_free=is_free))
     if manner.renormalise:
         rules.append(Renormalised())
@@ -118,7 +118,7 @@ def find(
             diversity=options.diversity_cost,
             penalty=penalty,
             n_best=options.n_best,
-            finish_among=among,
+            eos_candidates=among,
             manner=manner.in_groups(),
             rules=rules,
             watch=watch,
@@ -132,7 +132,7 @@ def find(
             beam=beam,
             penalty=penalty,
             n_best=options.n_best,
-            finish_among=among,
+            eos_candidates=among,
             manner=manner.in_groups(),
             rules=rules,
             watch=watch,
@@ -144,7 +144,7 @@ def find(
         beam=beam,
         penalty=penalty,
         n_best=options.n_best,
-        finish_among=among,
+        eos_candidates=among,
         manner=manner,
         rules=rules,
         watch=watch,

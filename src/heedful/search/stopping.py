@@ -3,15 +3,16 @@ When a beam search is over, and what becomes of hypotheses that reach the length
 
 ::
 
-    best    no open hypothesis can beat the best complete one (section 6.1: “terminate early when
-            possible”); loses nothing
-    full    as many hypotheses as the beam is wide are complete (fairseq; Hugging Face's
-            early_stopping = true)
-    top     the same, but without a length penalty the rule is ``best`` (CTranslate2)
-    worst   so many are complete, and the best open one, were it to end now, would not beat the
-            worst of them (Hugging Face's early_stopping = false)
-    joey    a hypothesis that has ended keeps its place in the beam and is extended like the others;
-            the search is over when every place has held an end once (Joey NMT 2)
+    when-none-can-win   no open hypothesis can beat the best complete one (section 6.1: “terminate
+                        early when possible”); loses nothing
+    when-beam-finished  as many hypotheses as the beam is wide are complete (fairseq; Hugging
+                        Face's early_stopping = true)
+    as-ctranslate2      the same, but without a length penalty ``when-none-can-win``
+    as-transformers     that many are complete, and the best open one, were it to end now, would
+                        not beat the worst of them (Hugging Face's early_stopping = false)
+    as-joey             a hypothesis that has ended keeps its place in the beam and is extended like
+                        the others; the search is over when every place has held an end once (Joey
+                        NMT 2)
 
 The last four may stop before the best is found; they are there to give another toolkit's outputs.
 """
@@ -23,7 +24,7 @@ from heedful.errors import SettingError
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 
-STOPS = ("best", "full", "top", "worst", "joey")
+STOPS = ("when-none-can-win", "when-beam-finished", "as-ctranslate2", "as-transformers", "as-joey")
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,9 @@ class Manner:
     ----------
     among_twice : bool, default False
         Whether an end counts among the best 2 x beam candidates of a step instead of `beam`.
-    stop : {'best', 'full', 'top', 'worst', 'joey'}, default 'best'
+    stop : str, default 'when-none-can-win'
         When a sentence is done.
-    at_limit : {'cut', 'end', 'force', 'keep'}, default 'cut'
+    length_limit_policy : {'cut', 'end', 'force', 'keep'}, default 'cut'
         What becomes of a hypothesis at its limit: it is cut, and counts where too few have ended;
         or the end symbol is written for nothing; or it is written at its own probability
         (fairseq); or the hypothesis is cut and counts like any other.
@@ -52,8 +53,8 @@ class Manner:
     """
 
     among_twice: bool = False
-    stop: str = "best"
-    at_limit: str = "cut"
+    stop: str = "when-none-can-win"
+    length_limit_policy: str = "cut"
     renormalise: bool = False
     min_length: int = 0
 
@@ -64,7 +65,7 @@ class Manner:
 
     def under(self, penalty: LengthPenalty) -> "Manner":
         """
-        Choose the rule that ``top`` stands for.
+        Choose the rule that ``as-ctranslate2`` stands for.
 
         Parameters
         ----------
@@ -81,9 +82,10 @@ class Manner:
         Where the length does not count, the first hypothesis that ends as the best of its step is
         the best there will be.
         """
-        if self.stop != "top":
+        if self.stop != "as-ctranslate2":
             return self
-        return replace(self, stop="full" if penalty.divisor(2) > 1.0 else "best")
+        counts = penalty.divisor(2) > 1.0
+        return replace(self, stop="when-beam-finished" if counts else "when-none-can-win")
 
     def in_groups(self) -> "Manner":
         """
@@ -92,19 +94,19 @@ class Manner:
         Returns
         -------
         Manner
-            With ``full`` instead of ``joey``.
+            With ``when-beam-finished`` instead of ``as-joey``.
 
         Notes
         -----
         Their hypotheses have no fixed places.
         """
-        return replace(self, stop="full") if self.stop == "joey" else self
+        return replace(self, stop="when-beam-finished") if self.stop == "as-joey" else self
 
 
 @dataclass
 class Places:
     """
-    Remember which places of a beam have held an end, for the rule ``joey``.
+    Remember which places of a beam have held an end, for the rule ``as-joey``.
 
     Attributes
     ----------
@@ -154,7 +156,7 @@ def may_improve(
 
     Parameters
     ----------
-    stop : {'best', 'full', 'worst'}
+    stop : {'when-none-can-win', 'when-beam-finished', 'as-transformers'}
         The rule.
     best_open : float
         Log-probability of the best open hypothesis.
@@ -176,11 +178,11 @@ def may_improve(
 
     Notes
     -----
-    Only ``best`` looks ahead to the greatest length.
+    Only ``when-none-can-win`` looks ahead to the greatest length.
     """
-    if stop == "best" or best_open == float("-inf"):
+    if stop == "when-none-can-win" or best_open == float("-inf"):
         return can_still_win(best_open, limit, penalty, complete, wanted)
-    if stop == "full":
+    if stop == "when-beam-finished":
         return len(complete) < wanted
     return can_still_win(best_open, length, penalty, complete, wanted)
 

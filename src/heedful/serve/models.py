@@ -350,7 +350,7 @@ def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
         "layers": config.model.decoder_layers,
         "heads": config.model.decoder_heads or config.model.heads,
     }
-    return config.search.max_source, facts
+    return config.search.max_source_length, facts
 
 
 def _facts_of_export(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
@@ -358,5 +358,5 @@ def _facts_of_export(translator: Any, weights: str) -> tuple[int, dict[str, Any]
     del weights
     record = translator.record
     facts = {"beam": record.search.beam, "length_penalty": record.search.length_penalty}
-    longest = min(record.search.max_source, record.positions - int(record.source_end))
+    longest = min(record.search.max_source_length, record.positions - int(record.source_end))
     return longest, facts

@@ -240,7 +240,7 @@ class Trainer:
             table,
             bias,
             self.plan.label_smoothing,
-            self.plan.smoothing_form,
+            self.plan.smoothing_target,
         )
         loss.backward()
         return float(loss.detach()), float(nll)
@@ -251,8 +251,8 @@ class Trainer:
         if not (math.isfinite(loss) and math.isfinite(norm)):
             self._refuse(step, rows, loss, norm)
         scale = 1.0 / target_tokens
-        if self.plan.clip is not None and norm > self.plan.clip:
-            scale *= self.plan.clip / norm
+        if self.plan.clip_norm is not None and norm > self.plan.clip_norm:
+            scale *= self.plan.clip_norm / norm
         self.weights.step(self._learning_rate(step), scale)
         return norm
 
@@ -277,7 +277,7 @@ class Trainer:
             f"is {loss} and the gradient norm {norm}; no step was taken, and what was trained "
             f"before is in the last checkpoint. The {len(rows)} pairs of the batch are in the last "
             "line of log.jsonl: look at them, or start a new run with a lower "
-            "train.learning_rate_factor, a longer train.warmup, or train.clip=1.0."
+            "train.learning_rate_factor, a longer train.warmup, or train.clip_norm=1.0."
         )
 
     def _time_is_over(self) -> bool:

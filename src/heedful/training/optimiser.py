@@ -30,7 +30,7 @@ class MasterWeights:
         Of Adam; the paper has 0.9, 0.98 and 1e-9.
     weight_decay : float, default 0.0
         Decoupled decay (AdamW); the paper has none.
-    average_decay : float, optional
+    ema_decay : float, optional
         Decay of an exponential moving average of the masters; none when absent, as in the paper.
 
     Notes
@@ -46,9 +46,9 @@ class MasterWeights:
         beta2: float = 0.98,
         epsilon: float = 1e-9,
         weight_decay: float = 0.0,
-        average_decay: float | None = None,
+        ema_decay: float | None = None,
     ) -> None:
-        self.average_decay = average_decay
+        self.ema_decay = ema_decay
         self.names = [name for name, _ in model.named_parameters()]
         self.working: list[Tensor] = [parameter for _, parameter in model.named_parameters()]
         self.masters = self.working
@@ -68,7 +68,7 @@ class MasterWeights:
             fused=True,
         )
         self.averages: list[Tensor] = []
-        if average_decay is not None:
+        if ema_decay is not None:
             self.averages = [master.detach().clone() for master in self.masters]
         # There from the start, so that a lack of memory for them shows before the first step.
         for master in self.masters:
@@ -290,10 +290,10 @@ class MasterWeights:
     @torch.no_grad()
     def _average(self) -> None:
         """Move the averages towards the masters; faster in the beginning, when all is noise."""
-        if self.average_decay is None:
+        if self.ema_decay is None:
             return
         steps = float(self.adam.state[self.masters[0]]["step"])
-        decay = min(self.average_decay, steps / (steps + 9.0))
+        decay = min(self.ema_decay, steps / (steps + 9.0))
         torch._foreach_lerp_(self.averages, self.masters, 1.0 - decay)
 
     def _exchange(self) -> None:

@@ -20,9 +20,9 @@ class Plan:
         Steps of the schedule that an earlier run has gone through.
     minutes : float, optional
         Ends the run earlier, counted over all sittings.
-    label_smoothing, smoothing_form : float, str
+    label_smoothing, smoothing_target : float, str
         Of the loss.
-    clip : float, optional
+    clip_norm : float, optional
         Largest norm of the mean gradient.
     checkpoint_steps, checkpoint_minutes : int and float, optional
         How often to write a checkpoint; the last step always is one.
@@ -46,8 +46,8 @@ class Plan:
     schedule_steps: int = 0
     minutes: float | None = None
     label_smoothing: float = 0.1
-    smoothing_form: str = "uniform"
-    clip: float | None = None
+    smoothing_target: str = "uniform"
+    clip_norm: float | None = None
     checkpoint_steps: int | None = None
     checkpoint_minutes: float | None = None
     validate_steps: int | None = None

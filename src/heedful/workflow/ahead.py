@@ -53,7 +53,7 @@ def prepare(
     tokenizer : path, optional
         What to cut text with, instead of learning subwords.
     settings : sequence of str, optional
-        ``key=value`` strings such as ``data.max_ratio=3``.
+        ``key=value`` strings such as ``data.max_length_ratio=3``.
     exclude : path, glob, or sequence of them, optional
         Texts that must stay unseen, such as test sets.
     processes : int, default 0

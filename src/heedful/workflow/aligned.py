@@ -95,12 +95,12 @@ class Aligner:
         Raises `TextError` if a side is too long: a given translation is never cut.
         """
         ids = self.tokenizer.encode_source(sources), self.tokenizer.encode_target(targets)
-        limit = self.run.config.search.max_source
+        limit = self.run.config.search.max_source_length
         for number, sides in enumerate(zip(*ids, strict=True), start=1):
             if (length := max(map(len, sides))) > limit:
                 raise TextError(
                     f"a given pair must have at most {limit:,} subwords a side "
-                    f"(search.max_source), but pair {number} has {length:,}; leave it out."
+                    f"(search.max_source_length), but pair {number} has {length:,}; leave it out."
                 )
         return ids
 

@@ -266,10 +266,12 @@ def _ids(translator: Translator, text: str, what: str, side: str = "source") -> 
         raise TextError(f"{what} must be one line, but has {lines:,}; give one at a time.")
     encode = translator.tokenizer.encode_source if side == "source" else None
     ids = (encode or translator.tokenizer.encode_target)([text])[0]
-    limit = min(LONGEST, translator.run.config.search.max_source)
+    limit = min(LONGEST, translator.run.config.search.max_source_length)
     if len(ids) > limit:
         why = (
-            "search.max_source of the run" if limit < LONGEST else "attention grows with its square"
+            "search.max_source_length of the run"
+            if limit < LONGEST
+            else "attention grows with its square"
         )
         raise TextError(
             f"{what} must have at most {limit:,} subwords to be shown ({why}), but has "

@@ -259,8 +259,8 @@ class RawText:
 
         Notes
         -----
-        The result does not depend on the number of processes. With `data.sampling` the text of the
-        pairs is kept beside their ids.
+        The result does not depend on the number of processes. With `data.subword_sampling`
+        the text of the pairs is kept beside their ids.
         """
         left = [
             (part, ids)
@@ -273,7 +273,7 @@ class RawText:
         rules = TextRules(
             data.source_language,
             data.target_language,
-            data.script_share,
+            data.min_script_share,
             data.drop_duplicates,
             read_excluded(self.excluded),
         )
@@ -281,11 +281,11 @@ class RawText:
             encode_corpus(
                 part.corpus,
                 tokenizer,
-                PairFilter(data.max_length, data.max_ratio),
+                PairFilter(data.max_length, data.max_length_ratio),
                 ids,
                 rules=rules,
                 processes=processes or usable_cores(),
-                keep_text=data.sampling > 0,
+                keep_text=data.subword_sampling > 0,
                 tell=_Teller(say),
             )
 

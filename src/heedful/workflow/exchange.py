@@ -217,7 +217,7 @@ def read_sentences(path: Path | None) -> list[str]:
 
 def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
     """Leave out what is too long for the model, of the given sentences or of made-up ones."""
-    most = run.config.search.max_source
+    most = run.config.search.max_source_length
     made = not sentences
     if made:
         sentences = sample_sentences(run.tokenizer)
@@ -227,7 +227,7 @@ def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
         hint = "this model is for shorter text than any" if made else "give shorter ones"
         raise ExchangeError(
             f"the sentences to compare on must have at most {most:,} subwords "
-            f"(search.max_source), but all are longer; {hint}."
+            f"(search.max_source_length), but all are longer; {hint}."
         )
     return found
 

@@ -60,7 +60,7 @@ class Sampler:
             sampled_epoch(
                 pairs.folder,
                 self._run.folder.path,
-                data.sampling,
+                data.subword_sampling,
                 seed + number,
                 epoch,
                 data.max_length,

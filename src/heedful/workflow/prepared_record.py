@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.checkpoint.rundir import read_json
+from heedful.config.renames import renamed_settings
 from heedful.config.schema import RunConfig
 from heedful.errors import RunFolderError
 from heedful.workflow.material import Sizes
@@ -55,6 +56,7 @@ def read_record(path: Path) -> dict[str, Any]:
             "corpus), but it differs: it was changed, or a newer version wrote it; prepare the "
             "text again into another folder, or upgrade heedful."
         )
+    record["settings"] = renamed_settings(record["settings"])
     return record
 
 

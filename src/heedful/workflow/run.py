@@ -20,6 +20,7 @@ from heedful.checkpoint.store import (
     load_weights,
     stored_shapes,
 )
+from heedful.config.renames import renamed_settings
 from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.data.tokenizer import END, PAD, START, Tokenizer
@@ -153,9 +154,9 @@ class Run:
         """How its searches end."""
         search = self.config.search
         return Manner(
-            search.finish_among == "twice",
+            search.eos_candidates == "twice",
             search.stop,
-            search.at_limit,
+            search.length_limit_policy,
             search.renormalise,
             search.min_length,
         )
@@ -163,11 +164,11 @@ class Run:
     @property
     def allowed(self) -> Allowed:
         """Which ids its searches may write."""
-        forbidden = [int(number) for number in self.config.search.forbidden.split()]
+        forbidden = [int(number) for number in self.config.search.forbidden_ids.split()]
         if max(forbidden, default=0) >= self.tokenizer.target_size:
             raise SettingError(
-                f"`search.forbidden` must be ids of the target, below {self.tokenizer.target_size},"
-                f" but {max(forbidden)} came; leave it out."
+                f"`search.forbidden_ids` must be ids of the target, below "
+                f"{self.tokenizer.target_size}, but {max(forbidden)} came; leave it out."
             )
         return Allowed(self.tokenizer.target_size, (PAD, START, *forbidden))
 
@@ -385,7 +386,10 @@ def read_settings(folder: RunFolder) -> RunConfig:
     -----
     Part of `config.json`.
     """
-    return RunConfig.from_dict(_read_config(folder).get("settings"))
+    settings = _read_config(folder).get("settings")
+    return RunConfig.from_dict(
+        renamed_settings(settings) if isinstance(settings, Mapping) else settings
+    )
 
 
 def read_choices(folder: RunFolder) -> Choices:

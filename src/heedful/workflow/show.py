@@ -42,7 +42,8 @@ def show_pairs(
     ids : bool, default False
         Whether to show the ids too.
     seed : int, default 1
-        Of the sampled subwords, which are shown where `data.sampling` is on and the text is kept.
+        Of the sampled subwords, which are shown where `data.subword_sampling` is on and the
+        text is kept.
 
     Yields
     ------
@@ -88,7 +89,7 @@ def show_pair(
     ids : bool, default False
         Whether to show the ids too.
     seed : int, default 1
-        Of the sampled subwords, which are shown where `data.sampling` is on.
+        Of the sampled subwords, which are shown where `data.subword_sampling` is on.
 
     Yields
     ------
@@ -136,7 +137,7 @@ class _View:
         run = Run.open(path)
         with torch.device("meta"):
             collator = run.collator(run.build())
-        sampling = run.config.data.sampling
+        sampling = run.config.data.subword_sampling
         return cls(run.tokenizer, collator, folder.data, sampling, with_ids, generator)
 
     def lines(

@@ -13,7 +13,7 @@ def source_ids(
     limit: int,
     warn: Callable[[str], None] | None,
     first_line: int = 1,
-    setting: str = "search.max_source",
+    setting: str = "search.max_source_length",
 ) -> list[list[int]]:
     """
     Encode lines, and cut those that are too long.
@@ -30,7 +30,7 @@ def source_ids(
         Told in a sentence about lines that were cut and about unknown subwords.
     first_line : int, default 1
         Number of the first line in its text.
-    setting : str, default 'search.max_source'
+    setting : str, default 'search.max_source_length'
         What the limit is called.
 
     Returns

@@ -40,7 +40,7 @@ def make_tokenizer(config: RunConfig, corpus: Corpus, given: str | Path | None) 
     """
     data = config.data
     if given is None:
-        _check_sampling(data.sampling, data.subwords)
+        _check_sampling(data.subword_sampling, data.subwords)
         return Tokenizer.train(
             corpus.source,
             corpus.target,
@@ -60,9 +60,9 @@ def make_tokenizer(config: RunConfig, corpus: Corpus, given: str | Path | None) 
         source_language=data.source_language,
         target_language=data.target_language,
         threshold=data.vocabulary_threshold,
-        complete=data.sampling > 0,
+        complete=data.subword_sampling > 0,
     )
-    _check_sampling(data.sampling, tokenizer.kind)
+    _check_sampling(data.subword_sampling, tokenizer.kind)
     return tokenizer
 
 
@@ -70,7 +70,7 @@ def _check_sampling(sampling: float, kind: str) -> None:
     """Refuse to sample what can be cut in one way only."""
     if sampling and kind not in SAMPLED_KINDS:
         raise SettingError(
-            f"data.sampling needs subwords of kind {', '.join(SAMPLED_KINDS)}, which can be cut in "
-            f"several ways, but {sampling} came with kind {kind}; set data.sampling=0 or choose "
-            "other subwords."
+            f"data.subword_sampling needs subwords of kind {', '.join(SAMPLED_KINDS)}, which can "
+            f"be cut in several ways, but {sampling} came with kind {kind}; set "
+            "data.subword_sampling=0 or choose other subwords."
         )

@@ -218,7 +218,7 @@ class _Session:
             settings.beta2,
             settings.epsilon,
             settings.weight_decay,
-            settings.average_decay,
+            settings.ema_decay,
         )
         if begin is not None:
             adam_steps = progress.counters.step + (self.origin.adam_steps if self.origin else 0)
@@ -308,7 +308,7 @@ class _Session:
             shares = mixing_shares(joined.sizes, weights, data.mixing_temperature)
             mixture = Mixture(joined.sizes, tuple(shares), seed)
         sampler = None
-        if data.sampling:
+        if data.subword_sampling:
             sampler = Sampler(self.run, self.pairs, self.ranks, self.choices.threads)
         return TrainingPairs(joined, self.run, self.choices, collator, mixture, sampler)
 
@@ -393,8 +393,8 @@ def _plan(config: RunConfig, origin: Origin | None) -> Plan:
         schedule_steps=origin.schedule_steps if origin else 0,
         minutes=settings.minutes,
         label_smoothing=settings.label_smoothing,
-        smoothing_form=settings.smoothing_form,
-        clip=settings.clip,
+        smoothing_target=settings.smoothing_target,
+        clip_norm=settings.clip_norm,
         checkpoint_steps=settings.checkpoint_steps,
         checkpoint_minutes=settings.checkpoint_minutes,
         validate_steps=settings.validate_steps,

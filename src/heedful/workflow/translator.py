@@ -178,7 +178,7 @@ class Translator:
             ``input+50`` or a number of tokens; the recipe's when absent.
         min_length : int, optional
             Fewest tokens of a translation; the recipe's when absent.
-        stop : {'best', 'full', 'top', 'worst', 'joey'}, optional
+        stop : str, optional
             When a sentence is done (`heedful.search.stopping`); the recipe's when absent.
         n_best : int, default 1
             How many translations of each line; the beam is at least as wide.
@@ -479,8 +479,8 @@ class Translator:
     def _source_ids(
         self, texts: Sequence[str], warn: Warn | None, first_line: int = 1
     ) -> list[list[int]]:
-        """Encode the lines; cut what is longer than `search.max_source`."""
-        limit = self.run.config.search.max_source
+        """Encode the lines; cut what is longer than `search.max_source_length`."""
+        limit = self.run.config.search.max_source_length
         return source_ids(self.tokenizer, texts, limit, warn, first_line)
 
     def _translation(

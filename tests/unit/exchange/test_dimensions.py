@@ -11,7 +11,7 @@ from heedful.model.build import build_model, initialise
 @pytest.mark.parametrize("tie", ["all", "output", "none"])
 def test_a_model_with_grouped_positions_computes_what_the_interleaved_one_does(norm, tie):
     shape = {"d_model": 16, "d_ff": 20, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
-    settings = shape | {"norm": norm, "tie": tie, "output_bias": True}
+    settings = shape | {"norm": norm, "tie_embeddings": tie, "output_bias": True}
     models = [
         build_model(ModelConfig(**settings, positions=layout), 30, 30, max_length=9).eval()
         for layout in ("interleaved", "grouped")

@@ -139,7 +139,7 @@ def test_a_checkpoint_of_the_first_versions_is_read(tmp_path):
     source, target_in = [5, 9, 4, EOS], [EOS, 4, 7]
     wanted = Fairseq(tensors, given).log_probabilities(source, target_in)
     np.testing.assert_allclose(ours(run, source, target_in), wanted, atol=2e-5)
-    assert run.config.model.norm == "open"
+    assert run.config.model.norm == "pre-no-final"
 
 
 def test_half_precision_is_read(tmp_path):
@@ -162,8 +162,8 @@ def test_ids_and_settings_follow_the_dictionaries(tmp_path):
     assert target.numbering.pieces[-1] == "madeupword0001"
     assert run.tokenizer.encode_source(["w1 w0 nothing </s>"]) == [[5, 4, 1, 1]]
     model, search = run.config.model, run.config.search
-    assert (model.start, model.source_end, model.norm_epsilon) == ("end", True, 1e-5)
-    assert (model.positions, model.first_position, model.tie) == ("halves", 2, "none")
+    assert (model.decoder_start, model.source_end, model.norm_epsilon) == ("end", True, 1e-5)
+    assert (model.positions, model.position_offset, model.tie_embeddings) == ("halves", 2, "none")
     assert (search.beam, search.length_penalty, search.max_length) == (5, "power:1", "11")
     assert (run.config.recipe, run.config.reading) == ("custom", "own")
 

@@ -85,8 +85,8 @@ def test_search_and_languages_are_settings_of_the_run(tmp_path):
     model = READER.read(tmp_path, ReadOptions())
     search = model.config.search
     assert (search.beam, search.length_penalty, search.max_length) == (3, "gnmt:0.7", "9")
-    assert (search.forbidden, search.min_length) == ("1", 1)
-    assert (search.stop, search.at_limit) == ("joey", "keep")
+    assert (search.forbidden_ids, search.min_length) == ("1", 1)
+    assert (search.stop, search.length_limit_policy) == ("as-joey", "keep")
     assert model.config.data.source_language == "no"
     assert "lowercase" in model.notes[0]
     for told in ({"beam_size": 10**5}, {"max_output_length": 10**5}):

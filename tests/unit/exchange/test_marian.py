@@ -97,12 +97,12 @@ def test_the_start_and_the_ends_are_those_that_generate_goes_by(folder, tmp_path
     change(folder / "generation_config.json", decoder_start_token_id=end, eos_token_id=[end, pad])
     parity, _ = import_model("marian", folder, tmp_path / "run")
     assert parity.same_outputs >= parity.sentences - 1  # equally probable words may change places
-    assert Run.open(tmp_path / "run").config.model.start == "end"
+    assert Run.open(tmp_path / "run").config.model.decoder_start == "end"
     change(folder / "generation_config.json", eos_token_id=[end, 7])
     assert f"eos_token_id is [{end}, 7]" in complaint(folder)
     change(folder / "generation_config.json", eos_token_id=end, decoder_start_token_id=7)
     change(folder / "config.json", eos_token_id=[end, 8])
-    assert READER.read(folder, ReadOptions()).config.model.start == "symbol"
+    assert READER.read(folder, ReadOptions()).config.model.decoder_start == "symbol"
     change(folder / "generation_config.json", bad_words_ids=7, decoder_start_token_id=[[]])
     assert "must be lists" in complaint(folder)
     change(folder / "config.json", activation_function=[])
@@ -223,8 +223,16 @@ def test_a_rule_survives_the_way_there_and_back():
     rule = read_rule(given, numbering, 64, Reasons())
     search = rule.search
     assert rule.notes == ()
-    assert (search.beam, search.length_penalty, search.stop) == (6, "power:0.7", "best")
-    assert (search.max_length, search.at_limit, search.forbidden) == ("31", "end", "4")
+    assert (search.beam, search.length_penalty, search.stop) == (
+        6,
+        "power:0.7",
+        "when-none-can-win",
+    )
+    assert (search.max_length, search.length_limit_policy, search.forbidden_ids) == (
+        "31",
+        "end",
+        "4",
+    )
     ids = {ours: their for ours, their in enumerate(numbering.origins) if their is not None}
     back, again = write_rule(search, (5, 5), ids, 64)
     assert {**back, "forced_eos_token_id": 0} == {**given, "bad_words_ids": [[2], [4]]}

@@ -36,13 +36,13 @@ SMALL = {
 RECIPES = {
     "post": {
         "model.positions": "halves",
-        "model.first_position": 2,
-        "model.start": "zero",
-        "model.tie": "output",
+        "model.position_offset": 2,
+        "model.decoder_start": "zero",
+        "model.tie_embeddings": "output",
         "model.projection_bias": False,
         "model.source_end": False,
-        "search.finish_among": "twice",
-        "search.forbidden": "9 10",
+        "search.eos_candidates": "twice",
+        "search.forbidden_ids": "9 10",
     },
     "pre": {
         "model.norm": "pre",
@@ -51,12 +51,12 @@ RECIPES = {
         "model.d_k": 3,
         "model.d_v": 5,
         "model.encoder_heads": 4,
-        "model.tie": "none",
+        "model.tie_embeddings": "none",
         "model.output_bias": True,
         "model.activation": "gelu_tanh",
         "data.shared_vocabulary": False,
-        "model.start": "end",
-        "search.at_limit": "end",
+        "model.decoder_start": "end",
+        "search.length_limit_policy": "end",
         "search.beam": 3,
     },
 }
@@ -238,5 +238,5 @@ def test_a_model_of_another_toolkit_goes_through(separate, tmp_path):
     parity, _ = export_model(tmp_path / "run", "onnx", tmp_path / "out", sentences=lines)
     assert (parity.sentences, parity.same_tokens, parity.same_outputs) == (4, 4, 4)
     facts = json.loads((tmp_path / "out/onnx.json").read_text(encoding="utf-8"))
-    assert facts["search"]["at_limit"] == "end"
+    assert facts["search"]["length_limit_policy"] == "end"
     assert Tokenizer.load(tmp_path / "out").encode_source(lines)

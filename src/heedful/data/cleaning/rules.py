@@ -27,7 +27,7 @@ class TextRules:  # numpydoc ignore=PR02
         Code of the source language, for its scripts.
     target_language : str, default “”
         Code of the target language.
-    script_share : float or None, default None
+    min_script_share : float or None, default None
         The least share of a line's letters that must be of its language's scripts; None to take
         every script.
     drop_duplicates : bool, default False
@@ -38,7 +38,7 @@ class TextRules:  # numpydoc ignore=PR02
 
     source_language: str = ""
     target_language: str = ""
-    script_share: float | None = None
+    min_script_share: float | None = None
     drop_duplicates: bool = False
     excluded: frozenset[str] = frozenset()
 
@@ -66,7 +66,7 @@ class TextJudge:
         self._scripts = [
             self._scripts_of(language)
             for language in (rules.source_language, rules.target_language)
-            if rules.script_share is not None
+            if rules.min_script_share is not None
         ]
 
     def reasons(self, sources: Sequence[str], targets: Sequence[str]) -> list[str | None]:
@@ -106,7 +106,7 @@ class TextJudge:
         excluded = self._rules.excluded
         if excluded and any(folded(line) in excluded for line in pair):
             return "overlap"
-        least = self._rules.script_share
+        least = self._rules.min_script_share
         for line, scripts in zip(pair, self._scripts, strict=False):
             if least is not None and scripts is not None and share_in(line, scripts) < least:
                 return "script"
@@ -117,7 +117,7 @@ class TextJudge:
         scripts = scripts_of(language)
         if scripts is None:
             self.notes.append(
-                f"data.script_share asks for the script of “{language}”, which is not in the "
+                f"data.min_script_share asks for the script of “{language}”, which is not in the "
                 "table: lines of that language were not judged by script. A code such as "
                 "“xx-Latn” names the script."
             )

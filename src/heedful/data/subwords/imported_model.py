@@ -132,7 +132,7 @@ class ImportedModel:
 
         Notes
         -----
-        `data.sampling` is refused for this kind.
+        `data.subword_sampling` is refused for this kind.
         """
         del rate, generator
         return self.encode(texts)

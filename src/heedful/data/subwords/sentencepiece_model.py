@@ -211,7 +211,8 @@ class SentencePieceModel:
         if any(SPACE in piece[1:] for piece in self._numbers):
             raise TokenizerError(
                 "Subwords can be sampled where each lies within one word, but this sentencepiece "
-                "model has some that reach over a space; set data.sampling=0 or train another one."
+                "model has some that reach over a space; set data.subword_sampling=0 or train "
+                "another one."
             )
         if self.kind == "unigram":
             return self._lattice(rate).sample

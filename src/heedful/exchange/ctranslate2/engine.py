@@ -160,7 +160,7 @@ class Engine:
 
         Notes
         -----
-        CTranslate2's search ends when `beam` hypotheses are complete (`top` in
+        CTranslate2's search ends when `beam` hypotheses are complete (`as-ctranslate2` in
         `heedful.search.stopping`). It takes a prefix for certain and counts the token behind a cut;
         such lines are scored once more. Hypotheses that were cut stand behind complete ones. Lines
         with a forbidden token are searched again without those tokens, whose probability it then

@@ -52,9 +52,9 @@ def key_map(
     Learned positions are the two explicit tables.
     """
     entries = [Entry("embed_source.weight", (SOURCE_TABLE,), source_rows)]
-    if model.tie != "all":
+    if model.tie_embeddings != "all":
         entries.append(Entry("embed_target.weight", (TARGET_TABLE,), target_rows))
-    if model.tie == "none":
+    if model.tie_embeddings == "none":
         entries.append(Entry("output_table", (OUTPUT_TABLE,), target_rows))
     if model.output_bias:
         entries.append(Entry("output_bias", (OUTPUT_BIAS,), bias))

@@ -45,11 +45,11 @@ _NEVER = -1e4
 _SEARCH = SearchConfig(
     beam=2,
     length_penalty="power:1",
-    stop="top",
-    at_limit="keep",
+    stop="as-ctranslate2",
+    length_limit_policy="keep",
     min_length=1,
     max_length="256",
-    max_source=1024,
+    max_source_length=1024,
 )
 
 
@@ -251,7 +251,7 @@ class _Vocabularies:
             **{
                 **settings,
                 "output_bias": settings["output_bias"] or lacking,
-                "start": self.start,
+                "decoder_start": self.start,
                 "source_end": variables.source_ends,
             }
         )
@@ -299,7 +299,7 @@ def _search(path: Path, rows: int | None) -> SearchConfig:
     if rows is None:
         return _SEARCH
     most = max(1, rows - 1)
-    lengths = {"max_length": str(min(256, most)), "max_source": min(1024, most)}
+    lengths = {"max_length": str(min(256, most)), "max_source_length": min(1024, most)}
     return _SEARCH.model_copy(update=lengths)
 
 
@@ -312,7 +312,7 @@ def _original_ids(
         {n: n for n in range(len(tokens))} if beside else original_ids(one, len(tokens))
         for one, tokens in zip(model.tokenizer.models, vocabularies, strict=True)
     )
-    forbidden = model.config.search.forbidden
+    forbidden = model.config.search.forbidden_ids
     never = never_written(1 + max(target), model.tokenizer.target_size, forbidden)
     return source, target, [number for number in never if number in target]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from heedful.checkpoint.rundir import read_json
+from heedful.config.renames import renamed_table
 from heedful.config.schema import SearchConfig
 from heedful.errors import ExchangeError, RunFolderError
 
@@ -52,8 +53,8 @@ class Record:
     @property
     def search_within(self) -> SearchConfig:
         """The rules of search, reading no more of a source than there are positions for."""
-        longest = min(self.search.max_source, max(1, self.positions - self.source_end))
-        return self.search.model_copy(update={"max_source": longest})
+        longest = min(self.search.max_source_length, max(1, self.positions - self.source_end))
+        return self.search.model_copy(update={"max_source_length": longest})
 
     def to_dict(self) -> dict[str, Any]:
         """
@@ -120,7 +121,7 @@ class Record:
                 "not; it was changed, or another version wrote it: export the run again."
             )
         return cls(
-            SearchConfig(**search),
+            SearchConfig(**renamed_table("search", search)),
             positions,
             content["source_end"],
             str(content.get("quantization")),

@@ -221,7 +221,7 @@ class Variables:
         tables = [self.weights.pop(name, None) for name in POSITIONS.values()]
         there = [table for table in tables if table is not None]
         if not there:
-            return {"positions": "halves", "first_position": 1}
+            return {"positions": "halves", "position_offset": 1}
         shapes = [table.shape for table in there]
         if d_model % 2 or any(len(s) != 2 or not s[0] or s[1] != d_model for s in shapes):
             self.reasons.add_if(True, f"its positions have no table of even width {d_model}")
@@ -232,7 +232,7 @@ class Variables:
         for layout, first in product(SINUSOIDS, (0, 1, 2)):
             known = SINUSOIDS[layout](first, longest, d_model).numpy()
             if all(np.allclose(table, known[: len(table)], rtol=0, atol=1e-6) for table in both):
-                return {"positions": layout, "first_position": first}
+                return {"positions": layout, "position_offset": first}
         for name, table in zip(POSITIONS.values(), both, strict=True):
             more = np.repeat(table[-1:], longest - len(table), axis=0)
             self.weights[name] = np.concatenate([table, more])
@@ -244,12 +244,12 @@ class Variables:
             self.weights.get(name) for name in (SOURCE_TABLE, TARGET_TABLE, OUTPUT_TABLE)
         )
         if source is None or target is None or output is None or not _same(target, output):
-            return {"tie": "none"}
+            return {"tie_embeddings": "none"}
         del self.weights[OUTPUT_TABLE]
         if not _same(source, target):
-            return {"tie": "output"}
+            return {"tie_embeddings": "output"}
         del self.weights[TARGET_TABLE]
-        return {"tie": "all"}
+        return {"tie_embeddings": "all"}
 
     def _biases(self) -> dict[str, Any]:
         """Fill in biases where others of their kind are, or must be."""

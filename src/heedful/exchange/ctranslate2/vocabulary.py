@@ -126,7 +126,7 @@ def never_written(rows: int, size: int, forbidden: str) -> list[int]:
     size : int
         Subwords of the target; rows behind them fill the table up.
     forbidden : str
-        The setting `search.forbidden`: further ids, with spaces between.
+        The setting `search.forbidden_ids`: further ids, with spaces between.
 
     Returns
     -------

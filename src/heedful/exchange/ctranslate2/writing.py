@@ -51,7 +51,12 @@ BOUNDS = {
 }
 """Number formats of the weights, and the largest difference of log-probabilities in each."""
 
-_ITS_OWN = {"stop": "top", "finish_among": "beam", "at_limit": "cut", "renormalise": False}
+_ITS_OWN = {
+    "stop": "as-ctranslate2",
+    "eos_candidates": "beam",
+    "length_limit_policy": "cut",
+    "renormalise": False,
+}
 
 
 class CTranslate2Writer:
@@ -120,7 +125,9 @@ class CTranslate2Writer:
         source, target = _vocabularies(model, variables)
         spec.register_source_vocabulary(source)
         spec.register_target_vocabulary(target)
-        start = {"symbol": START, "end": END, "pad": PAD, "zero": PAD}[model.config.model.start]
+        start = {"symbol": START, "end": END, "pad": PAD, "zero": PAD}[
+            model.config.model.decoder_start
+        ]
         spec.config.unk_token, spec.config.bos_token = target[UNKNOWN], target[START]
         spec.config.eos_token, spec.config.decoder_start_token = target[END], target[start]
         spec.config.add_source_eos = model.config.model.source_end
@@ -164,7 +171,7 @@ class CTranslate2Writer:
         """
         vocabularies = read_vocabularies(folder, {"unk_token": "<unk>"})
         source, target = (dict(enumerate(tokens)) for tokens in vocabularies)
-        size, forbidden = model.tokenizer.target_size, model.config.search.forbidden
+        size, forbidden = model.tokenizer.target_size, model.config.search.forbidden_ids
         never = [target[number] for number in never_written(len(target), size, forbidden)]
         engine = Engine(folder, end=target[END], forbidden=never)
         return EngineSide(engine, source, target, model, Record.read(folder).positions)
@@ -182,7 +189,7 @@ def _refuse(config: RunConfig, options: WriteOptions) -> None:
     )
     for side in POSITIONS:
         reasons.add_if(
-            norm_of(config.model, side) == "open",
+            norm_of(config.model, side) == "pre-no-final",
             f"its {side} normalises before its sub-layers, but not at its end",
         )
     known = config.model.architecture == "transformer"
@@ -208,7 +215,9 @@ def _variables(model: Portable, positions: int) -> dict[str, Array]:
 def _positions(model: ModelConfig, learned: Array | None, rows: int) -> Array:
     """Write positions as a table; learned ones go on with their last row, as ours do."""
     if learned is None:
-        table: Array = SINUSOIDS[model.positions](model.first_position, rows, model.d_model).numpy()
+        table: Array = SINUSOIDS[model.positions](
+            model.position_offset, rows, model.d_model
+        ).numpy()
         return table
     return learned[np.minimum(np.arange(rows), len(learned) - 1)]
 
@@ -236,7 +245,7 @@ def _described(specs: Any, model: ModelConfig, variables: Mapping[str, Array]) -
                 if hasattr(layer, name):
                     getattr(layer, name).queries_scale = 1.0 / math.sqrt(d_k)
         sides[side] = made
-    sides["decoder"].start_from_zero_embedding = model.start == "zero"
+    sides["decoder"].start_from_zero_embedding = model.decoder_start == "zero"
     spec = specs.transformer_spec.TransformerSpec(sides["encoder"], sides["decoder"])
     for name, value in variables.items():
         place, _, kind = name.rpartition("/")

@@ -59,7 +59,7 @@ def measure_preparing(request: dict[str, Any]) -> dict[str, Any]:
             tokenizer.encode_target(targets)
 
         stages["cut into subwords"] = repeated(cut, repeats)
-        lengths = PairFilter(config.data.max_length, config.data.max_ratio)
+        lengths = PairFilter(config.data.max_length, config.data.max_length_ratio)
 
         def encode() -> None:
             encode_corpus(corpus, tokenizer, lengths, folder / "data", processes=threads)

@@ -136,7 +136,7 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
         train.beta2,
         train.epsilon,
         train.weight_decay,
-        train.average_decay,
+        train.ema_decay,
     )
     collator = Collator(
         model.padding, model.start_token, model.end_token, settings.model.source_end
@@ -154,8 +154,8 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
             learning_rate_factor=train.learning_rate_factor,
             seed=train.seed,
             label_smoothing=train.label_smoothing,
-            smoothing_form=train.smoothing_form,
-            clip=train.clip,
+            smoothing_target=train.smoothing_target,
+            clip_norm=train.clip_norm,
         ),
         Progress(),
         Ranks(),

@@ -54,7 +54,7 @@ class Text:
         Most tokens of a translation.
     repeats : int, default 5
         Passes that are timed.
-    stop : str, default 'top'
+    stop : str, default 'as-ctranslate2'
         When heedful is done with a sentence; the default is CTranslate2's rule.
 
     Notes
@@ -72,7 +72,7 @@ class Text:
     length_penalty: str = "power:1"
     max_length: str = "input+50"
     repeats: int = 5
-    stop: str = "top"
+    stop: str = "as-ctranslate2"
 
 
 def bench_trained(

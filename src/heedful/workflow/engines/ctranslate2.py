@@ -98,7 +98,7 @@ class ExportedTranslator:
             )
         vocabularies = read_vocabularies(folder, {})
         target = vocabularies[1]
-        never = never_written(len(target), tokenizer.target_size, record.search.forbidden)
+        never = never_written(len(target), tokenizer.target_size, record.search.forbidden_ids)
         engine = Engine(
             folder,
             end=target[END],
@@ -181,9 +181,13 @@ class ExportedTranslator:
             warn=warn,
         )
         longest = self.record.positions - int(self.record.source_end)
-        setting = "search.max_source" if search.max_source <= longest else "rows of positions"
+        setting = (
+            "search.max_source_length"
+            if search.max_source_length <= longest
+            else "rows of positions"
+        )
         ids = source_ids(
-            self.tokenizer, texts, min(search.max_source, longest), warn, first_line, setting
+            self.tokenizer, texts, min(search.max_source_length, longest), warn, first_line, setting
         )
         rows = [row for row, line in enumerate(ids) if line]
         limits = self._limits(max_length or search.max_length, [len(ids[row]) for row in rows])

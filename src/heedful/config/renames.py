@@ -1,0 +1,62 @@
+"""
+Names from before the first release, and what they are called now.
+
+What a user types under an old name is refused, and the message names the new one. What older
+versions wrote (``config.json``, checkpoints, prepared text, exported folders) is read through
+`renamed_settings` and `renamed_table`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+SETTINGS = {
+    "data.max_ratio": "data.max_length_ratio",
+    "data.sampling": "data.subword_sampling",
+    "data.script_share": "data.min_script_share",
+    "model.first_position": "model.position_offset",
+    "model.start": "model.decoder_start",
+    "model.tie": "model.tie_embeddings",
+    "search.at_limit": "search.length_limit_policy",
+    "search.finish_among": "search.eos_candidates",
+    "search.forbidden": "search.forbidden_ids",
+    "search.max_source": "search.max_source_length",
+    "train.average_decay": "train.ema_decay",
+    "train.clip": "train.clip_norm",
+    "train.smoothing_form": "train.smoothing_target",
+}
+"""Settings by their dotted names."""
+
+_NORMS = {"open": "pre-no-final"}
+VALUES: dict[str, dict[str, str]] = {
+    "model.norm": _NORMS,
+    "model.encoder_norm": _NORMS,
+    "model.decoder_norm": _NORMS,
+    "search.stop": {
+        "best": "when-none-can-win",
+        "full": "when-beam-finished",
+        "top": "as-ctranslate2",
+        "worst": "as-transformers",
+        "joey": "as-joey",
+    },
+}
+"""Values of settings, by the setting's dotted name of today."""
+
+
+def renamed_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings that an older version wrote, in tables or by dotted names, as of today."""
+    return dict(_renamed("", name, value) for name, value in values.items())
+
+
+def renamed_table(table: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of one table that an older version wrote, as they are called today."""
+    return dict(_renamed(f"{table}.", name, value) for name, value in values.items())
+
+
+def _renamed(table: str, name: str, value: Any) -> tuple[str, Any]:
+    """Rename one setting, its value, or all of a table."""
+    if isinstance(value, Mapping):
+        return name, renamed_table(name, value)
+    today = SETTINGS.get(table + name, table + name)
+    if isinstance(value, str):
+        value = VALUES.get(today, {}).get(value, value)
+    return today.removeprefix(table), value
