@@ -368,8 +368,8 @@ def test_resuming_elsewhere_is_refused_unless_inexact(heedful_cli, text, copy):
     config["choices"]["torch"] = "2.0.0"
     (copy / "config.json").write_text(json.dumps(config))
     command = [*train_arguments(text, copy, "train.precision=fp32", "train.steps=25"), "--resume"]
-    refused(heedful_cli(*command), "torch was 2.0.0", "batches was 1", "--inexact")
-    done = heedful_cli(*command, "--inexact")
+    refused(heedful_cli(*command), "torch was 2.0.0", "batches was 1", "--allow-inexact-resume")
+    done = heedful_cli(*command, "--allow-inexact-resume")
     assert done.returncode == 0, done.stderr
     assert "continuing from step 24" in done.stderr
 

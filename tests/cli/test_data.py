@@ -59,23 +59,23 @@ def test_every_known_corpus_is_listed(heedful_cli):
 
 
 def test_the_grammar_is_written_without_a_download(heedful_cli, tmp_path):
-    done = heedful_cli("data", "get", "grammar", "--to", ".", cwd=tmp_path)
+    done = heedful_cli("data", "get", "grammar", "--out", ".", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].split() == ["15,000", "lines", "train.en"]
     counts = {path.name: len(path.read_text("utf-8").splitlines()) for path in tmp_path.iterdir()}
     pairs = {"train": 15_000, "valid": 500, "test": 1_000}
     sides = {f"{name}.{side}": count for name, count in pairs.items() for side in ("en", "fr")}
     assert counts == sides | {"test.links": 1_000}
-    assert heedful_cli("data", "get", "grammar", "--to", ".", cwd=tmp_path).returncode == 0
+    assert heedful_cli("data", "get", "grammar", "--out", ".", cwd=tmp_path).returncode == 0
     (tmp_path / "test.fr").write_text("mine\n", encoding="utf-8")
-    again = heedful_cli("data", "get", "grammar", "--to", ".", cwd=tmp_path)
+    again = heedful_cli("data", "get", "grammar", "--out", ".", cwd=tmp_path)
     refused(again, "test.fr would be overwritten", "name another folder", code=2)
     assert (tmp_path / "test.fr").read_text(encoding="utf-8") == "mine\n"
 
 
 def test_multi30k_from_a_folder_ends_in_text_that_can_be_trained_on(heedful_cli, raw, tmp_path):
     folder = tmp_path / "my data"
-    done = heedful_cli("data", "get", "multi30k", "--to", folder, "--mirror", raw)
+    done = heedful_cli("data", "get", "multi30k", "--out", folder, "--mirror", raw)
     assert done.returncode == 0, done.stderr
     assert names(folder) == {*TEXTS, *FILES, "SHA256SUMS"}
     assert "\x1b" not in done.stdout + done.stderr  # bars are for terminals
@@ -111,7 +111,7 @@ def test_from_a_web_server_with_a_cut_in_the_middle(heedful_cli, raw, tmp_path):
         site.pages["/train.de.gz"].cuts = [200_000]
         address = f"{site.address}/"
         done = heedful_cli(
-            "data", "get", "multi30k", "--to", tmp_path, "--mirror", address, env=HERE
+            "data", "get", "multi30k", "--out", tmp_path, "--mirror", address, env=HERE
         )
     assert done.returncode == 0, done.stderr
     assert ("bytes=200000-", '"one"') in site.ranges()
@@ -124,7 +124,7 @@ def test_what_nobody_has_is_told_in_one_paragraph(heedful_cli, raw, tmp_path):
     with serving() as site:
         proxies = {"http_proxy": site.address, "https_proxy": site.address, "no_proxy": ""}
         mirror = ("--mirror", raw.parent)
-        done = heedful_cli("data", "get", "multi30k", "--to", tmp_path, *mirror, env=proxies)
+        done = heedful_cli("data", "get", "multi30k", "--out", tmp_path, *mirror, env=proxies)
     message = refused(done, "Put train.en.gz, train.de.gz,", str(tmp_path), "--mirror", code=1)
     for download in MULTI30K.downloads:
         assert download.name in message
@@ -139,7 +139,7 @@ def test_a_wrong_checksum_shows_both(heedful_cli, raw, tmp_path):
     content[1000] ^= 1
     (mirror / "train.en.gz").write_bytes(content)
     proxies = {"https_proxy": "http://127.0.0.1:9", "no_proxy": ""}
-    arguments = ("data", "get", "multi30k", "--to", folder, "--mirror", mirror)
+    arguments = ("data", "get", "multi30k", "--out", folder, "--mirror", mirror)
     done = heedful_cli(*arguments, env=proxies)
     known = MULTI30K.downloads[0].sha256
     found = subprocess.check_output(["sha256sum", mirror / "train.en.gz"], text=True)[:64]
@@ -171,7 +171,7 @@ def run_with_small_files(limit, *arguments):
 def test_a_full_disk_while_files_arrive(heedful_cli, raw, tmp_path):
     limit = 300_000
     with serving(**pages_of(raw)) as site:
-        arguments = ("--to", tmp_path, "--mirror", site.address)
+        arguments = ("--out", tmp_path, "--mirror", site.address)
         done = run_with_small_files(limit, *arguments)
         refused(done, f"cannot write to {tmp_path}", "Free some space", code=1)
         assert names(tmp_path) == {"train.en.gz.partial", "train.en.gz.partial.json"}
@@ -183,13 +183,13 @@ def test_a_full_disk_while_files_arrive(heedful_cli, raw, tmp_path):
 
 
 def test_a_full_disk_while_a_folder_is_copied(raw, tmp_path):
-    done = run_with_small_files(300_000, "--to", tmp_path, "--mirror", raw)
+    done = run_with_small_files(300_000, "--out", tmp_path, "--mirror", raw)
     refused(done, f"cannot write to {tmp_path}", code=1)
     assert names(tmp_path) == set()
 
 
 def test_a_full_disk_while_unpacking(raw, tmp_path):
-    done = run_with_small_files(1_500_000, "--to", tmp_path, "--mirror", raw)
+    done = run_with_small_files(1_500_000, "--out", tmp_path, "--mirror", raw)
     refused(done, f"cannot write to {tmp_path}", code=1)
     assert names(tmp_path) == FILES
 
@@ -204,7 +204,7 @@ def test_ctrl_c_keeps_what_has_arrived(heedful_cli, raw, tmp_path):
     )
     partial = tmp_path / "train.en.gz.partial"
     with serving(**pages_of(raw, pause=0.002)) as site:
-        arguments = ["data", "get", "multi30k", "--to", str(tmp_path), "--mirror", site.address]
+        arguments = ["data", "get", "multi30k", "--out", str(tmp_path), "--mirror", site.address]
         process = subprocess.Popen(
             [sys.executable, "-c", program, *arguments],
             stdout=subprocess.PIPE,

@@ -98,7 +98,7 @@ def test_a_model_that_would_say_nothing_says_what_it_must(tmp_path, heedful_cli)
 
 
 def test_its_options_are_those_of_torch(folders):
-    best = engine(folders, "--n-best", 3, "--length-penalty", "power:1", "--no-repeat", 2)
+    best = engine(folders, "--n-best", 3, "--length-penalty", "power:1", "--no-repeat-ngram", 2)
     numbered = [line.split(" ||| ") for line in best]
     assert {int(number) for number, _, _ in numbered} == {0, 1, 2, 3, 4}
     scores = [float(score) for number, _, score in numbered if number == "0"]
@@ -111,7 +111,7 @@ def test_its_options_are_those_of_torch(folders):
 
 def test_a_translation_begins_as_it_is_told(folders, tmp_path):
     (tmp_path / "begin.txt").write_text("w3 w5\n\n\nw7\n\n", encoding="utf-8")
-    found = engine(folders, "--prefix", tmp_path / "begin.txt")
+    found = engine(folders, "--target-prefix", tmp_path / "begin.txt")
     assert found[0].startswith("w3 w5")
     assert found[3].startswith("w7")
 

@@ -48,7 +48,7 @@ def test_it_is_trained_on_with_its_own_search_and_goes_back(heedful_cli, importe
     assert config["search"]["length_limit_policy"] == "end"
     assert config["search"]["length_penalty"] == "power:1"
     back = imported / "back"
-    done = heedful_cli("export", imported / "tuned", back, "--to", "marian")
+    done = heedful_cli("export", imported / "tuned", back, "--format", "marian")
     assert done.returncode == 0, done.stderr
     assert "12 of 12 translations equal" in done.stdout
     before, after = (
@@ -62,7 +62,7 @@ def test_what_cannot_be_is_one_paragraph(heedful_cli, imported):
         ("import", imported / "run", "--from", "marian", "--out", imported / "new"),
         ("import", imported / "theirs", "--from", "other", "--out", imported / "new"),
         ("import", imported / "theirs", "--from", "marian", "--out", imported / "run"),
-        ("export", imported / "theirs", imported / "new", "--to", "marian"),
+        ("export", imported / "theirs", imported / "new", "--format", "marian"),
     ):
         done = heedful_cli(*words)
         assert done.returncode == 2

@@ -38,7 +38,7 @@ def test_weights_shape_and_subwords_come_from_the_other_run(heedful_cli, text, t
         torch.testing.assert_close(after[name], tensor, atol=1e-6, rtol=0)
     assert Tokenizer.load(out).fingerprint == Tokenizer.load(trained).fingerprint
     origin = json.loads((out / "origin.json").read_text())
-    assert (origin["step"], origin["keep"], origin["anew"]) == (24, [], [])
+    assert (origin["step"], origin["keep_state"], origin["reset"]) == (24, [], [])
 
 
 def test_the_schedule_and_adam_start_anew_unless_they_are_kept(
@@ -47,7 +47,7 @@ def test_the_schedule_and_adam_start_anew_unless_they_are_kept(
     old = tensors(trained, 24, "training")
     for name, options, first in (
         ("anew", (), 0),
-        ("kept", ("--keep", "optimiser", "--keep", "schedule"), 24),
+        ("kept", ("--keep-state", "optimiser", "--keep-state", "schedule"), 24),
     ):
         out = tmp_path / name
         options = (*options, "--finetune-weights", "last")
@@ -69,7 +69,7 @@ def test_with_other_subwords_the_rows_they_share_are_taken_over(
 ):
     out = tmp_path / "tuned"
     settings = (*STILL, "data.vocabulary_size=300")
-    done = tune(heedful_cli, text, out, trained, "--anew", "tokenizer", settings=settings)
+    done = tune(heedful_cli, text, out, trained, "--reset", "tokenizer", settings=settings)
     assert done.returncode == 0, done.stderr
     old, new = Tokenizer.load(trained), Tokenizer.load(out)
     assert (old.source_size, new.source_size) == (400, 300)
@@ -94,7 +94,7 @@ def trained_weights(run):
 
 def test_parts_of_the_model_can_start_anew(heedful_cli, text, trained, tmp_path):
     out = tmp_path / "tuned"
-    done = tune(heedful_cli, text, out, trained, "--anew", "encoder", "--anew", "embeddings")
+    done = tune(heedful_cli, text, out, trained, "--reset", "encoder", "--reset", "embeddings")
     assert done.returncode == 0, done.stderr
     before, after = trained_weights(trained), tensors(out, 2)
     for name, tensor in before.items():
@@ -116,10 +116,10 @@ def test_a_tuned_run_is_resumed_and_only_with_the_same_beginning(
         one, other = tensors(out, 4, kind), tensors(whole, 4, kind)
         assert all(torch.equal(one[name], other[name]) for name in other)
     refused = tune(
-        heedful_cli, text, out, trained, "--resume", "--anew", "decoder", settings=longer
+        heedful_cli, text, out, trained, "--resume", "--reset", "decoder", settings=longer
     )
     assert refused.returncode == 2
-    assert "--anew decoder" in refused.stderr
+    assert "--reset decoder" in refused.stderr
     assert "is now given" in refused.stderr
 
 
@@ -127,11 +127,11 @@ def test_a_tuned_run_is_resumed_and_only_with_the_same_beginning(
     ("options", "message"),
     [
         (
-            ("--keep", "everything"),
-            "--keep must be one of optimiser, schedule, but is 'everything'",
+            ("--keep-state", "everything"),
+            "--keep-state must be one of optimiser, schedule, but is 'everything'",
         ),
-        (("--anew", "head"), "--anew must be one of tokenizer, embeddings, encoder, decoder"),
-        (("--keep", "optimiser", "--anew", "encoder"), "choose one of the two"),
+        (("--reset", "head"), "--reset must be one of tokenizer, embeddings, encoder, decoder"),
+        (("--keep-state", "optimiser", "--reset", "encoder"), "choose one of the two"),
         (("--finetune-weights", "step-7"), "step-7 is not among them"),
     ],
 )
@@ -153,6 +153,6 @@ def test_another_shape_and_a_missing_run_are_refused(heedful_cli, text, trained,
     missing = tune(heedful_cli, text, tmp_path / "missing", tmp_path / "nothing")
     assert missing.returncode == 2
     assert "is not there" in missing.stderr
-    alone = heedful_cli(*train_arguments(text, tmp_path / "alone"), "--keep", "schedule")
+    alone = heedful_cli(*train_arguments(text, tmp_path / "alone"), "--keep-state", "schedule")
     assert alone.returncode == 2
     assert "--finetune-from" in alone.stderr

@@ -111,7 +111,7 @@ def rows(lines):
 
 
 def test_pairs_are_shown_as_the_model_sees_them(heedful_cli, tagged):
-    done = heedful_cli("data", "show", tagged, "--from", 6, "--lines", 2, "--ids")
+    done = heedful_cli("data", "show", tagged, "--first", 6, "--lines", 2, "--ids")
     assert (done.returncode, done.stderr) == (0, "")
     tokenizer = Tokenizer.load(tagged)
     encoded = EncodedPairs.open(tagged / "data", tokenizer)
@@ -175,7 +175,7 @@ def test_a_prepared_folder_is_shown_without_settings(tagged, tmp_path):
 def test_what_cannot_be_shown_is_explained(tagged, heedful_cli):
     from heedful.workflow.show import show_pairs
 
-    with pytest.raises(TextError, match="--from must name one of the pairs, 0 to"):
+    with pytest.raises(TextError, match="--first must name one of the pairs, 0 to"):
         list(show_pairs(tagged, first=999_999))
     done = heedful_cli("data", "show", tagged, "--source", "a")
     assert done.returncode == 2 and "--target" in done.stderr

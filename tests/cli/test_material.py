@@ -87,13 +87,17 @@ def test_one_model_learns_several_directions_and_goes_where_it_is_told(
     assert other.returncode == 2
     assert "with the text it was begun with" in other.stderr
 
-    told = heedful_cli("translate", whole, "--to", "fr", "--scores", stdin="the dog\n\n")
+    told = heedful_cli(
+        "translate", whole, "--target-language", "fr", "--scores", stdin="the dog\n\n"
+    )
     tagged = heedful_cli("translate", whole, "--scores", stdin=">>fr<< the dog\n\n")
-    back = heedful_cli("translate", whole, "--to", "en", "--scores", stdin="the dog\n\n")
+    back = heedful_cli(
+        "translate", whole, "--target-language", "en", "--scores", stdin="the dog\n\n"
+    )
     assert told.returncode == 0, told.stderr
     assert told.stdout == tagged.stdout != back.stdout
     assert told.stdout.splitlines()[1] == "0.000000\t"
-    unknown = heedful_cli("translate", whole, "--to", "xx", stdin="the dog\n")
+    unknown = heedful_cli("translate", whole, "--target-language", "xx", stdin="the dog\n")
     assert unknown.returncode == 2
     assert "must be a language of this model's tags (>>en<<, >>fr<<), but is xx" in unknown.stderr
     shown = heedful_cli("data", "show", whole, "--corpus", "there", "--lines", 1)

@@ -23,9 +23,8 @@ TAKEN = {
     "len(translator.translate(['the dog', 'a cat'], **few))": "2",
     "len(translator.translate((line for line in ['the dog', 'a cat']), **few))": "2",
     "translator.translate([], **few)": "[]",
-    "translator.translate('the dog', prefixes='le', constraints=['le'], max_length=4).text[:2]": (
-        "'le'"
-    ),
+    "translator.translate('the dog', target_prefix='le', force_phrases=['le'],"
+    " max_length=4).text[:2]": "'le'",
     "type(translator.score('the dog', 'le chien')[0]).__name__": "'float'",
     "type(translator.score(['the dog'], ['le chien'])[0]).__name__": "'list'",
     "type(translator.align('the dog', 'le chien')).__name__": "'Alignment'",
@@ -53,9 +52,9 @@ REFUSED = {
     "translator.translate('a', sample={'seed': 1})": "must be a Sampling or None",
     "translator.translate('a', batch_tokens=0)": "`batch_tokens` must be at least 1",
     "translator.translate('a', warn=1)": "must be a function or None",
-    "translator.translate(['a', 'b'], prefixes=['a'])": "one entry for each line",
-    "translator.translate(['a'], constraints=['a'])": "a list of lists of strings",
-    "translator.translate(['a'], avoid=[[1]])": "its entry 0 is [1]",
+    "translator.translate(['a', 'b'], target_prefix=['a'])": "one entry for each line",
+    "translator.translate(['a'], force_phrases=['a'])": "a list of lists of strings",
+    "translator.translate(['a'], avoid_phrases=[[1]])": "its entry 0 is [1]",
     "translator.translate('a', stop='nope')": "stop must be when-none-can-win or",
     "translator.score(['a', 'b'], ['a'])": "2 sources and 1 targets",
     "translator.score('a', ['a'])": "both be one string or both be lists",

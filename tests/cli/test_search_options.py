@@ -142,16 +142,16 @@ def test_files_say_what_each_translation_is_like(heedful_cli, trained, translato
     plain = translator.translate(LINES, max_length="12", beam=6)
     habit = translator.tokenizer.encode_target([plain[3].text])[0][:1]
     files = {
-        "--prefix": ("le petit", "", "", " une souris "),
-        "--constraints": ("chien\tchat rouge", "chien", "", ""),
-        "--avoid": ("", "", "", translator.tokenizer.decode(habit)),
+        "--target-prefix": ("le petit", "", "", " une souris "),
+        "--force-phrases": ("chien\tchat rouge", "chien", "", ""),
+        "--avoid-phrases": ("", "", "", translator.tokenizer.decode(habit)),
     }
     options = [
         part
         for name, lines in files.items()
         for part in (name, write(tmp_path / name.strip("-"), *lines))
     ]
-    fixed = (*SHORT, "--no-repeat", 1, "--beam", 6, "--format", "jsonl")
+    fixed = (*SHORT, "--no-repeat-ngram", 1, "--beam", 6, "--format", "jsonl")
     found = entries(heedful_cli("translate", trained, *fixed, *options, stdin=STDIN))
     assert found[0]["text"].startswith("le petit")
     assert "chien" in found[0]["text"]
@@ -159,7 +159,7 @@ def test_files_say_what_each_translation_is_like(heedful_cli, trained, translato
     assert found[1]["text"] == ""
     assert (
         found[2]["text"]
-        == translator.translate([LINES[2]], max_length="12", beam=6, no_repeat=1)[0].text
+        == translator.translate([LINES[2]], max_length="12", beam=6, no_repeat_ngram=1)[0].text
     )
     assert found[3]["text"].startswith("une souris")
     (piece,) = translator.tokenizer.pieces_target(habit)
@@ -172,7 +172,7 @@ def test_files_say_what_each_translation_is_like(heedful_cli, trained, translato
 def test_phrases_without_room_are_reported_with_their_line(translator):
     told, phrases = [], [["chat"], [], ["un grand chien rouge et une souris"], []]
     translator.translate(
-        LINES, max_length="3", constraints=phrases, first_line=11, warn=told.append
+        LINES, max_length="3", force_phrases=phrases, first_line=11, warn=told.append
     )
     assert any("line 13" in text and "“un grand chien rouge" in text for text in told)
     assert not any("line 12" in text or "line 14" in text for text in told)
@@ -180,7 +180,7 @@ def test_phrases_without_room_are_reported_with_their_line(translator):
 
 def test_groups_of_the_beam_differ(heedful_cli, trained, translator):
     layout = ("--n-best", 4, "--format", "jsonl", "--beam", 4)
-    options = ("--groups", 4, "--diversity", 20)
+    options = ("--diverse-groups", 4, "--diversity-strength", 20)
     done = heedful_cli("translate", trained, *SHORT, *options, *layout, stdin="the dog sleeps\n")
     (entry,) = entries(done)
     (plain,) = translator.translate(["the dog sleeps"], n_best=4, max_length="12")
@@ -193,11 +193,11 @@ def test_groups_of_the_beam_differ(heedful_cli, trained, translator):
     ("options", "told"),
     [
         (("--sample", "--beam", "4"), "sampling draws"),
-        (("--sample", "--groups", "2"), "sampling draws"),
+        (("--sample", "--diverse-groups", "2"), "sampling draws"),
         (("--sample", "--top-p", "2"), "top-p must be"),
-        (("--sample", "--constraints", "FILE"), "constraints need"),
-        (("--groups", "2", "--constraints", "FILE"), "constraints need"),
-        (("--diversity", "1"), "there is one group"),
+        (("--sample", "--force-phrases", "FILE"), "force-phrases needs"),
+        (("--diverse-groups", "2", "--force-phrases", "FILE"), "force-phrases needs"),
+        (("--diversity-strength", "1"), "there is one group"),
     ],
 )
 def test_what_cannot_go_together_is_refused_before_anything_is_loaded(
@@ -217,7 +217,7 @@ def test_details_of_sampling_need_sampling(heedful_cli, tmp_path):
 
 
 def test_files_of_another_length_are_an_error_after_the_lines_that_they_have(translator, tmp_path):
-    beside = {"prefixes": write(tmp_path / "p", "le", "la")}
+    beside = {"target_prefix": write(tmp_path / "p", "le", "la")}
     with (tmp_path / "out").open("w") as output, pytest.raises(TextError) as caught:
         translate_lines(
             translator, LINES, output, Layout(), print, name="in.en", beside=beside, max_length="9"
@@ -229,17 +229,17 @@ def test_files_of_another_length_are_an_error_after_the_lines_that_they_have(tra
 
 
 def test_lists_of_another_length_and_prefixes_without_room_are_refused(translator):
-    with pytest.raises(TextError, match="prefixes must have one entry for each line"):
-        translator.translate(LINES, prefixes=["le"])
+    with pytest.raises(TextError, match="target_prefix must have one entry for each line"):
+        translator.translate(LINES, target_prefix=["le"])
     with pytest.raises(TextError, match="the prefix of line 13 must fit"):
         translator.translate(
-            LINES, prefixes=["", "", "un chat rouge", ""], max_length="2", first_line=11
+            LINES, target_prefix=["", "", "un chat rouge", ""], max_length="2", first_line=11
         )
 
 
 def test_what_the_tokenizer_cannot_spell_is_reported(translator):
     told = []
     translator.translate(
-        ["a cat"], prefixes=["漢字"], max_length="12", first_line=5, warn=told.append
+        ["a cat"], target_prefix=["漢字"], max_length="12", first_line=5, warn=told.append
     )
     assert any("line 5" in text and "⁇" in text for text in told)

@@ -63,7 +63,7 @@ def _shell_commands(block):
 
 def shortened(command):
     """Cut text and training short, and keep subwords few enough for a text this small."""
-    if command == "heedful data get grammar --to .":
+    if command == "heedful data get grammar --out .":
         sides = [(name, side, count) for name, count in KEPT.items() for side in ("en", "fr")]
         cuts = [f"sed -i {count}q {name}.{side}" for name, side, count in sides]
         return "\n".join([command, *cuts])

@@ -74,7 +74,7 @@ def test_the_expectations_of_its_own_tests_are_met(imported, corpora, beam):
     text = (corpora / "fixtures-transformer-aren/upstream-cases.json").read_text()
     for case in json.loads(text)["cases"]:
         prefixes = [" ".join(case["prefix"])] if "prefix" in case else None
-        found = imported.translate(lines([case]), beam=beam, prefixes=prefixes)[0]
+        found = imported.translate(lines([case]), beam=beam, target_prefix=prefixes)[0]
         assert list(found.tokens) == case["target"]
 
 
@@ -131,7 +131,7 @@ def test_a_prefix_is_scored_like_all_other_tokens(aren, imported, cases):
         [source], [60], beam=4, penalty=LengthPenalty.parse("none"), prefixes=[prefix]
     )[0][0]
     ours = imported.translate(
-        [" ".join(source)], beam=4, length_penalty="none", prefixes=[" ".join(prefix)]
+        [" ".join(source)], beam=4, length_penalty="none", target_prefix=[" ".join(prefix)]
     )[0]
     assert found.tokens == ours.tokens
     assert found.log_probability == pytest.approx(ours.log_probability, abs=1e-5)

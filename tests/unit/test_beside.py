@@ -11,14 +11,14 @@ from heedful.workflow.translate import windows
 def files(tmp_path):
     (tmp_path / "p").write_text("le chien\n\nun\n")
     (tmp_path / "c").write_text("chat\tchien rouge\n\ngrand\n")
-    return {"prefixes": tmp_path / "p", "constraints": tmp_path / "c"}
+    return {"target_prefix": tmp_path / "p", "force_phrases": tmp_path / "c"}
 
 
 def test_each_line_comes_with_what_is_said_about_it(files):
     (found,) = windows(in_step(["a", "b", "c"], "stdin", files))
     assert [line for line, _ in found] == ["a", "b", "c"]
-    assert [entries["prefixes"] for _, entries in found] == ["le chien", "", "un"]
-    phrases = [entries["constraints"] for _, entries in found]
+    assert [entries["target_prefix"] for _, entries in found] == ["le chien", "", "un"]
+    phrases = [entries["force_phrases"] for _, entries in found]
     assert phrases == [["chat", "chien rouge"], [""], ["grand"]]
     assert list(in_step(["a"], "stdin", {})) == [("a", {})]
 
@@ -35,7 +35,7 @@ def test_unequal_numbers_of_lines_are_an_error_that_names_both(files, lines, tol
     found = []
     with pytest.raises(TextError, match=told) as caught:
         found.extend(in_step(lines, "stdin", files))
-    assert str(files["prefixes"]) in str(caught.value)
+    assert str(files["target_prefix"]) in str(caught.value)
 
 
 def test_lines_before_the_difference_are_handed_out_and_an_endless_input_is_not_counted(files):

@@ -11,16 +11,22 @@ from heedful.search.options import Sampling, SearchOptions
     [
         ({"beam": 0}, "beam must be at least 1, but is 0"),
         ({"n_best": 0}, "n-best must be at least 1"),
-        ({"groups": 0}, "groups must be at least 1"),
-        ({"no_repeat": -1}, "no-repeat must be at least 0"),
+        ({"diverse_groups": 0}, "diverse-groups must be at least 1"),
+        ({"no_repeat_ngram": -1}, "no-repeat-ngram must be at least 0"),
         ({"length_penalty": "1"}, "length penalty"),
         ({"max_length": "-1"}, "length limit"),
-        ({"diversity": 0.5}, "there is one group"),
-        ({"diversity": -1.0, "groups": 2}, "diversity must be a number of at least 0"),
-        ({"diversity": float("nan"), "groups": 2}, "diversity must be a number of at least 0"),
+        ({"diversity_strength": 0.5}, "there is one group"),
+        (
+            {"diversity_strength": -1.0, "diverse_groups": 2},
+            "diversity-strength must be a number of at least 0",
+        ),
+        (
+            {"diversity_strength": float("nan"), "diverse_groups": 2},
+            "diversity-strength must be a number of at least 0",
+        ),
         ({"min_length": -1}, "min-length must be at least 0, but is -1"),
         ({"sample": Sampling(), "beam": 4}, "a beam came"),
-        ({"sample": Sampling(), "groups": 2}, "groups came"),
+        ({"sample": Sampling(), "diverse_groups": 2}, "diverse-groups came"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_sentence(wrong, told):
@@ -29,10 +35,10 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(wrong, told):
 
 
 def test_constraints_go_with_a_plain_beam_only():
-    SearchOptions(beam=4, n_best=2, no_repeat=3).check_constraints()
+    SearchOptions(beam=4, n_best=2, no_repeat_ngram=3).check_constraints()
     for options, told in (
         (SearchOptions(sample=Sampling()), "sampling came"),
-        (SearchOptions(groups=2), "groups came"),
+        (SearchOptions(diverse_groups=2), "diverse-groups came"),
     ):
         with pytest.raises(SettingError, match=told):
             options.check_constraints()
@@ -44,9 +50,9 @@ def test_constraints_go_with_a_plain_beam_only():
         (SearchOptions(), 4),
         (SearchOptions(beam=1), 1),
         (SearchOptions(beam=2, n_best=3), 3),
-        (SearchOptions(groups=3), 6),
-        (SearchOptions(beam=5, groups=2), 6),
-        (SearchOptions(n_best=7, groups=2), 8),
+        (SearchOptions(diverse_groups=3), 6),
+        (SearchOptions(beam=5, diverse_groups=2), 6),
+        (SearchOptions(n_best=7, diverse_groups=2), 8),
         (SearchOptions(sample=Sampling(), n_best=3), 3),
     ],
 )

@@ -69,7 +69,7 @@ def test_the_limit_counts_more_than_the_least_length(length_limit_policy, beam):
         model,
         source,
         limits,
-        options=SearchOptions(no_repeat=1),
+        options=SearchOptions(no_repeat_ngram=1),
         beam=beam,
         penalty=POWER,
         manner=Manner(length_limit_policy=length_limit_policy, min_length=4),

@@ -78,7 +78,7 @@ def attend(
     max_length: Annotated[
         str | None, typer.Option(help="input+N or N tokens, the end symbol not counted.")
     ] = None,
-    to: Annotated[
+    target_language: Annotated[
         str, typer.Option(help="Language code of the tag to put before the line: de for >>de<<.")
     ] = "",
     device: Device = "auto",
@@ -121,10 +121,10 @@ def attend(
         threads=threads,
     )
     for translator in models.values():
-        check_tag(to, translator.tokenizer.tags)
+        check_tag(target_language, translator.tokenizer.tags)
     record = attend_all(
         models,
-        f">>{to}<< {text}" if to and text.strip() else text,
+        f">>{target_language}<< {text}" if target_language and text.strip() else text,
         target,
         beam=beam,
         length_penalty=length_penalty,

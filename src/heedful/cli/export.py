@@ -12,7 +12,7 @@ def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write.")],
     kind: Annotated[
-        str, typer.Option("--to", help="For which toolkit: marian, ctranslate2 or onnx.")
+        str, typer.Option("--format", help="For which toolkit: marian, ctranslate2 or onnx.")
     ],
     weights: Weights = "default",
     quantization: Annotated[

@@ -48,7 +48,7 @@ def get(
             "no download.",
         ),
     ],
-    to: Annotated[
+    out: Annotated[
         Path | None, typer.Option(help="The folder to put it into; by default data/NAME.")
     ] = None,
     mirror: Annotated[
@@ -70,7 +70,7 @@ def get(
     from heedful.workflow.grammar_text import NAME, SIZES, write_grammar_text
 
     if name == NAME:
-        folder = to or Path("data", name)
+        folder = out or Path("data", name)
         write_grammar_text(folder)
         for part, pairs in zip(("train", "valid", "test"), SIZES, strict=True):
             for language in ("en", "fr"):
@@ -81,7 +81,7 @@ def get(
     from heedful.data.catalogue.known import find_corpus
 
     corpus = find_corpus(name)
-    folder = to or Path("data", corpus.name)
+    folder = out or Path("data", corpus.name)
     teller = _Teller()
     try:
         lines = get_corpus(corpus, folder, mirrors=mirror or [], say=teller.say, watch=teller.watch)

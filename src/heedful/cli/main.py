@@ -35,6 +35,7 @@ from heedful.cli import (
     train,
     translate,
 )
+from heedful.config.renames import OPTIONS
 from heedful.errors import HeedfulError
 from heedful.machine.processor import check_threads, omp_threads
 
@@ -160,6 +161,9 @@ def _run(arguments: list[str]) -> int:
             return error.exit_code
         refused = getattr(error, "ctx", None)
         path = refused.command_path if refused is not None else "heedful"
+        old = getattr(error, "option_name", "")
+        if new := OPTIONS.get(path.removeprefix("heedful "), {}).get(old):
+            text = f"{old} is now called {new}"
         _fail(f"{text.rstrip('.')}; `{path} --help` lists what there is.", error.exit_code)
     return 0
 

@@ -83,13 +83,13 @@ def check_stop(value: str) -> None:
     check_choice("--stop", value, STOPS)
 
 
-def check_tag(to: str, tags: Sequence[str]) -> None:
+def check_tag(target_language: str, tags: Sequence[str]) -> None:
     """
     Refuse a language that a model has no tag for.
 
     Parameters
     ----------
-    to : str
+    target_language : str
         Language code; empty if none was asked for.
     tags : sequence of str
         The model's, such as ``>>de<<``.
@@ -103,10 +103,11 @@ def check_tag(to: str, tags: Sequence[str]) -> None:
     -----
     Ends the command with exit code 2.
     """
-    if to and f">>{to}<<" not in tags:
+    if target_language and f">>{target_language}<<" not in tags:
         raise typer.BadParameter(
-            f"must be a language of this model's tags ({', '.join(tags) or 'none'}), but is {to}.",
-            param_hint="--to",
+            f"must be a language of this model's tags ({', '.join(tags) or 'none'}), but is "
+            f"{target_language}.",
+            param_hint="--target-language",
         )
 
 

@@ -32,7 +32,7 @@ def serve(
     engine: Annotated[
         str,
         typer.Option(
-            help="torch, or ctranslate2 for folders of `heedful export --to ctranslate2`."
+            help="torch, or ctranslate2 for folders of `heedful export --format ctranslate2`."
         ),
     ] = "torch",
     weights: Weights = "default",

@@ -15,8 +15,8 @@ def show(
         str, typer.Option(help="Which of several corpora; by default the first.")
     ] = "",
     lines: Annotated[int, typer.Option(min=1, help="How many pairs.")] = 5,
-    from_: Annotated[
-        int, typer.Option("--from", min=0, help="Number of the first pair, counted from 0.")
+    first: Annotated[
+        int, typer.Option(min=0, help="Number of the first pair, counted from 0.")
     ] = 0,
     ids: Annotated[bool, typer.Option("--ids", help="Print the ids too.")] = False,
     seed: Annotated[
@@ -43,7 +43,7 @@ def show(
     from heedful.workflow.show import show_pair, show_pairs
 
     shown = (
-        show_pairs(folder, corpus=corpus, first=from_, count=lines, ids=ids, seed=seed)
+        show_pairs(folder, corpus=corpus, first=first, count=lines, ids=ids, seed=seed)
         if source is None or target is None
         else show_pair(folder, source, target, ids=ids, seed=seed)
     )

@@ -62,8 +62,9 @@ def train(
             "yet.",
         ),
     ] = False,
-    inexact: Annotated[
-        bool, typer.Option("--inexact", help="Resume even where bits cannot be the same.")
+    allow_inexact_resume: Annotated[
+        bool,
+        typer.Option("--allow-inexact-resume", help="Resume even if results differ in some bits."),
     ] = False,
     finetune_from: Annotated[
         Path | None,
@@ -76,19 +77,19 @@ def train(
             help="Which of its weights: average, best, last or step-N; by default as translate.",
         ),
     ] = "default",
-    keep: Annotated[
+    keep_state: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PART",
-            help="Goes on with --finetune-from: optimiser or schedule; may be repeated.",
+            help="Continue from the state of --finetune-from: optimiser or schedule; repeatable.",
         ),
     ] = None,
-    anew: Annotated[
+    reset: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PART",
-            help="Not taken from --finetune-from: tokenizer, embeddings, encoder or decoder; may "
-            "be repeated.",
+            help="Start without this part of --finetune-from: tokenizer, embeddings, encoder or "
+            "decoder; repeatable.",
         ),
     ] = None,
     print_config: Annotated[
@@ -150,15 +151,15 @@ def train(
         "tokenizer": tokenizer,
         "finetune_from": finetune_from,
         "finetune_weights": finetune_weights,
-        "keep": keep or (),
-        "anew": anew or (),
+        "keep_state": keep_state or (),
+        "reset": reset or (),
     }
     if dry_run:
         from heedful.workflow.plan import describe_plan
         from heedful.workflow.setup import find_setup
 
         setup = find_setup(recipe, **given)
-        typer.echo(describe_plan(setup, out, resume=resume, inexact=inexact, say=say))
+        typer.echo(describe_plan(setup, out, resume=resume, inexact=allow_inexact_resume, say=say))
         return
     from heedful.workflow.train import train as run
 
@@ -166,7 +167,7 @@ def train(
         recipe,
         out=out or Path(),
         resume=resume,
-        inexact=inexact,
+        allow_inexact_resume=allow_inexact_resume,
         tensorboard=tensorboard,
         **given,
     )

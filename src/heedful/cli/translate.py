@@ -51,7 +51,7 @@ def translate(
         int | None, typer.Option(min=0, help="Fewest tokens, the end symbol not counted.")
     ] = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations of each line.")] = 1,
-    to: Annotated[
+    target_language: Annotated[
         str, typer.Option(help="Language code of the tag to put before every line: de for >>de<<.")
     ] = "",
     sample: Annotated[
@@ -83,23 +83,24 @@ def translate(
             "beam is wide), as-ctranslate2, as-transformers or as-joey; the run's by default."
         ),
     ] = None,
-    no_repeat: Annotated[
-        int, typer.Option(min=0, help="No N subwords in a row twice in a translation; 0 for any.")
+    no_repeat_ngram: Annotated[
+        int, typer.Option(min=0, help="Forbid repeated n-grams of N subwords (0 = off).")
     ] = 0,
-    groups: Annotated[
-        int, typer.Option(min=1, help="Parts of the beam that are kept apart (diverse beam).")
+    diverse_groups: Annotated[
+        int, typer.Option(min=1, help="Groups of a diverse beam search.")
     ] = 1,
-    diversity: Annotated[
-        float | None, typer.Option(help="With --groups: cost of an earlier group's subword; 0.5.")
+    diversity_strength: Annotated[
+        float | None,
+        typer.Option(help="With --diverse-groups: penalty for an earlier group's subword; 0.5."),
     ] = None,
-    prefix: Annotated[
+    target_prefix: Annotated[
         Path | None, typer.Option(help="File with the beginning of each translation.")
     ] = None,
-    constraints: Annotated[
+    force_phrases: Annotated[
         Path | None,
         typer.Option(help="File with the phrases, tabs between them, that each must contain."),
     ] = None,
-    avoid: Annotated[
+    avoid_phrases: Annotated[
         Path | None,
         typer.Option(help="File with the phrases, tabs between them, that none may contain."),
     ] = None,
@@ -122,7 +123,7 @@ def translate(
     engine: Annotated[
         str,
         typer.Option(
-            help="torch, or ctranslate2 for a folder of `heedful export --to ctranslate2`."
+            help="torch, or ctranslate2 for a folder of `heedful export --format ctranslate2`."
         ),
     ] = "torch",
     device: Device = "auto",
@@ -134,8 +135,8 @@ def translate(
 
     An empty line stays empty. Output appears whenever input pauses, so it can be used in a pipe or
     by hand. With --n-best, lines are written as: number ||| text ||| score. With --alignments the
-    links of words follow as one more field, behind a tab. The files of --prefix, --constraints and
-    --avoid have one line for each line of the input; an empty one asks nothing.
+    links of words follow as one more field, behind a tab. The files of --target-prefix,
+    --force-phrases and --avoid-phrases have one line for each line of the input; it may be empty.
     """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)
@@ -161,12 +162,12 @@ def translate(
         max_length,
         mbr or n_best,
         sampling,
-        no_repeat,
-        groups,
-        diversity,
+        no_repeat_ngram,
+        diverse_groups,
+        diversity_strength,
         min_length,
     )
-    if constraints is not None:
+    if force_phrases is not None:
         options.check_constraints()
     if 0 < mbr < n_best:
         raise typer.BadParameter("must be at least --n-best.", param_hint="--mbr")
@@ -176,10 +177,10 @@ def translate(
         {
             "sample": sample,
             "mbr": mbr,
-            "groups": groups > 1,
+            "diverse-groups": diverse_groups > 1,
             "stop": stop,
-            "constraints": constraints,
-            "avoid": avoid,
+            "force-phrases": force_phrases,
+            "avoid-phrases": avoid_phrases,
             "alignments": alignments,
             "align-by": align_by,
             "replace-unknown": replace_unknown,
@@ -187,21 +188,25 @@ def translate(
             "weights": weights != "default",
         },
     )
-    given = {"prefixes": prefix, "constraints": constraints, "avoid": avoid}
+    given = {
+        "target_prefix": target_prefix,
+        "force_phrases": force_phrases,
+        "avoid_phrases": avoid_phrases,
+    }
     text = None if input is None else one_file(input)
     _check_output(
         output,
         {
             "--input": text.path if text else None,
-            "--prefix": prefix,
-            "--constraints": constraints,
-            "--avoid": avoid,
+            "--target-prefix": target_prefix,
+            "--force-phrases": force_phrases,
+            "--avoid-phrases": avoid_phrases,
             "--dictionary": dictionary,
         },
     )
     lines = decode_lines(_standard_input(), "stdin") if text is None else read_lines(text)
-    if to:
-        lines = (f">>{to}<< {line}" if line.strip() else line for line in lines)
+    if target_language:
+        lines = (f">>{target_language}<< {line}" if line.strip() else line for line in lines)
 
     from heedful.workflow.engines.choose import open_engine
     from heedful.workflow.translate import Layout, translate_lines
@@ -215,7 +220,7 @@ def translate(
         threads=threads,
         align_by=align_by,
     )
-    check_tag(to, translator.tokenizer.tags)
+    check_tag(target_language, translator.tokenizer.tags)
     if output is None:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     place = nullcontext(sys.stdout) if output is None else replacing_file(output)
@@ -235,9 +240,9 @@ def translate(
             min_length=min_length,
             stop=stop,
             sample=sampling,
-            no_repeat=no_repeat,
-            groups=groups,
-            diversity=diversity,
+            no_repeat_ngram=no_repeat_ngram,
+            diverse_groups=diverse_groups,
+            diversity_strength=diversity_strength,
             alignments=alignments,
             align_by=align_by,
             replace_unknown=known,

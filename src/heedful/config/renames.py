@@ -41,6 +41,31 @@ VALUES: dict[str, dict[str, str]] = {
 }
 """Values of settings, by the setting's dotted name of today."""
 
+OPTIONS = {
+    "translate": {
+        "--to": "--target-language",
+        "--no-repeat": "--no-repeat-ngram",
+        "--avoid": "--avoid-phrases",
+        "--constraints": "--force-phrases",
+        "--prefix": "--target-prefix",
+        "--groups": "--diverse-groups",
+        "--diversity": "--diversity-strength",
+    },
+    "attend": {"--to": "--target-language"},
+    "export": {"--to": "--format"},
+    "data get": {"--to": "--out"},
+    "data show": {"--from": "--first"},
+    "train": {
+        "--keep": "--keep-state",
+        "--anew": "--reset",
+        "--inexact": "--allow-inexact-resume",
+    },
+}
+"""Options of the command line, by command."""
+
+ORIGIN = {"keep": "keep_state", "anew": "reset"}
+"""Fields of ``origin.json``."""
+
 
 def renamed_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings that an older version wrote, in tables or by dotted names, as of today."""

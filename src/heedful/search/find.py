@@ -107,14 +107,14 @@ def find(
     if beam == 1 and not constrained:
         greedy = greedy_search(model, source, limits, penalty=penalty, rules=rules, watch=watch)
         return [[hypothesis] for hypothesis in greedy]
-    among = beam // options.groups * (2 if manner.among_twice else 1)
-    if options.groups > 1:
+    among = beam // options.diverse_groups * (2 if manner.among_twice else 1)
+    if options.diverse_groups > 1:
         return diverse_beam_search(
             model,
             source,
             limits,
             beam=beam,
-            groups=options.groups,
+            groups=options.diverse_groups,
             diversity=options.diversity_cost,
             penalty=penalty,
             n_best=options.n_best,
@@ -185,6 +185,6 @@ def rules_for(
         rules.append(ForcedPrefix([demand.prefix for demand in demands], device))
     if any(demand.avoids for demand in demands):
         rules.append(AvoidPhrases([demand.avoids for demand in demands], device))
-    if options.no_repeat:
-        rules.append(NoRepeat(options.no_repeat))
+    if options.no_repeat_ngram:
+        rules.append(NoRepeat(options.no_repeat_ngram))
     return rules

@@ -85,11 +85,11 @@ class SearchOptions:
         Translations of each line.
     sample : Sampling or None, default None
         Draw `n_best` translations instead of searching.
-    no_repeat : int, default 0
+    no_repeat_ngram : int, default 0
         No so many tokens in a row occur twice in a translation; 0 allows all.
-    groups : int, default 1
+    diverse_groups : int, default 1
         Groups of the beam that are kept different from each other.
-    diversity : float or None, default None
+    diversity_strength : float or None, default None
         What it costs a group to choose a token that an earlier group chose in the same step; a half
         when None.
     min_length : int or None, default None
@@ -105,9 +105,9 @@ class SearchOptions:
     max_length: str | None = None
     n_best: int = 1
     sample: Sampling | None = None
-    no_repeat: int = 0
-    groups: int = 1
-    diversity: float | None = None
+    no_repeat_ngram: int = 0
+    diverse_groups: int = 1
+    diversity_strength: float | None = None
     min_length: int | None = None
 
     def __post_init__(self) -> None:
@@ -115,24 +115,24 @@ class SearchOptions:
         check_fields(self)
         LengthPenalty.parse(self.length_penalty or "none")
         LengthLimit.parse(self.max_length or "input+50")
-        widths = {"beam": self.beam, "n-best": self.n_best, "groups": self.groups}
+        widths = {"beam": self.beam, "n-best": self.n_best, "diverse-groups": self.diverse_groups}
         least = {name: (value, 1) for name, value in widths.items()}
-        least |= {"no-repeat": (self.no_repeat, 0), "min-length": (self.min_length, 0)}
+        least |= {"no-repeat-ngram": (self.no_repeat_ngram, 0), "min-length": (self.min_length, 0)}
         for name, (value, lowest) in least.items():
             if value is not None and value < lowest:
                 raise SettingError(f"{name} must be at least {lowest}, but is {value}.")
             if name in widths and value is not None and value > _WIDEST:
                 raise SettingError(f"{name} must be at most {_WIDEST:,}, but is {value:,}.")
-        cost = self.diversity
+        cost = self.diversity_strength
         if cost is not None and not (math.isfinite(cost) and cost >= 0.0):
-            raise SettingError(f"diversity must be a number of at least 0, but is {cost}.")
-        if cost is not None and self.groups == 1:
+            raise SettingError(f"diversity-strength must be a number of at least 0, but is {cost}.")
+        if cost is not None and self.diverse_groups == 1:
             raise SettingError(
-                "diversity is what sets the groups of a beam apart, but there is one group; ask "
-                "for two or more groups, or leave diversity out."
+                "diversity-strength sets the groups of a beam apart, but there is one group; ask "
+                "for two or more groups, or leave diversity-strength out."
             )
-        if self.sample is not None and (self.beam is not None or self.groups > 1):
-            given = "a beam" if self.beam is not None else "groups"
+        if self.sample is not None and (self.beam is not None or self.diverse_groups > 1):
+            given = "a beam" if self.beam is not None else "diverse-groups"
             raise SettingError(
                 f"sampling draws each translation by itself and has no beam, but {given} came with "
                 "it; leave out one of the two (n-best says how many are drawn)."
@@ -152,11 +152,12 @@ class SearchOptions:
         Raises `SettingError`. Phrases that must occur are found by a beam that keeps hypotheses
         with more and with fewer of them side by side.
         """
-        other = "sampling" if self.sample is not None else "groups" if self.groups > 1 else ""
+        other = "diverse-groups" if self.diverse_groups > 1 else ""
+        other = "sampling" if self.sample is not None else other
         if other:
             raise SettingError(
-                f"constraints need a beam that is divided by what has been met, but {other} came "
-                "with them; leave out one of the two."
+                f"force-phrases needs a beam that is divided by what has been met, but {other} "
+                "came with it; leave out one of the two."
             )
 
     def width(self, beam: int) -> int:
@@ -171,7 +172,7 @@ class SearchOptions:
         Returns
         -------
         int
-            At least `n_best`, and a multiple of `groups`.
+            At least `n_best`, and a multiple of `diverse_groups`.
 
         Notes
         -----
@@ -180,12 +181,12 @@ class SearchOptions:
         if self.sample is not None:
             return self.n_best
         wanted = max(beam if self.beam is None else self.beam, self.n_best)
-        return math.ceil(wanted / self.groups) * self.groups
+        return math.ceil(wanted / self.diverse_groups) * self.diverse_groups
 
     @property
     def diversity_cost(self) -> float:
         """What a token costs that an earlier group chose in the same step."""
-        return _DIVERSITY if self.diversity is None else self.diversity
+        return _DIVERSITY if self.diversity_strength is None else self.diversity_strength
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from heedful.data.formats.lines import plain_lines
 from heedful.errors import TextError
 
 # How a line of each file is read; the names are those of `Translator.translate`.
-_SEPARATED = ("constraints", "avoid")
+_SEPARATED = ("force_phrases", "avoid_phrases")
 
 
 def in_step(
@@ -24,13 +24,14 @@ def in_step(
     name : str
         What to call it in messages.
     beside : mapping of str to Path
-        Line-aligned files, by what they hold: ``prefixes``, ``constraints`` or ``avoid``.
+        Line-aligned files, by what they hold: ``target_prefix``, ``force_phrases`` or
+        ``avoid_phrases``.
 
     Yields
     ------
     tuple of str and dict
-        A line, and its entry of each file: a text for ``prefixes``, for the others the phrases
-        between tabs.
+        A line, and its entry of each file: a text for ``target_prefix``, for the others the
+        phrases between tabs.
 
     Raises
     ------

@@ -16,9 +16,9 @@ def read_demands(
     tokenizer: Tokenizer,
     lines: int,
     *,
-    prefixes: Sequence[str] | None,
-    constraints: Lists | None,
-    avoid: Lists | None,
+    target_prefix: Sequence[str] | None,
+    force_phrases: Lists | None,
+    avoid_phrases: Lists | None,
     first_line: int,
     warn: Warn | None,
 ) -> list[Demands]:
@@ -31,11 +31,11 @@ def read_demands(
         Its target side.
     lines : int
         Number of lines to translate.
-    prefixes : sequence of str or None
+    target_prefix : sequence of str or None
         How each translation begins; empty where it may begin freely.
-    constraints : sequence of sequence of str or None
+    force_phrases : sequence of sequence of str or None
         For each line the phrases that its translation must contain.
-    avoid : sequence of sequence of str or None
+    avoid_phrases : sequence of sequence of str or None
         For each line the phrases that its translation must not contain.
     first_line : int
         Number of the first line, for messages.
@@ -52,16 +52,20 @@ def read_demands(
     Spaces around a phrase do not count. A phrase begins where a word begins, as the tokenizer cuts
     it alone.
     """
-    given = {"prefixes": prefixes, "constraints": constraints, "avoid": avoid}
+    given = {
+        "target_prefix": target_prefix,
+        "force_phrases": force_phrases,
+        "avoid_phrases": avoid_phrases,
+    }
     for name, some in given.items():
         if some is not None and len(some) != lines:
             raise TextError(
                 f"{name} must have one entry for each line that is translated, but there are "
                 f"{len(some):,} for {lines:,} lines; leave an entry empty where nothing is asked."
             )
-    beginnings = tokenizer.encode_target([text.strip() for text in prefixes or [""] * lines])
-    wanted = [_cut(tokenizer, phrases) for phrases in constraints or [()] * lines]
-    unwanted = [_cut(tokenizer, phrases) for phrases in avoid or [()] * lines]
+    beginnings = tokenizer.encode_target([text.strip() for text in target_prefix or [""] * lines])
+    wanted = [_cut(tokenizer, phrases) for phrases in force_phrases or [()] * lines]
+    unwanted = [_cut(tokenizer, phrases) for phrases in avoid_phrases or [()] * lines]
     found = []
     for number, prefix in enumerate(beginnings):
         for ids in (prefix, *wanted[number]):

@@ -175,7 +175,7 @@ def export_model(
     Raises `ExchangeError` with all reasons if the format cannot express the model, `ParityFailed`
     if it computes something else there. Then there is no folder `out`.
     """
-    writer: Writer = _load(kind, WRITERS, "--to")
+    writer: Writer = _load(kind, WRITERS, "--format")
     options, goal = options or WriteOptions(), Path(out)
     _refuse_taken(goal)
     run = Run.open(path)

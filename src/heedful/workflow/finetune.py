@@ -15,6 +15,7 @@ from torch import Tensor
 
 from heedful.checkpoint.rundir import RunFolder, read_json, write_json
 from heedful.checkpoint.store import Checkpoint, check_weights, read_state
+from heedful.config.renames import ORIGIN
 from heedful.config.schema import ModelConfig
 from heedful.data.subwords.imported_model import is_imported
 from heedful.data.tokenizer import Tokenizer
@@ -24,7 +25,7 @@ from heedful.model.transformer import Transformer
 from heedful.workflow.run import Run
 
 KEEP = ("optimiser", "schedule")
-ANEW = ("tokenizer", "embeddings", "encoder", "decoder")
+RESET = ("tokenizer", "embeddings", "encoder", "decoder")
 _FILE = "origin.json"
 # The tables that have one row for each subword, and the side they belong to.
 _TABLES = {
@@ -51,9 +52,9 @@ class Origin:
         Of those weights.
     step : int
         Steps that they were trained.
-    keep : tuple of str
+    keep_state : tuple of str
         What goes on besides the weights: optimiser, schedule.
-    anew : tuple of str
+    reset : tuple of str
         What is not taken over: tokenizer, embeddings, encoder, decoder.
 
     Notes
@@ -65,18 +66,18 @@ class Origin:
     weights: str
     sha256: str
     step: int
-    keep: tuple[str, ...] = ()
-    anew: tuple[str, ...] = ()
+    keep_state: tuple[str, ...] = ()
+    reset: tuple[str, ...] = ()
 
     @property
     def adam_steps(self) -> int:
         """Steps that Adam had taken before this run."""
-        return self.step if "optimiser" in self.keep else 0
+        return self.step if "optimiser" in self.keep_state else 0
 
     @property
     def schedule_steps(self) -> int:
         """Steps that the learning rate had gone through before this run."""
-        return self.step if "schedule" in self.keep else 0
+        return self.step if "schedule" in self.keep_state else 0
 
     def describe(self) -> str:
         """
@@ -93,13 +94,15 @@ class Origin:
         """
         details = "".join(
             f", {option} {' '.join(words)}"
-            for option, words in (("--keep", self.keep), ("--anew", self.anew))
+            for option, words in (("--keep-state", self.keep_state), ("--reset", self.reset))
             if words
         )
         return f"{self.weights} of {self.run} at step {self.step:,}{details}"
 
 
-def find_origin(path: str | Path, weights: str, keep: Sequence[str], anew: Sequence[str]) -> Origin:
+def find_origin(
+    path: str | Path, weights: str, keep_state: Sequence[str], reset: Sequence[str]
+) -> Origin:
     """
     Look at the run that training goes on from.
 
@@ -109,10 +112,10 @@ def find_origin(path: str | Path, weights: str, keep: Sequence[str], anew: Seque
         Its folder.
     weights : str
         ``default``, ``average``, ``best``, ``last`` or ``step-N``.
-    keep : sequence of str
+    keep_state : sequence of str
         Of `KEEP`.
-    anew : sequence of str
-        Of `ANEW`.
+    reset : sequence of str
+        Of `RESET`.
 
     Returns
     -------
@@ -124,14 +127,14 @@ def find_origin(path: str | Path, weights: str, keep: Sequence[str], anew: Seque
     Raises `SettingError` for words that are not known or do not go together. Adam's moments belong
     to weights one by one, so they are kept with all of them or not at all.
     """
-    for option, words, known in (("--keep", keep, KEEP), ("--anew", anew, ANEW)):
+    for option, words, known in (("--keep-state", keep_state, KEEP), ("--reset", reset, RESET)):
         for word in words:
             if word not in known:
                 raise SettingError(f"{option} must be one of {', '.join(known)}, but is {word!r}.")
-    if "optimiser" in keep and anew:
+    if "optimiser" in keep_state and reset:
         raise SettingError(
-            "--keep optimiser needs every weight that Adam has moments of, but --anew "
-            f"{' --anew '.join(anew)} gives some of them up; choose one of the two."
+            "--keep-state optimiser needs every weight that Adam has moments of, but --reset "
+            f"{' --reset '.join(reset)} gives some of them up; choose one of the two."
         )
     parent = Run.open(path)
     place = parent.checkpoint_folder(weights)
@@ -139,12 +142,12 @@ def find_origin(path: str | Path, weights: str, keep: Sequence[str], anew: Seque
     step, checksum = state.get("step", 0), state["sha256"].get("model.safetensors", "")
     if "steps" in state:  # an average: as old as its newest part
         step = max(state["steps"])
-    if "optimiser" in keep and not (place / "training.safetensors").is_file():
+    if "optimiser" in keep_state and not (place / "training.safetensors").is_file():
         raise SettingError(
-            f"--keep optimiser needs a checkpoint with Adam's moments, but {place} has none: an "
-            "average has only weights; add --finetune-weights last."
+            f"--keep-state optimiser needs a checkpoint with Adam's moments, but {place} has none: "
+            "an average has only weights; add --finetune-weights last."
         )
-    return Origin(str(path), weights, str(checksum), int(step), tuple(keep), tuple(anew))
+    return Origin(str(path), weights, str(checksum), int(step), tuple(keep_state), tuple(reset))
 
 
 def inherited_settings(origin: Origin) -> dict[str, Any]:
@@ -169,7 +172,7 @@ def inherited_settings(origin: Origin) -> dict[str, Any]:
     parent = Run.open(origin.run)
     config = parent.config.to_dict()
     settings = {f"model.{name}": value for name, value in config["model"].items()}
-    if "tokenizer" not in origin.anew:
+    if "tokenizer" not in origin.reset:
         names = ("subwords", "vocabulary_size", "vocabulary_multiple", "shared_vocabulary")
         settings |= {f"data.{name}": config["data"][name] for name in names}
         if is_imported(parent.tokenizer.kind):
@@ -189,7 +192,7 @@ def check_shape(origin: Origin, model: ModelConfig) -> None:
     ]
     raise SettingError(
         f"--finetune-from {origin.run} must have a model of the same shape, but "
-        f"{'; '.join(other)}. Leave these settings out, or begin those parts with --anew."
+        f"{'; '.join(other)}. Leave these settings out, or begin those parts with --reset."
     )
 
 
@@ -197,7 +200,7 @@ def _shapes(model: ModelConfig, origin: Origin) -> dict[str, torch.Size]:
     """List the shapes of the weights that are taken over, for one and the same vocabulary."""
     with torch.device("meta"):
         parameters = build_model(model, 8, 8, max_length=8).named_parameters()
-    anew = {*origin.anew, *(_TABLES if "embeddings" in origin.anew else ())}
+    anew = {*origin.reset, *(_TABLES if "embeddings" in origin.reset else ())}
     return {
         name: parameter.shape
         for name, parameter in parameters
@@ -265,8 +268,9 @@ def read_origin(folder: RunFolder) -> Origin | None:
         return None
     content = read_json(path)
     try:
-        keep, anew = (tuple(map(str, content.pop(name))) for name in ("keep", "anew"))
-        return Origin(**content, keep=keep, anew=anew)
+        content = {ORIGIN.get(name, name): value for name, value in content.items()}
+        kept, reset = (tuple(map(str, content.pop(name))) for name in ("keep_state", "reset"))
+        return Origin(**content, keep_state=kept, reset=reset)
     except (KeyError, TypeError) as error:
         raise RunFolderError(
             f"{path} must say which weights the run began with, but does not ({error}); it is "
@@ -288,18 +292,18 @@ def subwords_of(origin: Origin, given: str | Path | None) -> Path | None:
     Returns
     -------
     Path or None
-        The other run's, or with ``--anew tokenizer`` the one asked for; None to learn new ones.
+        The other run's, or with ``--reset tokenizer`` the one asked for; None to learn new ones.
 
     Notes
     -----
     With other subwords the rows of the tables would stand for other things. Raises `SettingError`
     if both are wanted.
     """
-    if "tokenizer" in origin.anew:
+    if "tokenizer" in origin.reset:
         return None if given is None else Path(given)
     if given is not None:
         raise SettingError(
-            "--tokenizer must go with --anew tokenizer where --finetune-from brings subwords of "
+            "--tokenizer must go with --reset tokenizer where --finetune-from brings subwords of "
             "its own; add that, or leave --tokenizer out."
         )
     return Path(origin.run)
@@ -331,7 +335,7 @@ def first_weights(origin: Origin, run: Run, model: Transformer) -> Checkpoint:
     """
     parent = Run.open(origin.run)
     place = parent.checkpoint_folder(origin.weights)
-    found = parent.load_checkpoint(place, with_training="optimiser" in origin.keep)
+    found = parent.load_checkpoint(place, with_training="optimiser" in origin.keep_state)
     if found.state["sha256"].get("model.safetensors") != origin.sha256:
         raise RunFolderError(
             f"--finetune-from must lead to the weights that this run was begun with, but those in "
@@ -339,10 +343,10 @@ def first_weights(origin: Origin, run: Run, model: Transformer) -> Checkpoint:
         )
     weights = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
     for name, old in found.model.items():
-        if name.split(".")[0] in origin.anew:
+        if name.split(".")[0] in origin.reset:
             continue
         if name in _TABLES and name in weights:
-            if "embeddings" not in origin.anew:
+            if "embeddings" not in origin.reset:
                 rows = _shared_rows(run.tokenizer, parent.tokenizer, _TABLES[name])
                 weights[name] = _with_rows(weights[name], old, rows)
         elif name in _POSITIONS and name in weights:

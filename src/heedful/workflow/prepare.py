@@ -273,8 +273,8 @@ def repeated(folder: RunFolder, config: RunConfig, ranks: Ranks, inexact: bool) 
     if not inexact:
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} bit for bit, which began on "
-            f"{began.device}, but {'; '.join(other)}. Use what it began with, or add --inexact to "
-            "go on with small differences."
+            f"{began.device}, but {'; '.join(other)}. Use what it began with, or add "
+            "--allow-inexact-resume to go on with small differences."
         )
     return replace(_chosen(config, ranks), micro_batch_tokens=began.micro_batch_tokens)
 

@@ -46,16 +46,17 @@ def find_setup(
     tokenizer: str | Path | None = None,
     finetune_from: str | Path | None = None,
     finetune_weights: str = "default",
-    keep: Sequence[str] = (),
-    anew: Sequence[str] = (),
+    keep_state: Sequence[str] = (),
+    reset: Sequence[str] = (),
 ) -> TrainingSetup:
     """Find and check what the arguments of `heedful.train` name."""
     settings, origin = setting_list(settings), None
     if finetune_from is not None:
-        origin = find_origin(finetune_from, finetune_weights, keep, anew)
-    elif keep or anew:
+        origin = find_origin(finetune_from, finetune_weights, keep_state, reset)
+    elif keep_state or reset:
         raise SettingError(
-            "--keep and --anew say what to take over from --finetune-from, but that is missing."
+            "--keep-state and --reset say what to take over from --finetune-from, but that is "
+            "missing."
         )
     config = load_config(recipe, settings, inherited_settings(origin) if origin else None)
     if origin is not None:

@@ -88,13 +88,13 @@ def train(
     settings: Settings = (),
     tokenizer: str | Path | None = None,
     resume: bool = False,
-    inexact: bool = False,
+    allow_inexact_resume: bool = False,
     tensorboard: str | Path | None = None,
     quiet: bool = False,
     finetune_from: str | Path | None = None,
     finetune_weights: str = "default",
-    keep: Sequence[str] = (),
-    anew: Sequence[str] = (),
+    keep_state: Sequence[str] = (),
+    reset: Sequence[str] = (),
 ) -> TrainingResult:
     """
     Train a model.
@@ -123,7 +123,7 @@ def train(
         ``.model``, instead of subwords learned from the text. A resumed run keeps its own.
     resume : bool, default False
         Continue from the last checkpoint, or begin if there is none yet.
-    inexact : bool, default False
+    allow_inexact_resume : bool, default False
         Let `resume` go on where this machine cannot repeat the run bit for bit.
     tensorboard : path, optional
         What TensorBoard's `--logdir` will be; events go to a folder in it, named like the run.
@@ -133,9 +133,9 @@ def train(
         A run folder whose weights, shape and subwords are the beginning.
     finetune_weights : str, default 'default'
         Which of its weights: ``average``, ``best``, ``last`` or ``step-N``.
-    keep : sequence of {'optimiser', 'schedule'}, optional
+    keep_state : sequence of {'optimiser', 'schedule'}, optional
         What goes on besides the weights.
-    anew : sequence of {'tokenizer', 'embeddings', 'encoder', 'decoder'}, optional
+    reset : sequence of {'tokenizer', 'embeddings', 'encoder', 'decoder'}, optional
         What is not taken over.
 
     Returns
@@ -163,8 +163,8 @@ def train(
         tokenizer=tokenizer,
         finetune_from=finetune_from,
         finetune_weights=finetune_weights,
-        keep=keep,
-        anew=anew,
+        keep_state=keep_state,
+        reset=reset,
     )
     config, files, material = setup.config, setup.files, setup.material
     folder = RunFolder(Path(out))
@@ -172,10 +172,12 @@ def train(
         claim = Claim()
         claimed.enter_context(_not_ended_by_sigusr1())
         if ranks.is_first:
-            claim = claimed.enter_context(claimed_folder(folder, config, files, resume, inexact))
+            claim = claimed.enter_context(
+                claimed_folder(folder, config, files, resume, allow_inexact_resume)
+            )
             write_origin(folder, setup.origin)
         ranks.tell(0.0)
-        choices = choose(folder, config, files, ranks, inexact)
+        choices = choose(folder, config, files, ranks, allow_inexact_resume)
         run, pairs = prepare_data(folder, config, material, ranks, _silent if quiet else _say)
         events = None
         if tensorboard is not None:

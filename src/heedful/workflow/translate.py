@@ -116,7 +116,8 @@ def translate_lines(
     name : str, default 'the input'
         What to call `lines` in messages.
     beside : mapping of str to Path, optional
-        Files with one entry for each line: ``prefixes``, ``constraints``, ``avoid``.
+        Files with one entry for each line: ``target_prefix``, ``force_phrases``,
+        ``avoid_phrases``.
     mbr : int, default 0
         Candidates to draw for each line, of which the one of least risk is written; 0 for none.
     **search : object

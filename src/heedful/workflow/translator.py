@@ -147,12 +147,12 @@ class Translator:
         stop: str | None = None,
         n_best: int = 1,
         sample: Sampling | None = None,
-        no_repeat: int = 0,
-        groups: int = 1,
-        diversity: float | None = None,
-        prefixes: str | Sequence[str] | None = None,
-        constraints: Sequence[str | Sequence[str]] | None = None,
-        avoid: Sequence[str | Sequence[str]] | None = None,
+        no_repeat_ngram: int = 0,
+        diverse_groups: int = 1,
+        diversity_strength: float | None = None,
+        target_prefix: str | Sequence[str] | None = None,
+        force_phrases: Sequence[str | Sequence[str]] | None = None,
+        avoid_phrases: Sequence[str | Sequence[str]] | None = None,
         probabilities: bool = False,
         attention: bool = False,
         alignments: bool = False,
@@ -184,20 +184,20 @@ class Translator:
             How many translations of each line; the beam is at least as wide.
         sample : Sampling, optional
             Draw `n_best` translations instead of searching for the best.
-        no_repeat : int, default 0
+        no_repeat_ngram : int, default 0
             No so many subwords in a row occur twice in a translation; 0 allows all.
-        groups : int, default 1
+        diverse_groups : int, default 1
             Groups of the beam that are kept different from each other (diverse beam search).
-        diversity : float, optional
+        diversity_strength : float, optional
             What it costs a group to choose a subword that an earlier group chose in the same step,
             as a logarithm of a probability; a half when absent.
-        prefixes : sequence of str, optional
+        target_prefix : sequence of str, optional
             How each translation begins, as whole subwords: “wo” does not become “world” where
             that is one subword. One string, if `texts` is one.
-        constraints : sequence of sequence of str, optional
+        force_phrases : sequence of sequence of str, optional
             For each line the phrases that its translation must contain. If `texts` is one string,
             its phrases.
-        avoid : sequence of sequence of str, optional
+        avoid_phrases : sequence of sequence of str, optional
             The same for phrases that its translation must not contain.
         probabilities : bool, default False
             Whether to return the log-probability of each subword.
@@ -240,13 +240,13 @@ class Translator:
             None if max_length is None else str(max_length),
             n_best,
             sample,
-            no_repeat,
-            groups,
-            diversity,
+            no_repeat_ngram,
+            diverse_groups,
+            diversity_strength,
             min_length,
         )
         check_counts(batch_tokens=batch_tokens, first_line=first_line)
-        if constraints is not None:
+        if force_phrases is not None:
             options.check_constraints()
         search = self.run.config.search
         beam = options.width(search.beam)
@@ -258,9 +258,9 @@ class Translator:
         demands = read_demands(
             self.tokenizer,
             len(lines),
-            prefixes=[prefixes] if isinstance(prefixes, str) else prefixes,
-            constraints=for_lines("constraints", constraints, one),
-            avoid=for_lines("avoid", avoid, one),
+            target_prefix=[target_prefix] if isinstance(target_prefix, str) else target_prefix,
+            force_phrases=for_lines("force_phrases", force_phrases, one),
+            avoid_phrases=for_lines("avoid_phrases", avoid_phrases, one),
             first_line=first_line,
             warn=warn,
         )
@@ -287,7 +287,7 @@ class Translator:
                 allowed=self.run.allowed,
                 demands=[demands[row] for row in rows],
                 lines=numbers,
-                constrained=constraints is not None,
+                constrained=force_phrases is not None,
                 watch=watch and by_row(watch, rows),
             )
             for row, line, hypotheses in zip(rows, numbers, found, strict=True):

@@ -186,7 +186,7 @@ def test_damaged_files_are_one_paragraph_and_leave_nothing(folder, tmp_path, nam
 def test_a_format_that_is_not_known_lists_those_that_are(tmp_path):
     with pytest.raises(ExchangeError, match=r"--from must be one of .*marian"):
         import_model("bart", tmp_path, tmp_path / "run")
-    with pytest.raises(ExchangeError, match=r"--to must be one of .*marian"):
+    with pytest.raises(ExchangeError, match=r"--format must be one of .*marian"):
         export_model(tmp_path, "bart", tmp_path / "out")
 
 

@@ -106,7 +106,7 @@ def exported(request, heedful_cli, text, tmp_path_factory):
     """A run, the folder that was written for it, and what the command said."""
     folder = tmp_path_factory.mktemp(request.param)
     run = write_run(folder / "run", text, RECIPES[request.param])
-    done = heedful_cli("export", folder / "run", folder / "out", "--to", "onnx")
+    done = heedful_cli("export", folder / "run", folder / "out", "--format", "onnx")
     assert done.returncode == 0, done.stderr
     return run, folder / "out", done
 

@@ -87,7 +87,7 @@ def get_corpus(
             if sums.title not in ("", corpus.name):
                 raise UserError(
                     f"{folder} must be a new folder or hold {corpus.name}, but it holds "
-                    f"{sums.title}; name another one with --to."
+                    f"{sums.title}; name another one with --out."
                 )
             sums.title = corpus.name
             if all(_is_as_recorded(text, sums) for text in corpus.texts):
@@ -335,7 +335,7 @@ def _alone(folder: Path) -> Iterator[None]:
             except BlockingIOError as error:
                 raise UserError(
                     f"{folder} must be free, but another process is getting a corpus into it; wait "
-                    "for it or name another folder with --to."
+                    "for it or name another folder with --out."
                 ) from error
         yield
     finally:

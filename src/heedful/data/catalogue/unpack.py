@@ -264,7 +264,7 @@ def _put_together(places: Sequence[Path], path: Path) -> None:
         raise TextError(
             f"{path} must be free for the text that comes out of the archives, but there is a file "
             "with other content, which was left as it is; move it away or name another folder with "
-            "--to."
+            "--out."
         )
     with writing(path.parent):
         settle(whole, path)

@@ -88,7 +88,7 @@ class Record:
         Parameters
         ----------
         folder : Path
-            What `heedful export --to ctranslate2` made.
+            What `heedful export --format ctranslate2` made.
 
         Returns
         -------
@@ -102,8 +102,8 @@ class Record:
         path = folder / cls.FILE
         if not path.is_file():
             raise RunFolderError(
-                f"--engine ctranslate2 needs a folder that `heedful export --to ctranslate2` made, "
-                f"but {folder} holds no {cls.FILE}; export the run first."
+                f"--engine ctranslate2 needs a folder that `heedful export --format ctranslate2` "
+                f"made, but {folder} holds no {cls.FILE}; export the run first."
             )
         content = read_json(path)
         positions, search = content.get("positions"), content.get("search")

@@ -36,7 +36,7 @@ from heedful.exchange.keymap import Stacked
 from heedful.exchange.parity import Side
 from heedful.model.position import SINUSOIDS
 
-_NEEDS = "`heedful export --to ctranslate2`"
+_NEEDS = "`heedful export --format ctranslate2`"
 # How far rounded weights may be from ours: a few times what models with random weights show. Where
 # a machine has no 16-bit integers CTranslate2 rounds them to 8.
 BOUNDS = {
@@ -270,4 +270,4 @@ def _vocabularies(model: Portable, variables: Mapping[str, Array]) -> tuple[list
 
 
 WRITER = CTranslate2Writer()
-"""What `heedful export --to ctranslate2` writes with."""
+"""What `heedful export --format ctranslate2` writes with."""

@@ -13,11 +13,11 @@ ENGINES = ("torch", "ctranslate2")
 _CANNOT = (
     "sample",
     "mbr",
-    "groups",
-    "diversity",
+    "diverse-groups",
+    "diversity-strength",
     "stop",
-    "constraints",
-    "avoid",
+    "force-phrases",
+    "avoid-phrases",
     "alignments",
     "align-by",
     "replace-unknown",
@@ -160,5 +160,5 @@ def _torchs_translator() -> Any:
             raise
         raise MissingExtra(
             "a run needs torch, which is not installed here; install it, or export the run where "
-            "it is (heedful export --to ctranslate2) and translate with --engine ctranslate2."
+            "it is (heedful export --format ctranslate2) and translate with --engine ctranslate2."
         ) from error

@@ -28,7 +28,7 @@ Warn = Callable[[str], None]
 
 class ExportedTranslator:
     """
-    Translate with what `heedful export --to ctranslate2` made.
+    Translate with what `heedful export --format ctranslate2` made.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class ExportedTranslator:
         Parameters
         ----------
         folder : str or Path
-            What `heedful export --to ctranslate2` made.
+            What `heedful export --format ctranslate2` made.
         device : str, default 'auto'
             ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'
@@ -118,8 +118,8 @@ class ExportedTranslator:
         max_length: str | None = None,
         min_length: int | None = None,
         n_best: int = 1,
-        no_repeat: int = 0,
-        prefixes: Sequence[str] | None = None,
+        no_repeat_ngram: int = 0,
+        target_prefix: Sequence[str] | None = None,
         probabilities: bool = False,
         first_line: int = 1,
         warn: Warn | None = None,
@@ -142,9 +142,9 @@ class ExportedTranslator:
             Fewest tokens of a translation; the run's when absent.
         n_best : int, default 1
             How many translations of each line; the beam is at least as wide.
-        no_repeat : int, default 0
+        no_repeat_ngram : int, default 0
             No so many subwords in a row occur twice in a translation; 0 allows all.
-        prefixes : sequence of str, optional
+        target_prefix : sequence of str, optional
             How each translation begins, as whole subwords.
         probabilities : bool, default False
             Whether to return the log-probability of each subword, which takes one more pass.
@@ -166,17 +166,22 @@ class ExportedTranslator:
         in order.
         """
         asked = {name.replace("_", "-"): value for name, value in others.items()}
-        check_engine("ctranslate2", asked | {"groups": asked.get("groups", 1) != 1})
+        check_engine("ctranslate2", asked | {"diverse-groups": asked.get("diverse-groups", 1) != 1})
         search = self.record.search
         options = SearchOptions(
-            beam, length_penalty, max_length, n_best, no_repeat=no_repeat, min_length=min_length
+            beam,
+            length_penalty,
+            max_length,
+            n_best,
+            no_repeat_ngram=no_repeat_ngram,
+            min_length=min_length,
         )
         demands = read_demands(
             self.tokenizer,
             len(texts),
-            prefixes=prefixes,
-            constraints=None,
-            avoid=None,
+            target_prefix=target_prefix,
+            force_phrases=None,
+            avoid_phrases=None,
             first_line=first_line,
             warn=warn,
         )
@@ -200,7 +205,7 @@ class ExportedTranslator:
             beam=options.width(search.beam),
             penalty=LengthPenalty.parse(length_penalty or search.length_penalty),
             prefixes=[[self._target[number] for number in demand.prefix] for demand in begun],
-            no_repeat=no_repeat,
+            no_repeat=no_repeat_ngram,
             least=search.min_length if min_length is None else min_length,
         )
         results = [Translation("", 0.0, (), 0.0)] * len(texts)
