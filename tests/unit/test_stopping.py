@@ -30,7 +30,8 @@ def test_nothing_stops_before_the_beam_is_complete(stop):
 
 
 @pytest.mark.parametrize(
-    "stop", ["when-none-can-win", "when-beam-finished", "as-transformers", "as-joey"]
+    "stop",
+    ["when-none-can-win", "when-beam-finished", "as-transformers", "as-joey", "as-opennmt"],
 )
 @pytest.mark.parametrize("length_limit_policy", ["cut", "end", "force", "keep"])
 def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, length_limit_policy):
@@ -162,6 +163,62 @@ def test_joey_ends_when_every_place_of_the_beam_has_held_an_end(alpha, least):
             assert best.score == pytest.approx(score, abs=1e-4)
             differ += best.tokens != other.tokens
     assert differ or alpha < 2.0
+
+
+def slow_opennmt(model, source, limit, beam, penalty, least):
+    """
+    Search as OpenNMT-py 3.5.1 does, with plain lists.
+
+    BeamSearchBase: an end is never extended, and the best candidate that ends ends the search.
+    """
+    open_texts, complete = [((), 0.0)], []
+    for step in range(1, limit + 1):
+        table = log_probabilities(
+            model, source, torch.tensor([(model.start_token, *text) for text, _ in open_texts])
+        )[:, -1]
+        table[:, list(FORBIDDEN)] = float("-inf")
+        if step <= least:
+            table[:, END] = float("-inf")
+        weighed = [
+            (total + score, (*text, token))
+            for (text, total), row in zip(open_texts, table.tolist(), strict=True)
+            for token, score in enumerate(row)
+        ]
+        best = sorted(weighed, key=lambda one: -one[0])[:beam]
+        over = step == limit
+        complete += [
+            (total / penalty.divisor(step + 1), text)
+            for total, text in best
+            if text[-1] == END or over
+        ]
+        if over or best[0][1][-1] == END:
+            break
+        open_texts = [(text, total) for total, text in best if text[-1] != END]
+    return max(complete)
+
+
+@pytest.mark.parametrize("penalty", [LengthPenalty("none"), POWER, LengthPenalty("gnmt", 2.0)])
+def test_opennmt_ends_when_the_best_of_a_step_ends(penalty):
+    differ = 0
+    for seed in range(2):
+        model = tiny(seed, vocabulary=12)
+        source, _ = batch_of_five(seed)
+        limits = [8, 3, 5, 4, 6]
+
+        def found(stop, model=model, source=source, limits=limits):
+            manner = Manner(stop=stop, length_limit_policy="keep")
+            return beam_search(
+                model, source, limits, beam=3, penalty=penalty, rules=RULES, manner=manner
+            )
+
+        for row, ((best, *_), (other, *_)) in enumerate(
+            zip(found("as-opennmt"), found("when-beam-finished"), strict=True)
+        ):
+            score, text = slow_opennmt(model, alone(source, row), limits[row], 3, penalty, 0)
+            assert (*best.tokens, END)[: len(text)] == text
+            assert best.score == pytest.approx(score, abs=1e-4)
+            differ += best.tokens != other.tokens
+    assert differ
 
 
 def test_what_is_left_adds_up_to_one():

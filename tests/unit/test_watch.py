@@ -77,7 +77,9 @@ def test_watching_changes_nothing_and_shows_every_sentence_to_its_end(kind, seed
     st.integers(0, 50),
     st.integers(1, 4),
     st.sampled_from(PENALTIES),
-    st.sampled_from(["when-none-can-win", "when-beam-finished", "as-transformers", "as-joey"]),
+    st.sampled_from(
+        ["when-none-can-win", "when-beam-finished", "as-transformers", "as-joey", "as-opennmt"]
+    ),
     st.sampled_from(["cut", "keep"]),
 )
 def test_hypotheses_grow_from_those_before_and_the_best_is_found_again(

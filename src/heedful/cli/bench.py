@@ -136,7 +136,7 @@ def translate(
         str,
         typer.Option(
             help="When heedful is done with a sentence: when-none-can-win, when-beam-finished, "
-            "as-ctranslate2, as-transformers or as-joey."
+            "as-ctranslate2, as-transformers, as-joey or as-opennmt."
         ),
     ] = "as-ctranslate2",
     repeats: Annotated[int, typer.Option(min=1, help="Passes over the text to time.")] = 5,

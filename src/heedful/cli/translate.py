@@ -80,7 +80,8 @@ def translate(
         str | None,
         typer.Option(
             help="When a sentence is done: when-none-can-win, when-beam-finished (as many as the "
-            "beam is wide), as-ctranslate2, as-transformers or as-joey; the run's by default."
+            "beam is wide), as-ctranslate2, as-transformers, as-joey or as-opennmt; the "
+            "run's by default."
         ),
     ] = None,
     no_repeat_ngram: Annotated[

@@ -307,7 +307,12 @@ class SearchConfig(_Settings):
     eos_candidates: Literal["beam", "twice"] = "beam"
     """An end symbol counts among the best `beam` candidates of a step, or the best 2 x `beam`."""
     stop: Literal[
-        "when-none-can-win", "when-beam-finished", "as-ctranslate2", "as-transformers", "as-joey"
+        "when-none-can-win",
+        "when-beam-finished",
+        "as-ctranslate2",
+        "as-transformers",
+        "as-joey",
+        "as-opennmt",
     ] = "when-none-can-win"
     """Stop when no open hypothesis can win, when `beam` have finished, or as a toolkit does."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] = "cut"

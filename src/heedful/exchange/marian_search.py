@@ -51,7 +51,7 @@ _OFF: dict[str, tuple[object, ...]] = {
     "watermarking_config": (),
 }
 # Rules of other toolkits, and the nearest that `generate` has.
-_NEAREST = {"as-ctranslate2": "when-beam-finished", "as-joey": "when-beam-finished"}
+_NEAREST = dict.fromkeys(("as-ctranslate2", "as-joey", "as-opennmt"), "when-beam-finished")
 _STOPS: dict[Any, Any] = {
     True: "when-beam-finished",
     False: "as-transformers",

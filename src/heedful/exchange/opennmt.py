@@ -76,7 +76,8 @@ _MUST_BE = {
 _SAME = {"self_attn_type": ("scaled-dot-flash",)}
 _SEARCH_NOTE = (
     "a checkpoint of OpenNMT-py does not say how it was searched with: the defaults of "
-    "onmt_translate are taken (beam 5); see the search settings of config.json"
+    "onmt_translate are taken (beam 5, over when the best of a step ends); see the search settings "
+    "of config.json"
 )
 
 
@@ -211,14 +212,18 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
             "beam": 5,
             "length_penalty": "power:1" if is_new else "none",
             "max_length": "250" if is_new else "100",
+            "stop": "as-opennmt",
+            "length_limit_policy": "keep",
         },
         SearchRule(
             5,
-            float if is_new else lambda length: 1.0,
+            # BeamSearchBase.advance counts the start symbol, too
+            (lambda length: length + 1.0) if is_new else lambda length: 1.0,
             lambda length: 250 if is_new else 100,
             0,
             target.end if start == "end" else target.numbers["<s>"],
             tuple(n for name, n in target.numbers.items() if name in (*_PAD, "<s>")),
+            "as-opennmt",
         ),
         ignored=_IGNORED,
         notes=notes,

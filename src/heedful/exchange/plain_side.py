@@ -57,14 +57,14 @@ class SearchRule:
         What the decoder reads first.
     barred : tuple of int
         Ids that are never written.
-    stop : {'when-beam-finished', 'as-joey'}
+    stop : {'when-beam-finished', 'as-joey', 'as-opennmt'}
         When the search is over (`heedful.search.stopping`).
 
     Notes
     -----
     With ``when-beam-finished`` an end counts among the best `beam` of a step, and at the limit the
-    end is forced with its own probability. With ``as-joey`` what has no end at the limit counts as
-    it is.
+    end is forced with its own probability. With ``as-joey`` and ``as-opennmt`` what has no end at
+    the limit counts as it is.
     """
 
     beam: int
@@ -219,7 +219,8 @@ class PlainSide:
         By their rule.
         """
         rows = self.encode(sentences)
-        search = self._search_places if self._rule.stop == "as-joey" else self._search
+        is_plain = self._rule.stop == "when-beam-finished"
+        search = self._search if is_plain else self._search_places
         return [self._target.numbering.to_ours(search(row)) for row in rows]
 
     def _memory(self, source: Ids) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -265,7 +266,7 @@ class PlainSide:
         return max(done, key=lambda one: one[0])[1] if done else []
 
     def _search_places(self, source: Ids) -> list[int]:
-        """Find the best translation where a hypothesis that has ended keeps its place."""
+        """Find the best translation where what has ended is among the `beam` best of its step."""
         rule, end = self._rule, self._target.end
         memory = self._memory(source)
         limit = rule.limit(len(source) + len(self._tail))
@@ -289,8 +290,12 @@ class PlainSide:
                 if has_ended and np.isfinite(total):
                     tokens = text[1:-1] if text[-1] == end else text[1:]
                     done.append((float(total) / rule.divisor(at + 1), tokens))
+            if rule.stop == "as-opennmt":  # BeamSearchBase.update_finished of version 3.5.1
+                if chosen[0] == end:
+                    break
+                totals = np.where(chosen == end, -np.inf, totals)
             have_ended[: len(best)] |= (chosen == end) | ~np.isfinite(totals)
-            if have_ended.all():
+            if rule.stop == "as-joey" and have_ended.all():
                 break
             kept = [(keys[parents], values[parents]) for keys, values in past]
             still = _Open(texts, totals, kept)

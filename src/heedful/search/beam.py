@@ -219,6 +219,7 @@ def search(
     -----
     Tests drive it with tables of probabilities and compare it with an exhaustive search.
     """
+    penalty = manner.counted(penalty)
     choose = extend_by or partial(_extend, candidates=2 * beam)
     device = tokens.device
     running = lanes = [_Lane(limit) for limit in limits for _ in range(groups)]
@@ -233,11 +234,14 @@ def search(
         scores = apply_all(rules, scores, written, owners)
         found = choose(totals, scores.view(len(running), width, -1), written, owners)
         ended = found.tokens == end_token
-        if manner.stop == "as-joey":  # what has ended keeps its place, and ends once
+        if manner.has_places:
             columns = torch.arange(min(beam, ended.size(1)), device=device).expand(len(running), -1)
             totals = found.totals.gather(1, columns)
-            over = (written == end_token).any(dim=1).view(len(running), width)
-            ended &= ~over.gather(1, found.parents)
+            if manner.stop == "as-opennmt":
+                totals = totals.masked_fill(ended.gather(1, columns), float("-inf"))
+            else:  # what has ended is extended, too, and ends once
+                over = (written == end_token).any(dim=1).view(len(running), width)
+                ended &= ~over.gather(1, found.parents)
         else:
             columns = prune(ended, beam)
             # Where fewer than `beam` are left without an end, the rest of the rows is dead.
@@ -245,7 +249,8 @@ def search(
         among = eos_candidates or beam
         ended[:, among:] = False
         length += 1
-        keep = n_best if manner.stop == "when-none-can-win" else max(n_best, beam)
+        one_is_enough = manner.stop in ("when-none-can-win", "as-opennmt")
+        keep = n_best if one_is_enough else max(n_best, beam)
         step = _Step(length, end_token, penalty, keep, manner)
         before = [] if watch is None else [[] if lane.done else lane.open for lane in running]
         step.advance(running, found, ended, columns, among)
@@ -384,6 +389,10 @@ class _Step(NamedTuple):
                 for one in lane.open
             ]
             lane.may_win = goes_on and not lane.places.close(closed)
+            return
+        if self.manner.stop == "as-opennmt":
+            over = kept[0][2] == self.end_token and len(lane.complete) >= self.keep
+            lane.may_win = goes_on and not over and best > float("-inf")
             return
         lane.may_win = goes_on and may_improve(
             self.manner.stop, best, self.length, full, self.penalty, lane.complete, self.keep

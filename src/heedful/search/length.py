@@ -32,6 +32,8 @@ class LengthPenalty:
         The formula.
     alpha : float, default 0.0
         Its exponent; 0 leaves log-probabilities as they are.
+    before : int, default 0
+        Symbols before the first token that count, too: 1 in OpenNMT-py, which counts the start.
 
     Notes
     -----
@@ -40,6 +42,7 @@ class LengthPenalty:
 
     kind: str
     alpha: float = 0.0
+    before: int = 0
 
     @classmethod
     def parse(cls, text: str) -> "LengthPenalty":
@@ -91,6 +94,7 @@ class LengthPenalty:
         -----
         That it never falls is what lets a search know when it is over.
         """
+        length += self.before
         if self.kind == "gnmt":
             return float(((5.0 + length) / 6.0) ** self.alpha)
         return float(length**self.alpha) if self.kind == "power" else 1.0

@@ -13,8 +13,10 @@ When a beam search is over, and what becomes of hypotheses that reach the length
     as-joey             a hypothesis that has ended keeps its place in the beam and is extended like
                         the others; the search is over when every place has held an end once (Joey
                         NMT 2)
+    as-opennmt          a hypothesis that has ended leaves its place empty for one step; the search
+                        is over when the best candidate of a step ends (OpenNMT-py 3.5)
 
-The last four may stop before the best is found; they are there to give another toolkit's outputs.
+The last five may stop before the best is found; they are there to give another toolkit's outputs.
 """
 
 from collections.abc import Sequence
@@ -24,7 +26,14 @@ from heedful.errors import SettingError
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 
-STOPS = ("when-none-can-win", "when-beam-finished", "as-ctranslate2", "as-transformers", "as-joey")
+STOPS = (
+    "when-none-can-win",
+    "when-beam-finished",
+    "as-ctranslate2",
+    "as-transformers",
+    "as-joey",
+    "as-opennmt",
+)
 
 
 @dataclass(frozen=True)
@@ -87,20 +96,18 @@ class Manner:
         counts = penalty.divisor(2) > 1.0
         return replace(self, stop="when-beam-finished" if counts else "when-none-can-win")
 
+    @property
+    def has_places(self) -> bool:
+        """Whether what has ended keeps its place among the `beam` best of a step."""
+        return self.stop in ("as-joey", "as-opennmt")
+
     def in_groups(self) -> "Manner":
-        """
-        Choose the rule for beams that Joey NMT does not have: those of groups and of phrases.
+        """Choose ``when-beam-finished`` for beams of groups and of phrases, whose hypotheses have no places."""
+        return replace(self, stop="when-beam-finished") if self.has_places else self
 
-        Returns
-        -------
-        Manner
-            With ``when-beam-finished`` instead of ``as-joey``.
-
-        Notes
-        -----
-        Their hypotheses have no fixed places.
-        """
-        return replace(self, stop="when-beam-finished") if self.stop == "as-joey" else self
+    def counted(self, penalty: LengthPenalty) -> LengthPenalty:
+        """Return a penalty that counts what the toolkit counts: OpenNMT-py the start symbol."""
+        return replace(penalty, before=1) if self.stop == "as-opennmt" else penalty
 
 
 @dataclass

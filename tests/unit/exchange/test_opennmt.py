@@ -46,6 +46,7 @@ def test_log_probabilities_are_those_of_opennmt(name, tmp_path):
         sentences=["w1 w2 w3", "w4 nothing"],
     )
     assert parity.difference < 1e-4
+    assert parity.same_outputs == parity.sentences
     assert any("onmt_translate" in note for note in notes)
     run = Run.open(tmp_path / "run")
     here, there = (one.numbering for one in run.tokenizer.models)
@@ -67,7 +68,9 @@ def test_a_source_without_start_and_end_keeps_its_ids(tmp_path):
     assert model.tokenizer.models[0].numbering.origins[:6] == (1, 0, None, None, 2, 3)
     assert model.tokenizer.models[1].numbering.origins[:6] == (1, 0, 2, 3, 4, 5)
     assert model.weights["embed_source.weight"][2].abs().sum() == 0
-    assert model.config.search.length_penalty == "power:1"
+    search = model.config.search
+    assert search.length_penalty == "power:1"
+    assert (search.stop, search.length_limit_policy) == ("as-opennmt", "keep")
 
 
 def test_all_that_cannot_be_expressed_is_refused_at_once(tmp_path):
