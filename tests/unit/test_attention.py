@@ -1,10 +1,13 @@
+import inspect
 import math
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
+from heedful.errors import ArgumentError, SettingError
 from heedful.model.attention import (
     MultiHeadAttention,
     biased_attention,
@@ -12,6 +15,7 @@ from heedful.model.attention import (
     scaled_dot_product_attention,
 )
 from heedful.model.cache import bias_of
+from heedful.model.feed_forward import FeedForward
 from heedful.model.masks import causal_mask, padding_mask
 
 
@@ -118,8 +122,44 @@ def test_a_bias_of_minus_infinity_is_a_mask(batch):
 
 
 def test_heads_that_do_not_divide_are_refused():
-    with pytest.raises(ValueError, match=r"heads must divide d_model=16, but heads=3"):
+    with pytest.raises(SettingError, match=r"`heads` must divide d_model=16, but 3 does not"):
         MultiHeadAttention(16, 3)
+
+
+def refused(call, *arguments):
+    """What a block says to a program whose calls nobody checks against the signatures."""
+    function = inspect.unwrap(type(call).forward if isinstance(call, nn.Module) else call)
+    with pytest.raises(ArgumentError) as caught:
+        function(*([call] if isinstance(call, nn.Module) else []), *arguments)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("given", [None, 3, "x", [[1.0]], torch.zeros(2, 8), torch.zeros(2, 3, 9)])
+def test_blocks_refuse_what_are_no_states_of_their_width(given):
+    attention, x = MultiHeadAttention(8, 2), torch.zeros(2, 3, 8)
+    assert "`queries_from` of MultiHeadAttention" in refused(attention, given, x)
+    assert "`keys_from` of MultiHeadAttention" in refused(attention, x, given)
+    whole = torch.zeros(2, 3, 8, dtype=torch.int64)
+    assert "one of int64 of shape (2, 3, 8) came" in refused(attention, whole, x)
+    if not (isinstance(given, torch.Tensor) and given.size(-1) == 8):
+        assert "`x` of FeedForward" in refused(FeedForward(8, 16), given)
+    if not isinstance(given, torch.Tensor):
+        for place in range(3):
+            asked = [x[:, None]] * 3
+            asked[place] = given
+            assert type(given).__name__ in refused(scaled_dot_product_attention, *asked)
+
+
+@pytest.mark.parametrize("length", [3, 300])
+def test_a_mask_of_numbers_or_of_other_axes_is_refused(length):
+    attention, x = MultiHeadAttention(8, 2), torch.zeros(2, length, 8)
+    for mask in (
+        torch.ones(2, 1, 1, length),  # the fused kernel would add it
+        torch.ones(2, 1, 1, length, dtype=torch.int64),
+        torch.ones(2, length, length, dtype=torch.bool),  # sentences would be taken for heads
+        [[True]],
+    ):
+        assert "must be a tensor of bool of shape" in refused(attention, x, x, mask)
 
 
 def test_long_rows_take_the_fused_kernel_and_agree():

@@ -15,6 +15,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.arguments import check_counts, checked
+from heedful.errors import ArgumentError, SettingError
+from heedful.model.inputs import check_mask, check_states
 from heedful.model.products import Linear, linear
 from heedful.model.short_attention import SHORT, Packings, serves, short_attention
 
@@ -61,6 +63,12 @@ def scaled_dot_product_attention(
     >>> weights[0, 0].tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(x, Tensor):
+            raise ArgumentError(
+                f"`{name}` of scaled_dot_product_attention must be a tensor of floats of shape "
+                f"(batch, heads, time, width), but a {type(x).__name__} came."
+            )
     scores = (query * (1.0 / math.sqrt(query.size(-1)))) @ key.transpose(-2, -1)
     if may_attend is not None:
         scores = scores.masked_fill(~may_attend, float("-inf"))
@@ -231,7 +239,10 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         check_counts(d_model=d_model, heads=heads, d_k=d_k, d_v=d_v)
         if (d_k is None or d_v is None) and d_model % heads:
-            raise ValueError(f"heads must divide d_model={d_model}, but heads={heads} does not")
+            raise SettingError(
+                f"`heads` must divide d_model={d_model}, but {heads} does not; choose another "
+                "number of heads, or give d_k and d_v."
+            )
         self.d_model, self.heads = d_model, heads
         self.d_k = d_k if d_k is not None else d_model // heads
         self.d_v = d_v if d_v is not None else d_model // heads
@@ -277,6 +288,11 @@ class MultiHeadAttention(nn.Module):
         Section 3.2.2: ``Concat(head_1, ..., head_h) W^O``.
         """
         packed = any(packing is not None for packing in packings)
+        if not packed:
+            states = {"queries_from": queries_from, "keys_from": keys_from}
+            check_states("MultiHeadAttention", self.d_model, 3, **states)
+            if may_attend is not None:
+                check_mask("MultiHeadAttention", may_attend)
         if packed or (serves(queries_from, keys_from.size(1)) and not need_weights):
             return self._attend_shortly(queries_from, keys_from, may_attend, packings), None
         if queries_from is keys_from:

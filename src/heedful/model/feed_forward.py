@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from heedful.arguments import check_counts, checked
 from heedful.errors import SettingError
+from heedful.model.inputs import check_states
 from heedful.model.products import Linear
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -44,6 +45,7 @@ class FeedForward(nn.Module):
             raise SettingError(
                 f"`activation` must be {' or '.join(ACTIVATIONS)}, but is {activation!r}."
             )
+        self.d_model = d_model
         self.widen = Linear(d_model, d_ff)
         self.narrow = Linear(d_ff, d_model)
         self.activation = ACTIVATIONS[activation]
@@ -66,6 +68,7 @@ class FeedForward(nn.Module):
         -----
         Section 3.3; the same weights at every position.
         """
+        check_states("FeedForward", self.d_model, x=x)
         is_relu = self.activation is ACTIVATIONS["relu"]
         inner = self.widen(x, relu=is_relu)
         out: Tensor = self.narrow(inner if is_relu else self.activation(inner))

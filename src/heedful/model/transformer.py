@@ -21,6 +21,7 @@ from heedful.model.attention import KeysAndValues
 from heedful.model.cache import TokenCache, bias_of
 from heedful.model.dropout import Dropout
 from heedful.model.embedding import TokenEmbedding
+from heedful.model.inputs import check_ids
 from heedful.model.masks import padding_mask
 from heedful.model.position import LearnedPositions, SinusoidalPositions
 from heedful.model.seq2seq import Seq2Seq
@@ -235,6 +236,7 @@ class Transformer(Seq2Seq):
         -----
         Figure 1.
         """
+        check_ids("Transformer", source=source, target_in=target_in)
         memory = self.encode(source)
         return self._decode(memory, target_in, None)
 

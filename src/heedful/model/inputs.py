@@ -1,0 +1,54 @@
+"""What goes into blocks and models: refused in a sentence where torch would say it in its words."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from heedful.errors import ArgumentError
+
+
+def check_states(owner: str, width: int, least_axes: int = 1, **states: Any) -> None:
+    """Refuse what is no tensor of floats with `width` numbers on its last axis."""
+    for name, x in states.items():
+        if (
+            not isinstance(x, Tensor)
+            or x.dim() < least_axes
+            or x.size(-1) != width
+            or not x.is_floating_point()
+        ):
+            form = "(batch, time, d_model)" if least_axes == 3 else "(..., d_model)"
+            raise ArgumentError(
+                f"`{name}` of {owner} must be a tensor of floats of shape {form} with "
+                f"d_model={width}, but {_what_came(x)}."
+            )
+
+
+def check_mask(owner: str, may_attend: Any) -> None:
+    """Refuse a mask that would be added as numbers, or laid along other axes than it means."""
+    is_tensor = isinstance(may_attend, Tensor)
+    if not is_tensor or may_attend.dtype is not torch.bool or may_attend.dim() != 4:
+        raise ArgumentError(
+            f"`may_attend` of {owner} must be a tensor of bool of shape (batch, heads or 1, "
+            "queries or 1, keys), true where a query may look at a key, but "
+            f"{_what_came(may_attend)}."
+        )
+
+
+def check_ids(owner: str, **ids: Any) -> None:
+    """Refuse what is no tensor of whole numbers with two axes."""
+    for name, x in ids.items():
+        fits = isinstance(x, Tensor) and x.dim() == 2 and x.dtype in (torch.int64, torch.int32)
+        if not fits:
+            raise ArgumentError(
+                f"`{name}` of {owner} must be a tensor of token ids (int64) of shape (batch, time)"
+                f", but {_what_came(x)}."
+            )
+
+
+def _what_came(value: Any) -> str:
+    """Say what was given instead."""
+    if isinstance(value, Tensor):
+        kind = str(value.dtype).removeprefix("torch.")
+        return f"one of {kind} of shape {tuple(value.shape)} came"
+    return f"a {type(value).__name__} came"
