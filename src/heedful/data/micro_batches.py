@@ -6,6 +6,7 @@ is padding. Cutting changes what is computed at once, never what is added up.
 """
 
 import heapq
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Int
@@ -38,17 +39,24 @@ class _Part:
         tokens = int(source.sum() + target.sum())
         self.cost = tokens + padding_cost * (self.places - tokens)
         self.side = len(rows) * int(max(source.max(), target.max()))
-        self.gain = 0.0
-        """Cost that the best cut saves."""
-        self._order: Rows = np.arange(len(rows))
-        self._cut = len(rows) // 2
-        if len(rows) > 1:
-            self._find_best_cut()
 
-    def _find_best_cut(self) -> None:
-        """Try every cut of the pairs sorted by source, and of those sorted by target."""
+    @property
+    def gain(self) -> float:
+        """Cost that the best cut saves."""
+        return self.padding_cost * (self.places - self._best_cut[2])
+
+    @cached_property
+    def _best_cut(self) -> tuple[Rows, int, int]:
+        """
+        Try every cut of the pairs sorted by source, and of those sorted by target.
+
+        Returns the order, where it is cut, and the places that are left. Most parts that balance
+        the ranks are never asked, and this is most of the time that a cut takes.
+        """
         count = np.arange(1, len(self.rows))
-        fewest = self.places
+        found = np.arange(len(self.rows)), len(self.rows) // 2, self.places
+        if len(self.rows) == 1:
+            return found
         for first, second in ((self.target, self.source), (self.source, self.target)):
             order = np.lexsort((second, first))
             width = np.stack((self.source[order], self.target[order]))
@@ -57,16 +65,16 @@ class _Part:
             after = np.maximum.accumulate(width[:, ::-1], axis=1).sum(0)[::-1][1:]
             places = count * before + count[::-1] * after
             best = int(places.argmin())
-            if places[best] < fewest:
-                fewest = int(places[best])
-                self._order, self._cut = order, best + 1
-        self.gain = self.padding_cost * (self.places - fewest)
+            if places[best] < found[2]:
+                found = order, best + 1, int(places[best])
+        return found
 
     def cut(self) -> list["_Part"]:
         """Cut in two where that saves most, or in halves where it saves nothing."""
+        order, place, _ = self._best_cut
         return [
             _Part(self.rows[chosen], self.source[chosen], self.target[chosen], self.padding_cost)
-            for chosen in (self._order[: self._cut], self._order[self._cut :])
+            for chosen in (order[:place], order[place:])
         ]
 
 
