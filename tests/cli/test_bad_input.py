@@ -374,9 +374,14 @@ def test_resuming_elsewhere_is_refused_unless_inexact(heedful_cli, text, copy):
     assert "continuing from step 24" in done.stderr
 
 
-def test_resuming_with_other_validation_text_is_refused(heedful_cli, text, copy):
+def test_resuming_with_other_validation_text_is_refused(heedful_cli, text, copy, tmp_path):
     command = train_arguments(text, copy, "train.precision=fp32", validate=False)
     refused(heedful_cli(*command, "--resume"), "other sizes")
+    changed = shutil.copytree(text, tmp_path / "changed")
+    lines = (changed / "valid.fr").read_text()
+    (changed / "valid.fr").write_text(lines.replace("le ", "la "))
+    command = train_arguments(changed, copy, "train.precision=fp32")
+    refused(heedful_cli(*command, "--resume"), "valid.fr has changed since")
 
 
 def test_patience_needs_something_to_wait_for(heedful_cli, text, tmp_path):

@@ -208,7 +208,8 @@ def _settings(run: Run) -> dict[str, Any]:
         else:
             settings[name] = value
     settings |= {f"choices.{key}": value for key, value in vars(read_choices(run.folder)).items()}
-    settings |= {f"corpus.{side}": files for side, files in read_corpus(run.folder).items()}
+    corpus = read_corpus(run.folder)
+    settings |= {f"corpus.{side}": _without_digests(files) for side, files in corpus.items()}
     return settings
 
 
@@ -223,9 +224,17 @@ def _notes(first: Run, second: Run) -> list[str]:
     validated = [
         [corpus.get(f"valid_{side}") for side in ("source", "target")] for corpus in corpora
     ]
+    known = all("digest" in file for sides in validated for files in sides for file in files or ())
+    if not known:  # older runs noted sizes only
+        validated = [[_without_digests(files or []) for files in sides] for sides in validated]
     if validated[0] != validated[1]:
         notes.append("the runs were validated on different text: their validations do not compare")
     return notes
+
+
+def _without_digests(files: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out what not every run has noted of its files."""
+    return [{key: value for key, value in file.items() if key != "digest"} for file in files]
 
 
 def _with_translations(comparison: Comparison, runs: Sequence[Run], text: HeldOut) -> Comparison:

@@ -1,5 +1,8 @@
 """The held-out pairs of a training: which files, and what is in them."""
 
+from hashlib import blake2b, file_digest
+from pathlib import Path
+
 from heedful.config.schema import RunConfig
 from heedful.data.corpus import Corpus, expand
 from heedful.errors import TextError
@@ -39,24 +42,20 @@ def held_out_corpus(source: Files | None, target: Files | None, config: RunConfi
 
 
 def files_of(corpus: Corpus) -> Sizes:
-    """
-    List the held-out files as a run folder notes them.
+    """List the held-out files as a run folder notes them, to know them again by their content."""
+    return {
+        name: [
+            {**entry, "digest": _digest(text.path)}
+            for entry, text in zip(listed(texts), texts, strict=True)
+        ]
+        for name, texts in (("valid_source", corpus.source), ("valid_target", corpus.target))
+    }
 
-    Parameters
-    ----------
-    corpus : Corpus
-        The files.
 
-    Returns
-    -------
-    dict of str to list of dict
-        What is needed to know them again.
-
-    Notes
-    -----
-    Beside those of the text, in `Material.files`.
-    """
-    return {"valid_source": listed(corpus.source), "valid_target": listed(corpus.target)}
+def _digest(path: Path) -> str:
+    """Digest a file; its size alone would let the validations of a run be of two texts."""
+    with path.open("rb") as file:
+        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 def read_held_out(corpus: Corpus | None) -> tuple[list[str], list[str]] | None:

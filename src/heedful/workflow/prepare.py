@@ -128,11 +128,17 @@ def _check_same(folder: RunFolder, config: RunConfig, files: Sizes, inexact: boo
             f"--resume must continue the run in {folder.path} with the settings it was begun with, "
             f"but {'; '.join(other)}. Use the same settings, or start a new run with another --out."
         )
-    if _without_names(files) != _without_names(read_corpus(folder)):
+    began = read_corpus(folder)
+    if _without_names(files) != _without_names(began):
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the text it was begun with, but "
             "the files now have other sizes, or --data is another. Give the same, or start a new "
             "run."
+        )
+    if other := _of_other_content(began, files):
+        raise RunFolderError(
+            f"--resume must continue the run in {folder.path} with the validation text it was "
+            f"begun with, but {other} has changed since. Give the same, or start a new run."
         )
 
 
@@ -176,12 +182,24 @@ def _changed(
 
 
 def _without_names(files: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out how files are called, and sides that have none."""
+    """Leave out how files are called and their digests, and sides that have none."""
     return {
-        side: [{key: value for key, value in file.items() if key != "file"} for file in listed]
+        side: [
+            {key: value for key, value in file.items() if key not in ("file", "digest")}
+            for file in listed
+        ]
         for side, listed in files.items()
         if listed
     }
+
+
+def _of_other_content(began: Mapping[str, Any], files: Mapping[str, Any]) -> str:
+    """Name the first file whose digest is another; older runs noted none."""
+    for side, listed in files.items():
+        for before, now in zip(began.get(side, ()), listed, strict=False):
+            if "digest" in before and before["digest"] != now.get("digest"):
+                return str(now["file"])
+    return ""
 
 
 def choose(
