@@ -219,7 +219,7 @@ def search(
     -----
     Tests drive it with tables of probabilities and compare it with an exhaustive search.
     """
-    penalty = manner.counted(penalty)
+    penalty, among = manner.counted(penalty), eos_candidates or beam
     choose = extend_by or partial(_extend, candidates=2 * beam)
     device = tokens.device
     running = lanes = [_Lane(limit) for limit in limits for _ in range(groups)]
@@ -234,23 +234,17 @@ def search(
         scores = apply_all(rules, scores, written, owners)
         found = choose(totals, scores.view(len(running), width, -1), written, owners)
         ended = found.tokens == end_token
-        if manner.has_places:
-            columns = torch.arange(min(beam, ended.size(1)), device=device).expand(len(running), -1)
+        in_places = torch.arange(min(beam, ended.size(1)), device=device).expand(len(running), -1)
+        columns = in_places if manner.has_places else prune(ended, beam)
+        if manner.stop == "as-joey":  # what has ended is extended, too, and ends once
             totals = found.totals.gather(1, columns)
-            if manner.stop == "as-opennmt":
-                totals = totals.masked_fill(ended.gather(1, columns), float("-inf"))
-            else:  # what has ended is extended, too, and ends once
-                over = (written == end_token).any(dim=1).view(len(running), width)
-                ended &= ~over.gather(1, found.parents)
-        else:
-            columns = prune(ended, beam)
-            # Where fewer than `beam` are left without an end, the rest of the rows is dead.
+            over = (written == end_token).any(dim=1).view(len(running), width)
+            ended &= ~over.gather(1, found.parents)
+        else:  # where fewer than `beam` are left without an end, the rest of the rows is dead
             totals = found.totals.masked_fill(ended, float("-inf")).gather(1, columns)
-        among = eos_candidates or beam
         ended[:, among:] = False
         length += 1
-        one_is_enough = manner.stop in ("when-none-can-win", "as-opennmt")
-        keep = n_best if one_is_enough else max(n_best, beam)
+        keep = n_best if manner.needs_no_more else max(n_best, beam)
         step = _Step(length, end_token, penalty, keep, manner)
         before = [] if watch is None else [[] if lane.done else lane.open for lane in running]
         step.advance(running, found, ended, columns, among)

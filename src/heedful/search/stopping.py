@@ -101,8 +101,13 @@ class Manner:
         """Whether what has ended keeps its place among the `beam` best of a step."""
         return self.stop in ("as-joey", "as-opennmt")
 
+    @property
+    def needs_no_more(self) -> bool:
+        """Whether a search may be over with as many complete hypotheses as are asked for."""
+        return self.stop in ("when-none-can-win", "as-opennmt")
+
     def in_groups(self) -> "Manner":
-        """Choose ``when-beam-finished`` for beams of groups and of phrases, whose hypotheses have no places."""
+        """Choose ``when-beam-finished`` for groups and phrases, whose beams have no places."""
         return replace(self, stop="when-beam-finished") if self.has_places else self
 
     def counted(self, penalty: LengthPenalty) -> LengthPenalty:
