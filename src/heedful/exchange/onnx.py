@@ -6,12 +6,15 @@ A run as two ONNX graphs, for programs that know neither heedful nor torch.
     encoder.onnx          source -> memory_keys, memory_values, may_attend
     step.onnx             tokens, past_keys, past_values, and those three
                               -> log_probabilities, keys, values
-    onnx.json             names, shapes, special ids, and how the run searches
+    onnx.json             names, shapes, special ids, and how the run searches; the fingerprints of
+                          this export, which both graphs carry, too, and of the subwords
     tokenizer.json, …     as in a run folder
 
 Batch and lengths are free.
 """
 
+import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,13 @@ from heedful.data.tokenizer import END, PAD, START, UNKNOWN
 from heedful.errors import ExchangeError
 from heedful.exchange.foreign import Portable, WriteOptions, Written
 from heedful.exchange.onnx_graphs import encoder_nodes, step_nodes
-from heedful.exchange.onnx_model import OnnxModel, OnnxSide, never_written
+from heedful.exchange.onnx_model import (
+    DESCRIPTION,
+    FINGERPRINT,
+    OnnxModel,
+    OnnxSide,
+    never_written,
+)
 from heedful.exchange.onnx_nodes import OPSET, Tensors
 from heedful.model.build import build_model, padded_vocabulary
 from heedful.model.transformer import Transformer
@@ -114,9 +123,10 @@ class OnnxWriter:
                 f"{options.quantization!r}; the tools of your engine round an ONNX graph."
             )
         built = model_of(model)
-        write_graphs(built, folder)
+        fingerprint = fingerprint_of(model)
+        write_graphs(built, folder, fingerprint)
         model.tokenizer.save(folder)
-        write_json(folder / "onnx.json", _description(model, built))
+        write_json(folder / DESCRIPTION, _description(model, built, fingerprint))
         return Written(model.config.search)
 
     def reference(self, folder: Path, model: Portable) -> OnnxSide:
@@ -181,25 +191,22 @@ def model_of(portable: Portable) -> Transformer:
     return model.float().eval()
 
 
-def write_graphs(model: Transformer, folder: Path) -> None:
+def fingerprint_of(portable: Portable) -> str:
+    """Digest weights, subwords and settings: equal in all files of one export."""
+    total = sha256(portable.tokenizer.fingerprint.encode())
+    total.update(json.dumps(portable.config.to_dict(), sort_keys=True).encode())
+    for name, weight in sorted(portable.weights.items()):
+        total.update(f"{name} {tuple(weight.shape)}".encode())
+        total.update(weight.detach().float().cpu().contiguous().numpy().data)
+    return total.hexdigest()
+
+
+def write_graphs(model: Transformer, folder: Path, fingerprint: str) -> None:
     """
-    Write the two graphs of a model.
+    Write ``encoder.onnx`` and ``step.onnx``, each with the fingerprint of the export.
 
-    Parameters
-    ----------
-    model : Transformer
-        As `model_of` or `heedful.model.build` makes it: not laid out for products.
-    folder : Path
-        Where ``encoder.onnx`` and ``step.onnx`` will be.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    The axes that are the same for every call are given as numbers.
+    The model is as `model_of` or `heedful.model.build` makes it, not laid out for products. The
+    axes that are the same for every call are given as numbers.
     """
     graphs = (("encoder", encoder_nodes, ENCODER), ("step", step_nodes, STEP))
     sizes = {name: str(size) for name, size in _sizes(model).items()}
@@ -211,7 +218,8 @@ def write_graphs(model: Transformer, folder: Path) -> None:
             }
             for side in ("inputs", "outputs")
         )
-        nodes_of(model).save(folder / f"{name}.onnx", name, inputs, outputs)
+        metadata = {FINGERPRINT: fingerprint}
+        nodes_of(model).save(folder / f"{name}.onnx", name, inputs, outputs, metadata)
 
 
 def _sizes(model: Transformer) -> dict[str, int]:
@@ -226,13 +234,15 @@ def _sizes(model: Transformer) -> dict[str, int]:
     }
 
 
-def _description(portable: Portable, model: Transformer) -> dict[str, Any]:
+def _description(portable: Portable, model: Transformer, fingerprint: str) -> dict[str, Any]:
     """Say everything that a program needs to search with the graphs."""
     config = portable.config
     return {
         "format": _FORMAT,
         "heedful": __version__,
         "opset": OPSET,
+        FINGERPRINT: fingerprint,
+        "tokenizer": portable.tokenizer.fingerprint,
         "encoder": {"file": "encoder.onnx", **ENCODER},
         "step": {"file": "step.onnx", **STEP},
         "sizes": _sizes(model),

@@ -14,9 +14,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from heedful.checkpoint.rundir import read_json
 from heedful.config.schema import SearchConfig
 from heedful.data.batch import Collator
 from heedful.data.tokenizer import PAD, START, Tokenizer
+from heedful.errors import RunFolderError
 from heedful.exchange.foreign import needed
 from heedful.exchange.parity import Ids
 from heedful.model.seq2seq import Seq2Seq
@@ -25,6 +27,11 @@ from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.options import Demands, SearchOptions
 from heedful.search.rules import Allowed
 from heedful.search.stopping import Manner
+
+DESCRIPTION = "onnx.json"
+"""The file that says how the graphs are used."""
+FINGERPRINT = "fingerprint"
+"""What `DESCRIPTION` and the metadata of both graphs call the digest of their export."""
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -84,7 +91,8 @@ class OnnxModel(Seq2Seq):
 
     Notes
     -----
-    Its states are log-probabilities already.
+    Its states are log-probabilities already. Files of different exports are refused with
+    `RunFolderError`.
     """
 
     def __init__(self, folder: Path, padding: int, start_token: int, end_token: int) -> None:
@@ -97,6 +105,7 @@ class OnnxModel(Seq2Seq):
             runtime.InferenceSession(folder / name, options, providers=["CPUExecutionProvider"])
             for name in ("encoder.onnx", "step.onnx")
         )
+        _refuse_mixed(folder, (self._encoder, self._step))
 
     def encode(self, source: Int[Tensor, "batch source"]) -> Arrays:
         """
@@ -242,6 +251,23 @@ class OnnxModel(Seq2Seq):
 
 
 _KNOWN = ("keys", "values")
+
+
+def _refuse_mixed(folder: Path, sessions: Sequence[Any]) -> None:
+    """Refuse graphs, settings or subwords of different exports."""
+    facts: dict[str, Any] = {}
+    if (folder / DESCRIPTION).is_file():
+        facts = read_json(folder / DESCRIPTION)
+    made = {session.get_modelmeta().custom_metadata_map.get(FINGERPRINT) for session in sessions}
+    made |= {facts[FINGERPRINT]} if FINGERPRINT in facts else set()
+    wrong = f"the graphs and {DESCRIPTION}" if len(made) > 1 else ""
+    if "tokenizer" in facts and Tokenizer.load(folder).fingerprint != facts["tokenizer"]:
+        wrong = "the subwords"
+    if wrong:
+        raise RunFolderError(
+            f"all files in {folder} must be of one export, but {wrong} carry different "
+            "fingerprints; export the run again."
+        )
 
 
 def never_written(search: SearchConfig) -> tuple[int, ...]:

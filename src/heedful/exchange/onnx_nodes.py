@@ -130,29 +130,13 @@ class Nodes:
         array = np.ascontiguousarray(tensor.detach().float().cpu().numpy())
         return self._store(key, array, f"{self.place}/weight_{len(self._stored)}")
 
-    def save(self, path: Path, name: str, inputs: Tensors, outputs: Tensors) -> None:
+    def save(
+        self, path: Path, name: str, inputs: Tensors, outputs: Tensors, metadata: Mapping[str, str]
+    ) -> None:
         """
-        Write the graph.
+        Check and write the graph: the axes by the names of what goes in and comes out.
 
-        Parameters
-        ----------
-        path : Path
-            The file.
-        name : str
-            Of the graph.
-        inputs : mapping of str to str
-            Names of what goes in and of their axes.
-        outputs : mapping of str to str
-            Names of what comes out and of their axes.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        It is checked first. Weights above two gibibytes lie beside it in a file of their own.
+        Weights above two gibibytes lie beside it in a file of their own.
         """
         helper = self._onnx.helper
         weights = list(self._stored.values())
@@ -166,6 +150,7 @@ class Nodes:
             producer_name="heedful",
             producer_version=__version__,
         )
+        helper.set_model_props(model, dict(metadata))
         large = sum(weight.ByteSize() for weight in weights) > _LARGEST
         if not large:
             self._onnx.checker.check_model(model, full_check=True)

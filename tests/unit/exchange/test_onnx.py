@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from heedful.checkpoint.rundir import RunFolder
 from heedful.checkpoint.store import save_checkpoint
 from heedful.config.schema import RunConfig
 from heedful.data.tokenizer import Tokenizer
-from heedful.errors import MissingExtra
+from heedful.errors import MissingExtra, RunFolderError
 from heedful.exchange.foreign import WriteOptions, Writer
 from heedful.exchange.onnx import ENCODER, STEP, WRITER
 from heedful.exchange.onnx_model import OnnxModel
@@ -74,21 +75,25 @@ def text(tmp_path_factory):
     return folder
 
 
+def learn(sources, targets, shared=True):
+    return Tokenizer.train(
+        sources,
+        targets,
+        kind="bpe",
+        vocabulary_size=90,
+        shared=shared,
+        source_language="en",
+        target_language="fr",
+        seed=1,
+    )
+
+
 @torch.no_grad()
 def write_run(folder, text, settings):
     """A run folder with random weights, lively enough that searches end at different lengths."""
     config = RunConfig().with_settings({**SMALL, **settings})
     folder.mkdir()
-    tokenizer = Tokenizer.train(
-        [text / "source"],
-        [text / "target"],
-        kind="bpe",
-        vocabulary_size=90,
-        shared=config.data.shared_vocabulary,
-        source_language="en",
-        target_language="fr",
-        seed=1,
-    )
+    tokenizer = learn([text / "source"], [text / "target"], config.data.shared_vocabulary)
     tokenizer.save(folder)
     run = Run(RunFolder(folder), config, tokenizer)
     write_config(run.folder, config, Choices("cpu", "fp32", 1, 1), {}, {})
@@ -153,6 +158,25 @@ def test_the_description_names_what_the_graphs_have(exported):
                 assert shape == [str(facts["sizes"].get(axis, axis)) for axis in axes]
     assert facts["subwords"] == run.tokenizer.target_size
     assert Tokenizer.load(folder).fingerprint == run.tokenizer.fingerprint
+
+
+@pytest.mark.parametrize("file", ["encoder.onnx", "step.onnx", "onnx.json", "tokenizer"])
+def test_files_of_different_exports_are_refused(exported, file, text, tmp_path):
+    import onnx
+
+    run, folder, _ = exported
+    mixed = shutil.copytree(folder, tmp_path / "mixed")
+    if file == "tokenizer":
+        learn([text / "target"], [text / "target"]).save(mixed)
+    elif file == "onnx.json":
+        facts = json.loads((mixed / file).read_text(encoding="utf-8"))
+        (mixed / file).write_text(json.dumps({**facts, "fingerprint": "0"}), encoding="utf-8")
+    else:
+        graph = onnx.load(mixed / file)
+        onnx.helper.set_model_props(graph, {"fingerprint": "0"})
+        onnx.save(graph, mixed / file)
+    with pytest.raises(RunFolderError, match="must be of one export"):
+        graphs(run, mixed)
 
 
 def test_the_search_of_the_page_needs_no_torch(exported, heedful_cli, tmp_path):

@@ -29,7 +29,7 @@ def lively(config, vocabularies=(30, 30), max_length=6):
 
 
 def in_onnxruntime(model, folder):
-    write_graphs(model, folder)
+    write_graphs(model, folder, "0")
     return OnnxModel(folder, model.padding, model.start_token, model.end_token)
 
 
@@ -119,7 +119,7 @@ def test_weights_too_large_for_a_file_lie_beside_it(tmp_path, monkeypatch):
 
 def test_what_is_tied_is_stored_once_and_nothing_else_is_stored(tmp_path):
     model = lively(ModelConfig(**SMALL), vocabularies=(5000, 5000))
-    write_graphs(model, tmp_path)
+    write_graphs(model, tmp_path, "0")
     table = 5000 * 16 * 4
     assert table < (tmp_path / "encoder.onnx").stat().st_size < 2 * table
     assert table < (tmp_path / "step.onnx").stat().st_size < 2 * table
