@@ -135,10 +135,10 @@ def _check_same(folder: RunFolder, config: RunConfig, files: Sizes, inexact: boo
             "the files now have other sizes, or --data is another. Give the same, or start a new "
             "run."
         )
-    if other := _of_other_content(began, files):
+    if changed := _of_other_content(began, files):
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the validation text it was "
-            f"begun with, but {other} has changed since. Give the same, or start a new run."
+            f"begun with, but {changed} has changed since. Give the same, or start a new run."
         )
 
 
