@@ -111,7 +111,23 @@ class Manner:
         return replace(self, stop="when-beam-finished") if self.has_places else self
 
     def counted(self, penalty: LengthPenalty) -> LengthPenalty:
-        """Return a penalty that counts what the toolkit counts: OpenNMT-py the start symbol."""
+        """
+        Return a penalty that counts what the toolkit counts: OpenNMT-py the start symbol.
+
+        Parameters
+        ----------
+        penalty : LengthPenalty
+            Of the search.
+
+        Returns
+        -------
+        LengthPenalty
+            Of the same formula.
+
+        Notes
+        -----
+        One more for every hypothesis: it only matters between those of different lengths.
+        """
         return replace(penalty, before=1) if self.stop == "as-opennmt" else penalty
 
 
