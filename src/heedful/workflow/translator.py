@@ -18,7 +18,7 @@ from typing import Any, overload
 import torch
 
 from heedful.arguments import check_counts, checked, read_pairs, read_texts
-from heedful.errors import ArgumentError, DeviceError, HeedfulError
+from heedful.errors import DeviceError, HeedfulError
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
 from heedful.machine.rates import resolve_precision
 from heedful.model.native.product import why_not_native
@@ -62,11 +62,6 @@ class Translator:
     """
 
     def __init__(self, run: Run, *models: Transformer) -> None:
-        if not isinstance(run, Run) or not models:
-            raise ArgumentError(
-                f"`run` of Translator must be an opened run with its models, but {run!r} came; "
-                "Translator.load opens a run folder by its path."
-            )
         self.run, self.models = run, models
         self.model = models[0] if len(models) == 1 else Ensemble(models)
         self.tokenizer = run.tokenizer
