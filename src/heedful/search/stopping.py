@@ -107,7 +107,18 @@ class Manner:
         return self.stop in ("when-none-can-win", "as-opennmt")
 
     def in_groups(self) -> "Manner":
-        """Choose ``when-beam-finished`` for groups and phrases, whose beams have no places."""
+        """
+        Choose the rule for beams that have no places: those of groups and of phrases.
+
+        Returns
+        -------
+        Manner
+            With ``when-beam-finished`` instead of ``as-joey`` or ``as-opennmt``.
+
+        Notes
+        -----
+        Neither toolkit has such beams.
+        """
         return replace(self, stop="when-beam-finished") if self.has_places else self
 
     def counted(self, penalty: LengthPenalty) -> LengthPenalty:
