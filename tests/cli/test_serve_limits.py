@@ -3,6 +3,7 @@
 import json
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import httpx2
 import pytest
@@ -190,6 +191,24 @@ def test_an_answer_that_is_not_taken_is_given_up(server):
         lazy.sendall(ask)
         assert lazy.recv(1) == b"H"
         server.until(lambda: server.metric("heedful_connections_open") == 1)
+
+
+def test_sixty_clients_that_never_read_do_not_hold_another(zygote, slow_run):
+    wish = json.dumps(body("\n".join(LINES[:20]), attention=True)).encode()
+    head = f"POST /v1/stream HTTP/1.1\r\nHost: x\r\nContent-Length: {len(wish)}\r\n\r\n"
+    patient = ["--read-seconds", 100, "--max-seconds", 100, "--stop-seconds", 1]
+    with serving(zygote, slow_run, *patient) as server, ExitStack() as held:
+        for _ in range(60):
+            lazy = held.enter_context(socket.socket())
+            lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            lazy.connect(("127.0.0.1", server.port))
+            lazy.sendall(head.encode() + wish)
+        server.until(lambda: server.metric("heedful_requests_open") >= 60)
+        done = server.metric("heedful_sentences_total")
+        assert server.client.post("/translate", json=body("w1 w2")).status_code == 200
+        # Neither was the work of the others done first, nor had they gone.
+        assert server.metric("heedful_sentences_total") - done < 600
+        assert server.metric("heedful_connections_open") >= 60
 
 
 def test_an_answer_has_its_time(zygote, slow_run):
