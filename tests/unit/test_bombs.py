@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
 import pickle
 import resource
+import shutil
 import struct
 import tracemalloc
 from collections import OrderedDict
@@ -181,6 +183,15 @@ def run(tmp_path_factory):
     return folder / "run"
 
 
+def test_a_search_that_would_take_hours_is_refused(tmp_path):
+    words = [*old_joey.TARGET, *[f"x{n}" for n in range(4_000)]]
+    told = old_joey.settings(beam_size=200, max_output_length=9_999)
+    old_joey.write(tmp_path / "old", told, (old_joey.SOURCE, words))
+    with pytest.raises(ExchangeError, match="must ask for a search that ends"):
+        import_model("joey", tmp_path / "old", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -221,3 +232,34 @@ def test_records_with_vast_numbers_are_read_or_passed_over(run, tmp_path):
         folder.best.write_text(content)
         assert best_steps(folder) == []
     folder.best.unlink()
+
+
+def test_names_alone_do_not_fill_the_memory(run, tmp_path):
+    header = b"{" + b" " * (1 << 20) + b"}"  # a hundred megabytes of names take a gigabyte
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(struct.pack("<Q", len(header)) + header)
+    with pytest.raises(ExchangeError, match="its header has"):
+        read_safetensors(file)
+    save_as_checkpoint(run, tmp_path / "run", file)
+    with pytest.raises(RunFolderError, match="its header has"):
+        Run.open(tmp_path / "run").load_model("default", torch.device("cpu"), "fp32")
+
+
+def test_a_hole_of_a_terabyte_is_not_read(run, tmp_path):
+    size = 1 << 40
+    header = {"a": {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}}
+    packed = json.dumps(header).encode()
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(struct.pack("<Q", len(packed)) + packed)
+    os.truncate(file, 8 + len(packed) + size)
+    save_as_checkpoint(run, tmp_path / "run", file)
+    with pytest.raises(RunFolderError, match="must describe the weights"):
+        Run.open(tmp_path / "run").load_model("default", torch.device("cpu"), "fp32")
+
+
+def save_as_checkpoint(run, folder, weights):
+    """Copy a run, with another file in the place of its weights."""
+    shutil.copytree(run, folder)
+    place = folder / "checkpoints" / "step-00000000" / "model.safetensors"
+    place.unlink()
+    place.symlink_to(weights)

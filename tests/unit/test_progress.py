@@ -17,7 +17,7 @@ from heedful.training.progress import (
     duration,
     perplexity,
 )
-from heedful.training.state import Counters
+from heedful.training.state import Counters, Progress
 
 LINE = {
     "step": 5,
@@ -157,3 +157,24 @@ def test_the_clock_adds_earlier_sittings():
 def test_perplexity_is_the_exponential():
     assert perplexity(math.log(5)) == 5.0 or abs(perplexity(math.log(5)) - 5.0) < 1e-12
     assert perplexity(1e6) == math.inf
+
+
+def test_only_the_state_of_a_training_is_read_as_one():
+    best = [{"step": 4, "valid_loss": 1.5, "bleu": 20}]
+    state = {"step": 5, "counters": Counters(step=5).to_dict(), "best": best, "without_better": 1}
+    assert Progress.from_dict(state) == Progress(Counters(step=5), best, 1)
+    for changed in (
+        {"counters": None},
+        {"counters": {"step": 4}},
+        {"counters": {"step": 5, "epoch": -1}},
+        {"counters": {"step": 5, "position": "3"}},
+        {"step": 2**63, "counters": {"step": 2**63}},
+        {"best": {}},
+        {"best": [{"step": 4}]},
+        {"best": [{"step": 4, "valid_loss": "1"}]},
+        {"without_better": None},
+        {"since_log": [0.0]},
+        {"since_log": 6 * [None]},
+    ):
+        with pytest.raises(ValueError, match="are not what they were"):
+            Progress.from_dict({**state, **changed})

@@ -35,7 +35,7 @@ def save(folder, step, reason="regular", seed=None):
 
 
 def test_what_is_saved_is_loaded(tmp_path):
-    model, training = tensors(1), tensors(2)
+    model, training = weights_and_moments()
     save_checkpoint(tmp_path / "c", model, training, {"reason": "regular", "x": [1.5]})
     loaded = load_checkpoint(tmp_path / "c", with_training=True)
     assert loaded.state["x"] == [1.5]
@@ -293,3 +293,54 @@ def test_a_folder_without_settings_is_no_run(tmp_path):
         RunFolder(tmp_path).require()
     with pytest.raises(RunFolderError, match="is not there"):
         RunFolder(tmp_path / "nowhere").require()
+
+
+def weights_and_moments(**changes):
+    """What training saves of a small model, with some moments changed or, where None, left out."""
+    model = tensors(1)
+    moments = {
+        f"{kind}.{name}": one + 0 for kind in ("first", "second") for name, one in model.items()
+    }
+    moments |= {name.replace("__", "."): value for name, value in changes.items()}
+    return model, {name: value for name, value in moments.items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"first__a__bias": torch.zeros(1)}, r"first.a.bias is \(1,\) instead of \(5,\)"),
+        ({"second__b__weight": None}, r"second.b.weight is missing"),
+        ({"master__a__bias": torch.zeros(3, 5)}, r"master.a.bias is \(3, 5\) instead of"),
+        ({"first__a__bias": torch.zeros(5, dtype=torch.long)}, r"'first.a.bias' holds I64 \[5\]"),
+        ({"more": torch.zeros(0, 2**40)}, r"holds F32 \[0, 1099511627776\]"),
+        ({"more": torch.zeros(300_000)}, "much larger than the weights"),
+    ],
+)
+def test_moments_that_are_not_of_the_weights_are_refused(changes, told, tmp_path):
+    save_checkpoint(tmp_path / "c", *weights_and_moments(), {})
+    load_checkpoint(tmp_path / "c", with_training=True)
+    save_checkpoint(tmp_path / "c", *weights_and_moments(**changes), {})
+    with pytest.raises(RunFolderError, match=told):
+        load_checkpoint(tmp_path / "c", with_training=True)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [{"a": (2,), "b": (3,)}, {"a": (1,)}, {"a": (2,), "c": (3,)}, {"a": (2, 1), "b": (3,)}],
+)
+def test_checkpoints_of_several_models_are_not_averaged(second, tmp_path):
+    folder = RunFolder(tmp_path)
+    for step, shapes in enumerate(({"a": (2,), "b": (3, 1)}, second)):
+        save_checkpoint(folder.checkpoint(step), tensors(**shapes), None, {"reason": "regular"})
+    with pytest.raises(RunFolderError, match=r"must be of one model .* differ in"):
+        average_checkpoints(folder, 2, {"tokenizer": None, "settings": {}})
+    assert not folder.average.exists()
+
+
+@pytest.mark.parametrize("name", ["state.json", "model.safetensors"])
+def test_a_link_to_a_device_is_not_read_without_end(name, tmp_path):
+    save_checkpoint(tmp_path / "c", tensors(1), None, {})
+    (tmp_path / "c" / name).unlink()
+    (tmp_path / "c" / name).symlink_to("/dev/zero")
+    with pytest.raises(RunFolderError, match="no ordinary file"):
+        load_checkpoint(tmp_path / "c")

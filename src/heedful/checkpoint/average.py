@@ -9,6 +9,7 @@ from heedful.checkpoint.lock import only_writer
 from heedful.checkpoint.rundir import RunFolder
 from heedful.checkpoint.store import (
     Signature,
+    check_alike,
     load_checkpoint,
     regular_steps,
     save_checkpoint,
@@ -45,9 +46,10 @@ def mean_weights(
     Added up in fp64, one tensor in memory at a time. Tied weights are one tensor in a checkpoint
     and so are counted once.
     """
-    first, *others = (
-        load_checkpoint(folder.checkpoint(step), signature=signature).model for step in steps
-    )
+    places = [folder.checkpoint(step) for step in steps]
+    models = [load_checkpoint(place, signature=signature).model for place in places]
+    check_alike(models, places)
+    first, *others = models
     mean = {}
     for name, tensor in first.items():
         total = tensor.to(torch.float64)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heedful.data.files import read_within
+
 _LARGEST = 1 << 20
 _TYPES = {
     "bart": "BART",
@@ -96,9 +98,7 @@ def _importing(path: Path, kind: str) -> str:
 def _settings(path: Path) -> dict[str, Any]:
     """Read settings if there are any."""
     try:
-        if path.stat().st_size > _LARGEST:
-            return {}
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_within(path, _LARGEST).decode())
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

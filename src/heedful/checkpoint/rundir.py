@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.checkpoint.recognise import recognise
-from heedful.data.files import sync, write_synced, writing
+from heedful.data.files import read_within, sync, write_synced, writing
 from heedful.errors import RunFolderError
 
 _LARGEST = 1 << 24
@@ -155,9 +155,7 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises `RunFolderError` if it cannot be read or is something else.
     """
     try:
-        if path.stat().st_size > _LARGEST:
-            raise RunFolderError(f"{path} must be a record of a run, but is larger than 16 MiB.")
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_within(path, _LARGEST).decode())
     except FileNotFoundError as error:
         raise RunFolderError(f"{path} is missing; the run folder is not complete.") from error
     except OSError as error:

@@ -7,7 +7,7 @@ bit or a file from elsewhere is noticed before any of it is used.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,18 @@ from heedful.checkpoint.rundir import RunFolder, read_json
 from heedful.config.renames import renamed_settings
 from heedful.data.files import write_synced
 from heedful.data.folders import remove_folder, replacing
+from heedful.data.shapes import check_header
 from heedful.errors import RunFolderError
 
 MODEL, TRAINING, STATE = "model.safetensors", "training.safetensors", "state.json"
 Tensors = Mapping[str, Tensor]
 # What ties weights to a run: “tokenizer”, its fingerprint, and “settings” by dotted names.
 Signature = Mapping[str, Any]
+_MASTER = "master"
+_KINDS = ("first", "second", _MASTER)
+# Masters and two moments, and what the header takes.
+_MOST_TIMES, _ALWAYS = 4, 1 << 20
+_FLOATING = ("BF16", "F16", "F32", "F64")
 _ONLY_IN_TRAINING = frozenset(("model.dropout",))
 
 
@@ -75,6 +81,10 @@ class _Stored(Tensors):
     def shape(self, name: str) -> tuple[int, ...]:
         """Give the sizes of a tensor without reading it."""
         return tuple(self._file.get_slice(name).get_shape())
+
+    def kind(self, name: str) -> str:
+        """Give the type of a tensor's numbers, as safetensors calls it."""
+        return str(self._file.get_slice(name).get_dtype())
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._names))
@@ -130,7 +140,12 @@ def load_checkpoint(
     state = read_state(folder, signature)
     checksums = state["sha256"]
     model = _open_tensors(folder / MODEL, checksums.get(MODEL))
-    training = _open_tensors(folder / TRAINING, checksums.get(TRAINING)) if with_training else {}
+    if not with_training:
+        return Checkpoint(model, {}, state)
+    if _size(folder / TRAINING) > _MOST_TIMES * _size(folder / MODEL) + _ALWAYS:
+        raise RunFolderError(_damaged(folder / TRAINING, "it is much larger than the weights"))
+    training = _open_tensors(folder / TRAINING, checksums.get(TRAINING))
+    _check_training(folder / TRAINING, model, training)
     return Checkpoint(model, training, state)
 
 
@@ -218,12 +233,27 @@ def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
         )
 
 
+def check_alike(models: Sequence[Tensors], places: Sequence[Path]) -> None:
+    """Refuse weights of several checkpoints that are not of one model."""
+    first, *others = ({name: _shape(one, name) for name in one} for one in models)
+    for shapes, place in zip(others, places[1:], strict=True):
+        if other := sorted(
+            name for name in first.keys() | shapes.keys() if first.get(name) != shapes.get(name)
+        ):
+            raise RunFolderError(
+                f"checkpoints must be of one model to be averaged, but {places[0]} and {place} "
+                f"differ in {', '.join(other[:5])}{', …' if len(other) > 5 else ''}; delete the "
+                "one that is of another run."
+            )
+
+
 def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     """Read the shapes of a checkpoint's weights, and nothing else; none if they cannot be read."""
     try:
+        check_header(folder / MODEL)
         stored = _Stored(folder / MODEL)
         return {name: stored.shape(name) for name in stored}
-    except (OSError, SafetensorError):
+    except (OSError, SafetensorError, ValueError):
         return {}
 
 
@@ -306,16 +336,46 @@ def _write_tensors(path: Path, tensors: Tensors) -> str:
 def _open_tensors(path: Path, checksum: str | None) -> Tensors:
     """Open one safetensors file whose checksum is right."""
     try:
+        check_header(path)
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != checksum:
                 raise RunFolderError(_damaged(path, "its SHA-256 is not the one in state.json"))
-        return _Stored(path)
+        stored = _Stored(path)
+        _check_numbers(stored)
+        return stored
     except FileNotFoundError as error:
         raise RunFolderError(_damaged(path, "the file is missing")) from error
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {error.strerror}.") from error
-    except SafetensorError as error:
+    except (SafetensorError, ValueError) as error:
         raise RunFolderError(_damaged(path, f"it is not a safetensors file ({error})")) from error
+
+
+def _check_training(path: Path, model: Tensors, training: Tensors) -> None:
+    """Refuse moments that are not of these weights: a step on them would write anywhere."""
+    for name in model:
+        for kind in _KINDS:
+            moment = f"{kind}.{name}"
+            if moment not in training:
+                if kind == _MASTER:
+                    continue
+                raise RunFolderError(_damaged(path, f"{moment} is missing"))
+            if _shape(training, moment) != _shape(model, name):
+                shapes = f"{_shape(training, moment)} instead of {_shape(model, name)}"
+                raise RunFolderError(_damaged(path, f"{moment} is {shapes}"))
+
+
+def _check_numbers(stored: _Stored) -> None:
+    """Refuse tensors that are empty, or whose numbers are no floating-point numbers."""
+    for name in stored:
+        if 0 in stored.shape(name) or stored.kind(name) not in _FLOATING:
+            what = f"{stored.kind(name)} {list(stored.shape(name))}"
+            raise ValueError(f"{name[:60]!r} holds {what}")
+
+
+def _size(path: Path) -> int:
+    """Give the bytes of a file; none if it is not there."""
+    return path.stat().st_size if path.exists() else 0
 
 
 def _state_checksum(state: Mapping[str, Any]) -> str:

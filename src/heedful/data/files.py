@@ -5,17 +5,39 @@ What is written beside, synced and then renamed is whole or not there. `heedful.
 does the same for folders.
 """
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from heedful.errors import StorageError
 
 INTACT = "what was written before is intact"
 """What `writing` promises by itself."""
+
+
+def open_ordinary(path: Path) -> BinaryIO:
+    """Open a file that others made; raises `OSError` where it is none."""
+    # Opening a pipe would wait, and reading a link to a device never end.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    file = os.fdopen(descriptor, "rb")
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return file
+    file.close()
+    raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+
+
+def read_within(path: Path, most: int = 1 << 28) -> bytes:
+    """Read a file that others made, of at most so many bytes; raises `OSError` for larger ones."""
+    with open_ordinary(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes", str(path))
+        return file.read(size)
 
 
 @contextmanager
@@ -61,9 +83,11 @@ def write_synced(path: Path, content: bytes | memoryview) -> None:
 
     Notes
     -----
-    Not atomic by itself: write beside and rename.
+    Not atomic by itself: write beside and rename. A link is not followed.
     """
-    with path.open("wb") as file:
+    # A link in a folder that others made would lead to any file of the user's.
+    ways = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, ways, 0o666), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from heedful.data.files import read_within
 from heedful.data.subwords.imported_model import ImportedModel
 from heedful.data.subwords.numbering import Numbering
 from heedful.data.tokenizer import Tokenizer
@@ -12,7 +13,6 @@ from heedful.exchange.foreign import ReadOptions
 
 _SENTENCEPIECE = (".model", ".spm")
 _CODES = ("code", "codes", "bpecodes", "bpe")
-_LARGEST = 1 << 28
 SPACES_NOTE = (
     "no sentencepiece model and no codes were found beside the model: text is cut at its spaces "
     "and has to come as it did for training; name the file with --tokenizer"
@@ -128,9 +128,7 @@ def read_cutter(file: Path) -> Cutter:
     Raises `ExchangeError` if it cannot be read.
     """
     try:
-        if file.stat().st_size > _LARGEST:
-            raise ExchangeError(f"{file} must be a sentencepiece model or codes, but is too large.")
-        content = file.read_bytes()
+        content = read_within(file)
     except OSError as error:
         raise ExchangeError(f"{file} must be there to read, but: {error.strerror}.") from error
     if file.name.endswith(_SENTENCEPIECE):

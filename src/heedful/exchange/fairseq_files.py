@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from heedful.data.files import read_within
 from heedful.errors import ExchangeError
 from heedful.exchange.original import Array
 from heedful.exchange.pickled.settings import settings_of
@@ -70,7 +71,7 @@ def read_dictionary(file: Path) -> dict[str, int]:
     id. Rows such as ``madeupword0000`` fill the table up and are symbols like any other.
     """
     try:
-        lines = file.read_text(encoding="utf-8").split("\n")
+        lines = read_within(file).decode().split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ExchangeError(
             f"{file} must be a vocabulary of fairseq, but cannot be read ({error}); copy it from "

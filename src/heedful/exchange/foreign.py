@@ -18,7 +18,8 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from heedful.config.schema import RunConfig, SearchConfig
-from heedful.data.shapes import is_empty_and_vast
+from heedful.data.files import read_within
+from heedful.data.shapes import check_header, is_empty_and_vast
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import ExchangeError, MissingExtra
 from heedful.exchange.parity import Side
@@ -350,9 +351,7 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     Raises `ExchangeError` if it is missing, damaged or something else.
     """
     try:
-        if path.stat().st_size > _LARGEST:
-            raise ExchangeError(f"{path} must be settings or words, but is larger than 64 MiB.")
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_within(path, _LARGEST).decode())
     except OSError as error:
         raise ExchangeError(f"{path} must be there to read, but: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
@@ -381,6 +380,7 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
     Raises `ExchangeError` if it is missing or damaged. Nothing in it is executed.
     """
     try:
+        check_header(path)
         with safe_open(path, framework="numpy") as file:
             for name in file.keys():  # noqa: SIM118
                 shape = file.get_slice(name).get_shape()

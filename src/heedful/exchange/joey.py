@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from heedful.data.files import read_within
 from heedful.data.subwords.numbering import Numbering
 from heedful.data.tokenizer import UNKNOWN
 from heedful.errors import ExchangeError
@@ -236,7 +237,7 @@ def _special(data: Mapping[str, Any]) -> dict[str, str]:
 def _words(file: Path, special: Mapping[str, str]) -> Words:
     """Read the words of one side, one a line in the order of their ids."""
     try:
-        lines = file.read_text(encoding="utf-8").split("\n")
+        lines = read_within(file).decode().split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ExchangeError(
             f"{file} must be the words of a model, one a line, but cannot be read ({error}); give "

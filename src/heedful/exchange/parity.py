@@ -28,6 +28,8 @@ _PRECISE = 1e-6
 _MAGNIFIED = 100
 # Share of translations that must be equal for two searches to count as the same.
 _EQUAL = 0.95
+# Tokens of a translation along which log-probabilities are compared: each takes a whole vocabulary.
+_MOST_TOKENS = 512
 
 
 @runtime_checkable
@@ -163,6 +165,8 @@ class Parity:
         What the other side took.
     precise : float or None, default None
         The same difference in double precision; None where single precision was within the bound.
+    left_out : int, default 0
+        Sentences that were not compared, since one alone took so long.
 
     Notes
     -----
@@ -178,6 +182,7 @@ class Parity:
     seconds: float
     reference_seconds: float
     precise: float | None = None
+    left_out: int = 0
 
     def check(self) -> None:
         """
@@ -222,10 +227,17 @@ class Parity:
             f"differ by at most {self.difference:.2g} (bound {self.bound:g}){precise}, "
             f"{self.same_tokens} cut alike, {self.same_outputs} of {self.sentences} translations "
             f"equal, in {self.seconds:.2f} s and {self.reference_seconds:.2f} s there"
+            + (f"; {self.left_out} more would have taken too long" if self.left_out else "")
         )
 
 
-def compare(ours: Side, theirs: Side, sentences: Sequence[str], bound: float) -> Parity:
+def compare(
+    ours: Side,
+    theirs: Side,
+    sentences: Sequence[str],
+    bound: float,
+    patience: float | None = None,
+) -> Parity:
     """
     Hold two sides together.
 
@@ -239,6 +251,9 @@ def compare(ours: Side, theirs: Side, sentences: Sequence[str], bound: float) ->
         What to compare on.
     bound : float
         Largest difference that counts as equal.
+    patience : float, optional
+        Seconds that translating may take: where by the last sentence, which is translated first,
+        all would take longer, it is the only one.
 
     Returns
     -------
@@ -250,14 +265,23 @@ def compare(ours: Side, theirs: Side, sentences: Sequence[str], bound: float) ->
     Log-probabilities are taken along the other side's translations, which are probable, and along
     those of the next sentence, which are not.
     """
-    sources = theirs.encode(sentences)
-    own_sources = ours.encode(sentences)
+    taken, left_out = [0.0, 0.0], 0
+    parts = [sentences] if patience is None else [sentences[-1:], sentences[:-1]]
+    found: list[list[int]] = []
+    wanted: list[list[int]] = []
+    compared: list[str] = []
+    for part in parts:
+        if compared and patience is not None and sum(taken) * len(part) > patience:
+            left_out = len(part)
+            break
+        compared += part
+        for number, (side, written) in enumerate(((ours, found), (theirs, wanted))):
+            began = time.perf_counter()
+            written += side.outputs(part)
+            taken[number] += time.perf_counter() - began
+    sources = theirs.encode(compared)
+    own_sources = ours.encode(compared)
     same = [mine == other for mine, other in zip(own_sources, sources, strict=True)]
-    began = time.perf_counter()
-    found = ours.outputs(sentences)
-    between = time.perf_counter()
-    wanted = theirs.outputs(sentences)
-    ended = time.perf_counter()
     rotated = [*wanted[1:], *wanted[:1]]  # translations of other sentences: improbable ones
     pairs = [*zip(sources, wanted, strict=True), *zip(sources, rotated, strict=True)]
     difference, precise = _largest(ours, theirs, pairs), None
@@ -265,14 +289,15 @@ def compare(ours: Side, theirs: Side, sentences: Sequence[str], bound: float) ->
         precise = _largest(ours.in_double(), theirs.in_double(), pairs)
     return Parity(
         theirs.name,
-        len(sentences),
+        len(compared),
         bound,
         difference,
         sum(same),
         sum(list(mine) == list(other) for mine, other in zip(found, wanted, strict=True)),
-        between - began,
-        ended - between,
+        taken[0],
+        taken[1],
         precise,
+        left_out,
     )
 
 
@@ -320,6 +345,7 @@ def _largest(ours: Side, theirs: Side, pairs: Sequence[tuple[Ids, Ids]]) -> floa
 
 def _difference(ours: Side, theirs: Side, source: Ids, target: Ids) -> float:
     """Compute the largest difference along one translation."""
+    target = target[:_MOST_TOKENS]
     there = theirs.log_probabilities(source, target)
     here = ours.log_probabilities(source, target)
     if there.shape[1] == 1:

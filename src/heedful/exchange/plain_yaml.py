@@ -5,6 +5,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from heedful.data.files import read_within
 from heedful.errors import ExchangeError
 from heedful.exchange.foreign import needed
 
@@ -22,12 +23,7 @@ def read_yaml(file: Path, purpose: str) -> Any:
     """Read a file of settings; raise `ExchangeError` for what is damaged or made to do harm."""
     yaml = needed("yaml", purpose)
     try:
-        if file.stat().st_size > _LARGEST:
-            raise ExchangeError(
-                f"{file} must be settings of a training, but is larger than {_LARGEST:,} bytes; "
-                "give the folder that the training left."
-            )
-        text = file.read_text(encoding="utf-8")
+        text = read_within(file, _LARGEST).decode()
         # PyYAML takes the square of the depth for it, long before it gives up.
         open_at_once = accumulate((_BRACKETS.get(sign, 0) for sign in text), initial=0)
         if max(open_at_once) > _DEEPEST:

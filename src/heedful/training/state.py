@@ -1,11 +1,13 @@
 """Everything about a run that changes while it trains, weights aside."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from heedful.training.validation_metrics import METRICS, ValidationMetric
 
+_LARGEST = 2**63
 # What a validation found, by name: numbers, and what a person may want to read.
 Validation = dict[str, Any]
 
@@ -87,6 +89,30 @@ class Progress:
     without_better: int = 0
     since_log: list[float] = field(default_factory=lambda: [0.0] * 6)
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Progress":
+        """Read what a checkpoint's `state.json` says; raises `ValueError` for anything else."""
+        counters, best = values.get("counters"), values.get("best")
+        since_log = values.get("since_log", [0.0] * 6)
+        expected = (
+            isinstance(counters, dict)
+            and all(_is_count(value) for value in (*counters.values(), values.get("step")))
+            and counters.get("step") == values["step"]
+            and isinstance(best, list)
+            and all(isinstance(entry, dict) and _is_count(entry.get("step")) for entry in best)
+            and all(isinstance(one, int | float) for entry in best for one in entry.values())
+            and all("valid_loss" in entry for entry in best)
+            and _is_count(values.get("without_better"))
+            and isinstance(since_log, list)
+            and len(since_log) == 6
+            and all(isinstance(number, int | float) for number in since_log)
+        )
+        if not expected:
+            raise ValueError("counters, best, without_better or since_log are not what they were")
+        return cls(
+            Counters.from_dict(counters or {}), best or [], values["without_better"], since_log
+        )
+
     def remember(self, result: Validation, keep_best: int, best_by: str = "bleu") -> bool:
         """
         Keep a validation if it is among the best.
@@ -127,6 +153,11 @@ class Stop:
     """Why the run is to end; empty while nobody has asked."""
     checkpoint: bool = False
     """Whether a checkpoint is to be written, and training to go on."""
+
+
+def _is_count(value: object) -> bool:
+    """Whether a value is a number from 0 to what 64 bits hold."""
+    return isinstance(value, int | float) and 0 <= value < _LARGEST
 
 
 def _goodness(result: Validation, metric: ValidationMetric) -> tuple[float, float]:

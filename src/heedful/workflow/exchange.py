@@ -23,6 +23,7 @@ from heedful.data.folders import replacing
 from heedful.errors import ExchangeError, RunFolderError
 from heedful.exchange.foreign import Portable, Reader, ReadOptions, WriteOptions, Writer
 from heedful.exchange.parity import Ids, Parity, compare, sample_sentences
+from heedful.search.length import LengthLimit
 from heedful.workflow.run import Choices, Run, write_config
 from heedful.workflow.translator import Translator
 
@@ -40,6 +41,10 @@ WRITERS = {
     "onnx": "heedful.exchange.onnx:WRITER",
 }
 """Where the writer of each format is."""
+
+# Seconds for made-up sentences, and what may be looked at for one: some minutes.
+_PATIENCE = 60.0
+_MOST_CANDIDATES = 1 << 32
 
 
 class _Ours:
@@ -131,7 +136,9 @@ def import_model(
     theirs = reader.reference(origin, model)
     with replacing(goal) as beside:
         run = _write_run(beside, kind, model)
-        parity = compare(_Ours(run), theirs, _fitting(run, sentences), reader.bound)
+        _refuse_endless(run, origin)
+        fitting, patience = _fitting(run, sentences), None if sentences else _PATIENCE
+        parity = compare(_Ours(run), theirs, fitting, reader.bound, patience)
         parity.check()
     return parity, model.notes
 
@@ -189,6 +196,7 @@ def export_model(
             writer.reference(beside, model),
             _fitting(alike, sentences),
             writer.bound(options),
+            None if sentences else _PATIENCE,
         )
         parity.check()
     return parity, written.notes
@@ -230,6 +238,17 @@ def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
             f"(search.max_source_length), but all are longer; {hint}."
         )
     return found
+
+
+def _refuse_endless(run: Run, origin: Path) -> None:
+    """Refuse a search that would take hours for one sentence, which both sides are to translate."""
+    search, rows = run.config.search, run.tokenizer.target_size
+    most = LengthLimit.parse(search.max_length).tokens(run.config.data.max_length)
+    if search.beam * most * rows > _MOST_CANDIDATES:
+        raise ExchangeError(
+            f"{origin} must ask for a search that ends, but its beam of {search.beam:,} looks at "
+            f"{rows:,} subwords up to {most:,} times; lower its beam or its greatest length."
+        )
 
 
 def _load(kind: str, places: Mapping[str, str], option: str) -> Any:

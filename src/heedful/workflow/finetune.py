@@ -139,9 +139,14 @@ def find_origin(
     parent = Run.open(path)
     place = parent.checkpoint_folder(weights)
     state = read_state(place, parent.signature)
-    step, checksum = state.get("step", 0), state["sha256"].get("model.safetensors", "")
-    if "steps" in state:  # an average: as old as its newest part
-        step = max(state["steps"])
+    checksum = state["sha256"].get("model.safetensors", "")
+    steps = state.get("steps", [state.get("step", 0)])
+    if not (isinstance(steps, list) and steps and all(type(step) is int for step in steps)):
+        raise RunFolderError(
+            f"{place / 'state.json'} must say after how many steps the weights were written, but "
+            "does not; it was changed. Name others with --finetune-weights."
+        )
+    step = max(steps)  # an average is as old as its newest part
     if "optimiser" in keep_state and not (place / "training.safetensors").is_file():
         raise SettingError(
             f"--keep-state optimiser needs a checkpoint with Adam's moments, but {place} has none: "
@@ -341,6 +346,8 @@ def first_weights(origin: Origin, run: Run, model: Transformer) -> Checkpoint:
             f"--finetune-from must lead to the weights that this run was begun with, but those in "
             f"{place} have changed since. Start a new run with another --out."
         )
+    with torch.device("meta"):
+        check_weights(parent.build(), found.model, place)
     weights = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
     for name, old in found.model.items():
         if name.split(".")[0] in origin.reset:

@@ -174,25 +174,23 @@ class Run:
 
     def build(self) -> Transformer:
         """
-        Make the model, weights not yet set.
+        Make the model on the processor in fp32, weights not yet set.
 
-        Returns
-        -------
-        Transformer
-            On the processor, in fp32.
-
-        Notes
-        -----
         Learned positions have as many rows as the longest sequence in training, which is one
         special symbol more than `data.max_length`.
         """
-        shapes: dict[str, tuple[int, ...]] = {}
+        place = None
         with suppress(RunFolderError):  # there may be no weights yet
-            shapes = stored_shapes(self.checkpoint_folder())
-        if shapes:
+            place = self.checkpoint_folder()
+        if place is not None:
+            self._check_sizes(place)
+        return self._build()
+
+    def _check_sizes(self, place: Path) -> None:
+        """Compare the settings with the sizes of weights, which are not read."""
+        if shapes := stored_shapes(place):
             rows, origin = self.vocabularies, self.folder.config
             check_sizes(self.config.model, rows, shapes, self._build, origin)
-        return self._build()
 
     def _build(self) -> Transformer:
         """Make the model, whatever its size."""
@@ -309,6 +307,7 @@ class Run:
 
     def load_checkpoint(self, place: Path, with_training: bool = False) -> Checkpoint:
         """Read a checkpoint that must be of this run's subwords and settings."""
+        self._check_sizes(place)
         return load_checkpoint(place, with_training, self.signature)
 
     def last_checkpoint(self) -> Checkpoint | None:

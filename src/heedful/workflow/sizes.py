@@ -40,6 +40,11 @@ def check_sizes(
         held = sum(map(prod, shapes.values()))
         much = needed > _MOST_TIMES * held + _ALWAYS
         wrong += [f"the model would have {needed:,} weights instead of {held:,}"] * much
+        if held > _MOST_TIMES * needed + _ALWAYS:  # before all of them are read
+            raise RunFolderError(
+                f"{origin} must describe the weights beside it, but the model has {needed:,} "
+                f"weights and the file {held:,}; copy the run folder again."
+            )
     if wrong:
         raise RunFolderError(
             f"{origin} must describe the weights beside it, but {' and '.join(wrong)}, which is "

@@ -26,7 +26,7 @@ from heedful.data.batch import Collator
 from heedful.data.encoded import EncodedPairs
 from heedful.data.joined import JoinedPairs
 from heedful.data.mixing import Mixture, mixing_shares
-from heedful.errors import RunStopped
+from heedful.errors import RunFolderError, RunStopped
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.model.build import initialise, parameter_count
 from heedful.model.transformer import Transformer
@@ -36,7 +36,7 @@ from heedful.training.loop import Trainer
 from heedful.training.optimiser import MasterWeights
 from heedful.training.plan import Plan
 from heedful.training.progress import RunLog
-from heedful.training.state import Counters, Progress, Stop
+from heedful.training.state import Progress, Stop
 from heedful.workflow.claim import Claim, claimed_folder
 from heedful.workflow.events import EventLog, require_tensorboard
 from heedful.workflow.finetune import Origin, first_weights, write_origin
@@ -283,10 +283,10 @@ class _Session:
         """Find the last checkpoint, or another run's weights, or nothing; check that they fit."""
         checkpoint = self.run.last_checkpoint()
         if checkpoint is not None:
-            place = self.run.folder.checkpoint(checkpoint.state["step"])
+            place = self.run.folder.checkpoint(self.run.folder.steps()[-1])
             check_continues(self.run, self.pairs, checkpoint.state, place)
             check_weights(model, checkpoint.model, self.run.folder.path)
-            return _progress(checkpoint), checkpoint
+            return _progress(checkpoint, place), checkpoint
         if self.origin is not None:
             return Progress(), first_weights(self.origin, self.run, model)
         return Progress(), None
@@ -373,14 +373,15 @@ class _Keeper:
         retain(folder, settings.keep_last, best if settings.keep_best else [])
 
 
-def _progress(checkpoint: Checkpoint) -> Progress:
+def _progress(checkpoint: Checkpoint, place: Path) -> Progress:
     """Read counters and best validations from a checkpoint."""
-    state = checkpoint.state
-    progress = Progress(
-        Counters.from_dict(state["counters"]), state["best"], state["without_better"]
-    )
-    progress.since_log = state.get("since_log", progress.since_log)
-    return progress
+    try:
+        return Progress.from_dict(checkpoint.state)
+    except ValueError as error:
+        raise RunFolderError(
+            f"{place} must hold the state of a training, but {error}: it was changed. Delete "
+            "that folder to continue from the checkpoint before it."
+        ) from error
 
 
 def _plan(config: RunConfig, origin: Origin | None) -> Plan:

@@ -85,6 +85,24 @@ def test_fewer_than_95_of_100_equal_translations_are_said(equal, is_enough):
         report.check_outputs(Path("run"))
 
 
+def test_where_one_sentence_takes_long_the_others_are_left_out():
+    report = compare(EVEN, EVEN, SENTENCES, 1e-6, patience=60.0)
+    assert (report.sentences, report.same_outputs, report.left_out) == (3, 3, 0)
+    report = compare(EVEN, EVEN, SENTENCES, 1e-6, patience=0.0)
+    assert (report.sentences, report.same_outputs, report.left_out) == (1, 1, 2)
+    assert str(report).endswith("2 more would have taken too long")
+
+
+def test_what_a_translation_may_take_is_bounded():
+    endless = Words(OTHER)
+    endless.outputs = lambda sentences: [[4] * 9_999 for _ in sentences]
+    asked = []
+    tell = endless.log_probabilities
+    endless.log_probabilities = lambda *pair: asked.append(len(pair[1])) or tell(*pair)
+    compare(EVEN, endless, SENTENCES, 1e9)
+    assert set(asked) == {512}
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_largest_difference_decides(whole):
     report = compare(EVEN, Words(OTHER, whole), SENTENCES, 1e-6)

@@ -21,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 
 from heedful.data.clean import CleaningReport, PairFilter
 from heedful.data.files import write_whole
+from heedful.data.shapes import check_header
 from heedful.data.store.join import EncodedPart, flatten
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError
@@ -263,9 +264,10 @@ def is_finished(path: Path) -> bool:
     Only the head of the file and its size are looked at; a damaged one counts as not there.
     """
     try:
+        check_header(path)
         with safe_open(path, framework="numpy") as file:
             return set(file.keys()) == {*EncodedPart._fields, _LINES}
-    except (SafetensorError, OSError):
+    except (SafetensorError, OSError, ValueError):
         return False
 
 
@@ -273,6 +275,7 @@ def is_finished(path: Path) -> bool:
 def _opened(path: Path) -> Iterator[Any]:
     """Open the file of a shard, and say so if it cannot be read."""
     try:
+        check_header(path)
         with safe_open(path, framework="numpy") as file:
             yield file
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.data.corpus import one_file, read_lines
+from heedful.data.files import read_within
 from heedful.data.subwords.codes import VERSION_MARK
 from heedful.data.subwords.learn import Kind
 from heedful.data.subwords.sentencepiece_model import SentencePieceModel
@@ -77,7 +78,10 @@ def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
     """
     path = one_file(path).path
     if path.suffix == ".model":
-        content = path.read_bytes()
+        try:
+            content = read_within(path)
+        except OSError as error:
+            raise _neither(path, error.strerror or str(error)) from error
         return SentencePieceModel(content, _kind(content))
     try:
         lines = list(read_lines(path))

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from heedful.data.files import write_synced
+from heedful.data.files import read_within, write_synced
 from heedful.data.subwords.imported_model import (
     CUTTERS,
     PREFIX,
@@ -215,7 +215,7 @@ def _checked_record(content: bytes, path: Path) -> dict[str, Any]:
 def _read(path: Path) -> bytes:
     """Read a file of a run folder."""
     try:
-        return path.read_bytes()
+        return read_within(path)
     except FileNotFoundError as error:
         raise RunFolderError(
             f"A run folder must hold {path.name}, but {path} does not exist; check the path, or "

@@ -17,14 +17,17 @@ it was compared with what is there.
 """
 
 import struct
+import sys
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
 import numpy as np
 
+from heedful.data.files import read_within
 from heedful.data.shapes import is_empty_and_vast
 from heedful.errors import ExchangeError
+from heedful.machine.memory import free_memory
 
 Array = np.ndarray
 
@@ -135,7 +138,7 @@ def read_model_file(path: Path) -> ModelFile:
     Nothing in the file is executed, and no more memory is asked for than the file is long.
     """
     try:
-        content = path.read_bytes()
+        content = read_within(path, free_memory() or sys.maxsize)
     except OSError as error:
         raise ExchangeError(
             f"a folder of CTranslate2 must hold model.bin, but {path} cannot be read: "

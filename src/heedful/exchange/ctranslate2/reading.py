@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from heedful.config.schema import DataConfig, ModelConfig, RunConfig, SearchConfig
+from heedful.data.files import read_within
 from heedful.data.subwords.imported_model import ImportedModel
 from heedful.data.subwords.numbering import Numbering
 from heedful.data.subwords.tokenizer_files import RECORD
@@ -390,7 +391,7 @@ def _cutter(path: Path | None) -> tuple[str, bytes]:
     if path is None:
         return "spaces", b""
     try:
-        content = path.read_bytes()
+        content = read_within(path)
     except OSError as error:
         raise ExchangeError(f"--tokenizer {path} cannot be read: {error.strerror}.") from error
     return ("sentencepiece" if path.suffix in (".model", ".spm") else "codes"), content

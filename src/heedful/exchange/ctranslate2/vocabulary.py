@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from heedful.data.files import read_within
 from heedful.data.subwords.symbols import PAD, START
 from heedful.errors import ExchangeError
 
@@ -157,7 +158,7 @@ def _complete(tokens: list[str], unknown: str) -> list[str]:
 def _read(path: Path) -> list[str]:
     """Read a list of tokens."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_within(path).decode()
         if path.suffix == ".txt":
             lines = text.split("\n")
             return lines[:-1] if lines[-1] == "" else lines

@@ -9,7 +9,7 @@ from heedful.exchange.pickled.values import Inert
 _DEEPEST = 8
 _MOST = 100_000
 _LARGEST = 1_000_000
-WIDEST_BEAM, MOST_TOKENS = 1_000, 10_000
+WIDEST_BEAM, MOST_TOKENS = 201, 10_000
 """What a search may be told: more would only fill the memory when the two sides are compared."""
 
 

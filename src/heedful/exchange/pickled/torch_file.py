@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from heedful.data.files import open_ordinary
 from heedful.errors import ExchangeError
 from heedful.exchange.pickled.inert import read_inert
 from heedful.exchange.pickled.stored import Storage, storage_kind, tensor_makers
@@ -50,7 +51,7 @@ def read_torch_file(path: Path) -> Any:
     Nothing of the file is executed, and torch is not used.
     """
     with _as_paragraph(path):
-        with path.open("rb") as file:
+        with open_ordinary(path) as file:
             start = file.read(4)
         return _read_zip(path) if start == b"PK\x03\x04" else _read_legacy(path)
 
