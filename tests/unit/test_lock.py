@@ -8,8 +8,9 @@ import pytest
 
 from heedful.checkpoint.average import average_checkpoints
 from heedful.checkpoint.lock import LOCK, only_writer, refuse_if_written
-from heedful.checkpoint.rundir import RunFolder
-from heedful.errors import RunFolderError
+from heedful.checkpoint.rundir import RunFolder, write_json
+from heedful.errors import HeedfulError, RunFolderError
+from heedful.training.progress import RunLog
 
 HOLD = """
 import sys
@@ -54,6 +55,20 @@ def test_the_lock_ends_with_its_process(tmp_path: Path) -> None:
     refuse_if_written(tmp_path)
     with only_writer(tmp_path, "train"):
         assert re.search(rf'"process": {os.getpid()}', (tmp_path / LOCK).read_text())
+
+
+@pytest.mark.parametrize("name", [LOCK, ".config.json.partial", "log.partial"])
+def test_a_link_in_a_folder_of_others_leads_nowhere(tmp_path: Path, name: str) -> None:
+    mine, run = tmp_path / "mine", tmp_path / "run"
+    mine.write_text("precious")
+    run.mkdir()
+    (run / name).symlink_to(mine)
+    (run / "log.jsonl").write_text('{"step": 9}\n')
+    with pytest.raises((HeedfulError, OSError)), only_writer(run, "train"):
+        write_json(run / "config.json", {})
+        with RunLog(run / "log.jsonl", 5, 10, quiet=True):
+            pass
+    assert mine.read_text() == "precious"
 
 
 def test_a_folder_that_is_gone_does_not_matter_to_the_lock(tmp_path: Path) -> None:

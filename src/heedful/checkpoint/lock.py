@@ -20,6 +20,9 @@ from heedful.errors import RunFolderError
 LOCK = ".lock"
 """Who writes into the folder; there only while somebody does."""
 
+# The file is written over, and whoever made the folder may have made a link of it, or a pipe.
+_NEVER_FOLLOW = os.O_NOFOLLOW | os.O_NONBLOCK
+
 
 @contextmanager
 def only_writer(folder: Path, command: str) -> Iterator[None]:
@@ -48,7 +51,7 @@ def only_writer(folder: Path, command: str) -> Iterator[None]:
 def refuse_if_written(folder: Path) -> None:
     """Refuse a folder that another process writes into now; makes nothing."""
     with suppress(OSError):
-        descriptor = os.open(folder / LOCK, os.O_RDWR)
+        descriptor = os.open(folder / LOCK, os.O_RDWR | _NEVER_FOLLOW)
         try:
             _lock(folder / LOCK, descriptor)
         finally:
@@ -58,7 +61,7 @@ def refuse_if_written(folder: Path) -> None:
 def _locked(path: Path) -> int:
     """Open and lock the file that is at `path` when the lock is had."""
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NEVER_FOLLOW, 0o666)
         try:
             _lock(path, descriptor)
         except RunFolderError:

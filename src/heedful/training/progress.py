@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from heedful.data.files import writing
+from heedful.data.files import write_synced, writing
 from heedful.errors import StorageError
 from heedful.training.history import parse_line
 from heedful.training.validation_metrics import SCORES
@@ -303,5 +303,5 @@ def _drop_later_lines(path: Path, step: int) -> None:
         if entry is not None and line.endswith(b"\n") and entry["step"] <= step:
             kept.append(line)
     beside = path.with_suffix(".partial")
-    beside.write_bytes(b"".join(kept))
+    write_synced(beside, b"".join(kept))
     beside.replace(path)
