@@ -1,10 +1,13 @@
 """Run the command line with ``python -m heedful``, or as the program ``heedful``."""
 
+import os
 import signal
+import sys
 
 
 def main() -> None:
     """Run the command line; Ctrl-C ends the process at once while its modules are read."""
+    _fill_what_is_closed()
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:  # not where whoever started it has it ignored
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -12,6 +15,24 @@ def main() -> None:
 
     signal.signal(signal.SIGINT, before)
     run()
+
+
+def _fill_what_is_closed() -> None:
+    """
+    Keep files that are opened later from being taken for an input or output that was closed.
+
+    Whoever reads or writes there is told that it cannot be; only errors have nowhere to go.
+    """
+    wrong = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
+    for number, (name, way) in enumerate(wrong.items()):
+        if getattr(sys, name) is not None:
+            continue
+        opened = os.open(os.devnull, way)
+        if opened != number:
+            os.dup2(opened, number)
+            os.close(opened)
+        file = open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        setattr(sys, name, file)
 
 
 if __name__ == "__main__":

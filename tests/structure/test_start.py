@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).parents[2] / "src"
 HEAVY = ["torch", "numpy", "sentencepiece", "sacrebleu", "matplotlib", "jaxtyping"]
 
@@ -64,3 +66,13 @@ def test_import_heedful_loads_nothing_that_is_heavy():
 
 def test_what_counts_as_heavy_is_seen_when_it_is_loaded():
     assert _loaded_by("import numpy") == "['numpy']"
+
+
+@pytest.mark.parametrize(
+    ("closed", "told"), [(">&-", b"heedful: Bad file descriptor.\n"), ("2>&-", b""), ("<&-", b"")]
+)
+def test_an_output_that_was_closed_gives_no_traceback(closed, told):
+    command = f"PYTHONPATH='{SOURCE}' '{sys.executable}' -m heedful --version {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60, check=False)
+    assert done.stderr == told
+    assert done.returncode == (1 if told else 0)

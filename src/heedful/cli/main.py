@@ -133,6 +133,8 @@ def main() -> None:
     except HeedfulError as error:
         _fail(str(error), error.exit_code)
     except OSError as error:
+        with suppress(OSError):
+            sys.stdout.close()  # else it is tried once more at the end, with a message of its own
         name = f"{error.filename}: " if error.filename else ""
         _fail(f"{name}{error.strerror or error}.", 1)
     except Exception as error:
