@@ -13,9 +13,9 @@ SOAK := $(wildcard tests/soak)
 
 # Modules of the published interface; numpydoc checks these (tests/structure/test_docstrings.py).
 PUBLISHED := $(addprefix src/heedful/,\
-    $(patsubst %,model/%.py,attention feed_forward residual layer_shape stacks embedding position \
+    $(patsubst %,model/%.py,attention feed_forward residual layer_shape layers embedding \
         transformer seq2seq output) \
-    $(patsubst %,training/%.py,loss schedule optimiser) $(patsubst %,search/%.py,beam length stopping))
+    $(patsubst %,training/%.py,loss schedule optimizer) $(patsubst %,search/%.py,beam length stopping))
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey figures peers docs screenshots clean

@@ -144,10 +144,10 @@ def cost(recipe: str) -> dict[str, object]:
     from heedful.data.batch import Collator
     from heedful.data.batching import BatchOrder
     from heedful.data.micro_batches import PADDING_COST_CPU
-    from heedful.machine.rates import resolve_precision
+    from heedful.machine.benchmark import resolve_precision
     from heedful.model.build import build_model, initialise
     from heedful.training.loss import chunked_loss
-    from heedful.training.optimiser import MasterWeights
+    from heedful.training.optimizer import MasterWeights
 
     config = settings_of(recipe)
     precision = resolve_precision("auto", torch.device("cpu"))
@@ -197,7 +197,7 @@ def cost(recipe: str) -> dict[str, object]:
 
 def quickstart(folder: Path, seed: int) -> dict[str, object]:
     """Make the quickstart with a seed, unless it is there, and return what its log says."""
-    from heedful.workflow.quickstart import quickstart as make
+    from heedful.quickstart import quickstart as make
 
     bleu = folder / "bleu.json"
     if not bleu.exists():

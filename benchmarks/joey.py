@@ -17,7 +17,7 @@ import sentencepiece
 
 from benchmarks.figures import rewrite
 from benchmarks.report import ROOT, commit, heedful, keep
-from heedful.data.grammar import split_pairs
+from heedful.data.toy_grammar.corpus import split_pairs
 
 JOEY = ROOT / "benchmarks" / "peers" / "joey" / ".venv" / "bin" / "python"
 VERSION = "2.3.0"

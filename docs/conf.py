@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
-from heedful import __version__
+from heedful._version import __version__
 
 sys.path.insert(0, str(Path(__file__).parent))
 from generate import commands_page, settings_page

@@ -42,7 +42,7 @@ def take(browser: Browser, address: str) -> None:
     page.locator("#translation .word", has_text="trouvée").click()
     page.locator("#explorer .heedful-explorer").wait_for()
     page.wait_for_timeout(500)
-    save(page, "page-looked")
+    save(page, "page-attention")
     page = opened(browser, address, 360, 660, "light")
     page.locator("#translation .word", has_text="trouvée").focus()
     save(page, "page-phone")

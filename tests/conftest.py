@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.forked import Zygote
+from tests.support.fork_client import Zygote
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -63,7 +63,7 @@ def corpora() -> Path:
 @pytest.fixture(scope="session")
 def compiled() -> None:
     """The library of C functions; without a compiler tests are skipped, and fail where CI=true."""
-    from heedful.model.native.product import why_not_native
+    from heedful.model.inference.native.product import why_not_native
 
     if missing := why_not_native():
         reason = f"a C compiler must be there to test what is compiled, but {missing}"

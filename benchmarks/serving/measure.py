@@ -15,8 +15,8 @@ from statistics import quantiles
 from typing import TextIO
 
 from benchmarks.serving.clients import Answer, Asked, Server, load, processor_seconds, serving
+from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
-from heedful.workflow.bench.random_run import make_random_run, random_lines
 
 # What `model.*` is beside the paper's own sizes, and which texts are asked for.
 SHAPES: dict[str, dict[str, object]] = {

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.speed.context import Context
 from benchmarks.speed.whole import corpus, ranks, start, training
-from heedful.data.corpus import read_lines
+from heedful.text.corpus import read_lines
 
 Section = Callable[[Context], dict[str, Any]]
 

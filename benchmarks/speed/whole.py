@@ -14,8 +14,8 @@ from typing import Any
 
 from benchmarks.prepare import Watch
 from benchmarks.speed.context import PEERS, Context
+from heedful.bench.work import shape_of
 from heedful.config.load import load_config
-from heedful.workflow.bench.work import shape_of
 
 
 def training(context: Context) -> dict[str, Any]:

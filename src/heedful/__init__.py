@@ -17,6 +17,8 @@ The names below are loaded on first use, so ``import heedful`` costs nothing and
 import pkgutil
 from typing import TYPE_CHECKING
 
+from heedful._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from heedful.config import recipes
     from heedful.errors import HeedfulError
@@ -24,11 +26,9 @@ if TYPE_CHECKING:
     from heedful.model.feed_forward import FeedForward
     from heedful.model.transformer import Transformer
     from heedful.search.options import Sampling
-    from heedful.workflow.train import train
-    from heedful.workflow.translation import Translation
-    from heedful.workflow.translator import Translator
-
-__version__ = "0.1.0"
+    from heedful.training.train import train
+    from heedful.translation.result import Translation
+    from heedful.translation.translator import Translator
 
 __all__ = [
     "FeedForward",
@@ -49,11 +49,11 @@ _HOME = {
     "MultiHeadAttention": "heedful.model.attention:MultiHeadAttention",
     "Sampling": "heedful.search.options:Sampling",
     "Transformer": "heedful.model.transformer:Transformer",
-    "Translation": "heedful.workflow.translation:Translation",
-    "Translator": "heedful.workflow.translator:Translator",
+    "Translation": "heedful.translation.result:Translation",
+    "Translator": "heedful.translation.translator:Translator",
     "recipes": "heedful.config.recipes:",
     "scaled_dot_product_attention": "heedful.model.attention:scaled_dot_product_attention",
-    "train": "heedful.workflow.train:train",
+    "train": "heedful.training.train:train",
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from heedful.visualise.explorer import explorer_page, explorer_script, explorer_styles
 from heedful.visualise.record import ModelRecord
-from tests.browser import records
+from tests.support import records
 
 HOSTILE = records.model(records.HOSTILE, records.HOSTILE, name="</script><b>run")
 # What a server that allows nothing else would send.

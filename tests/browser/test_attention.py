@@ -6,7 +6,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from tests.browser import records
+from tests.support import records
 
 KINDS = ("encoder", "decoder", "cross")
 LINES = ".he-lines g:nth-child({}) path"

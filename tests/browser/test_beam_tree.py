@@ -5,7 +5,7 @@ import re
 import pytest
 
 from heedful.visualise.record import ModelRecord, Node
-from tests.browser import records
+from tests.support import records
 
 MODEL = records.model()
 

@@ -5,9 +5,9 @@ import signal
 
 import pytest
 
-from heedful.data.grammar import split_pairs
+from heedful.data.toy_grammar.corpus import split_pairs
 from tests.browser.conftest import PATIENCE
-from tests.serving import serving
+from tests.support.serving import serving
 
 SENTENCE = "a dog buys this cake but does not see it"
 # Thirty sentences, known by heart in a few seconds.

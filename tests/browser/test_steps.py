@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser import records
+from tests.support import records
 
 
 @pytest.fixture

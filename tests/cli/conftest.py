@@ -4,21 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from heedful.data.grammar import split_pairs
-
-QUICK = (
-    "data.vocabulary_size=400",
-    "train.steps=24",
-    "train.batch_tokens=1024",
-    "train.validate_steps=12",
-    "train.checkpoint_steps=8",
-)
-
-
-def write_text(folder, pairs, name):
-    for side, language in enumerate(("en", "fr")):
-        text = "".join(f"{pair[side]}\n" for pair in pairs)
-        (folder / f"{name}.{language}").write_text(text, encoding="utf-8")
+from heedful.data.toy_grammar.corpus import split_pairs
+from tests.support.commands import train_arguments, write_text
 
 
 @pytest.fixture(scope="session")
@@ -28,14 +15,6 @@ def text(tmp_path_factory) -> Path:
     write_text(folder, pairs, "train")
     write_text(folder, held_out, "valid")
     return folder
-
-
-def train_arguments(text, out, *settings, validate=True):
-    files = ["--source", text / "train.en", "--target", text / "train.fr"]
-    if validate:
-        files += ["--valid-source", text / "valid.en", "--valid-target", text / "valid.fr"]
-    chosen = [part for setting in (*QUICK, *settings) for part in ("--set", setting)]
-    return ["train", "tiny", *files, "--out", out, "--device", "cpu", *chosen]
 
 
 @pytest.fixture(scope="session")

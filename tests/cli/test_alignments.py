@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from heedful.data.corpus import Corpus
-from heedful.data.grammar import split_aligned
+from heedful.alignment.links import Gold, count_links, read_links, write_gold
+from heedful.data.toy_grammar.corpus import split_aligned
 from heedful.errors import TextError
-from heedful.search.links import Gold, count_links, read_links, write_gold
-from heedful.workflow.score import ScoreLayout, gold_lines, score_lines
-from heedful.workflow.translate import Layout
-from heedful.workflow.translator import Translator
-from tests.cli.conftest import train_arguments
+from heedful.text.corpus import Corpus
+from heedful.translation.score import ScoreLayout, gold_lines, score_lines
+from heedful.translation.translate import Layout
+from heedful.translation.translator import Translator
+from tests.support.commands import train_arguments
 
 SENTENCES = ["the dog sleeps", "", "a cat", "the beautiful small blue horse does not see the owl"]
 

@@ -12,12 +12,12 @@ import pytest
 import torch
 from matplotlib.image import imread
 
+from heedful.analysis.attend import LONGEST, attend
+from heedful.analysis.attention_files import Choice, sheets
 from heedful.errors import HeedfulError, SettingError, TextError
+from heedful.translation.translator import Translator
 from heedful.visualise.record import Record
-from heedful.workflow.attend import LONGEST, attend
-from heedful.workflow.attention_sheets import Choice, sheets
-from heedful.workflow.translator import Translator
-from tests.cli.test_bad_input import refused
+from tests.support.commands import refused
 
 SENTENCE = "the big red dog"
 KINDS = ("encoder", "decoder", "cross")

@@ -13,19 +13,8 @@ import pytest
 import safetensors.torch
 import torch
 
-from heedful.checkpoint.store import save_checkpoint
-from tests.cli.conftest import train_arguments
-
-
-def refused(done, *parts, code=2):
-    """Check that a command ended in one paragraph with these words and no traceback."""
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    message = done.stderr.strip().splitlines()[-1]
-    assert message.startswith("heedful: ")
-    for part in parts:
-        assert part in message
-    return message
+from heedful.runs.checkpoint import save_checkpoint
+from tests.support.commands import refused, train_arguments
 
 
 def pair_files(folder, source, target):
@@ -450,7 +439,7 @@ def test_a_full_disk_loses_no_checkpoint(heedful_cli, text, tmp_path):
 # Root is given up inside the process, once everything is imported.
 ORDINARY = """
 import os, sys
-import heedful.workflow.train
+import heedful.training.train
 from heedful.cli.main import main
 os.environ["HOME"] = "/nonexistent"
 if os.getuid() == 0:
@@ -496,7 +485,7 @@ def test_too_little_memory_names_the_setting(heedful_cli, text, tmp_path):
     )
     program = (
         "import resource, sys\n"
-        "import heedful.workflow.train\n"
+        "import heedful.training.train\n"
         "from heedful.cli.main import main\n"
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
         "limit = used + (2 << 30)\n"

@@ -14,9 +14,9 @@ from heedful.search.beam import beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import Allowed
-from heedful.workflow.translator import Translator
-from heedful.workflow.validate import pair_log_probabilities
-from tests.cli.conftest import train_arguments
+from heedful.search.scoring import pair_log_probabilities
+from heedful.translation.translator import Translator
+from tests.support.commands import train_arguments
 
 
 def test_a_run_folder_holds_what_was_promised(trained):

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from heedful.analysis.compare import HeldOut, compare_runs
+from heedful.analysis.info import describe_run
 from heedful.cli.compare import _print
 from heedful.errors import RunFolderError, TextError
 from heedful.evaluation.bleu import evaluate_texts
-from heedful.evaluation.contrast import ComparedSentence, PairedScore
-from heedful.workflow.compare import HeldOut, compare_runs
-from heedful.workflow.info import describe_run
-from heedful.workflow.translator import Translator
-from tests.cli.conftest import train_arguments
+from heedful.evaluation.comparison import ComparedSentence, PairedScore
+from heedful.translation.translator import Translator
+from tests.support.commands import train_arguments
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ import time
 
 import pytest
 
-from heedful.data.catalogue.known import CORPORA
-from tests.cli.test_bad_input import refused
+from heedful.data.datasets.registry import CORPORA
 from tests.conftest import ROOT
-from tests.web import Page, serving
+from tests.support.commands import refused
+from tests.support.web import Page, serving
 
 MULTI30K = CORPORA["multi30k"]
 HERE = {"no_proxy": "127.0.0.1"}

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from heedful.checkpoint.store import load_checkpoint, save_checkpoint
+from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
-from heedful.data.subwords.symbols import END
-from heedful.exchange.foreign import WriteOptions
-from heedful.workflow.bench.random_run import make_random_run, random_lines
-from heedful.workflow.exchange import export_model
+from heedful.exchange.convert import export_model
+from heedful.exchange.formats import WriteOptions
+from heedful.runs.checkpoint import load_checkpoint, save_checkpoint
+from heedful.tokenization.special_symbols import END
 
 SOURCE = Path(__file__).parents[2] / "src"
 WITHOUT_TORCH = """

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from heedful.data.corpus import read_lines
+from heedful.text.corpus import read_lines
 
 
 @pytest.fixture

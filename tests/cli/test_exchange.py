@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.marian import TAGS, make, text
+from tests.support.marian import TAGS, make, text
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import pytest
 import safetensors.torch
 import torch
 
-from heedful.data.tokenizer import Tokenizer
+from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.schedule import learning_rate
-from tests.cli.conftest import train_arguments
+from tests.support.commands import train_arguments
 
 FEW = ("train.steps=2", "train.validate_steps=none", "train.precision=fp32")
 STILL = (*FEW, "train.learning_rate_factor=1e-9")

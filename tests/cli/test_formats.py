@@ -7,8 +7,8 @@ from xml.sax.saxutils import escape
 import pytest
 
 from heedful.evaluation.bleu import corpus_bleu
-from heedful.workflow.translator import Translator
-from tests.cli.conftest import train_arguments
+from heedful.translation.translator import Translator
+from tests.support.commands import train_arguments
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,12 @@ import pytest
 
 from heedful.cli.data import app
 from heedful.config.schema import RunConfig
-from heedful.data.corpus import Corpus
-from heedful.data.encoded import EncodedPairs
-from heedful.data.texts import write_texts
-from heedful.data.tokenizer import END, START, UNKNOWN, Tokenizer
+from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.encoded.texts import write_texts
 from heedful.errors import SettingError, TextError, TokenizerError
-
-from .conftest import train_arguments
+from heedful.text.corpus import Corpus
+from heedful.tokenization.tokenizer import END, START, UNKNOWN, Tokenizer
+from tests.support.commands import train_arguments
 
 CODES = "#version: 0.2\nt h\nth e</w>\nd o\ndo g</w>\nl e</w>\nc h\n"
 
@@ -39,13 +38,13 @@ def tagged(heedful_cli, text, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def translator(tagged):
-    from heedful.workflow.translator import Translator
+    from heedful.translation.translator import Translator
 
     return Translator.load(tagged, device="cpu", precision="fp32", threads=1)
 
 
 def test_a_run_with_given_codes_knows_its_tags(tagged, translator):
-    from heedful.workflow.info import describe_run
+    from heedful.analysis.info import describe_run
 
     vocabulary = describe_run(tagged)["vocabulary"]
     assert (vocabulary["kind"], vocabulary["tags"]) == ("codes", [">>fr<<", ">>xx<<"])
@@ -55,7 +54,7 @@ def test_a_run_with_given_codes_knows_its_tags(tagged, translator):
 
 
 def test_unknown_input_is_warned_of_once_and_long_lines_as_before(translator, tmp_path):
-    from heedful.workflow.translate import Layout, translate_lines
+    from heedful.translation.translate import Layout, translate_lines
 
     warnings = []
     lines = [">>xx<< Ж Ж", ">>fr<< ", *[""] * 2046, "Ж " * 1025, "the dog"]
@@ -84,7 +83,7 @@ def test_unknown_input_is_warned_of_once_and_long_lines_as_before(translator, tm
     ],
 )
 def test_a_tokenizer_that_cannot_be_used_is_explained(text, tmp_path, given, settings, named):
-    from heedful.workflow.subwords import make_tokenizer
+    from heedful.preparation.tokenizer import make_tokenizer
 
     path = tmp_path / "given"
     path.write_text(given or "", encoding="utf-8")
@@ -131,7 +130,7 @@ def test_pairs_are_shown_as_the_model_sees_them(heedful_cli, tagged):
 
 
 def test_a_given_pair_is_shown_with_what_is_unknown_and_one_sample(tagged):
-    from heedful.workflow.show import show_pair
+    from heedful.preparation.show import show_pair
 
     given = tagged, ">>xx<< the the Ж", "le chien"
     tokenizer = Tokenizer.load(tagged)
@@ -153,7 +152,7 @@ def test_a_given_pair_is_shown_with_what_is_unknown_and_one_sample(tagged):
 
 
 def test_a_prepared_folder_is_shown_without_settings(tagged, tmp_path):
-    from heedful.workflow.show import show_pairs
+    from heedful.preparation.show import show_pairs
 
     (tmp_path / "data").mkdir()
     for path in [*tagged.glob("tokenizer*"), *(tagged / "data").iterdir()]:
@@ -173,7 +172,7 @@ def test_a_prepared_folder_is_shown_without_settings(tagged, tmp_path):
 
 
 def test_what_cannot_be_shown_is_explained(tagged, heedful_cli):
-    from heedful.workflow.show import show_pairs
+    from heedful.preparation.show import show_pairs
 
     with pytest.raises(TextError, match="--first must name one of the pairs, 0 to"):
         list(show_pairs(tagged, first=999_999))

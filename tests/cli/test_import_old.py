@@ -4,7 +4,7 @@ import os
 
 import torch
 
-from tests.unit.exchange import old_fairseq, old_joey
+from tests.support import old_fairseq, old_joey
 
 
 class Asks:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from heedful.data.tokenizer import Tokenizer
+from heedful.tokenization.tokenizer import Tokenizer
 
 SETTINGS = (
     "data.vocabulary_size=400",

@@ -4,7 +4,7 @@ import json
 
 import safetensors.torch
 
-from tests.cli.conftest import train_arguments
+from tests.support.commands import train_arguments
 
 
 def test_a_diverging_run_reports_its_batch_and_keeps_its_weights(heedful_cli, text, tmp_path):

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from heedful.checkpoint.store import STATE, _state_checksum
-from tests.cli.conftest import train_arguments
+from heedful.runs.checkpoint import STATE, _state_checksum
+from tests.support.commands import train_arguments
 
 # As commit 81d1756 wrote it for the run of the fixture `trained`.
 SETTINGS = json.loads("""

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from heedful.cli.main import app
-from tests.cli.conftest import train_arguments
+from tests.support.commands import train_arguments
 
 SENTENCE = "the big dog sees a red apple"
 
 
 @pytest.fixture(scope="module")
 def translator(trained):
-    from heedful.workflow.translator import Translator
+    from heedful.translation.translator import Translator
 
     return Translator.load(trained, device="cpu", precision="fp32")
 
@@ -40,7 +40,7 @@ def back(heedful_cli, text, tmp_path_factory):
 
 
 def test_words_look_as_their_subwords_do(translator):
-    from heedful.paper.words import looks_of, words_of
+    from heedful.paper.word_attention import looks_of, words_of
 
     looks = looks_of(translator, SENTENCE)
     assert looks.words == (*SENTENCE.split(" "), "</s>")
@@ -126,7 +126,7 @@ def test_a_run_of_another_language_asks_for_a_sentence(heedful_cli, back, tmp_pa
 
 
 def test_the_heads_that_answer_in_a_sentence_are_ranked(heedful_cli, trained, translator, tmp_path):
-    from heedful.paper.words import looks_of
+    from heedful.paper.word_attention import looks_of
 
     asked = ("--asks", "sees", "--who", "dog", "--did-what", "sees", "--to-whom", "red apple")
     out = tmp_path / "heads.png"

@@ -7,16 +7,16 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from heedful.analysis.info import describe_run
+from heedful.analysis.plot import read_runs, run_names
 from heedful.data.batching import BatchOrder
-from heedful.data.encoded import EncodedPairs
+from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.micro_batches import PADDING_COST_CPU
 from heedful.errors import RunFolderError
 from heedful.evaluation.cost import ForwardFlops, Work
+from heedful.runs.run import Run, read_choices
 from heedful.training.history import read_history
-from heedful.workflow.info import describe_run
-from heedful.workflow.plot import read_runs, run_names
-from heedful.workflow.run import Run, read_choices
-from tests.cli.conftest import train_arguments
+from tests.support.commands import train_arguments
 
 
 def test_runs_are_drawn_and_summed_up(heedful_cli, trained, tmp_path):

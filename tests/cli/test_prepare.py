@@ -9,9 +9,8 @@ import subprocess
 import sys
 import time
 
-from heedful.data.grammar import sample_pairs
-from tests.cli.conftest import QUICK, train_arguments, write_text
-from tests.cli.test_bad_input import refused
+from heedful.data.toy_grammar.corpus import sample_pairs
+from tests.support.commands import QUICK, refused, train_arguments, write_text
 
 HERE = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 DATA = tuple(setting for setting in QUICK if setting.startswith("data."))

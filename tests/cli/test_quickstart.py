@@ -5,7 +5,7 @@ import re
 import pytest
 
 from heedful.errors import RunFolderError
-from heedful.workflow.quickstart import SENTENCE, quickstart
+from heedful.quickstart import SENTENCE, quickstart
 
 SHORT = ("train.steps=4", "train.validate_steps=4", "data.vocabulary_size=600")
 

@@ -9,8 +9,8 @@ import pytest
 import safetensors.torch
 import torch
 
-from heedful.workflow.translator import Translator
-from tests.cli.conftest import train_arguments
+from heedful.translation.translator import Translator
+from tests.support.commands import train_arguments
 
 LAUNCHER = "from torch.distributed.run import main; main()"
 

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from tests.cli.conftest import train_arguments
+from tests.support.commands import train_arguments
 
 LAST = "step-00000030"
 

@@ -6,16 +6,16 @@ import shutil
 import pytest
 import torch
 
-from heedful.data.tokenizer import Tokenizer
 from heedful.errors import RunFolderError, TextError
 from heedful.search.beam import beam_search
 from heedful.search.ensemble import Ensemble
 from heedful.search.length import LengthPenalty
 from heedful.search.options import Sampling
 from heedful.search.rules import Allowed
-from heedful.workflow.translate import Layout, translate_lines
-from heedful.workflow.translator import Translator
-from tests.cli.test_bad_input import refused
+from heedful.tokenization.tokenizer import Tokenizer
+from heedful.translation.translate import Layout, translate_lines
+from heedful.translation.translator import Translator
+from tests.support.commands import refused
 
 LINES = ["the dog sleeps", "", "a cat", "the big cat"]
 STDIN = "".join(line + "\n" for line in LINES)

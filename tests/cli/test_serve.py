@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.serving import serving
+from tests.support.serving import serving
 
 SENTENCES = ["the big red dog sleeps", "a cat sees the bird", "she has three small houses"]
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from libretranslatepy import LibreTranslateAPI
 
 from tests.conftest import ROOT
-from tests.serving import serving
+from tests.support.serving import serving
 
 SENTENCE = "the big red dog sleeps"
 HEAD = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -118,7 +118,7 @@ def test_what_the_specification_allows_and_forbids_is_answered_as_it_says(server
     options += ["--exclude-checks", "positive_data_acceptance"]
     more = ["--no-color", "--generation-database", "none", "--request-timeout", "60"]
     more += ["--seed", "1"] if os.environ.get("CI") == "true" else []
-    known = {"SCHEMATHESIS_HOOKS": "tests.cli.known_languages", "PYTHONPATH": str(ROOT)}
+    known = {"SCHEMATHESIS_HOOKS": "tests.support.known_languages", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [*command, *options, *more],
         capture_output=True,

@@ -5,7 +5,7 @@ import re
 import pytest
 from httpx2 import URL
 
-from tests.serving import serving
+from tests.support.serving import serving
 
 SENTENCE = "the big red dog sleeps"
 NAMES = [

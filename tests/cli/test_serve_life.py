@@ -14,11 +14,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
-from heedful.exchange.foreign import WriteOptions
-from heedful.workflow.bench.random_run import make_random_run, random_lines
-from heedful.workflow.exchange import export_model
-from tests.serving import Serving, serving
+from heedful.exchange.convert import export_model
+from heedful.exchange.formats import WriteOptions
+from tests.support.serving import Serving, serving
 
 SOURCE = Path(__file__).parents[2] / "src"
 LINES = random_lines(100, 12, 20, seed=4)

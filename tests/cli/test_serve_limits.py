@@ -8,9 +8,9 @@ from contextlib import ExitStack
 import httpx2
 import pytest
 
+from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
-from heedful.workflow.bench.random_run import make_random_run, random_lines
-from tests.serving import serving
+from tests.support.serving import serving
 
 ANIMALS = ("dog", "cat", "bird", "horse", "cow")
 LINES = random_lines(200, 20, 60, seed=3)

@@ -1,6 +1,6 @@
 """`heedful serve` behind proxies: whose word on the client's address counts."""
 
-from tests.serving import serving
+from tests.support.serving import serving
 
 BODY = {"q": "the dog", "source": "EN", "target": "fr-CA", "format": None, "api_key": None}
 

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.exchange import old_fairseq, old_joey, old_opennmt
+from tests.support import old_fairseq, old_joey, old_opennmt
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -41,7 +41,7 @@ def commands(page):
     found = []
     for language, block in re.findall(r"(?ms)^```(sh|python)\n(.*?)^```$", text):
         if language == "python":
-            found.append(f"heedful -c {shlex.quote(block)}")  # see tests/zygote.py
+            found.append(f"heedful -c {shlex.quote(block)}")  # see tests/support/fork_server.py
         else:
             found += _shell_commands(block.replace("\\\n", " "))
     return found

@@ -24,7 +24,7 @@ def blocks(language):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    from heedful.data.grammar import split_pairs
+    from heedful.data.toy_grammar.corpus import split_pairs
 
     folder = tmp_path_factory.mktemp("readme")
     pairs, held_out = split_pairs(1500, 40, seed=1)

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
+from heedful.alignment.links import Gold, LinkCounts, count_links, write_links
 from heedful.evaluation.bleu import corpus_bleu
-from heedful.search.links import Gold, LinkCounts, count_links, write_links
 
 PAIRS = 8000
 

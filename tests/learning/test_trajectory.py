@@ -11,9 +11,9 @@ import torch
 from heedful.config.schema import ModelConfig
 from heedful.model import products
 from heedful.model.build import build_model, initialise
-from heedful.model.packing import Packing
+from heedful.model.cpu.unpadding import Packing
 from heedful.training.loss import chunked_loss, plain_loss
-from heedful.training.optimiser import MasterWeights
+from heedful.training.optimizer import MasterWeights
 
 precision, fast = sys.argv[1], sys.argv[2] == "fast"
 torch.set_num_threads(1)

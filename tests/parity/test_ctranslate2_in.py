@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from heedful.errors import ExchangeError
+from heedful.exchange.convert import import_model
 from heedful.exchange.ctranslate2.engine import Engine
-from heedful.exchange.ctranslate2.reading import READER
-from heedful.exchange.foreign import Reader, ReadOptions
+from heedful.exchange.ctranslate2.read import READER
+from heedful.exchange.formats import Reader, ReadOptions
 from heedful.exchange.parity import Side, compare
 from heedful.search.length import LengthPenalty
-from heedful.workflow.exchange import import_model
-from heedful.workflow.translator import Translator
+from heedful.translation.translator import Translator
 
 OPTIONS = ReadOptions("ar", "en")
 PENALTIES = {"beam4_lenpen0": "none", "beam4_lenpen0.6": "power:0.6", "beam4_lenpen1": "power:1"}

@@ -8,20 +8,20 @@ import pytest
 import torch
 from ctranslate2 import specs
 
-from heedful.checkpoint.store import load_checkpoint, save_checkpoint
+from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
-from heedful.data.subwords.symbols import END, PAD, START
-from heedful.data.tokenizer import Tokenizer
 from heedful.errors import ExchangeError, ParityFailed, RunFolderError
-from heedful.exchange.ctranslate2.reading import READER
-from heedful.exchange.ctranslate2.writing import BOUNDS, WRITER
-from heedful.exchange.foreign import ReadOptions, WriteOptions, Writer
+from heedful.exchange.convert import export_model, import_model
+from heedful.exchange.ctranslate2.read import READER
+from heedful.exchange.ctranslate2.translator import ExportedTranslator
+from heedful.exchange.ctranslate2.write import BOUNDS, WRITER
+from heedful.exchange.formats import ReadOptions, WriteOptions, Writer
+from heedful.runs.checkpoint import load_checkpoint, save_checkpoint
+from heedful.runs.run import Run
 from heedful.search.length import LengthPenalty
-from heedful.workflow.bench.random_run import make_random_run, random_lines
-from heedful.workflow.engines.ctranslate2 import ExportedTranslator
-from heedful.workflow.exchange import export_model, import_model
-from heedful.workflow.run import Run
-from heedful.workflow.translator import Translator
+from heedful.tokenization.special_symbols import END, PAD, START
+from heedful.tokenization.tokenizer import Tokenizer
+from heedful.translation.translator import Translator
 
 SMALL = {
     "model.d_model": 16,

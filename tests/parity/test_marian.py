@@ -1,11 +1,11 @@
 import pytest
 import torch
-from tests.marian import TAGS, make, text
+from tests.support.marian import TAGS, make, text
 from transformers import MarianMTModel, MarianTokenizer
 
-from heedful.workflow.exchange import import_model
-from heedful.workflow.run import Run
-from heedful.workflow.translator import Translator
+from heedful.exchange.convert import import_model
+from heedful.runs.run import Run
+from heedful.translation.translator import Translator
 
 PAIRS = text()
 SENTENCES = [pair[0] for pair in text(3)]

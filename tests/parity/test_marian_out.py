@@ -3,18 +3,18 @@ import json
 import pytest
 import safetensors.torch
 import torch
-from tests.marian import TAGS, make, text
+from tests.support.marian import TAGS, make, text
 from transformers import MarianMTModel, MarianTokenizer
 
-from heedful.checkpoint.rundir import RunFolder
-from heedful.checkpoint.store import save_checkpoint
 from heedful.config.recipes import recipe
-from heedful.data.tokenizer import Tokenizer
 from heedful.errors import ExchangeError, RunFolderError
+from heedful.exchange.convert import export_model, import_model
 from heedful.model.build import initialise
-from heedful.workflow.exchange import export_model, import_model
-from heedful.workflow.run import Choices, Run, write_config
-from heedful.workflow.translator import Translator
+from heedful.runs.checkpoint import save_checkpoint
+from heedful.runs.folder import RunFolder
+from heedful.runs.run import Choices, Run, write_config
+from heedful.tokenization.tokenizer import Tokenizer
+from heedful.translation.translator import Translator
 
 PAIRS = text()
 SENTENCES = [pair[0] for pair in text(3)]

@@ -5,9 +5,8 @@ import torch
 from torch import nn
 
 from heedful.config.schema import ModelConfig
-from heedful.model.attention import MultiHeadAttention
+from heedful.model.attention import MultiHeadAttention, causal_mask
 from heedful.model.build import build_model, initialise
-from heedful.model.masks import causal_mask
 
 
 def copy_attention(ours, theirs):
@@ -110,7 +109,7 @@ def test_the_transformer_is_torchs(norm, activation):
 
 
 def test_the_optimiser_is_torchs_adam():
-    from heedful.training.optimiser import MasterWeights
+    from heedful.training.optimizer import MasterWeights
 
     torch.manual_seed(1)
     ours, theirs = nn.Linear(5, 4), nn.Linear(5, 4)

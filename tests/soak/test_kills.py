@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from heedful.data.grammar import split_pairs
-from tests.cli.conftest import train_arguments, write_text
+from heedful.data.toy_grammar.corpus import split_pairs
+from tests.support.commands import train_arguments, write_text
 
 LAST = "step-00000120"
 

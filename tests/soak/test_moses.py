@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.test_moses import multi30k_differences
+from tests.unit.evaluation.test_moses import multi30k_differences
 
 
 @pytest.mark.parametrize("language", ["cs", "en", "fr"])

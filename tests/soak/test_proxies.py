@@ -14,9 +14,9 @@ import httpx2
 import pytest
 from benchmarks.serving.measure import make_run
 
-from heedful.workflow.bench.random_run import random_lines
+from heedful.bench.random_run import random_lines
 from tests.conftest import ROOT
-from tests.serving import serving
+from tests.support.serving import serving
 
 PAGE = ROOT / "docs" / "howto" / "behind-a-proxy.md"
 LINES = random_lines(200, 20, 100, seed=5)

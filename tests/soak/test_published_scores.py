@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from heedful.evaluation.bleu import bleu_metric, text_metrics
-from heedful.evaluation.measurement import measure
-from tests.unit.test_published_scores import PAPERS, WMT, read, reference_sets, table
+from heedful.evaluation.sufficient_statistics import measure
+from tests.unit.evaluation.test_bleu_published import PAPERS, WMT, read, reference_sets, table
 
 
 @pytest.mark.timeout(900)

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from heedful.data.grammar import sample_pairs
-from heedful.workflow.train import train
-from tests.cli.conftest import QUICK, write_text
+from heedful.data.toy_grammar.corpus import sample_pairs
+from heedful.training.train import train
+from tests.support.commands import QUICK, write_text
 
 # What a user has who has set nothing; the bound is half again of what was seen in bf16.
 DEFAULTS = {

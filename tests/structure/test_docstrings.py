@@ -17,10 +17,10 @@ PUBLISHED = [
     SOURCE / package / f"{name}.py"
     for package, names in {
         "model": [
-            *("attention", "feed_forward", "residual", "layer_shape", "stacks", "embedding"),
-            *("position", "transformer", "seq2seq", "output"),
+            *("attention", "feed_forward", "residual", "layer_shape", "layers", "embedding"),
+            *("transformer", "seq2seq", "output"),
         ],
-        "training": ["loss", "schedule", "optimiser"],
+        "training": ["loss", "schedule", "optimizer"],
         "search": ["beam", "length", "stopping"],
     }.items()
     for name in names

@@ -15,10 +15,10 @@ PROMISED = {
     "MultiHeadAttention": "heedful.model.attention",
     "Sampling": "heedful.search.options",
     "Transformer": "heedful.model.transformer",
-    "Translation": "heedful.workflow.translation",
-    "Translator": "heedful.workflow.translator",
+    "Translation": "heedful.translation.result",
+    "Translator": "heedful.translation.translator",
     "scaled_dot_product_attention": "heedful.model.attention",
-    "train": "heedful.workflow.train",
+    "train": "heedful.training.train",
 }
 
 

@@ -50,6 +50,23 @@ def test_no_source_file_is_longer_than_a_sitting():
     assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
 
 
+def test_each_unit_test_names_a_module_that_exists():
+    # tests/unit/search/test_beam.py or test_beam_ties.py: heedful/search/beam.py
+    strangers = [
+        str(file.relative_to(ROOT))
+        for file in _files("tests/unit/**/test_*.py")
+        if not _tested(file.relative_to(ROOT / "tests/unit"))
+    ]
+    assert strangers == []
+
+
+def _tested(test: Path) -> bool:
+    words = test.stem.split("_")[1:]
+    names = ["_".join(words[:end]) for end in range(len(words), 0, -1)]
+    places = [ROOT / "src/heedful" / test.parent / name for name in names]
+    return any(place.is_dir() or place.with_suffix(".py").exists() for place in places)
+
+
 def test_nothing_is_left_half_done():
     assert _lines_with(HALF_DONE, CODE) == []
 

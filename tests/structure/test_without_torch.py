@@ -43,7 +43,9 @@ def _failures_without_torch(*names: str) -> dict[str, str]:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("package", ["config", "data", "visualise", "cli", "serve"])
+@pytest.mark.parametrize(
+    "package", ["alignment", "cli", "config", "data", "serve", "text", "tokenization", "visualise"]
+)
 def test_a_package_is_imported_where_torch_is_blocked(package):
     names = _modules_below(package)
     assert f"heedful.{package}" in names
@@ -52,11 +54,9 @@ def test_a_package_is_imported_where_torch_is_blocked(package):
 
 
 def test_the_front_door_is_imported_where_torch_is_blocked():
-    names = ["heedful.workflow.engines.ctranslate2", "heedful.workflow.translate"]
+    names = ["heedful.exchange.ctranslate2.translator", "heedful.translation.translate"]
     names += ["heedful", "heedful.errors", "heedful.search.options", "heedful.search.phrases"]
-    names += ["heedful.machine.memory", "heedful.machine.processor", "heedful.workflow.ahead"]
-    if (SOURCE / "heedful/search/alignment.py").exists():
-        names.append("heedful.search.alignment")
+    names += ["heedful.machine.memory", "heedful.machine.processor", "heedful.preparation.prepare"]
     assert _failures_without_torch(*names) == {}
 
 

@@ -1,1 +1,1 @@
-"""The command line: one file per command, each parses, calls a workflow and prints."""
+"""The command line: one file per command, each parses, calls one function and prints."""

@@ -94,14 +94,8 @@ def attend(
     SVG. At most 200 subwords a side.
     """
     check_choice("--precision", precision, SEARCH_PRECISIONS)
+    from heedful.analysis.attention_files import Choice, check_files, measured, told, write_files
     from heedful.search.options import SearchOptions
-    from heedful.workflow.attention_sheets import (
-        Choice,
-        check_files,
-        measured,
-        told,
-        write_files,
-    )
 
     SearchOptions(beam, length_penalty, max_length)
     choice = Choice(tuple(kind or ()), tuple(layer or ()), tuple(head or ()), view, numbers)
@@ -109,7 +103,7 @@ def attend(
     check_files(outs, Choice() if measures else choice)
     text = _standard_input() if sentence == "-" else sentence
 
-    from heedful.workflow.attend import attend_all, open_models
+    from heedful.analysis.attend import attend_all, open_models
 
     models = open_models(
         run,
@@ -142,6 +136,6 @@ def attend(
 
 def _standard_input() -> str:
     """Read the one line that stdin must hold."""
-    from heedful.data.formats.lines import decode_lines
+    from heedful.text.lines import decode_lines
 
     return "\n".join(line for line in decode_lines(sys.stdin.buffer, "stdin") if line.strip())

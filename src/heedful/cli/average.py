@@ -14,8 +14,8 @@ def average(
     ] = None,
 ) -> None:
     """Average the last checkpoints; translate then uses the average."""
-    from heedful.checkpoint.average import average_checkpoints
-    from heedful.workflow.run import Run
+    from heedful.runs.average import average_checkpoints
+    from heedful.runs.run import Run
 
     opened = Run.open(run)
     wanted = last or opened.config.train.keep_last

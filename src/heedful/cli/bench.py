@@ -9,8 +9,8 @@ import typer
 from heedful.cli.options import Device, Precision, Threads, Weights, check_choice, check_stop
 
 if TYPE_CHECKING:
-    from heedful.workflow.bench.measurement import Report
-    from heedful.workflow.bench.train import Conditions
+    from heedful.bench.measurement import Report
+    from heedful.bench.train import Conditions
 
 _HERE = Path("benchmarks/peers")
 
@@ -77,7 +77,7 @@ def train(
     can.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
-    from heedful.workflow.bench.train import bench_train
+    from heedful.bench.train import bench_train
 
     report = bench_train(
         recipe,
@@ -158,7 +158,7 @@ def translate(
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     check_stop(stop)
-    from heedful.workflow.bench.translate import Text, bench_random, bench_trained
+    from heedful.bench.translate import Text, bench_random, bench_trained
 
     text = Text(
         input,
@@ -206,7 +206,7 @@ def data(
     threads: Threads = 0,
 ) -> None:
     """Time subwords, ids on disk and padded batches, each by itself."""
-    from heedful.workflow.bench.data import bench_data
+    from heedful.bench.data import bench_data
 
     report = bench_data(
         recipe,
@@ -230,7 +230,7 @@ def _conditions(
     """Put together under what conditions contenders meet."""
     if peers != _HERE and not peers.is_dir():
         raise typer.BadParameter(f"must be a folder, but {peers} is none.", param_hint="--peers")
-    from heedful.workflow.bench.train import Conditions
+    from heedful.bench.train import Conditions
 
     return Conditions(device, precision, threads, peers, tuple(only or ()), rounds)
 

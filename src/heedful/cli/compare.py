@@ -13,8 +13,8 @@ from heedful.cli.options import Device, Precision, Threads, Weights, check_choic
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from heedful.evaluation.contrast import ComparedSentence
-    from heedful.workflow.compare import Comparison
+    from heedful.analysis.compare import Comparison
+    from heedful.evaluation.comparison import ComparedSentence
 
 _WIDTH_OF_A_FILE = 100
 
@@ -48,7 +48,7 @@ def compare(
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     if (source is None) != (not reference):
         raise typer.BadParameter("and --reference are needed together.", param_hint="--source")
-    from heedful.workflow.compare import HeldOut, compare_runs
+    from heedful.analysis.compare import HeldOut, compare_runs
 
     text = None
     if source is not None:
@@ -110,9 +110,9 @@ def _table(
 
 def _facts(facts: dict[str, tuple[Any, Any]]) -> list[tuple[str, ...]]:
     """Write what is known of both runs, a line each."""
-    from heedful.training.progress import duration
+    from heedful.training.log import duration
     from heedful.training.validation_metrics import SCORES
-    from heedful.visualise.page import three_digits
+    from heedful.visualise.figure_files import three_digits
 
     def row(name: str, key: str, write: Any, at: str = "") -> tuple[str, ...]:
         cells = []
@@ -170,7 +170,7 @@ def _print_sentence(
     from rich.table import Table
     from rich.text import Text
 
-    from heedful.evaluation.contrast import mark_differences
+    from heedful.evaluation.comparison import mark_differences
 
     a, b = sentence.chrf
     console.print()

@@ -2,7 +2,7 @@
 
 import typer
 
-from heedful.cli.known import get, list_corpora
+from heedful.cli.data_get import get, list_corpora
 from heedful.cli.prepare import prepare
 from heedful.cli.show import show
 

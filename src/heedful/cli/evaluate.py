@@ -54,8 +54,8 @@ def evaluate(
     Table 2, by the rules of tensor2tensor's get_ende_bleu.sh, and not comparable with sacreBLEU's.
     It needs the extra “paper”.
     """
+    from heedful.analysis.evaluate import as_text, evaluate_files
     from heedful.evaluation.significance import Resampling
-    from heedful.workflow.evaluate import as_text, evaluate_files
 
     evaluation = evaluate_files(
         hypothesis,

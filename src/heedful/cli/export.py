@@ -36,8 +36,8 @@ def export(
     accept_differences: AcceptDifferences = False,
 ) -> None:
     """Write a model for another toolkit, and compare the two."""
-    from heedful.exchange.foreign import WriteOptions
-    from heedful.workflow.exchange import export_model, read_sentences
+    from heedful.exchange.convert import export_model, read_sentences
+    from heedful.exchange.formats import WriteOptions
 
     parity, notes = export_model(
         run,

@@ -36,8 +36,8 @@ def import_(
     accept_differences: AcceptDifferences = False,
 ) -> None:
     """Make a run of another toolkit's model, and compare the two."""
-    from heedful.exchange.foreign import ReadOptions
-    from heedful.workflow.exchange import import_model, read_sentences
+    from heedful.exchange.convert import import_model, read_sentences
+    from heedful.exchange.formats import ReadOptions
 
     parity, notes = import_model(
         kind,

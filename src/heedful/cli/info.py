@@ -14,7 +14,7 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show versions, devices and what is missing, or what a run is."""
-    from heedful.workflow.info import as_text, describe_installation, describe_run
+    from heedful.analysis.info import as_text, describe_installation, describe_run
 
     description = describe_installation() if run is None else describe_run(run)
     typer.echo(json.dumps(description, indent=2) if as_json else as_text(description))

@@ -1,5 +1,5 @@
 """
-The `heedful` command: parse, call one function of the workflow, print.
+The `heedful` command: parse, call one function, print.
 
 Nothing heavy is imported before a command needs it, so `--help` is quick. Whatever a user can cause
 ends in one paragraph on standard error and an exit code: 1 the run failed, 2 the command or its
@@ -16,7 +16,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from heedful import __version__
+from heedful._version import __version__
 from heedful.cli import (
     attend,
     average,

@@ -2,8 +2,8 @@
 
 import typer
 
-from heedful.cli.claims import positions, scaling
-from heedful.cli.figures import figure3, figure4, figure5, heads
+from heedful.cli.paper_claims import positions, scaling
+from heedful.cli.paper_figures import figure3, figure4, figure5, heads
 
 app = typer.Typer(
     name="paper",

@@ -31,7 +31,7 @@ def plot(
     speed. Runs that are still going can be drawn too. Without --out only the lines are printed.
     """
     check_choice("--x", x, ("steps", "tokens", "hours"))
-    from heedful.workflow.plot import draw_runs, read_runs, summary, write_events
+    from heedful.analysis.plot import draw_runs, read_runs, summary, write_events
 
     histories = read_runs(runs)
     if out is not None:

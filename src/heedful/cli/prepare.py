@@ -51,7 +51,7 @@ def prepare(
     it was. Printed is what each rule of cleaning dropped, with examples; DIR/data/report.json
     keeps it.
     """
-    from heedful.workflow.ahead import prepare as run
+    from heedful.preparation.prepare import prepare as run
 
     report = run(
         recipe,

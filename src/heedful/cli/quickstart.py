@@ -25,6 +25,6 @@ def quickstart(
     in a minute or two, is averaged, and translates sentences that it has never seen; BLEU,
     alignments and attention follow.
     """
-    from heedful.workflow.quickstart import quickstart as run
+    from heedful.quickstart import quickstart as run
 
     run(out, device=device, precision=precision, threads=threads, say=typer.echo, resume=resume)

@@ -56,9 +56,9 @@ def score(
     if align_by and not alignments:
         raise typer.BadParameter("needs --alignments.", param_hint="--align-by")
 
-    from heedful.data.corpus import Corpus, expand, one_file
-    from heedful.workflow.score import ScoreLayout, gold_lines, score_lines
-    from heedful.workflow.translator import Translator
+    from heedful.text.corpus import Corpus, expand, one_file
+    from heedful.translation.score import ScoreLayout, gold_lines, score_lines
+    from heedful.translation.translator import Translator
 
     corpus = Corpus(tuple(expand(source)), tuple(expand(target)))
     translator = Translator.load(

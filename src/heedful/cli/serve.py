@@ -114,7 +114,7 @@ def serve(
         )
     _need_extra()
 
-    from heedful.serve.gate import Gate, read_proxies
+    from heedful.serve.auth import Gate, read_proxies
     from heedful.serve.limits import Limits
     from heedful.serve.models import Models, Named, Opening
     from heedful.serve.server import listen

@@ -40,7 +40,7 @@ def show(
     if (source is None) != (target is None):
         raise typer.BadParameter("and --target belong together.", param_hint="--source")
 
-    from heedful.workflow.show import show_pair, show_pairs
+    from heedful.preparation.show import show_pair, show_pairs
 
     shown = (
         show_pairs(folder, corpus=corpus, first=first, count=lines, ids=ids, seed=seed)

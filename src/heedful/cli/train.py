@@ -155,13 +155,13 @@ def train(
         "reset": reset or (),
     }
     if dry_run:
-        from heedful.workflow.plan import describe_plan
-        from heedful.workflow.setup import find_setup
+        from heedful.training.dry_run import describe_plan
+        from heedful.training.setup import find_setup
 
         setup = find_setup(recipe, **given)
         typer.echo(describe_plan(setup, out, resume=resume, inexact=allow_inexact_resume, say=say))
         return
-    from heedful.workflow.train import train as run
+    from heedful.training.train import train as run
 
     run(
         recipe,

@@ -149,11 +149,11 @@ def translate(
             "needs --alignments, --replace-unknown or --dictionary.", param_hint="--align-by"
         )
 
-    from heedful.data.corpus import one_file, read_lines
-    from heedful.data.files import replacing_file
-    from heedful.data.formats.lines import decode_lines
+    from heedful.alignment.unknown_words import read_dictionary
+    from heedful.files import replacing_file
     from heedful.search.options import SearchOptions
-    from heedful.search.unknown import read_dictionary
+    from heedful.text.corpus import one_file, read_lines
+    from heedful.text.lines import decode_lines
 
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     sampling = _sampling(sample or mbr > 0, drawn)
@@ -209,8 +209,8 @@ def translate(
     if target_language:
         lines = (f">>{target_language}<< {line}" if line.strip() else line for line in lines)
 
-    from heedful.workflow.engines.choose import open_engine
-    from heedful.workflow.translate import Layout, translate_lines
+    from heedful.engines import open_engine
+    from heedful.translation.translate import Layout, translate_lines
 
     translator = open_engine(
         engine,
@@ -252,7 +252,7 @@ def translate(
 
 def _check_engine(engine: str, asked: dict[str, object]) -> None:
     """Refuse what the engine cannot do before anything is loaded."""
-    from heedful.workflow.engines.choose import check_engine
+    from heedful.translation.engine import check_engine
 
     check_engine(engine, asked)
 

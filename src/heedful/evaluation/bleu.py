@@ -16,7 +16,7 @@ from sacrebleu.metrics.ter import TER
 
 from heedful.errors import TextError
 from heedful.evaluation.languages import bleu_tokenizer, check_language, language_code
-from heedful.evaluation.measurement import MetricScore, measure
+from heedful.evaluation.sufficient_statistics import MetricScore, measure
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from heedful.errors import MissingExtra, SettingError, TextError
-from heedful.evaluation.measurement import MetricScore
+from heedful.evaluation.sufficient_statistics import MetricScore
 
 NEEDS = (
     "COMET needs a package of its own (pip install 'heedful[comet]'), a model that this package "

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import FeedForward
-from heedful.model.stacks import DecoderLayer, EncoderLayer
+from heedful.model.layers import DecoderLayer, EncoderLayer
 from heedful.model.transformer import Transformer
 
 # Section 6.1, footnote 5: “2.8, 3.7, 6.0 and 9.5 TFLOPS for K80, K40, M40 and P100, respectively”.

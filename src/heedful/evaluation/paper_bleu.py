@@ -28,8 +28,8 @@ from sacrebleu.metrics.bleu import BLEU, BLEUSignature
 
 from heedful.errors import TextError
 from heedful.evaluation.languages import language_code
-from heedful.evaluation.measurement import MetricScore, measure
 from heedful.evaluation.moses import normalise_punctuation, replace_unicode_punctuation, tokenise
+from heedful.evaluation.sufficient_statistics import MetricScore, measure
 
 Punctuation = Literal["unicode", "moses", "none"]
 

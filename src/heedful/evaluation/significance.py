@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from heedful.evaluation.measurement import Measurement
+from heedful.evaluation.sufficient_statistics import Measurement
 
 Test = Literal["bootstrap", "randomisation"]
 

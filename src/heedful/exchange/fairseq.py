@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.data.subwords.numbering import Numbering
 from heedful.errors import ExchangeError
-from heedful.exchange.cutting import SPACES_NOTE, find_cutters, tokenizer_of
+from heedful.exchange.checkpoint_view import Array, Original
 from heedful.exchange.fairseq_files import (
     FIRST,
     SPELLING,
@@ -23,12 +22,13 @@ from heedful.exchange.fairseq_files import (
     read_dictionary,
     upgraded,
 )
-from heedful.exchange.foreign import Portable, ReadOptions, Reasons
-from heedful.exchange.original import Array, Original
+from heedful.exchange.find_tokenizer import SPACES_NOTE, find_cutters, tokenizer_of
+from heedful.exchange.formats import Portable, ReadOptions, Reasons
+from heedful.exchange.pickled.lazy_tensors import read_arrays
 from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM, number_in
-from heedful.exchange.pickled.stored import read_arrays
 from heedful.exchange.pickled.torch_file import read_torch_file
-from heedful.exchange.plain_side import PlainSide, SearchRule, Words
+from heedful.exchange.reference.numpy_translator import PlainSide, SearchRule, Words
+from heedful.tokenization.id_mapping import Numbering
 
 SPECIAL = {"pad": "<pad>", "unknown": "<unk>", "start": "<s>", "end": "</s>"}
 _FIRST_POSITION = 2

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from heedful.data.files import read_within
 from heedful.errors import ExchangeError
-from heedful.exchange.original import Array
+from heedful.exchange.checkpoint_view import Array
 from heedful.exchange.pickled.settings import settings_of
-from heedful.exchange.spelling import Spelling
+from heedful.exchange.tensor_names import Spelling
+from heedful.files import read_within
 
 SPELLING = Spelling(
     encoder_layer="encoder.layers.{}",

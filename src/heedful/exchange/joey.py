@@ -10,19 +10,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.data.files import read_within
-from heedful.data.subwords.numbering import Numbering
-from heedful.data.tokenizer import UNKNOWN
 from heedful.errors import ExchangeError
-from heedful.exchange.cutting import SPACES_NOTE, Cutter, read_cutter, tokenizer_of
-from heedful.exchange.foreign import Portable, ReadOptions, Reasons
-from heedful.exchange.original import Original
+from heedful.exchange.checkpoint_view import Original
+from heedful.exchange.find_tokenizer import SPACES_NOTE, Cutter, read_cutter, tokenizer_of
+from heedful.exchange.formats import Portable, ReadOptions, Reasons
+from heedful.exchange.pickled.lazy_tensors import read_arrays
 from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM, number_in, settings_of
-from heedful.exchange.pickled.stored import read_arrays
 from heedful.exchange.pickled.torch_file import read_torch_file
-from heedful.exchange.plain_side import PlainSide, SearchRule, Words
 from heedful.exchange.plain_yaml import read_yaml
-from heedful.exchange.spelling import Spelling
+from heedful.exchange.reference.numpy_translator import PlainSide, SearchRule, Words
+from heedful.exchange.tensor_names import Spelling
+from heedful.files import read_within
+from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.tokenizer import UNKNOWN
 
 SPELLING = Spelling(
     encoder_layer="encoder.layers.{}",

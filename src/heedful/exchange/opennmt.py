@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from heedful.data.subwords.numbering import Numbering
 from heedful.errors import ExchangeError
-from heedful.exchange.cutting import SPACES_NOTE, find_cutters, tokenizer_of
-from heedful.exchange.foreign import Portable, ReadOptions, Reasons
-from heedful.exchange.original import LAYOUTS, Array, Original
+from heedful.exchange.checkpoint_view import LAYOUTS, Array, Original
+from heedful.exchange.find_tokenizer import SPACES_NOTE, find_cutters, tokenizer_of
+from heedful.exchange.formats import Portable, ReadOptions, Reasons
+from heedful.exchange.pickled.lazy_tensors import read_arrays
+from heedful.exchange.pickled.placeholders import Inert
 from heedful.exchange.pickled.settings import number_in, settings_of
-from heedful.exchange.pickled.stored import read_arrays
 from heedful.exchange.pickled.torch_file import read_torch_file
-from heedful.exchange.pickled.values import Inert
-from heedful.exchange.plain_side import PlainSide, SearchRule, Words
-from heedful.exchange.spelling import Spelling
+from heedful.exchange.reference.numpy_translator import PlainSide, SearchRule, Words
+from heedful.exchange.tensor_names import Spelling
+from heedful.tokenization.id_mapping import Numbering
 
 SPELLING = Spelling(
     encoder_layer="encoder.transformer.{}",

@@ -19,8 +19,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from heedful.data.tokenizer import END, UNKNOWN, Tokenizer
 from heedful.errors import ParityFailed
+from heedful.tokenization.tokenizer import END, UNKNOWN, Tokenizer
 
 Ids = Sequence[int]
 # What double precision may differ by, and how many bounds single precision then may.

@@ -5,9 +5,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from heedful.data.files import read_within
 from heedful.errors import ExchangeError
-from heedful.exchange.foreign import needed
+from heedful.exchange.formats import needed
+from heedful.files import read_within
 
 # Far beyond any settings: a file that names one part many times grows with each of them.
 _LARGEST = 1 << 15

@@ -1,8 +1,16 @@
-"""The processor, without torch: how much of it this process may use, and what it can do."""
+"""
+The processor, without torch: how much of it this process may use, and what it can do.
+
+The cache folder: what was measured on this machine or compiled for it.
+
+A library from the cache is executed, so only this user or root may be able to write there.
+"""
 
 import functools
 import os
+import stat
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from heedful.errors import SettingError
@@ -109,3 +117,97 @@ def int8_levels() -> int:
     for flags in processor_facts("flags"):
         return 127 if {"avx512_vnni", "avx_vnni"} & set(flags.split()) else 63
     return 63
+
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_MOST_BYTES = 64 << 20
+_MOST_LINKS = 40  # as many as Linux follows
+
+
+def cache_folder() -> Path:
+    """Return the folder, made if need be; raises `OSError` where others could write in it."""
+    folder = _base() / "heedful"
+    for each in reversed([folder, *folder.parents]):
+        each.mkdir(
+            mode=0o700, exist_ok=True
+        )  # not `parents=True`, which gives them the umask's mode
+    for passed in _way_to(folder):
+        check_owned(passed, passed.lstat(), sticky=True)
+    status = folder.stat()
+    check_owned(folder, status)
+    if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) & 0o077:
+        folder.chmod(0o700)  # nobody else could write there, and now nobody else can read
+    return folder
+
+
+def read_cached(path: Path) -> bytes:
+    """Read a file of the cache; raises `OSError` where another user could have written it."""
+    # A link would lead out of the folder that was checked, and opening a pipe would wait.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        check_owned(path, status)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+            raise OSError(f"{path} must be a file of at most {_MOST_BYTES:,} bytes")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
+
+
+def write_cached(path: Path, content: bytes) -> None:
+    """Write a file of the cache, whole or not at all."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.partial")
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def check_owned(
+    path: Path, status: os.stat_result, *, sticky: bool = False, user: int | None = None
+) -> None:
+    """Raise `PermissionError` if others than the user and root could change a file or folder."""
+    mode = stat.S_IMODE(status.st_mode)
+    if status.st_uid not in (os.geteuid() if user is None else user, 0):
+        raise PermissionError(f"{path} must belong to you or root, but belongs to another user")
+    # In a sticky folder such as /tmp others can add names, but not exchange what lies there.
+    if stat.S_ISLNK(status.st_mode) or (sticky and mode & stat.S_ISVTX):
+        return
+    if mode & _OTHERS_WRITE:
+        raise PermissionError(f"{path} must not be writable by others, but has mode {mode:o}")
+
+
+def _base() -> Path:
+    """Return the folder of all caches; the XDG specification ignores relative ones."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if base.is_absolute():
+        return base
+    try:
+        home = Path.home()
+    except RuntimeError:
+        home = Path()
+    if not home.is_absolute():
+        raise FileNotFoundError("there is no home folder; XDG_CACHE_HOME can name another place")
+    return home / ".cache"
+
+
+def _way_to(path: Path) -> Iterator[Path]:
+    """Yield every folder and link that is passed on the way to an absolute path."""
+    at, rest, links = Path("/"), list(path.parts[1:]), 0
+    yield at
+    while rest:
+        at = at.parent if rest[0] == ".." else at / rest[0]
+        del rest[0]
+        yield at
+        if at.is_symlink():
+            links += 1
+            if links > _MOST_LINKS:
+                raise OSError(f"{path} passes too many links")
+            target = at.readlink()
+            rest = [*target.parts[target.is_absolute() :], *rest]
+            at = Path("/") if target.is_absolute() else at.parent

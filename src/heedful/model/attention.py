@@ -5,20 +5,69 @@ Attention: section 3.2 of the paper.
 with torch's fused kernels, which never write the weights to memory; the tests hold the two equal.
 `MultiHeadAttention` runs several of them side by side (section 3.2.2). A mask is always called
 `may_attend` and is true where a query may look at a key.
+
+Who may look at whom; a mask is called `may_attend` and is true where a look is allowed.
 """
 
 import math
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.arguments import check_counts, checked
 from heedful.errors import ArgumentError, SettingError
+from heedful.model.cpu.attention import SHORT, Packings, serves, short_attention
+from heedful.model.cpu.linear import Linear, linear
 from heedful.model.inputs import check_mask, check_states
-from heedful.model.products import Linear, linear
-from heedful.model.short_attention import SHORT, Packings, serves, short_attention
+
+
+def padding_mask(ids: Int[Tensor, "batch time"], padding: int) -> Bool[Tensor, "batch 1 1 time"]:
+    """
+    Let everyone look at the real tokens and nobody at the padding.
+
+    Parameters
+    ----------
+    ids : Tensor of int, shape (batch, time)
+        Token ids.
+    padding : int
+        The id that fills short rows up.
+
+    Returns
+    -------
+    Tensor of bool, shape (batch, 1, 1, time)
+        True at real tokens.
+
+    Notes
+    -----
+    A row needs at least one real token: a softmax over nothing is not a number.
+    """
+    return (ids != padding)[:, None, None, :]
+
+
+def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor, "1 1 time time"]:
+    """
+    Let each position look at itself and what came before it.
+
+    Parameters
+    ----------
+    length : int
+        Number of positions.
+    device : torch.device, optional
+        Where the mask is needed.
+
+    Returns
+    -------
+    Tensor of bool, shape (1, 1, length, length)
+        True on and below the diagonal.
+
+    Notes
+    -----
+    Section 3.2.3: no information flows leftward in the decoder. Padding stands at the end of a
+    row, so real positions never see it and no further mask is needed.
+    """
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
 
 
 def scaled_dot_product_attention(

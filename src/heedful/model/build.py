@@ -13,11 +13,10 @@ from torch import Tensor, nn
 
 from heedful.config.schema import ModelConfig
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.embedding import TokenEmbedding
+from heedful.model.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
 from heedful.model.feed_forward import FeedForward
 from heedful.model.layer_shape import LayerShape
-from heedful.model.position import LearnedPositions, SinusoidalPositions
-from heedful.model.stacks import Decoder, DecoderLayer, Encoder
+from heedful.model.layers import Decoder, DecoderLayer, Encoder
 from heedful.model.transformer import Positions, Transformer
 
 

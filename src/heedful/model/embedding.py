@@ -1,4 +1,13 @@
-"""Token embeddings: section 3.4 of the paper."""
+"""
+Token embeddings: section 3.4 of the paper.
+
+Positions: section 3.5 of the paper.
+
+Three layouts of the same idea are in use. The paper's text interleaves sine and cosine; the
+authors' code puts all sines before all cosines and spaces the wavelengths a little differently;
+others group like the code and space like the paper. None has a longest position: tables grow with
+the text.
+"""
 
 import math
 
@@ -92,3 +101,238 @@ class TokenEmbedding(nn.Module):
         if self.zero_token is not None:
             out = out.masked_fill((ids == self.zero_token).unsqueeze(-1), 0.0)
         return out
+
+
+def paper_rates(d_model: int) -> Float[Tensor, " half"]:
+    """
+    Compute by what the number of a position is multiplied in each pair of columns.
+
+    Parameters
+    ----------
+    d_model : int
+        Width, even.
+
+    Returns
+    -------
+    Tensor of float64, shape (d_model / 2,)
+        ``10000^(-2i/d)``.
+
+    Notes
+    -----
+    Section 3.5: wavelengths from 2 pi to nearly 10000 * 2 pi.
+    """
+    return 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+
+
+def code_rates(d_model: int) -> Float[Tensor, " half"]:
+    """
+    Compute the same as the authors' code does.
+
+    Parameters
+    ----------
+    d_model : int
+        Width, even.
+
+    Returns
+    -------
+    Tensor of float64, shape (d_model / 2,)
+        The last is exactly 1 / 10000.
+
+    Notes
+    -----
+    See `halves_sinusoid`.
+    """
+    half = d_model // 2
+    step = math.log(10000.0) / max(half - 1, 1)
+    return torch.exp(-step * torch.arange(half, dtype=torch.float64))
+
+
+def interleaved_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "length d_model"]:
+    """
+    Compute the sinusoids as the paper prints them.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first position.
+    length : int
+        How many positions.
+    d_model : int
+        Width, even.
+
+    Returns
+    -------
+    Tensor of float, shape (length, d_model)
+        ``sin(pos / 10000^(2i/d))`` in column 2i, the cosine in column 2i + 1.
+
+    Notes
+    -----
+    Section 3.5. Computed in double precision, so that position 100,000 is as exact as position 1.
+    """
+    positions = torch.arange(first, first + length, dtype=torch.float64)
+    angles = torch.outer(positions, paper_rates(d_model))
+    return torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1).float()
+
+
+def halves_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "length d_model"]:
+    """
+    Compute the sinusoids as the authors' code does.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first position.
+    length : int
+        How many positions.
+    d_model : int
+        Width, even, at least 4.
+
+    Returns
+    -------
+    Tensor of float, shape (length, d_model)
+        Sines in the first half of the columns, cosines in the second.
+
+    Notes
+    -----
+    tensor2tensor 3d9c62f2, ``get_timing_signal_1d``: wavelengths from 2 pi to exactly
+    10000 * 2 pi, so the step of the exponent is log(10000) / (d/2 - 1), not the paper's 2 / d.
+    """
+    positions = torch.arange(first, first + length, dtype=torch.float64)
+    angles = torch.outer(positions, code_rates(d_model))
+    return torch.cat((angles.sin(), angles.cos()), dim=1).float()
+
+
+def grouped_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "length d_model"]:
+    """
+    Compute the paper's sinusoids, all sines before all cosines.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first position.
+    length : int
+        How many positions.
+    d_model : int
+        Width, even.
+
+    Returns
+    -------
+    Tensor of float, shape (length, d_model)
+        The columns of `interleaved_sinusoid`, the even ones first.
+
+    Notes
+    -----
+    Hugging Face's Marian and Sockeye have it so. A model with one layout becomes one with the other
+    by reordering its dimensions.
+    """
+    paper = interleaved_sinusoid(first, length, d_model)
+    return torch.cat((paper[:, 0::2], paper[:, 1::2]), dim=1)
+
+
+SINUSOIDS = {
+    "interleaved": interleaved_sinusoid,
+    "halves": halves_sinusoid,
+    "grouped": grouped_sinusoid,
+}
+
+
+RATES = {"interleaved": paper_rates, "halves": code_rates, "grouped": paper_rates}
+
+
+class SinusoidalPositions(nn.Module):
+    """
+    Give each position its sinusoids, however far the text goes.
+
+    Parameters
+    ----------
+    d_model : int
+        Width, even.
+    layout : {'interleaved', 'halves', 'grouped'}, default 'interleaved'
+        The paper's text, the authors' code, or sines before cosines with the paper's wavelengths.
+    position_offset : int, default 0
+        Number of the first position; some toolkits count from 1.
+
+    Notes
+    -----
+    The table is computed on demand, doubles when it is too short, and is not part of a checkpoint.
+    """
+
+    table: Tensor
+
+    def __init__(self, d_model: int, layout: str = "interleaved", position_offset: int = 0) -> None:
+        super().__init__()
+        if d_model % 2:
+            raise ValueError(f"sinusoids need an even d_model, but it is {d_model}")
+        self.d_model, self.layout, self.position_offset = d_model, layout, position_offset
+        self.register_buffer("table", torch.empty(0, d_model), persistent=False)
+
+    def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
+        """
+        Return the rows of some positions.
+
+        Parameters
+        ----------
+        start : int
+            Index of the first position that is asked for, counted from 0.
+        length : int
+            How many.
+
+        Returns
+        -------
+        Tensor of float, shape (length, d_model)
+            Their sinusoids.
+
+        Notes
+        -----
+        Section 3.5; the hypothesis there is that a fixed offset is a linear map of these rows.
+        """
+        if start + length > self.table.size(0):
+            rows = max(256, 2 * (start + length))
+            table = SINUSOIDS[self.layout](self.position_offset, rows, self.d_model)
+            self.table = table.to(self.table)
+        return self.table[start : start + length]
+
+
+class LearnedPositions(nn.Module):
+    """
+    Learn one vector for each position (row E of the paper's Table 3).
+
+    Parameters
+    ----------
+    d_model : int
+        Width.
+    rows : int
+        Number of positions that have a vector of their own.
+
+    Notes
+    -----
+    Positions beyond the table share its last row, so that a long text is translated as well as it
+    can be instead of being refused.
+    """
+
+    def __init__(self, d_model: int, rows: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(rows, d_model))
+
+    def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
+        """
+        Return the rows of some positions.
+
+        Parameters
+        ----------
+        start : int
+            Index of the first position that is asked for, counted from 0.
+        length : int
+            How many.
+
+        Returns
+        -------
+        Tensor of float, shape (length, d_model)
+            Their vectors.
+
+        Notes
+        -----
+        Table 3 (E): “nearly identical results to the base model”.
+        """
+        rows = torch.arange(start, start + length, device=self.weight.device)
+        return self.weight[rows.clamp_(max=self.weight.size(0) - 1)]

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from heedful.arguments import check_counts, checked
 from heedful.errors import SettingError
+from heedful.model.cpu.linear import Linear
 from heedful.model.inputs import check_states
-from heedful.model.products import Linear
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": nn.functional.relu,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from heedful.model.dropout import Dropout
+from heedful.model.cpu.dropout import Dropout
 
 Sublayer = Callable[[Tensor], Tensor]
 

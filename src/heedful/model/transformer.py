@@ -7,7 +7,7 @@ The Transformer: figure 1 of the paper.
                                                                             │
     target ids ── embedding + positions ── N x DecoderLayer (looks at the memory) ── states
 
-The layers are in `heedful.model.stacks`; here they meet embeddings, positions and the output, and
+The layers are in `heedful.model.layers`; here they meet embeddings, positions and the output, and
 remember what they need between two steps of a search.
 """
 
@@ -17,15 +17,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.model.attention import KeysAndValues
-from heedful.model.cache import TokenCache, bias_of
-from heedful.model.dropout import Dropout
-from heedful.model.embedding import TokenEmbedding
+from heedful.model.attention import KeysAndValues, padding_mask
+from heedful.model.cpu.dropout import Dropout
+from heedful.model.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
 from heedful.model.inputs import check_ids
-from heedful.model.masks import padding_mask
-from heedful.model.position import LearnedPositions, SinusoidalPositions
+from heedful.model.kv_cache import TokenCache, bias_of
+from heedful.model.layers import Decoder, Encoder
 from heedful.model.seq2seq import Seq2Seq
-from heedful.model.stacks import Decoder, Encoder
 
 Positions = SinusoidalPositions | LearnedPositions
 
@@ -180,7 +178,7 @@ class Transformer(Seq2Seq):
         self.encoder, self.decoder = encoder, decoder
         self.output_table, self.output_bias = output_table, output_bias
         self.dropout = Dropout(dropout)
-        # What a search may use instead of the table, see `heedful.model.ready`.
+        # What a search may use instead of the table, see `heedful.model.inference.optimize`.
         self.projection: nn.Module | None = None
         self.quick_output: nn.Module | None = None
         # A shorter type for the keys and values of a search, from more sentences than these on.
@@ -369,7 +367,7 @@ class Transformer(Seq2Seq):
 
         Notes
         -----
-        By the table, or by what `heedful.model.ready` made of it.
+        By the table, or by what `heedful.model.inference.optimize` made of it.
         """
         if self.projection is None:
             return super().project(states)
@@ -394,7 +392,7 @@ class Transformer(Seq2Seq):
 
         Notes
         -----
-        In fewer passes where `heedful.model.ready` made that possible.
+        In fewer passes where `heedful.model.inference.optimize` made that possible.
         """
         if self.quick_output is None or states.dim() != 2:
             return super().log_probabilities(states)

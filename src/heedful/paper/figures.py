@@ -15,12 +15,12 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.errors import SettingError
-from heedful.paper.roles import rate_heads
+from heedful.paper.role_heads import rate_heads
 from heedful.paper.sentences import EXAMPLES, LAYER, Example
-from heedful.paper.words import Looks, looks_of
+from heedful.paper.word_attention import Looks, looks_of
+from heedful.translation.translator import Translator
 from heedful.visualise.lines import Head, Panel, attention_lines
-from heedful.visualise.sheet import Sheet
-from heedful.workflow.translator import Translator
+from heedful.visualise.report_page import Sheet
 
 _SHOWN_WORDS = 3
 

@@ -15,9 +15,9 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.errors import SettingError
-from heedful.model.position import SINUSOIDS, LearnedPositions
-from heedful.workflow.run import Run
-from heedful.workflow.translator import Translator
+from heedful.model.embedding import SINUSOIDS, LearnedPositions
+from heedful.runs.run import Run
+from heedful.translation.translator import Translator
 
 Table = Float[np.ndarray, "positions width"]
 
@@ -132,7 +132,7 @@ def schemes(d_model: int) -> list[Scheme]:
 
     Notes
     -----
-    The sinusoids are those that models are built with (`heedful.model.position`).
+    The sinusoids are those that models are built with (`heedful.model.embedding`).
     """
     return [
         Scheme("index", "PE(pos) = pos", _index),

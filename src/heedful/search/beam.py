@@ -27,13 +27,12 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq, State
-from heedful.search.ask import LEAVING, NextLogProbabilities, begin
-from heedful.search.extensions import Extend, Extensions, extend
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
+from heedful.search.observer import Candidate, Watch, Weighed, Why
 from heedful.search.rules import Rule, apply_all
+from heedful.search.step import LEAVING, Extend, Extensions, NextLogProbabilities, begin, extend
 from heedful.search.stopping import Manner, Places, may_improve
-from heedful.search.watch import Candidate, Watch, Weighed, Why
 
 PLAIN = Manner()
 """The paper's."""

@@ -28,15 +28,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
-from heedful.search.ask import begin
 from heedful.search.beam import PLAIN, search
-from heedful.search.extensions import Extensions, pick
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
+from heedful.search.observer import Watch
 from heedful.search.phrases import Phrases, Progress
 from heedful.search.rules import Rule
+from heedful.search.step import Extensions, begin, pick
 from heedful.search.stopping import Manner
-from heedful.search.watch import Watch
 
 _Item = TypeVar("_Item")
 

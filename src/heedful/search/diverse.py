@@ -21,14 +21,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
-from heedful.search.ask import begin
 from heedful.search.beam import PLAIN, beam_search, prune, search
-from heedful.search.extensions import Extensions, extend
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
+from heedful.search.observer import Watch
 from heedful.search.rules import Rule
+from heedful.search.step import Extensions, begin, extend
 from heedful.search.stopping import Manner
-from heedful.search.watch import Watch
 
 
 @torch.inference_mode()

@@ -1,18 +1,135 @@
-"""Greedy search: always the most probable token."""
+"""
+Greedy search: always the most probable token.
 
-from collections.abc import Sequence
+One token after the other without looking back: the loop of greedy search and of sampling.
+"""
+
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from heedful.model.seq2seq import Seq2Seq
-from heedful.search.ask import begin
+from heedful.model.seq2seq import Seq2Seq, State
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
-from heedful.search.rules import Rule
-from heedful.search.walk import walk
-from heedful.search.watch import Watch
+from heedful.search.observer import Seen, Snapshot, Watch
+from heedful.search.rules import Rule, apply_all
+from heedful.search.step import LEAVING, NextLogProbabilities, begin
+
+Choose = Callable[[Tensor, Tensor, int], Tensor]
+"""From log-probabilities (rows, vocabulary), each row's walk and the step to tokens (rows,)."""
+
+
+def walk(
+    next_log_probabilities: NextLogProbabilities,
+    state: State,
+    tokens: Int[Tensor, " walks"],
+    limits: Sequence[int],
+    choose: Choose,
+    *,
+    end_token: int,
+    penalty: LengthPenalty,
+    rules: Sequence[Rule] = (),
+    each: int = 1,
+    watch: Watch | None = None,
+) -> list[Hypothesis]:
+    """
+    Let some walks choose token by token until each has come to its end.
+
+    Parameters
+    ----------
+    next_log_probabilities : callable
+        From the newest tokens (rows,) and the state to log-probabilities (rows, vocabulary) and
+        the next state.
+    state : State
+        Before the first token, one row and one sentence a walk.
+    tokens : Tensor of int, shape (walks,)
+        What stands before the first token.
+    limits : sequence of int
+        Most target tokens of each walk, the end symbol not counted.
+    choose : callable
+        From log-probabilities (rows, vocabulary), the index of each row's walk (rows,) and the
+        number of tokens before to the next tokens (rows,).
+    end_token : int
+        The end symbol.
+    penalty : LengthPenalty
+        Only for the score that is reported; nothing here compares lengths.
+    rules : sequence of Rule, optional
+        What may come next.
+    each : int, default 1
+        Walks of a sentence, which stand together.
+    watch : callable, optional
+        Shown every walk after every step.
+
+    Returns
+    -------
+    list of Hypothesis
+        One for each walk.
+
+    Notes
+    -----
+    Walks that have ended leave the batch, a few at a time, so the work shrinks with it.
+    """
+    live = torch.arange(len(limits), device=tokens.device)
+    rows_written = tokens.new_empty(len(limits), 0)
+    written: list[list[int]] = [[] for _ in limits]
+    scores: list[list[float]] = [[] for _ in limits]
+    ended = [False] * len(limits)
+    done = [False] * len(limits)
+    while len(live):
+        found, state = next_log_probabilities(tokens, state)
+        found = apply_all(rules, found, rows_written, live // each)
+        tokens = choose(found, live, rows_written.size(1))
+        chosen = found.gather(1, tokens.unsqueeze(1)).squeeze(1)
+        steps = zip(live.tolist(), tokens.tolist(), chosen.tolist(), strict=True)
+        for index, token, score in steps:
+            if done[index]:
+                continue
+            ended[index] = token == end_token
+            done[index] = ended[index] or len(written[index]) == limits[index]
+            if ended[index]:
+                scores[index].append(score)
+            elif not done[index]:
+                written[index].append(token)
+                scores[index].append(score)
+            if watch is not None:
+                text = (*written[index], token) if ended[index] else tuple(written[index])
+                where = (*divmod(index, each), rows_written.size(1) + 1)
+                total = sum(scores[index], 0.0)
+                watch(_shown(where, text, total, penalty, ended[index], done[index]))
+        rows_written = torch.cat([rows_written, tokens.unsqueeze(1)], dim=1)
+        open_rows = [row for row, index in enumerate(live.tolist()) if not done[index]]
+        if len(open_rows) <= (1 - LEAVING) * len(live):
+            going = torch.tensor(open_rows, dtype=torch.long, device=live.device)
+            state = state.select(going, going)
+            live, tokens, rows_written = live[going], tokens[going], rows_written[going]
+    return [
+        Hypothesis(tuple(t), tuple(s), sum(s) / penalty.divisor(max(1, len(s))), e)
+        for t, s, e in zip(written, scores, ended, strict=True)
+    ]
+
+
+def _shown(
+    where: tuple[int, int, int],
+    text: tuple[int, ...],
+    total: float,
+    penalty: LengthPenalty,
+    ended: bool,
+    done: bool,
+) -> Snapshot:
+    """Show one walk, by its sentence, its number there and the step."""
+    seen = (Seen(0, text, total, total / penalty.divisor(max(1, len(text)))),)
+    sentence, group, step = where
+    return Snapshot(
+        sentence,
+        step,
+        open=() if done else seen,
+        ended=seen if ended else (),
+        cut=seen if done and not ended else (),
+        group=group,
+        done=done,
+    )
 
 
 @torch.inference_mode()

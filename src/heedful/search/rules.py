@@ -5,7 +5,7 @@ A rule is a function. It sees the log-probabilities, the tokens of each open row
 row it is. It puts minus infinity where a token must not come and leaves the rest as the model said
 it, so the scores of a hypothesis stay log-probabilities of the model; only the last two, which
 other toolkits have, change them. Rules are applied one after the other (those about the end are in
-`heedful.search.ends`):
+`heedful.search.rules`):
 
 ::
 
@@ -18,6 +18,8 @@ other toolkits have, change them. Rules are applied one after the other (those a
     Renormalised   the probabilities of what is left add up to one
 
 AvoidPhrases and NoRepeat give way where they would leave nothing: a given prefix may repeat itself.
+
+Rules about the end symbol: when a translation may end, and when it must.
 """
 
 from collections.abc import Sequence
@@ -294,3 +296,86 @@ def _forbid(
     fewer = scores.scatter_add(1, tokens, bans)
     hopeless = fewer.isneginf().all(dim=1, keepdim=True)
     return torch.where(hopeless, scores, fewer)
+
+
+@dataclass(frozen=True)
+class LeastLength:
+    """
+    Let no translation end before it has some tokens.
+
+    Attributes
+    ----------
+    tokens : int
+        How many, the end symbol not counted.
+    end_token : int
+        The end symbol.
+
+    Notes
+    -----
+    fairseq and Joey NMT ask for one token unless told otherwise, so they never give an empty line.
+    """
+
+    tokens: int
+    end_token: int
+
+    def __call__(
+        self,
+        scores: Float[Tensor, "rows vocabulary"],
+        written: Int[Tensor, "rows length"],
+        sentences: Int[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """Forbid the end while a translation is too short; the scores are changed in place."""
+        del sentences
+        if written.size(1) < self.tokens:
+            scores[:, self.end_token] = float("-inf")
+        return scores
+
+
+class ForcedEnd:
+    """
+    End each translation at its limit, at no cost or at the end's own probability.
+
+    Parameters
+    ----------
+    limits : sequence of int
+        Most tokens of each sentence, the end symbol not counted.
+    end_token : int
+        The end symbol.
+    device : torch.device, optional
+        Where the scores are; the processor when absent.
+    is_free : bool, default True
+        Whether the end has the log-probability zero.
+
+    Notes
+    -----
+    ``forced_eos_token_id`` of Hugging Face is free, so the score of such a translation is better
+    than what the model says. fairseq counts what the model says; an end that another rule forbids
+    is free there too.
+    """
+
+    def __init__(
+        self,
+        limits: Sequence[int],
+        end_token: int,
+        device: torch.device | None = None,
+        *,
+        is_free: bool = True,
+    ) -> None:
+        self.limits = torch.tensor(list(limits), device=device)
+        self.first, self.end_token, self.is_free = min(limits), end_token, is_free
+
+    def __call__(
+        self,
+        scores: Float[Tensor, "rows vocabulary"],
+        written: Int[Tensor, "rows length"],
+        sentences: Int[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """Allow the end alone in rows that are at their limit."""
+        if written.size(1) < self.first:
+            return scores
+        only = torch.full_like(scores, float("-inf"))
+        end = scores[:, self.end_token]
+        is_free = end.isneginf() | self.is_free
+        only[:, self.end_token] = end.masked_fill(is_free, 0.0)
+        full = self.limits[sentences] <= written.size(1)
+        return torch.where(full.unsqueeze(1), only, scores)

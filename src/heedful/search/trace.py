@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from heedful.search.watch import Seen, Snapshot, Why
+from heedful.search.observer import Seen, Snapshot, Why
 
 Fate = Literal["open", "ended", "dropped", "best"]
 

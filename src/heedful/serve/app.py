@@ -20,13 +20,13 @@ from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from heedful.serve.guard import FAILED, GONE, App, Guard
-from heedful.serve.libre import libre_routes
 from heedful.serve.limits import Refused
-from heedful.serve.own import own_routes
-from heedful.serve.pages import add_pages
-from heedful.serve.reading import problem
+from heedful.serve.middleware import FAILED, GONE, App, Guard
+from heedful.serve.request_body import problem
+from heedful.serve.routes_libretranslate import libre_routes
+from heedful.serve.routes_v1 import own_routes
 from heedful.serve.service import Service
+from heedful.serve.static_files import add_pages
 
 _TOLD = {
     404: "there is nothing at this address; /docs lists what there is.",

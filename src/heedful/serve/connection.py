@@ -130,7 +130,7 @@ class Connection(H11Protocol):
         Notes
         -----
         From the first byte of a request until its headers are complete a clock runs; for bodies
-        there is another (`heedful.serve.guard`).
+        there is another (`heedful.serve.middleware`).
         """
         if self.transport.is_closing():
             return

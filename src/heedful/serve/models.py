@@ -17,8 +17,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from heedful.engines import open_engine
 from heedful.errors import SettingError
-from heedful.workflow.engines.choose import TranslationEngine, open_engine
+from heedful.translation.engine import TranslationEngine
 
 
 class Direction(NamedTuple):
@@ -337,7 +338,7 @@ def _directions(named: Named, told: tuple[str, str], tags: Sequence[str]) -> tup
 
 def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
     """Tell how long a sentence may be, and what is known of a run."""
-    from heedful.workflow.info import count_parameters
+    from heedful.analysis.info import count_parameters
 
     run, config = translator.run, translator.run.config
     kind, _, step = run.checkpoint_folder(weights).name.partition("-")

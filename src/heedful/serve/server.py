@@ -19,11 +19,11 @@ import uvicorn
 
 from heedful.errors import HeedfulError, SettingError
 from heedful.serve.app import make_app
+from heedful.serve.auth import Gate
 from heedful.serve.connection import Connection
-from heedful.serve.gate import Gate
-from heedful.serve.guard import State
 from heedful.serve.limits import Limits
 from heedful.serve.metrics import Metrics
+from heedful.serve.middleware import State
 from heedful.serve.models import Models
 from heedful.serve.service import Service
 from heedful.serve.worker import Worker

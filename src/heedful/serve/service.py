@@ -9,14 +9,14 @@ from fastapi import Request
 
 from heedful.errors import HeedfulError, UserError
 from heedful.search.length import LengthPenalty
-from heedful.serve.asked import Asked
-from heedful.serve.files import Files
-from heedful.serve.gate import Gate
-from heedful.serve.guard import GONE, State
+from heedful.serve.auth import Gate
+from heedful.serve.file_store import Files
 from heedful.serve.limits import Limits, Refused
 from heedful.serve.metrics import Metrics
+from heedful.serve.middleware import GONE, State
 from heedful.serve.models import Models
-from heedful.serve.reading import check_texts, read_asked
+from heedful.serve.request_body import check_texts, read_asked
+from heedful.serve.request_schemas import Asked
 from heedful.serve.worker import Worker
 
 _Asked = TypeVar("_Asked", bound=Asked)

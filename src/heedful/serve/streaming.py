@@ -14,15 +14,15 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from heedful.errors import HeedfulError
-from heedful.search.watch import Seen, Snapshot
-from heedful.serve.answers import detected_given, sentence_given
-from heedful.serve.choosing import Chosen, Form
-from heedful.serve.given import EndEvent, ErrorEvent, SentenceEvent, Shorter, StepEvent
+from heedful.search.observer import Seen, Snapshot
+from heedful.serve.batch_queue import Search
 from heedful.serve.limits import Refused
+from heedful.serve.pipeline import Spoken, Watched, translate
+from heedful.serve.response_schemas import EndEvent, ErrorEvent, SentenceEvent, Shorter, StepEvent
+from heedful.serve.responses import detected_given, sentence_given
+from heedful.serve.routing import Chosen, Form
 from heedful.serve.service import Service
-from heedful.serve.speaking import Spoken, Watched, translate
-from heedful.serve.waiting import Search
-from heedful.workflow.translation import Translation
+from heedful.translation.result import Translation
 
 # No eye sees more than so many steps a second.
 _BETWEEN_STEPS = 0.02

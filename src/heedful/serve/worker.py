@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from heedful.search.watch import Snapshot
+from heedful.search.observer import Snapshot
+from heedful.serve.batch_queue import Call, Queue, Row, Search, Sentences
 from heedful.serve.limits import Refused
 from heedful.serve.models import Model
-from heedful.serve.waiting import Call, Queue, Row, Search, Sentences
-from heedful.workflow.translation import Translation
+from heedful.translation.result import Translation
 
 _log = logging.getLogger("heedful.serve")
 _Result = TypeVar("_Result")

@@ -1,7 +1,7 @@
 """
 What a run logged, read back as arrays.
 
-`heedful.training.progress` writes `log.jsonl`; curves, costs and comparisons read it here. A log
+`heedful.training.log` writes `log.jsonl`; curves, costs and comparisons read it here. A log
 may still be growing, may have been cut in the middle of a line by a kill, and may be very long, so
 it is read as a stream into plain columns of numbers.
 """

@@ -18,8 +18,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from heedful.model.cpu.linear import column_sums, times, times_transposed
 from heedful.model.output import chunk_rows, logits
-from heedful.model.products import column_sums, times, times_transposed
 
 # The probabilities of so many rows are kept until their part of the table's gradient is computed.
 _KEPT_ROWS = 2048

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float64
 
-from heedful.visualise.page import INK, check_ending, drawing, printable, save_figure, three_digits
+from heedful.visualise.figure_files import (
+    INK,
+    check_ending,
+    drawing,
+    printable,
+    save_figure,
+    three_digits,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

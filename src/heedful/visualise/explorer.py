@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from heedful.visualise.page import beside
+from heedful.visualise.figure_files import beside
 from heedful.visualise.record import Record
 
 _TAB_TITLE = 80

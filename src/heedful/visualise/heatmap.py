@@ -2,7 +2,7 @@
 Attention as a picture: who looked where, and how much.
 
 One size of square serves every figure, so the page grows with the sentences and the words stay
-readable. Many layers at once are drawn by `heedful.visualise.sheets`.
+readable. Many layers at once are drawn by `heedful.visualise.multi_page`.
 """
 
 import io
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from heedful.arguments import checked
-from heedful.visualise.page import check_ending, drawing, printable, save_figure
+from heedful.visualise.figure_files import check_ending, drawing, printable, save_figure
 from heedful.visualise.panels import LETTERS, draw_page, label
 
 

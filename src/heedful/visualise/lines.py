@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from heedful.visualise.page import INK, drawing, printable
-from heedful.visualise.sheet import Sheet, check_sheet_ending, save_sheet
+from heedful.visualise.figure_files import INK, drawing, printable
+from heedful.visualise.report_page import Sheet, check_sheet_ending, save_sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.visualise.page import INK, printable
+from heedful.visualise.figure_files import INK, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 import torch
-from tests.unit.exchange.old_fairseq import Fairseq, options, write
 
 from heedful.errors import ExchangeError, HeedfulError, TokenizerError
+from heedful.exchange.convert import import_model
 from heedful.exchange.fairseq import READER
 from heedful.exchange.fairseq_files import read_dictionary
-from heedful.exchange.foreign import ReadOptions
-from heedful.workflow.exchange import import_model
-from heedful.workflow.run import Run
+from heedful.exchange.formats import ReadOptions
+from heedful.runs.run import Run
+from tests.support.old_fairseq import Fairseq, options, write
 
 BOS, PAD, EOS, UNK = range(4)
 VARIANTS = {

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from tests.unit.exchange.old_joey import SOURCE, SPECIAL, TARGET, Joey, settings, write
 
 from heedful.errors import ExchangeError, ParityFailed
-from heedful.exchange.foreign import ReadOptions
+from heedful.exchange.checkpoint_view import ACTIVATIONS
+from heedful.exchange.convert import import_model
+from heedful.exchange.formats import ReadOptions
 from heedful.exchange.joey import READER
-from heedful.exchange.original import ACTIVATIONS
-from heedful.workflow.exchange import import_model
-from heedful.workflow.run import Run
+from heedful.runs.run import Run
+from tests.support.old_joey import SOURCE, SPECIAL, TARGET, Joey, settings, write
 
 JOINED = ([*SPECIAL, *SOURCE[4:], *TARGET[4:]],) * 2
 VARIANTS = {

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from tests.unit.exchange.old_opennmt import SOURCE, TARGET, OpenNmt, options, write
 
 from heedful.errors import ExchangeError
-from heedful.exchange.foreign import ReadOptions
+from heedful.exchange.convert import import_model
+from heedful.exchange.formats import ReadOptions
 from heedful.exchange.opennmt import READER, read_vocabularies
-from heedful.workflow.exchange import import_model
-from heedful.workflow.run import Run
+from heedful.runs.run import Run
+from tests.support.old_opennmt import SOURCE, TARGET, OpenNmt, options, write
 
 SHARED = (sorted({*SOURCE, *TARGET}),) * 2
 VARIANTS = {

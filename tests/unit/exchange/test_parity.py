@@ -3,11 +3,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.data.subwords.imported_model import ImportedModel
-from heedful.data.subwords.numbering import Numbering
-from heedful.data.tokenizer import Tokenizer
 from heedful.errors import ParityFailed
 from heedful.exchange.parity import Parity, Side, compare, sample_sentences
+from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.imported_model import ImportedModel
+from heedful.tokenization.tokenizer import Tokenizer
 
 SENTENCES = ["a b", "b", "c a"]
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from heedful.model.position import RATES
+from heedful.model.embedding import RATES
 from heedful.paper.positions import CRITERIA, Scheme, judge, products, schemes
 
 # Slides 47 to 51 of the notes: unique, deterministic, same distance, generalises.

@@ -24,9 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.data.files import read_within
-from heedful.data.shapes import is_empty_and_vast
+from heedful.data.tensor_shapes import is_empty_and_vast
 from heedful.errors import ExchangeError
+from heedful.files import read_within
 from heedful.machine.memory import free_memory
 
 Array = np.ndarray

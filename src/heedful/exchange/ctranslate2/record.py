@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from heedful.checkpoint.rundir import read_json
 from heedful.config.renames import renamed_table
 from heedful.config.schema import SearchConfig
 from heedful.errors import ExchangeError, RunFolderError
+from heedful.runs.folder import read_json
 
 _FORMAT = 1
 

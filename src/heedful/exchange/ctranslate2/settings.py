@@ -24,8 +24,8 @@ from heedful.exchange.ctranslate2.keys import (
     SOURCE_TABLE,
     TARGET_TABLE,
 )
-from heedful.exchange.foreign import Reasons
-from heedful.model.position import SINUSOIDS
+from heedful.exchange.formats import Reasons
+from heedful.model.embedding import SINUSOIDS
 
 # Heads of the kinds of model that do not say how many they have.
 _HEADS = {"TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from heedful.data.subwords.imported_model import ImportedModel
-from heedful.data.subwords.subword_model import SubwordModel
-from heedful.data.tokenizer import END, UNKNOWN
 from heedful.exchange.ctranslate2.engine import Engine
 from heedful.exchange.ctranslate2.reference import PlainModel
-from heedful.exchange.foreign import Portable
+from heedful.exchange.formats import Portable
 from heedful.exchange.parity import Ids
 from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.tokenization.imported_model import ImportedModel
+from heedful.tokenization.subword_model import SubwordModel
+from heedful.tokenization.tokenizer import END, UNKNOWN
 
 
 class EngineSide:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.data.files import read_within
-from heedful.data.subwords.symbols import PAD, START
 from heedful.errors import ExchangeError
+from heedful.files import read_within
+from heedful.tokenization.special_symbols import PAD, START
 
 SIDES = ("source", "target")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heedful.errors import ExchangeError
-from heedful.exchange.pickled.values import Inert
+from heedful.exchange.pickled.placeholders import Inert
 
 _DEEPEST = 8
 _MOST = 100_000

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from heedful.data.files import open_ordinary
 from heedful.errors import ExchangeError
-from heedful.exchange.pickled.inert import read_inert
-from heedful.exchange.pickled.stored import Storage, storage_kind, tensor_makers
-from heedful.exchange.pickled.values import Name
+from heedful.exchange.pickled.lazy_tensors import Storage, storage_kind, tensor_makers
+from heedful.exchange.pickled.placeholders import Name
+from heedful.exchange.pickled.safe_unpickler import read_inert
+from heedful.files import open_ordinary
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _PROTOCOL = 1001
@@ -38,7 +38,7 @@ def read_torch_file(path: Path) -> Any:
     Returns
     -------
     Any
-        What was saved, as `heedful.exchange.pickled.inert` describes it; tensors are
+        What was saved, as `heedful.exchange.pickled.safe_unpickler` describes it; tensors are
         `StoredTensor` and read when asked for.
 
     Raises

@@ -1,0 +1,1 @@
+"""Word alignments: written, read, taken from attention."""

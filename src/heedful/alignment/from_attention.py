@@ -1,0 +1,293 @@
+"""
+From a model's attention to word alignments.
+
+::
+
+    cross attention (layers, heads, target, source)
+      └ a layer, the mean of its heads ─ subwords to words ─ the word looked at most ─ links
+
+A translator was never told which word translates which, but has to look at it to write it. How
+well its attention says so depends on the layer. Of six it is the penultimate (Garg et al. 2019,
+“Jointly Learning to Align and Translate with Transformer Models”; models trained for days), of two
+to four, on the embedded corpus, the last. `rate_layers` measures it against gold links; a few
+hundred pairs suffice. No model is needed here and no torch: weights come in as arrays.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.alignment.links import Gold, LinkCounts, Links, count_links
+from heedful.alignment.words import Unit
+from heedful.errors import SettingError
+
+# From so many layers on the penultimate aligns best, below the last.
+_DEEP = 6
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """
+    Say how links are read off attention.
+
+    Attributes
+    ----------
+    layer : int, default 0
+        Decoder layer, counted from 1, or from the last by -1, -2, …; 0 for the penultimate of six
+        and more, the last of fewer.
+    head : int, default 0
+        A head of it, counted from 1; 0 for the mean of all.
+    shift : bool, default False
+        Whether a target word looks when it is read, one step after it was written.
+    threshold : float, default 0.0
+        All source words with at least this share of the attention are linked; 0 for the one with
+        the largest share.
+
+    Notes
+    -----
+    Garg et al. (2019): the mean of the penultimate layer's heads. Chen et al. (2020) and Kobayashi
+    et al. (2020): in the lower layers of deep models the step that reads a word looks at its
+    translation more closely than the step that predicts it.
+    """
+
+    layer: int = 0
+    head: int = 0
+    shift: bool = False
+    threshold: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str) -> "Extraction":
+        """
+        Read an extraction as users write it.
+
+        Parameters
+        ----------
+        text : str
+            Parts between commas: ``layer=2``, ``head=1``, ``shift``, ``threshold=0.3``; empty for
+            the defaults.
+
+        Returns
+        -------
+        Extraction
+            The extraction.
+
+        Notes
+        -----
+        Raises `SettingError` for anything else.
+
+        Examples
+        --------
+        >>> Extraction.parse("layer=-1,shift")
+        Extraction(layer=-1, head=0, shift=True, threshold=0.0)
+        """
+        values: dict[str, int | float | bool] = {}
+        for part in filter(None, text.split(",")):
+            name, equals, value = part.partition("=")
+            try:
+                if name in values:
+                    raise ValueError
+                if name == "shift" and not equals:
+                    values[name] = True
+                elif (name == "layer" and int(value)) or (name == "head" and int(value) > 0):
+                    values[name] = int(value)
+                elif name == "threshold" and 0.0 < float(value) <= 1.0:
+                    values[name] = float(value)
+                else:
+                    raise ValueError
+            except ValueError:
+                raise SettingError(
+                    "how alignments are read off attention must be parts such as layer=2, layer=-1 "
+                    "(the last), head=1, shift, threshold=0.3 (above 0, at most 1), each once and "
+                    f"with commas between them, but {part!r} is none in {text!r}."
+                ) from None
+        return cls(**values)  # type: ignore[arg-type]
+
+    @property
+    def hard(self) -> "Extraction":
+        """The same without a threshold: one source word for each target word."""
+        return replace(self, threshold=0.0)
+
+    def __str__(self) -> str:
+        parts = [f"layer={self.layer}" if self.layer else ""]
+        parts += [f"head={self.head}" if self.head else "", "shift" if self.shift else ""]
+        parts += [f"threshold={self.threshold:g}" if self.threshold else ""]
+        return ",".join(filter(None, parts))
+
+    def weights(
+        self, cross: Float[np.ndarray, "layers heads target source"]
+    ) -> Float[np.ndarray, "tokens source"]:
+        """
+        Choose layer, heads and rows.
+
+        Parameters
+        ----------
+        cross : ndarray of float, shape (layers, heads, target, source)
+            Row i is where the decoder looked when it predicted target token i; the last token is
+            the end symbol.
+
+        Returns
+        -------
+        ndarray of float, shape (tokens, source)
+            One row for each target token but the end symbol.
+
+        Notes
+        -----
+        Token i is read in row i + 1, so that with `shift` its row is the next one.
+        """
+        self.check(*cross.shape[:2])
+        chosen = cross[self._place(cross.shape[0])]
+        mean = chosen[self.head - 1] if self.head else chosen.mean(axis=0)
+        return mean[1:] if self.shift else mean[:-1]
+
+    def check(self, layers: int, heads: int) -> None:
+        """
+        Refuse what a model does not have.
+
+        Parameters
+        ----------
+        layers : int
+            Its decoder layers.
+        heads : int
+            Heads of each.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Raises `SettingError`.
+        """
+        if not 0 <= self._place(layers) < layers:
+            raise SettingError(
+                f"alignments are read off a decoder layer from 1 to {layers}, or from -1 (the "
+                f"last) to -{layers}, but layer={self.layer} was given."
+            )
+        if self.head > heads:
+            raise SettingError(
+                f"alignments are read off a head from 1 to {heads}, but head={self.head} was given."
+            )
+
+    def _place(self, layers: int) -> int:
+        """Find the layer's place."""
+        if not self.layer:
+            return layers - 2 if layers >= _DEEP else layers - 1
+        return self.layer - 1 if self.layer > 0 else layers + self.layer
+
+
+def word_weights(
+    weights: Float[np.ndarray, "tokens source"],
+    source: Sequence[Unit],
+    target: Sequence[Unit],
+) -> Float[np.ndarray, "target_units source_units"]:
+    """
+    Merge the attention of subwords into that of words.
+
+    Parameters
+    ----------
+    weights : ndarray of float, shape (tokens, source)
+        Attention between subwords; columns behind the last unit are the end symbol's.
+    source : sequence of Unit
+        Words of the source.
+    target : sequence of Unit
+        Words of the target.
+
+    Returns
+    -------
+    ndarray of float, shape (target units, source units)
+        The sum over the subwords looked at, the mean over the subwords that look.
+
+    Notes
+    -----
+    So a row still is how one look is shared out. On the embedded corpus it makes a fifth fewer
+    errors than linking two words if any of their subwords are linked.
+    """
+    looked_at = np.zeros((weights.shape[1], len(source)))
+    looking = np.zeros((len(target), weights.shape[0]))
+    for column, unit in enumerate(source):
+        looked_at[unit.pieces, column] = 1.0
+    for row, unit in enumerate(target):
+        looking[row, unit.pieces] = 1.0 / len(unit.pieces)
+    return looking @ weights @ looked_at
+
+
+def attention_links(
+    cross: Float[np.ndarray, "layers heads target source"],
+    source: Sequence[Unit],
+    target: Sequence[Unit],
+    extraction: Extraction,
+) -> Links:
+    """
+    Read the links between two sentences off the attention of a model.
+
+    Parameters
+    ----------
+    cross : ndarray of float, shape (layers, heads, target, source)
+        Row i is where the decoder looked when it predicted target token i; the last token is the
+        end symbol.
+    source : sequence of Unit
+        Words of the source.
+    target : sequence of Unit
+        Words of the target.
+    extraction : Extraction
+        How.
+
+    Returns
+    -------
+    frozenset of (int, int)
+        Numbers of a source word and a target word.
+
+    Notes
+    -----
+    What falls on the source's end symbol is left out: models park attention there.
+    """
+    if not source or not target:
+        return frozenset()
+    weights = word_weights(extraction.weights(cross), source, target)
+    if extraction.threshold:
+        linked = weights >= extraction.threshold
+    else:
+        linked = weights.argmax(axis=1)[:, None] == np.arange(len(source))
+    return frozenset(
+        (i, j)
+        for row, column in zip(*map(np.ndarray.tolist, linked.nonzero()), strict=True)
+        for i in source[column].words
+        for j in target[row].words
+    )
+
+
+def rate_layers(
+    pairs: Iterable[tuple[np.ndarray, Sequence[Unit], Sequence[Unit], Gold]],
+    threshold: float = 0.0,
+) -> dict[Extraction, LinkCounts]:
+    """
+    Measure how well each layer aligns, with and without the shift.
+
+    Parameters
+    ----------
+    pairs : iterable of tuple
+        Cross attention (layers, heads, target, source), source words, target words and gold links
+        of each sentence pair.
+    threshold : float, default 0.0
+        As in `Extraction`.
+
+    Returns
+    -------
+    dict of Extraction to LinkCounts
+        Best first, by the alignment error rate; among equals the upper layer.
+
+    Notes
+    -----
+    The first key is the best layer of this model. Some hundred pairs suffice to find it.
+    """
+    rated: dict[Extraction, LinkCounts] = {}
+    for cross, source, target, gold in pairs:
+        for layer in range(cross.shape[0], 0, -1):
+            for shift in (False, True):
+                way = Extraction(layer, shift=shift, threshold=threshold)
+                found = attention_links(cross, source, target, way)
+                rated[way] = rated.get(way, LinkCounts()) + count_links(found, gold)
+    return dict(sorted(rated.items(), key=lambda item: item[1].error_rate))

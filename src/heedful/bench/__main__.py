@@ -1,0 +1,51 @@
+"""What is measured, in a process of its own: reads a request, does it, prints the answer."""
+
+import json
+import sys
+from typing import Any
+
+import torch
+
+from heedful._version import __version__
+from heedful.errors import HeedfulError
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """
+    Do what is asked.
+
+    Parameters
+    ----------
+    request : dict
+        With `task` and what that needs.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+
+    Notes
+    -----
+    Only what the task needs is imported, so that its memory is that of the task.
+    """
+    done: dict[str, Any]
+    if request["task"] == "train":
+        from heedful.bench.step import measure_step
+
+        done = measure_step(request)
+    elif request["task"] == "translate":
+        from heedful.bench.search import measure_search
+
+        done = measure_search(request)
+    else:
+        from heedful.bench.preparing import measure_preparing
+
+        done = measure_preparing(request)
+    return {**done, "versions": {"heedful": __version__, "torch": torch.__version__}}
+
+
+if __name__ == "__main__":
+    try:
+        print(json.dumps(answer(json.load(sys.stdin))))
+    except HeedfulError as error:
+        print(json.dumps({"error": str(error), "exit_code": error.exit_code}))

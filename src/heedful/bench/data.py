@@ -1,0 +1,91 @@
+"""`heedful bench data`: from text to batches."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from heedful.bench.measurement import Measurement, Report
+from heedful.bench.systems import ours
+from heedful.config.load import load_config
+from heedful.data.toy_grammar.corpus import sample_pairs
+from heedful.errors import TextError
+from heedful.machine.devices import describe_machine, resolve_threads
+
+_EMBEDDED_PAIRS = 20_000
+
+
+def bench_data(
+    recipe: str,
+    settings: Sequence[str] = (),
+    *,
+    source: Sequence[str] = (),
+    target: Sequence[str] = (),
+    repeats: int = 5,
+    threads: int = 0,
+) -> Report:
+    """
+    Time each stage between text and batches.
+
+    Parameters
+    ----------
+    recipe : str
+        A built-in name or a TOML file.
+    settings : sequence of str, optional
+        ``key=value`` strings.
+    source, target : sequence of str, optional
+        Line-aligned text; sentences of the embedded grammar when absent.
+    repeats : int, default 5
+        How often each stage is timed; subwords are learned once.
+    threads : int, default 0
+        Of the processor; 0 for all.
+
+    Returns
+    -------
+    Report
+        A row for each stage, its memory that of all stages together.
+
+    Notes
+    -----
+    No other toolkit is measured: their stages are cut differently.
+    """
+    if bool(source) != bool(target):
+        raise TextError("--source and --target belong together, but only one of them came.")
+    config = load_config(recipe, settings)
+    threads = resolve_threads(threads)
+    with tempfile.TemporaryDirectory() as folder:
+        files = {"source": list(source), "target": list(target)}
+        if not source:
+            files = _embedded(Path(folder))
+        request: dict[str, Any] = {
+            "task": "data",
+            "settings": config.to_dict(),
+            **files,
+            "repeats": repeats,
+            "threads": threads,
+        }
+        answer = ours("").ask(request)
+    measurements = tuple(
+        Measurement(stage, "", tuple(seconds), {"lines": answer["lines"]}, None, None, memory)
+        for memory in (answer["memory"],)
+        for stage, seconds in answer["stages"].items()
+    )
+    what = {
+        "recipe": config.recipe,
+        "settings": " ".join(settings) or "as they are",
+        "pairs": answer["lines"],
+        "text": " ".join([*source, *target]) or "the embedded grammar",
+    }
+    machine = {**describe_machine(), "threads": threads, "device": "cpu"}
+    return Report(what, machine, measurements, compared=False)
+
+
+def _embedded(folder: Path) -> dict[str, list[str]]:
+    """Write sentences of the grammar."""
+    files: dict[str, list[str]] = {}
+    pairs = sample_pairs(_EMBEDDED_PAIRS, seed=1)
+    for number, (side, language) in enumerate((("source", "en"), ("target", "fr"))):
+        path = folder / f"text.{language}"
+        path.write_text("".join(f"{pair[number]}\n" for pair in pairs), encoding="utf-8")
+        files[side] = [str(path)]
+    return files

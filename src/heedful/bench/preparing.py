@@ -1,0 +1,84 @@
+"""From text to batches in a process of its own, stage by stage."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from heedful.bench.process import repeated
+from heedful.config.schema import RunConfig
+from heedful.data.batch import Collator
+from heedful.data.cleaning.filter import PairFilter
+from heedful.data.encoded.encode import encode_corpus
+from heedful.data.mixing import JoinedPairs
+from heedful.machine.devices import resolve_threads
+from heedful.machine.memory import peak_memory
+from heedful.preparation.find_training_data import find_text
+from heedful.preparation.tokenizer import make_tokenizer
+from heedful.runs.folder import RunFolder
+from heedful.runs.run import Choices, Run
+from heedful.tokenization.tokenizer import END, PAD, START
+from heedful.training.batches import TrainingPairs
+
+
+def measure_preparing(request: dict[str, Any]) -> dict[str, Any]:
+    """
+    Learn subwords, cut, encode, and make the batches of an epoch.
+
+    Parameters
+    ----------
+    request : dict
+        `settings` of the run, `source` and `target` (lists of files), `repeats`, `threads`.
+
+    Returns
+    -------
+    dict
+        `lines`; `stages`, for each its `seconds`; `memory` after the last.
+
+    Notes
+    -----
+    The functions are those that training calls. Subwords are learned once: it takes long.
+    """
+    threads = resolve_threads(request["threads"])
+    text = find_text(request["source"], request["target"])
+    config = text.configure(RunConfig.from_dict(request["settings"]))
+    corpus = text.parts[0].corpus
+    pairs = list(corpus.pairs())
+    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    repeats, stages = request["repeats"], {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+
+        def learn() -> None:
+            make_tokenizer(config, corpus, None).save(folder)
+
+        stages["learn subwords"] = repeated(learn, 1)
+        tokenizer = make_tokenizer(config, corpus, folder)
+
+        def cut() -> None:
+            tokenizer.encode_source(sources)
+            tokenizer.encode_target(targets)
+
+        stages["cut into subwords"] = repeated(cut, repeats)
+        lengths = PairFilter(config.data.max_length, config.data.max_length_ratio)
+
+        def encode() -> None:
+            encode_corpus(corpus, tokenizer, lengths, folder / "data", processes=threads)
+
+        stages["read, clean, encode to disk"] = repeated(encode, repeats)
+        encoded = encode_corpus(corpus, tokenizer, lengths, folder / "data", processes=threads)
+        train = config.train
+        order = TrainingPairs(
+            JoinedPairs((encoded,)),
+            Run(RunFolder(folder), config, tokenizer),
+            Choices("cpu", "fp32", threads, train.micro_batch_tokens or train.batch_tokens),
+            Collator(PAD, START, END, config.model.source_end),
+        )
+
+        def batch() -> None:
+            for rows in order.epoch(0):
+                for part in order.cut(rows, ranks=1)[0]:
+                    order.collate(part)
+
+        stages["batch and pad an epoch"] = repeated(batch, repeats)
+        memory = peak_memory()
+    return {"lines": len(pairs), "stages": stages, "memory": memory}

@@ -1,0 +1,91 @@
+"""A run folder that nobody trained, to measure shapes for which there is no text."""
+
+import random
+from pathlib import Path
+
+import torch
+
+from heedful.bench.work import spread_lengths
+from heedful.config.schema import RunConfig
+from heedful.model.build import initialise
+from heedful.runs.checkpoint import save_checkpoint
+from heedful.runs.folder import RunFolder
+from heedful.runs.run import Choices, Run, write_config
+from heedful.tokenization.tokenizer import END, Tokenizer
+from heedful.tokenization.vocabulary import Vocabulary
+from heedful.tokenization.vocabulary_model import ListedModel
+
+_SPECIAL = 4
+
+
+def make_random_run(folder: Path, config: RunConfig, vocabulary: int) -> Run:
+    """
+    Write a run with random weights and made-up words.
+
+    Parameters
+    ----------
+    folder : Path
+        An empty folder.
+    config : RunConfig
+        The recipe.
+    vocabulary : int
+        Symbols, special ones included.
+
+    Returns
+    -------
+    Run
+        It translates until its length limit, always.
+
+    Notes
+    -----
+    The end symbol has the vector zero in the output table, so its logit is zero while that of
+    some other word is not: every translation, here and in any other toolkit that is given the
+    weights, goes on to the limit.
+    """
+    words = [f"w{number}" for number in range(vocabulary - _SPECIAL)]
+    config = config.with_settings({"data.source_language": "xx", "data.target_language": "yy"})
+    model_of_words = ListedModel(Vocabulary(words))
+    tokenizer = Tokenizer(model_of_words, source_language="xx", target_language="yy")
+    tokenizer.save(folder)
+    run = Run(RunFolder(folder), config, tokenizer)
+    write_config(run.folder, config, Choices("cpu", "fp32", 1, 1), {}, {})
+    model = run.build()
+    initialise(model, config.train.seed)
+    with torch.no_grad():
+        model.output()[0][END] = 0.0
+    state = {"step": 1, **run.signature}
+    save_checkpoint(run.folder.checkpoint(1), dict(model.named_parameters()), None, state)
+    return run
+
+
+def random_lines(vocabulary: int, length: int, count: int, seed: int = 1) -> list[str]:
+    """
+    Make lines of made-up words.
+
+    Parameters
+    ----------
+    vocabulary : int
+        Of the run that is to read them.
+    length : int
+        Mean tokens of a line, the end symbol included.
+    count : int
+        How many lines.
+    seed : int, default 1
+        Of the words.
+
+    Returns
+    -------
+    list of str
+        From a fifth shorter to a fifth longer.
+
+    Notes
+    -----
+    One word is one token.
+    """
+    drawn = random.Random(seed)
+    lengths = spread_lengths(length, count)
+    drawn.shuffle(lengths)
+    return [
+        " ".join(f"w{drawn.randrange(vocabulary - _SPECIAL)}" for _ in range(max(1, n - 1)))
+        for n in lengths
+    ]

@@ -1,0 +1,87 @@
+"""Translating in a process of its own: the real translator, on lines from a file."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful.bench.process import repeated
+from heedful.machine.memory import peak_memory
+from heedful.text.corpus import read_lines
+from heedful.translation.result import Translation
+from heedful.translation.translate import Layout, translate_lines
+from heedful.translation.translator import Translator
+
+_LAYOUT = Layout("jsonl")
+_WARM_UP = 32
+# Sentences of a batch are counted, not their tokens.
+_ANY_TOKENS = 1 << 40
+
+
+def measure_search(request: dict[str, Any]) -> dict[str, Any]:
+    """
+    Translate a text several times and time it.
+
+    Parameters
+    ----------
+    request : dict
+        `run` and `weights`, `input` (a file with plain lines), `output` (where translations go),
+        `batch` (sentences searched together; None for what `heedful translate` does), `search`
+        (keywords of `Translator.translate`), `repeats`, `precision`, `device` and `threads`.
+
+    Returns
+    -------
+    dict
+        `seconds` of each pass after warming up, `memory`.
+
+    Notes
+    -----
+    From lines to lines: cutting into subwords and putting together again is part of the time. As
+    `heedful translate` does it, the text is streamed and memory does not grow with it.
+    """
+    translator = Translator.load(
+        request["run"],
+        weights=request["weights"],
+        device=request["device"],
+        precision=request["precision"],
+        threads=request["threads"],
+    )
+    source, output = Path(request["input"]), Path(request["output"])
+    search, batch = request["search"], request["batch"]
+
+    def stream() -> None:
+        with output.open("w", encoding="utf-8") as file:
+            translate_lines(translator, read_lines(source), file, _LAYOUT, _ignore, **search)
+
+    def batches() -> None:
+        lines = list(read_lines(source))
+        found: dict[int, Translation] = {}
+        for rows in _batches(lines, batch):
+            texts = [lines[row] for row in rows]
+            some = translator.translate(texts, batch_tokens=_ANY_TOKENS, **search)
+            found.update(zip(rows, some, strict=True))
+        with output.open("w", encoding="utf-8") as file:
+            for row in range(len(lines)):
+                file.writelines(f"{line}\n" for line in _LAYOUT.lines(row, found[row]))
+
+    first = [line for line, _ in zip(read_lines(source), range(batch or _WARM_UP), strict=False)]
+    translator.translate(first, **search)
+    seconds = repeated(stream if batch is None else batches, request["repeats"])
+    memory = peak_memory()
+    if translator.model.device.type == "cuda":
+        memory = int(torch.cuda.max_memory_allocated(translator.model.device))
+    return {"seconds": seconds, "memory": memory}
+
+
+def _batches(lines: Sequence[str], size: int) -> Iterator[list[int]]:
+    """Put so many lines of similar length together; one at a time they keep their order."""
+    order = list(range(len(lines)))
+    if size > 1:
+        order.sort(key=lambda row: -len(lines[row]))
+    for first in range(0, len(order), size):
+        yield order[first : first + size]
+
+
+def _ignore(text: str) -> None:
+    """Say nothing: what is cut or unknown is not the matter here."""

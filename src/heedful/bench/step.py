@@ -1,0 +1,190 @@
+"""The training step in a process of its own: the real loop, on pairs that are there already."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from heedful.bench.process import repeated
+from heedful.bench.profile import shares
+from heedful.bench.work import build
+from heedful.config.schema import RunConfig
+from heedful.data.batch import Batch, Collator
+from heedful.data.micro_batches import MicroBatches, Rows
+from heedful.machine.devices import resolve_device, resolve_threads
+from heedful.machine.memory import peak_memory
+from heedful.model.build import initialise
+from heedful.training.distributed import Ranks
+from heedful.training.log import RunLog
+from heedful.training.optimizer import MasterWeights
+from heedful.training.state import Progress
+from heedful.training.trainer import Trainer
+from heedful.training.trainer_config import Plan
+
+
+class OneBatch:
+    """
+    Hand the loop the same batch again and again.
+
+    Parameters
+    ----------
+    sources, targets : sequence of sequence of int
+        Ids without special symbols.
+    collator : Collator
+        Adds them.
+    micro_batch_tokens : int or None
+        Padded tokens computed at once; all when None.
+
+    Notes
+    -----
+    An `Order`. Pairs of similar length go together, as in training.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        collator: Collator,
+        micro_batch_tokens: int | None,
+    ) -> None:
+        self._sources, self._targets, self._collator = sources, targets, collator
+        longest = np.array([max(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]) + 1
+        order = np.argsort(longest, kind="stable")
+        size = len(order)
+        if micro_batch_tokens is not None:
+            size = max(1, micro_batch_tokens // int(longest.max()))
+        self._parts = [order[first : first + size] for first in range(0, len(order), size)]
+        self.micro_batch_tokens = size * int(longest.max())
+
+    def epoch(self, number: int) -> list[Rows]:
+        """Return one batch: an epoch is a step."""
+        del number
+        return [np.concatenate(self._parts)]
+
+    def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
+        """Return the parts that were laid out, whatever is asked for."""
+        del rows, ranks
+        return [self._parts]
+
+    def largest(self) -> Rows:
+        """Return the last part, for they are sorted."""
+        return self._parts[-1]
+
+    def collate(self, rows: Rows) -> Batch:
+        """
+        Put pairs together.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (rows,)
+            Which pairs.
+
+        Returns
+        -------
+        Batch
+            On the processor.
+
+        Notes
+        -----
+        Part of the step that is timed, as it is part of training.
+        """
+        chosen = rows.tolist()
+        return self._collator.batch(
+            [self._sources[row] for row in chosen], [self._targets[row] for row in chosen]
+        )
+
+
+class _NoCheckpoints:
+    """Keep nothing."""
+
+    def save(self, reason: str) -> None:
+        """Do nothing."""
+
+
+def measure_step(request: dict[str, Any]) -> dict[str, Any]:
+    """
+    Take some training steps and time them.
+
+    Parameters
+    ----------
+    request : dict
+        `settings` of the run, `vocabulary`, `sources`, `targets`, `steps`, `precision`, `device`,
+        `threads` and whether to `profile`.
+
+    Returns
+    -------
+    dict
+        `seconds` of each step after the first, `memory`, `loss` a token at the first step, and the
+        `profile` of one more step.
+
+    Notes
+    -----
+    The loop itself is run, one step at a time: batch, forward, loss, backward, update, log.
+    """
+    device, settings = resolve_device(request["device"]), RunConfig.from_dict(request["settings"])
+    resolve_threads(request["threads"])
+    model = build(settings, request["vocabulary"])
+    initialise(model, settings.train.seed)
+    model.to(device)
+    train = settings.train
+    weights = MasterWeights(
+        model,
+        request["precision"],
+        train.beta1,
+        train.beta2,
+        train.epsilon,
+        train.weight_decay,
+        train.ema_decay,
+    )
+    collator = Collator(
+        model.padding, model.start_token, model.end_token, settings.model.source_end
+    )
+    batch = OneBatch(request["sources"], request["targets"], collator, train.micro_batch_tokens)
+    trainer = Trainer(
+        model,
+        weights,
+        batch,
+        batch.collate,
+        Plan(
+            steps=0,
+            d_model=settings.model.d_model,
+            warmup=train.warmup,
+            learning_rate_factor=train.learning_rate_factor,
+            seed=train.seed,
+            label_smoothing=train.label_smoothing,
+            smoothing_target=train.smoothing_target,
+            clip_norm=train.clip_norm,
+        ),
+        Progress(),
+        Ranks(),
+        log := _Losses(),
+        _NoCheckpoints(),
+    )
+
+    def step() -> None:
+        trainer.plan = replace(trainer.plan, steps=trainer.progress.counters.step + 1)
+        trainer.run()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+
+    step()
+    seconds = repeated(step, request["steps"])
+    memory = peak_memory()
+    if device.type == "cuda":
+        memory = int(torch.cuda.max_memory_allocated(device))
+    found = {"seconds": seconds, "memory": memory, "loss": log.losses[0]}
+    return {**found, "profile": shares(step)} if request.get("profile") else found
+
+
+class _Losses(RunLog):
+    """Remember losses and write nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(None, 0, 0, quiet=True)
+        self.losses: list[float] = []
+
+    def training(self, line: dict[str, Any], share: float, remaining: float) -> None:
+        """Remember the loss of a step."""
+        self.losses.append(float(line["loss"]))

@@ -1,0 +1,179 @@
+"""`heedful bench train`: the training step, here and elsewhere."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.bench.measurement import Measurement, Report
+from heedful.bench.systems import Say, find_field, in_turns
+from heedful.bench.work import flops_of, shape_of, synthetic_pairs, training_work
+from heedful.config.load import load_config
+from heedful.config.schema import RunConfig
+from heedful.machine.benchmark import resolve_precision
+from heedful.machine.devices import describe_machine, resolve_device, resolve_threads
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """
+    Say under what conditions contenders meet.
+
+    Attributes
+    ----------
+    device : str, default 'auto'
+        Where.
+    precision : str, default 'auto'
+        Of heedful; if it is not ``auto``, peers must compute with it, too.
+    threads : int, default 0
+        Of the processor; 0 for all.
+    peers : Path, optional
+        Folder of the peers; none take part when absent.
+    only : tuple of str, default ()
+        Names of those who take part; all when empty.
+    rounds : int, default 1
+        How often each has its turn.
+
+    Notes
+    -----
+    The same for training and translating.
+    """
+
+    device: str = "auto"
+    precision: str = "auto"
+    threads: int = 0
+    peers: Path | None = None
+    only: tuple[str, ...] = ()
+    rounds: int = 1
+
+    def resolve(self) -> tuple[str, str, int]:
+        """
+        Choose for this machine.
+
+        Returns
+        -------
+        device, precision : str
+            No longer ``auto``.
+        threads : int
+            At least 1.
+
+        Notes
+        -----
+        As a training would.
+        """
+        device = resolve_device(self.device)
+        threads = resolve_threads(self.threads)
+        return str(device), resolve_precision(self.precision, device), threads
+
+
+def bench_train(
+    recipe: str,
+    settings: Sequence[str] = (),
+    *,
+    source_length: int = 25,
+    target_length: int = 25,
+    batch_tokens: int = 2000,
+    vocabulary: int | None = None,
+    steps: int = 5,
+    profile: bool = False,
+    conditions: Conditions | None = None,
+    say: Say,
+) -> Report:
+    """
+    Time the training step of a recipe.
+
+    Parameters
+    ----------
+    recipe : str
+        A built-in name or a TOML file.
+    settings : sequence of str, optional
+        ``key=value`` strings.
+    source_length, target_length : int, default 25
+        Mean tokens of a sentence, the end symbol included.
+    batch_tokens : int, default 2000
+        Tokens a side of a step.
+    vocabulary : int, optional
+        Symbols of both sides; the recipe's when absent.
+    steps : int, default 5
+        Steps that are timed, after one that is not.
+    profile : bool, default False
+        Whether to tell where the time of heedful goes.
+    conditions : Conditions, optional
+        Where, how, and against whom.
+    say : callable
+        Told whose turn it is.
+
+    Returns
+    -------
+    Report
+        With heedful first.
+
+    Notes
+    -----
+    The ids are random, so nothing is learned; the work is that of real text of these lengths.
+    """
+    conditions = conditions or Conditions()
+    config = load_config(recipe, settings)
+    vocabulary = vocabulary or config.data.vocabulary_size
+    device, precision, threads = conditions.resolve()
+    sources, targets = synthetic_pairs(vocabulary, source_length, target_length, batch_tokens)
+    request: dict[str, Any] = {
+        "task": "train",
+        "settings": config.to_dict(),
+        "model": shape_of(config, vocabulary),
+        "vocabulary": vocabulary,
+        "label_smoothing": config.train.label_smoothing,
+        "sources": sources,
+        "targets": targets,
+        "steps": steps,
+        "profile": profile,
+        "device": device,
+        "threads": threads,
+    }
+    forced = conditions.precision != "auto"
+    field = find_field("train", precision, conditions.peers, conditions.only, forced)
+    turns = in_turns(field, request, conditions.rounds, say)
+    needed = _needed(config, vocabulary, sources, targets)
+    measurements = tuple(
+        Measurement(
+            contender.title,
+            contender.precision,
+            tuple(answer["seconds"]),
+            needed[1],
+            needed[0],
+            turns.rates.get(contender.precision),
+            answer["memory"],
+            {
+                "loss": answer["loss"],
+                "versions": answer.get("versions", {}),
+                **{name: answer[name] for name in ("profile",) if name in answer},
+            },
+        )
+        for contender, answer in turns.answers
+    )
+    what = {
+        "recipe": config.recipe,
+        "settings": " ".join(settings) or "as they are",
+        "vocabulary": vocabulary,
+        "pairs": len(sources),
+        **needed[1],
+        "steps": steps * conditions.rounds,
+    }
+    machine = {**describe_machine(), "threads": threads, "device": device}
+    machine["product_gflops"] = turns.rates
+    return Report(what, machine, measurements, (*field.notes, *turns.notes))
+
+
+def _needed(
+    config: RunConfig, vocabulary: int, sources: list[list[int]], targets: list[list[int]]
+) -> tuple[float, dict[str, int]]:
+    """Count the operations and the tokens of a step."""
+    source = [len(row) + config.model.source_end for row in sources]
+    target = [len(row) + 1 for row in targets]
+    flops = flops_of(config, vocabulary).training(training_work(source, target))
+    counts = {
+        "source tokens": sum(source),
+        "target tokens": sum(target),
+        "tokens": sum(source) + sum(target),
+    }
+    return float(flops), counts

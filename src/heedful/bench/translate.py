@@ -1,0 +1,334 @@
+"""`heedful bench translate`: the search, here and elsewhere."""
+
+import json
+import statistics
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heedful.bench.measurement import Measurement, Report
+from heedful.bench.random_run import make_random_run, random_lines
+from heedful.bench.systems import OURS, Contender, Field, Say, find_field, in_turns
+from heedful.bench.train import Conditions
+from heedful.bench.work import search_work, shape_of
+from heedful.config.load import load_config
+from heedful.errors import SettingError, TextError
+from heedful.evaluation.bleu import evaluate_texts
+from heedful.evaluation.cost import ForwardFlops
+from heedful.evaluation.languages import is_language
+from heedful.machine.devices import describe_machine, has_int8, resolve_device
+from heedful.runs.run import Run
+from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.text.corpus import read_lines
+
+# A table of so many positions is handed to peers whose positions are a table.
+_POSITIONS = 1100
+_RANDOM_LINES = 64
+
+
+@dataclass(frozen=True)
+class Text:
+    """
+    Say what is translated, and how.
+
+    Attributes
+    ----------
+    input : Path, optional
+        Lines; made up for a model that nobody trained.
+    reference : tuple of Path, default ()
+        Their translations by people.
+    lines : int, optional
+        How many of the first lines; all when absent.
+    beam : int, default 4
+        Open hypotheses.
+    batch : int, optional
+        Sentences searched together; as `heedful translate` does it when absent.
+    length_penalty : str, default 'power:1'
+        As every toolkit knows it.
+    max_length : str, default 'input+50'
+        Most tokens of a translation.
+    repeats : int, default 5
+        Passes that are timed.
+    stop : str, default 'as-ctranslate2'
+        When heedful is done with a sentence; the default is CTranslate2's rule.
+
+    Notes
+    -----
+    All are asked for the same beam, batch, penalty and limit. Rules for when to stop decide how
+    many steps are searched behind the best translation, so heedful takes that of the others; how
+    many lines come out equal is part of the answer.
+    """
+
+    input: Path | None = None
+    reference: tuple[Path, ...] = ()
+    lines: int | None = None
+    beam: int = 4
+    batch: int | None = None
+    length_penalty: str = "power:1"
+    max_length: str = "input+50"
+    repeats: int = 5
+    stop: str = "as-ctranslate2"
+
+
+def bench_trained(
+    run: str | Path,
+    text: Text,
+    *,
+    weights: str = "default",
+    conditions: Conditions | None = None,
+    say: Say,
+) -> Report:
+    """
+    Time the translation of a text with a trained run.
+
+    Parameters
+    ----------
+    run : path
+        The run folder.
+    text : Text
+        What is translated.
+    weights : str, default 'default'
+        Which of its weights.
+    conditions : Conditions, optional
+        Where, how, and against whom.
+    say : callable
+        Told whose turn it is.
+
+    Returns
+    -------
+    Report
+        With heedful first; with BLEU if there is a reference.
+
+    Notes
+    -----
+    Raises `TextError` if there is no text.
+    """
+    if text.input is None:
+        raise TextError("a trained run translates a text, but --input names none.")
+    lines = list(islice(read_lines(text.input), text.lines))
+    if not any(line.strip() for line in lines):
+        raise TextError(f"{text.input} must hold lines to translate, but it has none.")
+    opened = Run.open(run)
+    place = opened.checkpoint_folder(weights)
+    return _bench(opened, weights, place, lines, text, conditions or Conditions(), say)
+
+
+def bench_random(
+    recipe: str,
+    settings: Sequence[str],
+    text: Text,
+    *,
+    tokens: int = 24,
+    source_length: int = 25,
+    vocabulary: int | None = None,
+    conditions: Conditions | None = None,
+    say: Say,
+) -> Report:
+    """
+    Time the search of a recipe that nobody has trained.
+
+    Parameters
+    ----------
+    recipe : str
+        A built-in name or a TOML file.
+    settings : sequence of str
+        ``key=value`` strings.
+    text : Text
+        How many lines, and how they are translated.
+    tokens : int, default 24
+        Of every translation.
+    source_length : int, default 25
+        Mean tokens of a line, the end symbol included.
+    vocabulary : int, optional
+        Symbols of both sides; the recipe's when absent.
+    conditions : Conditions, optional
+        Where, how, and against whom.
+    say : callable
+        Told whose turn it is.
+
+    Returns
+    -------
+    Report
+        With heedful first.
+
+    Notes
+    -----
+    Raises `SettingError` for a text: a model that was not trained knows no words.
+    """
+    if text.input is not None or text.reference:
+        raise SettingError(
+            "--input and --reference need a RUN that was trained on text; without one the lines "
+            "are made up."
+        )
+    config = load_config(recipe, settings)
+    vocabulary = vocabulary or config.data.vocabulary_size
+    lines = random_lines(vocabulary, source_length, text.lines or _RANDOM_LINES)
+    asked = Text(
+        beam=text.beam,
+        batch=text.batch,
+        length_penalty=text.length_penalty,
+        max_length=str(tokens),
+        repeats=text.repeats,
+        stop=text.stop,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        run = make_random_run(Path(folder), config, vocabulary)
+        place = run.checkpoint_folder()
+        return _bench(run, "default", place, lines, asked, conditions or Conditions(), say)
+
+
+def _bench(
+    run: Run,
+    weights: str,
+    place: Path,
+    lines: list[str],
+    text: Text,
+    conditions: Conditions,
+    say: Say,
+) -> Report:
+    """Let everybody translate the lines."""
+    device, precision, threads = conditions.resolve()
+    model = run.build()
+    field = _field(run, precision, conditions)
+    ids = run.tokenizer.encode_source(lines)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        (folder / "input").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        with (folder / "sources.jsonl").open("w", encoding="ascii") as file:
+            file.writelines(f"{json.dumps(row)}\n" for row in ids)
+        positions = model.source_positions(0, _POSITIONS).detach().numpy()
+        np.save(folder / "positions.npy", positions)
+        request = {
+            "task": "translate",
+            "run": str(run.folder.path),
+            "weights": weights,
+            "input": str(folder / "input"),
+            "model_file": str(place / "model.safetensors"),
+            "positions": str(folder / "positions.npy"),
+            "sources": str(folder / "sources.jsonl"),
+            "model": shape_of(run.config, run.tokenizer.target_size),
+            "batch": text.batch,
+            "search": {
+                "beam": text.beam,
+                "length_penalty": text.length_penalty,
+                "max_length": text.max_length,
+                "stop": text.stop,
+            },
+            "beam": text.beam,
+            "alpha": LengthPenalty.parse(text.length_penalty).alpha,
+            "max_length": _limit(text.max_length),
+            "repeats": text.repeats,
+            "device": device,
+            "threads": threads,
+            "output": str(folder / "output"),
+        }
+        outputs: dict[str, list[tuple[str, int]]] = {}
+
+        def keep(contender: Contender) -> None:
+            outputs[contender.title] = list(_outputs(folder / "output", run))
+
+        turns = in_turns(field, request, conditions.rounds, say, keep)
+    judge = _Judge(run, lines, ids, text, ForwardFlops.of(model), outputs)
+    measurements = tuple(
+        judge.measurement(contender, answer, turns.rates.get(contender.precision))
+        for contender, answer in turns.answers
+    )
+    what = {
+        "recipe": run.config.recipe,
+        "run": run.folder.path.name if text.input else "random weights",
+        "weights": place.name,
+        "lines": len(lines),
+        "source tokens": sum(map(len, ids)),
+        "beam": text.beam,
+        "batch": text.batch or "as heedful translate does",
+        "length penalty": text.length_penalty,
+        "max length": text.max_length,
+        "stop": text.stop,
+        "passes": text.repeats * conditions.rounds,
+    }
+    machine = {**describe_machine(), "threads": threads, "device": device}
+    machine["product_gflops"] = turns.rates
+    return Report(what, machine, measurements, (*field.notes, *turns.notes))
+
+
+def _field(run: Run, precision: str, conditions: Conditions) -> Field:
+    """Find who can take part with this model."""
+    peers, forced = conditions.peers, conditions.precision != "auto"
+    ways = ("int8",) if has_int8(resolve_device(conditions.device)) else ()
+    field = find_field("translate", precision, peers, conditions.only, forced, ways)
+    if run.config.model.positions != "learned":
+        return field
+    alone = tuple(one for one in field.contenders if one.name == OURS)
+    return Field(alone, (*field.notes, "peers are given no learned positions."))
+
+
+def _limit(max_length: str) -> dict[str, Any]:
+    """Say the length limit in plain values."""
+    limit = LengthLimit.parse(max_length)
+    return {"tokens": limit.extra, "relative": limit.relative}
+
+
+def _outputs(path: Path, run: Run) -> Iterator[tuple[str, int]]:
+    """Read translations, text and number of tokens: objects of ours, lists of ids of others."""
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            entry = json.loads(line)
+            if isinstance(entry, dict):
+                yield entry["text"], len(entry["tokens"])
+            else:
+                yield run.tokenizer.decode(entry), len(entry)
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Compare outputs and count what they took."""
+
+    run: Run
+    lines: list[str]
+    ids: list[list[int]]
+    text: Text
+    flops: ForwardFlops
+    outputs: dict[str, list[tuple[str, int]]]
+
+    def measurement(
+        self, contender: Contender, answer: dict[str, Any], rate: float | None
+    ) -> Measurement:
+        """Put together what is known of a contender."""
+        texts, lengths = zip(*self.outputs[contender.title], strict=True)
+        first = next(iter(self.outputs.values()))
+        same = sum(text == other for text, (other, _) in zip(texts, first, strict=True))
+        seconds = tuple(answer["seconds"])
+        facts: dict[str, Any] = {
+            "milliseconds a sentence": 1000 * statistics.median(seconds) / len(texts),
+            "lines equal to the first": same / len(first),
+        }
+        if self.text.reference:
+            facts["bleu"] = self._bleu(texts)
+        if "load" in answer:
+            facts["seconds to load"] = answer["load"]
+        source = [len(row) + self.run.config.model.source_end for row in self.ids]
+        ended = [length + 1 for length in lengths]
+        flops = self.flops.forward(search_work(source, ended, self.text.beam))
+        return Measurement(
+            contender.title,
+            contender.precision,
+            seconds,
+            {"sentences": len(texts), "tokens": sum(lengths)},
+            float(flops),
+            rate,
+            answer["memory"],
+            {**facts, "versions": answer.get("versions", {})},
+        )
+
+    def _bleu(self, texts: Sequence[str]) -> float:
+        """Score translations."""
+        count = len(self.lines)
+        references = [list(islice(read_lines(path), count)) for path in self.text.reference]
+        language = self.run.tokenizer.target_language
+        language = language if is_language(language) else ""
+        return evaluate_texts(list(texts), references, language=language).bleu.score

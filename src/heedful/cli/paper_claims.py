@@ -1,0 +1,95 @@
+"""`heedful paper positions` and `heedful paper scaling`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import Weights
+from heedful.cli.paper_figures import echo_table
+
+Out = Annotated[Path | None, typer.Option(help="A picture to write: .png, .svg, .pdf or .html.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def positions(
+    d_model: Annotated[
+        int, typer.Option(min=4, max=2048, help="Width of the vectors, even.")
+    ] = 128,
+    length: Annotated[
+        int, typer.Option(min=2, max=1024, help="Positions of the longest sentence in training.")
+    ] = 64,
+    run: Annotated[
+        Path | None,
+        typer.Option(help="A run with model.positions=learned, to see what it has learned."),
+    ] = None,
+    out: Out = None,
+    as_json: Json = False,
+    weights: Weights = "default",
+) -> None:
+    """
+    Check encodings of positions by four criteria, and draw them.
+
+    Index, one-hot, normalised index, and sinusoids as the paper's text and as its code has them:
+    is every position's encoding unique, deterministic, as far from the next one in every sentence,
+    and does it go on in sentences longer than those in training? For each mark, the number that
+    decided. Then the dot products between positions: whether they depend on the distance alone, and
+    how they fall with it.
+    """
+    if d_model % 2:
+        raise typer.BadParameter(f"must be even, but is {d_model}.", param_hint="--d-model")
+    from heedful.paper.claim_checks import check_positions
+    from heedful.visualise.report_page import check_sheet_ending
+
+    if out is not None:
+        check_sheet_ending(out)
+    checked = check_positions(d_model, length, run, weights)
+    if out is not None:
+        checked.draw(out)
+    if as_json:
+        typer.echo(json.dumps(checked.as_json, indent=2, ensure_ascii=False))
+        return
+    for number, table in enumerate((checked.marks, checked.reasons, checked.products)):
+        if number:
+            typer.echo()
+        echo_table(table)
+    if out is not None:
+        typer.echo(f"\n{out}")
+
+
+def scaling(
+    largest: Annotated[int, typer.Option(min=1, max=4096, help="The largest d_k.")] = 1024,
+    keys: Annotated[
+        int, typer.Option(min=2, max=512, help="How many keys a query chooses from.")
+    ] = 16,
+    queries: Annotated[
+        int, typer.Option(min=40, help="How many queries are drawn for each d_k.")
+    ] = 4000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawing.")] = 1,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """
+    Measure why attention divides by the root of d_k.
+
+    Queries and keys with independent normal components of variance 1 are drawn; then the variance
+    of their products, the gradient of the softmax over them (the sum of p (1 - p) over the keys)
+    and the gradient that reaches the query are measured, without a scale, with 1/sqrt(d_k), and
+    with 1/d_k. Margins are 95 % confidence intervals.
+    """
+    from heedful.paper.claim_checks import measure_scaling
+    from heedful.visualise.report_page import check_sheet_ending
+
+    if out is not None:
+        check_sheet_ending(out)
+    measured = measure_scaling(largest, keys, queries, seed)
+    if out is not None:
+        measured.draw(out)
+    if as_json:
+        typer.echo(json.dumps(measured.as_json, indent=2, ensure_ascii=False))
+        return
+    echo_table([measured.sheet.header, *measured.sheet.rows])
+    typer.echo(measured.sheet.caption)
+    if out is not None:
+        typer.echo(str(out))

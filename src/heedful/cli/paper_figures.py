@@ -1,0 +1,238 @@
+"""`heedful paper figure3`, `figure4`, `figure5` and `heads`."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import Weights, warn
+
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+Sentence = Annotated[
+    str, typer.Option(help="Another sentence, in the run's source language; else the paper's.")
+]
+Layer = Annotated[
+    int,
+    typer.Option(min=0, help="Layer of the encoder, from 1; 0 is the fifth, or the last of fewer."),
+]
+Asks = Annotated[
+    str, typer.Option(help="The word whose look is shown; “its:2” is the second of equal ones.")
+]
+Answers = Annotated[str, typer.Option(help="The words that it should look at: “more difficult”.")]
+AllHeads = Annotated[str, typer.Option(help="Heads to draw, from 1: 1,4,5; by default all.")]
+TwoHeads = Annotated[
+    str, typer.Option(help="Heads to draw, from 1: 5,6; by default two that are found.")
+]
+
+
+def figure3(
+    run: Run,
+    out: Annotated[
+        Path, typer.Option(help="The figure to write: .png, .svg, .pdf or .html.")
+    ] = Path("figure3.png"),
+    sentence: Sentence = "",
+    layer: Layer = 0,
+    heads: AllHeads = "",
+    asks: Asks = "",
+    answers: Answers = "",
+    weights: Weights = "default",
+) -> None:
+    """
+    Draw where the heads of a layer look from one word.
+
+    After figure 3 of the paper: from “making”, heads of layer 5 follow a long way to “more
+    difficult”. Below the figure's name, what each head puts there.
+    """
+    _draw(3, run, out, sentence, layer, heads, asks, answers, weights)
+
+
+def figure4(
+    run: Run,
+    out: Annotated[
+        Path, typer.Option(help="The figure to write: .png, .svg, .pdf or .html.")
+    ] = Path("figure4.png"),
+    sentence: Sentence = "",
+    layer: Layer = 0,
+    heads: TwoHeads = "",
+    asks: Asks = "",
+    answers: Answers = "",
+    weights: Weights = "default",
+) -> None:
+    """
+    Draw two heads that find what a pronoun stands for.
+
+    After figure 4 of the paper: from “its”, two heads of layer 5 look at “Law” and “application”.
+    Here the two heads are drawn that look there most. Above all lines of the first, below those of
+    the pronoun alone.
+    """
+    _draw(4, run, out, sentence, layer, heads, asks, answers, weights)
+
+
+def figure5(
+    run: Run,
+    out: Annotated[
+        Path, typer.Option(help="The figure to write: .png, .svg, .pdf or .html.")
+    ] = Path("figure5.png"),
+    sentence: Sentence = "",
+    layer: Layer = 0,
+    heads: TwoHeads = "",
+    weights: Weights = "default",
+) -> None:
+    """
+    Draw two heads whose look follows the structure of a sentence.
+
+    After figure 5 of the paper. Of the heads of the layer two are chosen that are sharp, look
+    neither always as far away nor always at the same word, and differ from each other.
+    """
+    _draw(5, run, out, sentence, layer, heads, "", "", weights)
+
+
+def _draw(
+    number: int,
+    run: Path,
+    out: Path,
+    sentence: str,
+    layer: int,
+    heads: str,
+    asks: str,
+    answers: str,
+    weights: str,
+) -> None:
+    """Make a figure, tell its numbers, draw it."""
+    from heedful.paper.figures import make_figure
+    from heedful.translation.translator import Translator
+    from heedful.visualise.report_page import check_sheet_ending
+
+    check_sheet_ending(out)
+    chosen = _numbers(heads)
+    figure = make_figure(
+        number,
+        Translator.load(run, weights=weights, device="cpu", precision="fp32"),
+        sentence=sentence,
+        layer=layer,
+        heads=chosen,
+        asks=asks,
+        answers=answers,
+    )
+    for note in figure.notes:
+        warn(f"{note}.")
+    typer.echo(figure.sheet.title)
+    echo_table([figure.sheet.header, *figure.sheet.rows])
+    typer.echo(figure.sheet.caption)
+    figure.draw(out)
+    typer.echo(str(out))
+
+
+def _numbers(text: str) -> list[int]:
+    """Read the numbers of heads."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isdecimal() and int(part) for part in parts):
+        raise typer.BadParameter(
+            f"must be numbers from 1 with commas between them, but is {text!r}.",
+            param_hint="--heads",
+        )
+    return list(dict.fromkeys(int(part) for part in parts))
+
+
+def heads(
+    run: Run,
+    sentence: Annotated[
+        str, typer.Argument(metavar="SENTENCE", help="A sentence in the run's source language.")
+    ] = "",
+    asks: Annotated[
+        str, typer.Option(help="The word that asks, usually the verb; “saw:2” is the second “saw”.")
+    ] = "",
+    who: Annotated[str, typer.Option(help="The words that answer who.")] = "",
+    did_what: Annotated[str, typer.Option(help="The words that answer did what.")] = "",
+    to_whom: Annotated[str, typer.Option(help="The words that answer to whom.")] = "",
+    grammar: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Instead of a sentence, so many of the quickstart's grammar, whose answers are "
+            "known: the heads are chosen on one half and rated on the other.",
+        ),
+    ] = 0,
+    top: Annotated[int, typer.Option(min=1, help="How many heads to print for a question.")] = 3,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Draw the best head of each question: .png, .svg, .pdf or .html."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with all heads.")] = False,
+    weights: Weights = "default",
+) -> None:
+    """
+    Find the heads that answer who, did what, to whom.
+
+    heedful paper heads RUN "I kicked the ball" --asks kicked --who I --did-what kicked --to-whom
+    ball
+
+    All heads of all layers are ranked by the weight that they put, from the word that asks, on the
+    words that answer. Its rank among the words is 1 where no word is looked at more. With --grammar
+    pronouns are asked too, for what they stand.
+    """
+    questions = {"who": who, "did what": did_what, "to whom": to_whom}
+    asked = {question: words for question, words in questions.items() if words}
+    if bool(grammar) == bool(sentence):
+        raise typer.BadParameter("or --grammar must be given, and not both.", param_hint="SENTENCE")
+    if grammar == 1:
+        raise typer.BadParameter("must be at least 2: two halves.", param_hint="--grammar")
+    if grammar and (asks or asked or out):
+        raise typer.BadParameter(
+            "goes without --asks, answers and --out: its questions and answers are known.",
+            param_hint="--grammar",
+        )
+    if sentence and not (asks and asked):
+        raise typer.BadParameter(
+            "must name the word that asks, and one of --who, --did-what and --to-whom the words "
+            "that answer.",
+            param_hint="--asks",
+        )
+    from heedful.paper.role_report import find_in_grammar, find_in_sentence
+    from heedful.translation.translator import Translator
+    from heedful.visualise.report_page import check_sheet_ending
+
+    if out is not None:
+        check_sheet_ending(out)
+    translator = Translator.load(run, weights=weights, device="cpu", precision="fp32")
+    if grammar:
+        found = find_in_grammar(translator, grammar)
+    else:
+        found = find_in_sentence(translator, sentence, asks, asked, top)
+    if out is not None:
+        found.draw(out)
+    if as_json:
+        typer.echo(json.dumps(found.as_json, indent=2, ensure_ascii=False))
+        return
+    for note in found.notes:
+        warn(f"{note}.")
+    echo_table([found.sheet.header, *found.sheet.rows])
+    typer.echo(found.sheet.caption)
+    if out is not None:
+        typer.echo(str(out))
+
+
+def echo_table(rows: Sequence[Sequence[str]]) -> None:
+    """
+    Print a table with its columns below each other.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of str
+        The header first.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Two spaces between columns, none at the ends of lines.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo("  ".join(cells).rstrip())

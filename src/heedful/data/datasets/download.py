@@ -1,0 +1,286 @@
+"""
+One file from one address, resumed where an earlier try ended.
+
+::
+
+    FILE.partial        what has arrived
+    FILE.partial.json   from where, and which version of the file it is
+
+The rest is asked for with `Range` and `If-Range`, so that a server whose file has changed since
+sends the whole of the new one. Only http and https are spoken, redirects included. Proxies are
+those of the environment: `https_proxy`, `http_proxy`, `no_proxy`.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    UnknownHandler,
+)
+
+from heedful.data.datasets.checksums import settle, writing
+from heedful.errors import DownloadError
+
+SCHEMES = ("http", "https")
+Watch = Callable[[str, int, int | None], None]
+
+_TIMEOUT = 30.0  # seconds without a byte
+_PAUSES = (1.0, 2.0, 4.0)  # seconds before each further try
+_CHUNK = 1 << 16
+_MUCH = 1 << 20  # who gets this far before the next cut has not lost a try
+_PASSING = (408, 425, 429, 500, 502, 503, 504)
+_RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
+
+
+class Unreachable(DownloadError):
+    """A host that does not answer at all, so that asking it for another file is useless."""
+
+
+class _Cut(Exception):
+    """The connection ended too early or the server is busy: worth another try."""
+
+
+def fetch(
+    address: str,
+    partial: Path,
+    *,
+    size: int | None = None,
+    watch: Watch = lambda _name, _done, _total: None,
+    wait: Callable[[float], object] = time.sleep,
+) -> None:
+    """
+    Fetch a file, going on with what an earlier try left.
+
+    Parameters
+    ----------
+    address : str
+        Where it lies: http or https.
+    partial : Path
+        Where to put it. Kept when the try fails, for the next one.
+    size : int or None, optional
+        Bytes that it must have, where known.
+    watch : callable, optional
+        Told the name, the bytes so far and the bytes in all, if known, after each chunk.
+    wait : callable, optional
+        Waits some seconds before another try.
+
+    Returns
+    -------
+    None
+        Nothing; `partial` is complete then.
+
+    Raises
+    ------
+    DownloadError
+        If the address does not give the file; the message says why, in a few words.
+    StorageError
+        If the disk is full.
+
+    Notes
+    -----
+    A cut connection is tried again after 1, 2 and 4 seconds; whoever gets a megabyte further begins
+    to count anew. That the content is right is for the caller to check.
+    """
+    cuts = 0
+    while True:
+        before = _length(partial)
+        try:
+            _fetch_once(address, partial, size, watch)
+            return
+        except _Cut as cut:
+            cuts = 1 if _length(partial) - before >= _MUCH else cuts + 1
+            if cuts > len(_PAUSES):
+                raise DownloadError(f"{cut}, {cuts} times") from cut
+            wait(_PAUSES[cuts - 1])
+
+
+def forget(partial: Path) -> None:
+    """
+    Delete what has arrived of a file, so that the next try begins anew.
+
+    Parameters
+    ----------
+    partial : Path
+        As for `fetch`.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Also deletes what is known of its origin.
+    """
+    with writing(partial.parent):
+        partial.unlink(missing_ok=True)
+        _origin(partial).unlink(missing_ok=True)
+
+
+def _fetch_once(address: str, partial: Path, size: int | None, watch: Watch) -> None:
+    """Ask once and take what comes."""
+    headers = {"User-Agent": "heedful", "Accept-Encoding": "identity"}
+    had = _length(partial)
+    if had and (validator := _validator_of(partial, address)):
+        headers |= {"Range": f"bytes={had}-", "If-Range": validator}
+    try:
+        response = _open(address, headers)
+    except HTTPError as error:
+        _refused(error, partial, had, size)
+        return
+    with response:
+        done, total = _extent(response, partial, had)
+        if size not in (None, total) and total is not None:
+            raise DownloadError(f"the file there has {total:,} bytes instead of {size:,}")
+        total = total or size
+        with writing(partial.parent):
+            if not done:
+                _begin(partial, address, response)
+            with partial.open("ab") as file:
+                for chunk in _chunks(response):
+                    file.write(chunk)
+                    done += len(chunk)
+                    watch(partial.stem, done, total)
+                    if total is not None and done > total:
+                        break
+    if total is not None and done < total:
+        raise _Cut(f"the connection was cut after {done:,} of {total:,} bytes")
+    if total is not None and done > total:
+        forget(partial)
+        raise DownloadError(f"more than the {total:,} bytes of the file were sent")
+
+
+def _open(address: str, headers: dict[str, str]) -> HTTPResponse:
+    """Send a request and read the head of the answer."""
+    try:
+        request = Request(address, headers=headers)
+        response: HTTPResponse = _web().open(request, timeout=_TIMEOUT)
+    except HTTPError:
+        raise
+    except URLError as error:
+        if isinstance(error.reason, ConnectionResetError | BrokenPipeError):
+            raise _Cut("the connection was cut") from error
+        why = getattr(error.reason, "strerror", None) or error.reason
+        raise Unreachable(f"no answer: {why}") from error
+    except OSError as error:
+        raise _Cut("the connection was cut before an answer came") from error
+    except (HTTPException, ValueError) as error:
+        raise DownloadError(f"it cannot be asked for: {error}") from error
+    if response.status not in (200, 206) or response.headers.get_content_type() == "text/html":
+        with response:
+            kind = response.headers.get_content_type()
+            raise DownloadError(f"the answer is no file: HTTP {response.status}, {kind}")
+    return response
+
+
+def _refused(error: HTTPError, partial: Path, had: int, size: int | None) -> None:
+    """Turn an answer that is no file into the right failure, or find that all is there."""
+    with error:
+        if error.code == 416:
+            match = _RANGE.fullmatch(error.headers.get("Content-Range", ""))
+            if had == size or (match and match[2] == str(had)):
+                return  # killed between the last byte and the new name
+            forget(partial)
+            raise _Cut("the file there is shorter than what had arrived") from error
+        answer = f"HTTP {error.code} {error.reason}"
+        raise (_Cut if error.code in _PASSING else DownloadError)(answer) from error
+
+
+def _extent(response: HTTPResponse, partial: Path, had: int) -> tuple[int, int | None]:
+    """Tell where the content begins and how long the file is."""
+    length = response.headers.get("Content-Length", "")
+    total = int(length) if length.isdecimal() else None
+    if response.status != 206:
+        return 0, total
+    match = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    if not match or match[1] != str(had):
+        forget(partial)
+        raise _Cut("the server sent another part than was asked for")
+    return had, None if match[2] == "*" else int(match[2])
+
+
+def _chunks(response: HTTPResponse) -> Iterator[bytes]:
+    """Read content; a failing network is no failing disk."""
+    while True:
+        try:
+            chunk = response.read(_CHUNK)
+        except (OSError, HTTPException) as error:
+            raise _Cut(f"the connection was cut ({error or type(error).__name__})") from error
+        if not chunk:
+            return
+        yield chunk
+
+
+def _begin(partial: Path, address: str, response: HTTPResponse) -> None:
+    """Empty the file, then note which version of which file is coming."""
+    partial.write_bytes(b"")
+    tag = response.headers.get("ETag", "")
+    strong = tag if tag.startswith('"') else ""  # If-Range takes no weak tag (RFC 9110, 13.1.5)
+    validator = strong or response.headers.get("Last-Modified", "")
+    beside = partial.with_name(f"{partial.name}.new")
+    beside.write_text(json.dumps({"address": address, "validator": validator}), encoding="utf-8")
+    settle(beside, _origin(partial))
+
+
+def _validator_of(partial: Path, address: str) -> str:
+    """Tell what identifies the version of what has arrived, if it came from this address."""
+    try:
+        origin = json.loads(_origin(partial).read_text(encoding="utf-8"))
+        validator = origin["validator"] if origin["address"] == address else ""
+        return validator if isinstance(validator, str) else ""
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
+def _origin(partial: Path) -> Path:
+    """Name the file that tells where a partial file comes from."""
+    return partial.with_name(f"{partial.name}.json")
+
+
+def _length(partial: Path) -> int:
+    """Count the bytes that are there."""
+    return partial.stat().st_size if partial.is_file() else 0
+
+
+class _WebOnly(HTTPRedirectHandler):
+    """Follow redirects to other web addresses, never from https back to http."""
+
+    def redirect_request(
+        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Request | None:
+        """Refuse what does not stay on the web."""
+        scheme = urlsplit(newurl).scheme
+        if scheme not in SCHEMES or (req.type == "https" and scheme == "http"):
+            raise DownloadError(f"it leads on to {newurl}, which is not followed")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _web() -> OpenerDirector:
+    """Make what opens addresses: no files, no ftp, no data, whatever a server may say."""
+    opener = OpenerDirector()
+    opener.addheaders = []
+    for handler in (
+        ProxyHandler(),
+        UnknownHandler(),
+        HTTPHandler(),
+        HTTPSHandler(),
+        HTTPDefaultErrorHandler(),
+        HTTPErrorProcessor(),
+        _WebOnly(),
+    ):
+        opener.add_handler(handler)
+    return opener

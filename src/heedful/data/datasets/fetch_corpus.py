@@ -1,0 +1,374 @@
+"""
+A known corpus in a folder: find its files, check them, make text of them.
+
+::
+
+    the folder itself ─ mirrors that were named ─ addresses of the catalogue
+        └ SHA-256 as known, or as recorded in SHA256SUMS, or recorded there now
+            └ unpacked into text files whose sides are equally long
+"""
+
+import fcntl
+import os
+import shlex
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from heedful.data.datasets.checksums import SUMS, Sums, settle, sha256_of, writing
+from heedful.data.datasets.download import SCHEMES, Unreachable, Watch, fetch, forget
+from heedful.data.datasets.spec import Download, KnownCorpus, Text
+from heedful.data.datasets.unpack import unpack
+from heedful.errors import DownloadError, RunStopped, TextError, UserError
+
+_CHUNK = 1 << 20
+
+
+def get_corpus(
+    corpus: KnownCorpus,
+    folder: Path,
+    *,
+    mirrors: Sequence[str] = (),
+    say: Callable[[str], object],
+    watch: Watch = lambda _name, _done, _total: None,
+    wait: Callable[[float], object] = time.sleep,
+) -> dict[str, int]:
+    """
+    Get a corpus as line-aligned text.
+
+    Parameters
+    ----------
+    corpus : KnownCorpus
+        What to get.
+    folder : Path
+        Where to put it; made if it is not there. Files that lie there already are used.
+    mirrors : sequence of str, optional
+        Folders, or addresses of folders, to look into before the addresses of the catalogue.
+    say : callable
+        Told what happens, in lines for a person.
+    watch : callable, optional
+        Told the file, the bytes so far and the bytes in all, if known, while they arrive.
+    wait : callable, optional
+        Waits some seconds before another try.
+
+    Returns
+    -------
+    dict of str to int
+        Number of lines by name of the text.
+
+    Raises
+    ------
+    DownloadError
+        If a file is nowhere to be had.
+    TextError
+        If a file is not the one that it must be.
+    StorageError
+        If the disk is full.
+    UserError
+        If a mirror is neither a folder nor an address, or the folder is in use or holds another
+        corpus.
+    RunStopped
+        If Ctrl-C came; what has arrived is kept.
+
+    Notes
+    -----
+    What was made once and has not changed is not made again: that needs neither the network nor
+    the archives.
+    """
+    for mirror in mirrors:
+        _check_mirror(mirror)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with _alone(folder):
+            sums = Sums.read(folder)
+            if sums.title not in ("", corpus.name):
+                raise UserError(
+                    f"{folder} must be a new folder or hold {corpus.name}, but it holds "
+                    f"{sums.title}; name another one with --out."
+                )
+            sums.title = corpus.name
+            if all(_is_as_recorded(text, sums) for text in corpus.texts):
+                say(f"the text is in {folder} already and as recorded in its {SUMS}")
+                return _aligned_lines(folder, corpus.texts)
+            _Search(corpus, sums, mirrors, say, watch, wait).run()
+            say("unpacking")
+            unpack(folder, corpus.texts)
+            lines = _aligned_lines(folder, corpus.texts)
+            # Not before: what turns out to be no archive must not be held to be the right file.
+            sums.by_name |= {text.name: sha256_of(folder / text.name) for text in corpus.texts}
+            sums.write()
+            return lines
+    except KeyboardInterrupt:
+        raise RunStopped(
+            f"stopped. What had arrived is kept in {folder}; the same command goes on from there."
+        ) from None
+
+
+def train_command(corpus: KnownCorpus, folder: Path) -> str:
+    """
+    Write down how to train on a corpus.
+
+    Parameters
+    ----------
+    corpus : KnownCorpus
+        Which.
+    folder : Path
+        Where it lies.
+
+    Returns
+    -------
+    str
+        A line for the shell.
+
+    Notes
+    -----
+    From the first language into the second; any two of its languages do.
+    """
+    whole = any(text.stem == "train" for text in corpus.texts)
+    command = ["heedful", "train", corpus.recipe]
+    for option, stem in (("", "train" if whole else "train.*"), ("valid-", corpus.valid)):
+        if stem:
+            for side, language in zip(("source", "target"), corpus.languages, strict=False):
+                command += [f"--{option}{side}", str(folder / f"{stem}.{language}")]
+    return shlex.join([*command, "--out", f"runs/{corpus.name}"])
+
+
+class _Search:
+    """Bring every file of a corpus into its folder."""
+
+    def __init__(
+        self,
+        corpus: KnownCorpus,
+        sums: Sums,
+        mirrors: Sequence[str],
+        say: Callable[[str], object],
+        watch: Watch,
+        wait: Callable[[float], object],
+    ) -> None:
+        self._corpus = corpus
+        self._sums = sums
+        self._folder = sums.folder
+        self._mirrors = mirrors
+        self._say = say
+        self._watch = watch
+        self._wait = wait
+        self._silent: dict[str, str] = {}  # hosts that gave no answer are not asked again
+
+    def run(self) -> None:
+        """Look for one file after the other, and for all of them before giving up."""
+        failures: dict[tuple[str, str], list[str]] = {}
+        missing = []
+        for download in self._corpus.downloads:
+            path = self._folder / download.name
+            if path.exists():
+                self._accept(download, path)
+            elif reasons := self._look_everywhere(download):
+                missing.append(download.name)
+                for reason in reasons:
+                    failures.setdefault(reason, []).append(download.name)
+        if missing:
+            told = "; ".join(
+                f"{place} does not give {', '.join(names)} ({why})"
+                for (place, why), names in failures.items()
+            )
+            raise DownloadError(
+                f"every file of {self._corpus.name} must come from somewhere, but some do not: "
+                f"{told}. Put {', '.join(missing)} into {self._folder} by hand and run the command "
+                "again, or name a folder or an address that has them with --mirror; what did "
+                "arrive is kept."
+            )
+
+    def _accept(self, download: Download, path: Path) -> None:
+        """Take a file that is in its place already."""
+        try:
+            found, state = self._check(download, path)
+        except _Wrong as wrong:
+            raise TextError(
+                f"{path} {wrong}; it is damaged or another file: replace it or move it away, and "
+                "run the command again."
+            ) from wrong
+        self._sums.by_name[download.name] = found
+        self._say(f"{download.name} was there; {state}")
+
+    def _look_everywhere(self, download: Download) -> list[tuple[str, str]]:
+        """Take a file from the first place that has it; else say of each place why not."""
+        reasons = []
+        mirrors = [_at(mirror, download.name) for mirror in self._mirrors]
+        for place in (*mirrors, *download.addresses):
+            # With its protocol: http may work where a certificate is bad.
+            host = "" if isinstance(place, Path) else "://".join(urlsplit(place)[:2])
+            reason = self._silent.get(host, "")
+            if not reason:
+                try:
+                    self._take(download, place)
+                    return []
+                except DownloadError as error:
+                    reason = "".join(c if c.isprintable() else "\ufffd" for c in str(error))
+                    if isinstance(error, Unreachable):
+                        self._silent[host] = reason
+                    self._say(f"{download.name} is not to be had from {place}: {reason}")
+            reasons.append((str(place).removesuffix(quote(download.name)), reason))
+        return reasons
+
+    def _take(self, download: Download, place: str | Path) -> None:
+        """Copy or fetch a file, check it, and only then give it its name."""
+        path = self._folder / download.name
+        self._say(f"{download.name} from {place}")
+        resumed = False
+        if isinstance(place, Path):
+            arriving = path.with_name(f".{path.name}.copy")
+            self._copy(place, arriving)
+        else:
+            arriving = _partial(path)
+            resumed = arriving.exists()
+            fetch(place, arriving, size=download.size, watch=self._watch, wait=self._wait)
+        try:
+            found, state = self._check(download, arriving)
+        except _Wrong as wrong:
+            forget(arriving)
+            if resumed:  # perhaps only what came before was wrong
+                self._take(download, place)
+                return
+            raise DownloadError(f"it {wrong}") from wrong
+        with writing(self._folder):
+            settle(arriving, path)
+        forget(_partial(path))
+        self._sums.by_name[download.name] = found
+        self._say(f"{download.name} has {path.stat().st_size:,} bytes; {state}")
+
+    def _copy(self, source: Path, copy: Path) -> None:
+        """Copy a file of a mirror that is a folder."""
+        if not source.is_file():
+            raise DownloadError("there is no such file")
+        size = source.stat().st_size
+        try:
+            with writing(copy.parent), copy.open("wb") as file:
+                for chunk in _chunks(source):
+                    file.write(chunk)
+                    self._watch(source.name, file.tell(), size)
+        except BaseException:
+            copy.unlink(missing_ok=True)
+            raise
+
+    def _check(self, download: Download, path: Path) -> tuple[str, str]:
+        """Compute the SHA-256 of a file and say how sure it is, or what is wrong with it."""
+        size = path.stat().st_size
+        if download.size not in (None, size):
+            raise _Wrong(f"must have {download.size:,} bytes, but has {size:,}")
+        expected, whence = self._expected(download)
+        found = sha256_of(path)
+        if not expected:
+            return found, "its SHA-256 was recorded, not verified: none is known for it"
+        if found != expected:
+            raise _Wrong(f"must have the SHA-256 {expected} ({whence}), but has {found}")
+        return found, f"its SHA-256 is {whence}"
+
+    def _expected(self, download: Download) -> tuple[str, str]:
+        """Find the SHA-256 that a file must have, and who says so."""
+        if download.sha256:
+            return download.sha256, "the known one"
+        lists = [self._sums]
+        for mirror in self._mirrors:
+            if not _is_address(mirror):
+                lists.append(Sums.read(Path(mirror)))
+        for sums in lists:
+            if sums.title in ("", self._corpus.name) and download.name in sums.by_name:
+                return sums.by_name[download.name], f"the one recorded in {sums.folder / SUMS}"
+        return "", ""
+
+
+class _Wrong(Exception):
+    """A file is not the one that it must be."""
+
+
+def _is_address(mirror: str) -> bool:
+    """Tell an address from a folder."""
+    return "://" in mirror
+
+
+def _check_mirror(mirror: str) -> None:
+    """Refuse what is neither a folder that is there nor an address of the web."""
+    if _is_address(mirror):
+        if urlsplit(mirror).scheme not in SCHEMES or not urlsplit(mirror).netloc:
+            raise UserError(
+                "--mirror must be a folder or an address that begins with http:// or https://, "
+                f"but is {mirror}."
+            )
+    elif not Path(mirror).is_dir():
+        raise UserError(
+            "--mirror must be a folder or an address that begins with http:// or https://, but "
+            f"{mirror} is no folder."
+        )
+
+
+def _partial(path: Path) -> Path:
+    """Name what has arrived of a file."""
+    return path.with_name(f"{path.name}.partial")
+
+
+def _at(mirror: str, name: str) -> str | Path:
+    """Name a file of a mirror."""
+    return f"{mirror.rstrip('/')}/{quote(name)}" if _is_address(mirror) else Path(mirror, name)
+
+
+def _chunks(source: Path) -> Iterator[bytes]:
+    """Read a file; a failing mirror is no failing disk."""
+    try:
+        with source.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+    except OSError as error:
+        raise DownloadError(f"it cannot be read: {error.strerror or error}") from error
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep a second process out of the folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems know no locks
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UserError(
+                    f"{folder} must be free, but another process is getting a corpus into it; wait "
+                    "for it or name another folder with --out."
+                ) from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _is_as_recorded(text: Text, sums: Sums) -> bool:
+    """Tell whether a text is there and has the content that was made once."""
+    path = sums.folder / text.name
+    return (
+        text.name in sums.by_name and path.is_file() and sha256_of(path) == sums.by_name[text.name]
+    )
+
+
+def _aligned_lines(folder: Path, texts: Sequence[Text]) -> dict[str, int]:
+    """Count the lines of each text; those of one stem must have equally many."""
+    lines = {text.name: _count_lines(folder / text.name) for text in texts}
+    first: dict[str, Text] = {}
+    for text in texts:
+        other = first.setdefault(text.stem, text)
+        if lines[text.name] != lines[other.name]:
+            raise TextError(
+                f"the lines of {folder / other.name} and {folder / text.name} must belong "
+                f"together, but there are {lines[other.name]:,} and {lines[text.name]:,}; the "
+                "downloads are not the ones that the catalogue describes."
+            )
+    return lines
+
+
+def _count_lines(path: Path) -> int:
+    """Count lines, the last one also where its line feed is missing."""
+    count, last = 0, b"\n"
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            count, last = count + chunk.count(b"\n"), chunk
+    return count + (not last.endswith(b"\n"))

@@ -1,0 +1,286 @@
+"""
+Archives in, line-aligned text out.
+
+An archive from the network is not trusted: its names are compared with those of the catalogue and
+never become names on the disk, links are refused, and what comes out may be a hundred times what
+went in, which text never is and a bomb always.
+"""
+
+import gzip
+import lzma
+import re
+import shutil
+import stat
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Container, Iterator, Mapping, Sequence
+from io import BufferedIOBase, BufferedReader, RawIOBase
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from heedful.data.datasets.checksums import settle, sha256_of, writing
+from heedful.data.datasets.spec import Text
+from heedful.errors import TextError
+
+_TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz")
+_RATIO = 100  # text packs about four to one, xz at its best some twenty to one
+_ALLOWANCE = 1 << 20
+_CHUNK = 1 << 20
+_LONGEST_LINE = 1 << 20
+_SEGMENT = re.compile(rb"\s*<seg\b[^>]*>(.*)</seg>", re.DOTALL)
+_ENTITIES = ((b"&lt;", b"<"), (b"&gt;", b">"), (b"&quot;", b'"'), (b"&apos;", b"'"))
+_DAMAGED = (
+    EOFError,
+    NotImplementedError,  # a way to compress that zipfile does not know
+    OSError,  # a place outside the file, and what gzip raises
+    RuntimeError,  # a password
+    ValueError,
+    lzma.LZMAError,
+    struct.error,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def unpack(folder: Path, texts: Sequence[Text]) -> None:
+    """
+    Make the texts of a corpus out of its downloads.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the downloads lie and where the texts go.
+    texts : sequence of Text
+        The texts and where their lines are.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Raises
+    ------
+    TextError
+        If an archive is damaged, lacks a member or holds something that is refused, or if another
+        file already has the name of a text.
+    StorageError
+        If the disk is full.
+
+    Notes
+    -----
+    Every archive is read once, from its beginning to its end, so that its own checksum is checked
+    too. A text appears under its name when it is whole; a file of other content that has the name
+    stays as it is.
+    """
+    staging = folder / ".unpacking"
+    wanted: dict[str, dict[str, tuple[Path, str]]] = {}
+    for text in texts:
+        for number, part in enumerate(text.parts):
+            if part.download != text.name:
+                place = staging / f"{text.name}.{number}"
+                wanted.setdefault(part.download, {})[part.member] = (place, part.form)
+    try:
+        with writing(folder):
+            shutil.rmtree(staging, ignore_errors=True)  # left by a run that was killed
+            staging.mkdir()
+        for download, members in wanted.items():
+            _unpack_one(folder / download, members)
+        for text in texts:
+            if text.parts[0].download != text.name:
+                places = [staging / f"{text.name}.{number}" for number in range(len(text.parts))]
+                _put_together(places, folder / text.name)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _unpack_one(path: Path, members: Mapping[str, tuple[Path, str]]) -> None:
+    """Copy the lines of some members of an archive to their places."""
+    found = set()
+    try:
+        for name, stream in _members(path, members):
+            place, form = members[name]
+            with writing(place.parent.parent), place.open("wb") as file:
+                for lines in _FORMS[form](stream):
+                    file.write(lines)
+            found.add(name)
+    except _DAMAGED as error:
+        raise _damaged(path, error) from error
+    if missing := sorted(members.keys() - found):
+        raise TextError(
+            f"{path} must hold {', '.join(missing)}, but does not; it is another file or another "
+            "version of it: move it away and run the command again."
+        )
+
+
+def _members(path: Path, wanted: Container[str]) -> Iterator[tuple[str, BufferedReader]]:
+    """Walk through the wanted members of an archive; a file that is none is its only member."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            yield from _zip_members(path, archive, wanted)
+        return
+    with _decompressed(path) as stream, _guarded(stream, path) as content:
+        if path.name.endswith(_TAR):
+            with tarfile.open(fileobj=content, mode="r|") as archive:
+                yield from _tar_members(path, archive, wanted)
+        else:
+            yield "", content
+        while content.read(_CHUNK):
+            pass  # the checksum of the whole comes last
+
+
+def _decompressed(path: Path) -> BufferedIOBase:
+    """Open a file whose ending says how it is compressed."""
+    if path.suffix in (".gz", ".tgz"):
+        return gzip.open(path)
+    return lzma.open(path) if path.suffix == ".xz" else path.open("rb")
+
+
+def _tar_members(
+    path: Path, archive: tarfile.TarFile, wanted: Container[str]
+) -> Iterator[tuple[str, BufferedReader]]:
+    """Walk through a tar archive, in which only the beginning of a member tells its name."""
+    seen = set()
+    for entry in archive:
+        name = entry.name.removeprefix("./")
+        if name not in wanted:
+            continue
+        stream = archive.extractfile(entry) if entry.isreg() else None
+        if stream is None or name in seen:
+            raise _refused(path, name)
+        seen.add(name)
+        if name.endswith(".gz"):
+            with gzip.GzipFile(fileobj=stream) as inner, _guarded(inner, path) as content:
+                yield name, content
+        else:
+            with _guarded(stream, path) as content:
+                yield name, content
+
+
+def _zip_members(
+    path: Path, archive: zipfile.ZipFile, wanted: Container[str]
+) -> Iterator[tuple[str, BufferedReader]]:
+    """Walk through a zip archive."""
+    entries = [entry for entry in archive.infolist() if entry.filename in wanted]
+    for entry in entries:
+        name = entry.filename
+        link = stat.S_ISLNK(entry.external_attr >> 16)
+        if entry.is_dir() or link or [other.filename for other in entries].count(name) > 1:
+            raise _refused(path, name)
+        with archive.open(entry) as stream, _guarded(stream, path) as content:
+            yield name, content
+
+
+@runtime_checkable
+class _Readable(Protocol):
+    """Whatever decompresses."""
+
+    def read(self, size: int = ..., /) -> bytes:
+        """Read some bytes."""
+
+
+def _guarded(stream: _Readable, path: Path) -> BufferedReader:
+    """Watch over what comes out of an archive."""
+    return BufferedReader(_Guarded(stream, path), _CHUNK)
+
+
+class _Guarded(RawIOBase):
+    """Count what comes out of an archive, and tell its damage from that of a disk."""
+
+    def __init__(self, stream: _Readable, path: Path) -> None:
+        self._stream = stream
+        self._path = path
+        self._left = _RATIO * path.stat().st_size + _ALLOWANCE
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Read some bytes."""
+        try:
+            chunk = self._stream.read(len(buffer))
+        except OSError as error:
+            raise _damaged(self._path, error) from error
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise TextError(
+                f"{self._path} must hold text, but what comes out is more than {_RATIO} times its "
+                "size, as in an archive made to fill disks; it was not unpacked. Move it away."
+            )
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
+def _plain(stream: BufferedReader) -> Iterator[bytes]:
+    """Take every line; the last one gets its line feed."""
+    last = b""
+    while chunk := stream.read(_CHUNK):
+        last = chunk
+        yield chunk
+    if last and not last.endswith(b"\n"):
+        yield b"\n"
+
+
+def _segments(stream: BufferedReader) -> Iterator[bytes]:
+    """Take what is marked as a segment, white space collapsed as sacreBLEU does."""
+    for line in _lines(stream):
+        if match := _SEGMENT.match(line):
+            text = match[1]
+            for entity, character in (*_ENTITIES, (b"&amp;", b"&")):
+                text = text.replace(entity, character)
+            yield b" ".join(text.split()) + b"\n"
+
+
+def _talks(stream: BufferedReader) -> Iterator[bytes]:
+    """Take the lines that are not about the talk."""
+    for line in _lines(stream):
+        if not (text := line.strip()).startswith(b"<"):
+            yield text + b"\n"
+
+
+_FORMS = {"plain": _plain, "segments": _segments, "talks": _talks}
+
+
+def _lines(stream: BufferedReader) -> Iterator[bytes]:
+    """Read lines of bounded length."""
+    while line := stream.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE:
+            raise ValueError("a line of more than a megabyte")
+        yield line
+
+
+def _put_together(places: Sequence[Path], path: Path) -> None:
+    """Join the parts of a text and give it its name, unless another file has it."""
+    whole = places[0]
+    with writing(path.parent), whole.open("ab") as file:
+        for place in places[1:]:
+            with place.open("rb") as part:
+                shutil.copyfileobj(part, file, _CHUNK)
+            place.unlink()
+    if path.exists() and sha256_of(path) != sha256_of(whole):
+        raise TextError(
+            f"{path} must be free for the text that comes out of the archives, but there is a file "
+            "with other content, which was left as it is; move it away or name another folder with "
+            "--out."
+        )
+    with writing(path.parent):
+        settle(whole, path)
+
+
+def _damaged(path: Path, error: Exception) -> TextError:
+    """Say that an archive cannot be read."""
+    return TextError(
+        f"{path} must be a whole {path.suffix} file, but it is cut off or damaged "
+        f"({error or type(error).__name__}); move it away and run the command again."
+    )
+
+
+def _refused(path: Path, name: str) -> TextError:
+    """Say that an archive is not what it should be."""
+    return TextError(
+        f"{path} must hold {name} once and as an ordinary file, but holds it as a link or a folder "
+        "or twice; it was not unpacked. Move it away."
+    )

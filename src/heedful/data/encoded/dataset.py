@@ -1,0 +1,339 @@
+"""
+Sentence pairs as subword ids on disk.
+
+Training reads pairs in any order, so the ids lie in flat files that are mapped into memory: the
+system keeps what is used and drops the rest, and a corpus may be larger than the memory. A folder
+holds, for each side, the ids of all sentences end to end (``source.ids``) and where each one
+begins (``source.offsets``); ``meta.json`` tells what they were made from and the digests of all
+blocks, ``report.json`` what was left out.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b, file_digest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.data.cleaning.filter import CleaningReport
+from heedful.data.encoded.block_digests import CheckedValues
+from heedful.errors import RunFolderError
+from heedful.tokenization.tokenizer import Tokenizer
+
+Ids = NDArray[np.unsignedinteger[Any]]
+Lengths = NDArray[np.int32]
+
+META = "meta.json"
+"""What the ids were made from; the last file to be written."""
+FILES = ("source.ids", "source.offsets", "target.ids", "target.offsets")
+"""The ids of both sides end to end, and where each sentence begins."""
+FORMAT = 1
+"""Number of the format, in `META`."""
+ID_TYPES = ("<u2", "<u4")
+"""What an id may be: little-endian, two or four bytes."""
+OFFSET = np.dtype("<i8")
+"""What a place among the ids is."""
+AGAIN = (
+    "delete the folder and run the command that made it again (heedful data prepare, or heedful "
+    "train with --resume)"
+)
+"""What to do about damage."""
+
+_SIDES = ("source", "target")
+# Folders from before there were blocks have one digest of everything.
+_NO_BLOCKS = {"ids": None, "offsets": None}
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedPairs:  # numpydoc ignore=PR02
+    """
+    Encoded sentence pairs, mapped into memory.
+
+    Attributes
+    ----------
+    folder : Path
+        Where they lie.
+    source_ids : CheckedValues
+        The ids of all source sentences, end to end.
+    source_offsets : ndarray of int64, shape (pairs + 1,)
+        Where each source sentence begins in `source_ids`, and the end of the last.
+    target_ids : CheckedValues
+        The ids of all target sentences.
+    target_offsets : ndarray of int64, shape (pairs + 1,)
+        Where each target sentence begins.
+    report : CleaningReport
+        How many pairs were kept and dropped.
+    unknown_share : dict of str to float
+        Share of unknown ids, 0 to 1, of “source” and “target”.
+    digest : str
+        BLAKE2b of the ids, 32 hexadecimal digits: equal where training reads the same.
+
+    Notes
+    -----
+    Made by `heedful.data.encoded.encode` and `EncodedPairs.open`. The arrays are read-only.
+    """
+
+    folder: Path
+    source_ids: CheckedValues
+    source_offsets: NDArray[np.int64]
+    target_ids: CheckedValues
+    target_offsets: NDArray[np.int64]
+    report: CleaningReport
+    unknown_share: dict[str, float]
+    digest: str
+
+    @classmethod
+    def open(cls, folder: Path, tokenizer: Tokenizer) -> "EncodedPairs":
+        """
+        Map the pairs of a folder into memory.
+
+        Offsets are checked here, the ids block by block when a pair is first read. Raises
+        `RunFolderError` if a file is missing or damaged, or the ids are of another tokenizer.
+        """
+        folder = Path(folder)
+        meta = _read_meta(folder / META)
+        try:
+            if meta["tokenizer"] != tokenizer.fingerprint:
+                raise RunFolderError(
+                    f"The ids in {folder} must be of the tokenizer in use, but they were made with "
+                    "another one; put the tokenizer of this run back if it was changed, else "
+                    f"{AGAIN}."
+                )
+            limits = (tokenizer.source_size, tokenizer.target_size)
+            arrays = [
+                _map(folder, side, meta, limit) for side, limit in zip(_SIDES, limits, strict=True)
+            ]
+            if any("blocks" not in meta[side] for side in _SIDES):
+                _check_whole(folder, meta)
+            (source_ids, source_offsets), (target_ids, target_offsets) = arrays
+            return cls(
+                folder,
+                source_ids,
+                source_offsets,
+                target_ids,
+                target_offsets,
+                CleaningReport.from_json(meta["report"]),
+                {side: float(meta[side]["unknown_share"]) for side in _SIDES},
+                str(meta.get("digest", "")),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise RunFolderError(
+                f"{folder / META} must describe encoded text, but it does not "
+                f"({type(error).__name__}: {error}); {AGAIN}."
+            ) from error
+
+    def check(self) -> None:
+        """Read all ids now, so that a damaged block shows; raises `RunFolderError`."""
+        self.source_ids.read_all()
+        self.target_ids.read_all()
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return len(self.source_offsets) - 1
+
+    @cached_property
+    def source_lengths(self) -> NDArray[np.int32]:
+        """Subwords of each source sentence, shape (pairs,)."""
+        return np.diff(self.source_offsets).astype(np.int32)
+
+    @cached_property
+    def target_lengths(self) -> NDArray[np.int32]:
+        """Subwords of each target sentence, shape (pairs,)."""
+        return np.diff(self.target_offsets).astype(np.int32)
+
+    def source(self, index: int) -> Ids:
+        """
+        Get the ids of one source sentence.
+
+        Parameters
+        ----------
+        index : int
+            The pair, from 0.
+
+        Returns
+        -------
+        ndarray of uint16 or uint32, shape (length,)
+            Its ids without special symbols; a read-only view, nothing is copied.
+
+        Raises
+        ------
+        IndexError
+            If there is no such pair.
+
+        Notes
+        -----
+        Copy what is kept for long: the view holds the whole file open.
+        """
+        return _slice(self.source_ids, self.source_offsets, index)
+
+    def target(self, index: int) -> Ids:
+        """
+        Get the ids of one target sentence.
+
+        Parameters
+        ----------
+        index : int
+            The pair, from 0.
+
+        Returns
+        -------
+        ndarray of uint16 or uint32, shape (length,)
+            Its ids without special symbols; a read-only view, nothing is copied.
+
+        Raises
+        ------
+        IndexError
+            If there is no such pair.
+
+        Notes
+        -----
+        Copy what is kept for long: the view holds the whole file open.
+        """
+        return _slice(self.target_ids, self.target_offsets, index)
+
+    def pair(self, index: int) -> tuple[Ids, Ids]:
+        """
+        Get the ids of both sides of a pair.
+
+        Parameters
+        ----------
+        index : int
+            The pair, from 0.
+
+        Returns
+        -------
+        tuple of ndarray and ndarray
+            What `source` and `target` give.
+
+        Raises
+        ------
+        IndexError
+            If there is no such pair.
+
+        Notes
+        -----
+        Pairs keep the order of the text, without those that were dropped.
+        """
+        return self.source(index), self.target(index)
+
+
+def refuse_foreign(folder: Path) -> None:
+    """
+    Refuse to replace a folder, or a file, that is no encoded text.
+
+    Parameters
+    ----------
+    folder : Path
+        Where encoded text is to go.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Raises
+    ------
+    RunFolderError
+        If something else is there.
+
+    Notes
+    -----
+    What can be made again from the text may be replaced, and nothing else.
+    """
+    if not folder.exists() or (folder / META).is_file():
+        return
+    if not folder.is_dir() or any(folder.iterdir()):
+        raise RunFolderError(
+            f"{folder} must be free for the encoded text, but it holds something else; choose "
+            "another folder or move it away."
+        )
+
+
+def _read_meta(path: Path) -> dict[str, Any]:
+    """Read ``meta.json``."""
+    try:
+        meta = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise RunFolderError(
+            f"{path.parent} must hold encoded text, but {path.name} is not there; encode the text "
+            "first."
+        ) from error
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} must be a file that can be read, but the system says "
+            f"“{error.strerror or error}”; correct its permissions."
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(
+            f"{path} must be JSON, but it cannot be read ({error}); {AGAIN}."
+        ) from error
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise RunFolderError(
+            f"{path} must describe encoded text of format {FORMAT}, but it does not; {AGAIN}."
+        )
+    return meta
+
+
+def _map(
+    folder: Path, side: str, meta: Mapping[str, Any], limit: int
+) -> tuple[CheckedValues, NDArray[np.int64]]:
+    """Map the ids and the offsets of one side."""
+    dtype, count = meta[side]["dtype"], int(meta[side]["ids"])
+    if dtype not in ID_TYPES:
+        raise ValueError(f"ids of type {dtype!r}")
+    ids = _map_file(folder / f"{side}.ids", np.dtype(dtype), count)
+    offsets = _map_file(folder / f"{side}.offsets", OFFSET, int(meta["pairs"]) + 1)
+    if offsets[0] != 0 or offsets[-1] != count:
+        raise RunFolderError(
+            f"{folder / side}.offsets must lead through {count:,} ids, but it leads from "
+            f"{offsets[0]:,} to {offsets[-1]:,}: it is damaged; {AGAIN}."
+        )
+    digests = meta[side].get("blocks", _NO_BLOCKS)
+    checked = CheckedValues(
+        folder / f"{side}.offsets", offsets, digests["offsets"], again=AGAIN
+    ).read_all()
+    return CheckedValues(
+        folder / f"{side}.ids", ids, digests["ids"], again=AGAIN, limit=limit
+    ), checked
+
+
+def _check_whole(folder: Path, meta: Mapping[str, Any]) -> None:
+    """Compare the files of a folder that has no digests of blocks with the one of all."""
+    total = blake2b(digest_size=16)
+    for name in FILES:
+        with (folder / name).open("rb") as file:
+            total.update(file_digest(file, blake2b).digest())
+    if total.hexdigest() != meta.get("digest"):
+        raise RunFolderError(
+            f"The ids in {folder} must have the digest that {META} tells, but they do not: a file "
+            f"was changed, or they were written before there were digests; {AGAIN}."
+        )
+
+
+def _map_file(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    """Map one file whose size must be as described."""
+    try:
+        size = path.stat().st_size
+        if size != count * dtype.itemsize:
+            raise RunFolderError(
+                f"{path} must have {count * dtype.itemsize:,} bytes, but it has {size:,}: it was "
+                f"cut off or changed; {AGAIN}."
+            )
+        # A plain view: slicing a memmap object costs ten times as much.
+        return np.memmap(path, dtype, mode="r", shape=(count,)).view(np.ndarray)
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} must be a file that can be read, but the system says "
+            f"“{error.strerror or error}”; {AGAIN}."
+        ) from error
+
+
+def _slice(ids: CheckedValues, offsets: NDArray[np.int64], index: int) -> Ids:
+    """Cut one sentence out of the ids of a side."""
+    if not 0 <= index < len(offsets) - 1:
+        raise IndexError(f"pair {index} of {len(offsets) - 1}")
+    return ids.read(int(offsets[index]), int(offsets[index + 1]))

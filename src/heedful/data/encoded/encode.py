@@ -1,0 +1,232 @@
+"""
+Text to encoded pairs on disk: read, judge, encode by several processes, join.
+
+::
+
+    corpus ─ rules for text ─ shards of 10,000 pairs ─┬─ process ─ shard file ─┬─ encoded pairs
+                                                      └─ process ─ shard file ─┘
+
+The result is the same to the byte for any number of processes and after any number of
+interruptions. Finished shards wait in a hidden folder beside the result until all are there.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from itertools import chain, islice
+from pathlib import Path
+
+from heedful.data.cleaning.filter import CleaningReport, PairFilter
+from heedful.data.cleaning.rules import TextJudge, TextRules
+from heedful.data.encoded.dataset import EncodedPairs, refuse_foreign
+from heedful.data.encoded.merge_shards import id_type, write_pairs
+from heedful.data.encoded.shards import (
+    Shard,
+    encode_shard,
+    is_finished,
+    read_numbers,
+    read_part,
+    read_report,
+    shard_digest,
+)
+from heedful.data.encoded.texts import write_texts
+from heedful.data.encoded.worker_pool import Workers
+from heedful.errors import StorageError, TextError
+from heedful.files import sync
+from heedful.machine.processor import can_start_threads
+from heedful.text.corpus import Corpus
+from heedful.tokenization.tokenizer import Tokenizer
+
+_SHARD_PAIRS = 10_000
+_SHARD_CHARACTERS = 4_000_000
+_ENDING = ".safetensors"
+_ALL_RULES_OFF = TextRules()
+
+
+def encode_corpus(
+    corpus: Corpus,
+    tokenizer: Tokenizer,
+    pair_filter: PairFilter,
+    folder: Path,
+    *,
+    rules: TextRules = _ALL_RULES_OFF,
+    processes: int = 1,
+    keep_text: bool = False,
+    tell: Callable[[int], object] | None = None,
+) -> EncodedPairs:
+    """
+    Encode text once, for every epoch to come.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The text.
+    tokenizer : Tokenizer
+        What cuts it into subwords.
+    pair_filter : PairFilter
+        What decides by their lengths which pairs are kept.
+    folder : Path
+        Where the ids go. Its parents are made; encoded text already there is replaced.
+    rules : TextRules, optional
+        What decides by their text which pairs are kept; by default only empty ones are dropped.
+    processes : int, default 1
+        Processes that encode; 1 means this one alone. A text of one shard starts none.
+    keep_text : bool, default False
+        Whether the text of the pairs is kept beside their ids, to be cut in other ways later.
+    tell : callable, optional
+        Called now and then with the number of pairs read so far.
+
+    Returns
+    -------
+    EncodedPairs
+        The pairs, opened.
+
+    Raises
+    ------
+    TextError
+        If the text cannot be used, or not one pair is kept.
+    StorageError
+        If the disk is full or the folder cannot be written.
+    RunFolderError
+        If `folder` holds something other than encoded text.
+
+    Notes
+    -----
+    Memory stays constant: text is handled in shards of a few megabytes. The files are written into
+    a hidden folder beside, synced and renamed, so `folder` is whole or not there. After an
+    interruption the text is read and judged again, and only what was not encoded is encoded.
+    """
+    folder = Path(folder)
+    partial = folder.with_name(f".{folder.name}.partial")
+    shards = folder.with_name(f".{folder.name}.shards")
+    try:
+        refuse_foreign(folder)
+        shards.mkdir(parents=True, exist_ok=True)
+        report = CleaningReport()
+        texts = _shards(corpus, rules, report, tell)
+        parts = _encode(texts, shards, tokenizer, pair_filter, processes)
+        report = CleaningReport.merged([report, *map(read_report, parts)])
+        _refuse_nothing(report, shards)
+        shutil.rmtree(partial, ignore_errors=True)  # left by a run that was killed
+        partial.mkdir()
+        write_pairs(
+            partial,
+            map(read_part, parts),
+            (id_type(tokenizer.source_size), id_type(tokenizer.target_size)),
+            report,
+            {
+                "tokenizer": tokenizer.fingerprint,
+                "filter": asdict(pair_filter),
+                "rules": {**asdict(rules), "excluded": len(rules.excluded)},
+            },
+        )
+        if keep_text:
+            write_texts(_kept(corpus, parts), partial)
+        shutil.rmtree(folder, ignore_errors=True)
+        partial.rename(folder)
+        sync(folder.parent)
+        shutil.rmtree(shards, ignore_errors=True)
+    except OSError as error:
+        raise StorageError(
+            f"The encoded text could not be written to {folder}: “{error.strerror or error}”; "
+            "make room or choose another folder. Shards that are finished are kept for next time."
+        ) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        if not any(shards.glob(f"*{_ENDING}")):
+            shutil.rmtree(shards, ignore_errors=True)
+    return EncodedPairs.open(folder, tokenizer)
+
+
+def _shards(
+    corpus: Corpus,
+    rules: TextRules,
+    report: CleaningReport,
+    tell: Callable[[int], object] | None,
+) -> Iterator[Shard]:
+    """Read and judge the text; what is dropped goes into the report, the rest into shards."""
+    judge = TextJudge(rules)
+    report.notes += judge.notes
+    read = 0
+    for sources, targets in _chunks(corpus.pairs()):
+        shard = Shard([], [], [])
+        reasons = judge.reasons(sources, targets)
+        for line, (reason, source, target) in enumerate(
+            zip(reasons, sources, targets, strict=True), start=read + 1
+        ):
+            if reason is None:
+                shard.lines.append(line)
+                shard.sources.append(source)
+                shard.targets.append(target)
+            else:
+                report.drop(reason, line, source, target)
+        read += len(sources)
+        if tell is not None:
+            tell(read)
+        if shard.lines:
+            yield shard
+
+
+def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[list[str], list[str]]]:
+    """Group pairs so that memory stays bounded, for lines of a megabyte too."""
+    sources: list[str] = []
+    targets: list[str] = []
+    characters = 0
+    for source, target in pairs:
+        sources.append(source)
+        targets.append(target)
+        characters += len(source) + len(target)
+        if len(sources) == _SHARD_PAIRS or characters >= _SHARD_CHARACTERS:
+            yield sources, targets
+            sources, targets, characters = [], [], 0
+    if sources:
+        yield sources, targets
+
+
+def _encode(
+    shards: Iterator[Shard],
+    folder: Path,
+    tokenizer: Tokenizer,
+    pair_filter: PairFilter,
+    processes: int,
+) -> list[Path]:
+    """Encode the shards that are not there yet; list the files of all."""
+    paths = []
+    first = list(islice(shards, 2))
+    with ExitStack() as stack:
+        workers = None
+        if processes > 1 and len(first) > 1 and can_start_threads(processes):
+            subwords = folder / "tokenizer"
+            subwords.mkdir(exist_ok=True)
+            tokenizer.save(subwords)
+            workers = stack.enter_context(Workers(processes, subwords, pair_filter))
+        for number, shard in enumerate(chain(first, shards)):
+            packed = shard.pack()
+            digest = shard_digest(packed, tokenizer.fingerprint, pair_filter)
+            paths.append(folder / f"{number:08d}-{digest}{_ENDING}")
+            if is_finished(paths[-1]):
+                continue
+            if workers is None:
+                encode_shard(shard, tokenizer, pair_filter, paths[-1])
+            else:
+                workers.submit(paths[-1], packed)
+    return paths
+
+
+def _kept(corpus: Corpus, parts: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    """Read the text again, but only the pairs that were kept."""
+    lines = enumerate(corpus.pairs(), start=1)
+    for wanted in chain.from_iterable(read_numbers(path).tolist() for path in parts):
+        yield next(pair for line, pair in lines if line == wanted)
+
+
+def _refuse_nothing(report: CleaningReport, shards: Path) -> None:
+    """Refuse text of which nothing is left."""
+    if not report.kept:
+        shutil.rmtree(shards, ignore_errors=True)
+        raise TextError(
+            "At least one sentence pair must be left for training, but the rules left none "
+            f"({report.summary()}); raise data.max_length or data.max_length_ratio, or look at "
+            "the text."
+        )

@@ -1,0 +1,174 @@
+"""
+Rows of different lengths in two flat files, and folders that are whole or not there.
+
+One file holds the values of all rows end to end, the other where each row begins. Both are read
+through the memory map, so that what is not used takes no memory.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BufferedWriter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.data.encoded.block_digests import BlockDigests, CheckedValues
+from heedful.errors import RunFolderError, StorageError
+from heedful.files import sync
+
+_OFFSET = np.dtype("<i8")
+
+
+class FlatWriter:
+    """
+    Appends rows.
+
+    Parameters
+    ----------
+    values : BufferedWriter
+        Gets the values.
+    offsets : BufferedWriter
+        Gets where each row begins, and where the last one ends.
+
+    Notes
+    -----
+    Offsets count values, not bytes.
+    """
+
+    def __init__(self, values: BufferedWriter, offsets: BufferedWriter) -> None:
+        self.total = 0
+        self._files = (values, offsets)
+        self._digests = (BlockDigests(), BlockDigests())
+        self._write(b"", np.zeros(1, _OFFSET).tobytes())
+
+    def append(self, values: bytes, lengths: NDArray[np.integer[Any]]) -> None:
+        """
+        Write rows after those that are there.
+
+        Parameters
+        ----------
+        values : bytes
+            The values of the rows, end to end.
+        lengths : ndarray of int, shape (rows,)
+            How many values each row has.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        A row may be empty.
+        """
+        ends = self.total + lengths.cumsum(dtype=_OFFSET)
+        self._write(values, ends.tobytes())
+        self.total = int(ends[-1]) if len(ends) else self.total
+
+    def blocks(self) -> tuple[list[str], list[str]]:
+        """Digests of the blocks of both files."""
+        values, offsets = (digests.hexdigests() for digests in self._digests)
+        return values, offsets
+
+    def _write(self, *contents: bytes) -> None:
+        """Append to both files."""
+        for file, digests, content in zip(self._files, self._digests, contents, strict=True):
+            file.write(content)
+            digests.update(content)
+
+
+def map_flat(
+    values: Path,
+    offsets: Path,
+    dtype: np.dtype[Any],
+    digests: Mapping[str, Sequence[str]],
+    again: str,
+) -> tuple[CheckedValues, NDArray[np.int64]]:
+    """
+    Map rows into memory: the values, and where each row begins with the end of the last.
+
+    Offsets are checked now, values block by block as they are read: opening must not read the
+    text. `digests` are those of the blocks, by the files' names, `again` is what to do about
+    damage. Raises `RunFolderError`.
+    """
+    arrays = []
+    for path, item in ((values, dtype), (offsets, _OFFSET)):
+        try:
+            count, rest = divmod(path.stat().st_size, item.itemsize)
+            if rest:
+                raise RunFolderError(
+                    f"{path} must hold whole numbers, but it was cut off; {again}."
+                )
+            # An empty file cannot be mapped; a plain view is read ten times as fast as a memmap.
+            mapped = np.memmap(path, item, mode="r", shape=(count,)) if count else np.empty(0, item)
+            arrays.append(mapped.view(np.ndarray))
+        except OSError as error:
+            raise RunFolderError(
+                f"{path} must be a file that can be read, but the system says "
+                f"“{error.strerror or error}”; {again}."
+            ) from error
+    if not len(arrays[1]) or arrays[1][0] != 0 or arrays[1][-1] != len(arrays[0]):
+        raise RunFolderError(
+            f"{offsets} must lead through the {len(arrays[0]):,} values of {values.name}, but it "
+            f"does not: one of them is damaged; {again}."
+        )
+    checked, places = (
+        CheckedValues(path, mapped, digests[path.name], again=again)
+        for path, mapped in zip((values, offsets), arrays, strict=True)
+    )
+    return checked, places.read_all()
+
+
+@contextmanager
+def whole_folder(folder: Path, mark: str) -> Iterator[Path]:
+    """
+    Make a folder that is whole or not there.
+
+    Parameters
+    ----------
+    folder : Path
+        Its parents are made; a folder of the same kind is replaced.
+    mark : str
+        A file by which a folder of that kind is known.
+
+    Yields
+    ------
+    Path
+        A hidden folder beside, to be filled; it takes the name when the block ends.
+
+    Raises
+    ------
+    StorageError
+        If the disk is full or the folder cannot be written.
+    RunFolderError
+        If `folder` holds something else.
+
+    Notes
+    -----
+    What a killed process left is cleared away first.
+    """
+    partial = folder.with_name(f".{folder.name}.partial")
+    taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    if taken and not (folder / mark).is_file():
+        raise RunFolderError(
+            f"{folder} must be free, but it holds something else; choose another folder or move it "
+            "away."
+        )
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        yield partial
+        shutil.rmtree(folder, ignore_errors=True)
+        partial.rename(folder)
+        for changed in (folder, folder.parent):
+            sync(changed)
+    except OSError as error:
+        raise StorageError(
+            f"{folder} could not be written: “{error.strerror or error}”; make room or choose "
+            "another folder."
+        ) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)

@@ -1,0 +1,217 @@
+"""
+One epoch of training pairs with sampled subwords.
+
+Every epoch sees the same pairs cut in another way (Kudo 2018; Provilkov et al. 2020). Chance is a
+function of the seed, the epoch and the shard, and of nothing else: an epoch can be made again bit
+for bit after a run was stopped, on any number of processes, without the epochs before it.
+"""
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from heedful.data.cleaning.filter import CleaningReport
+from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.encoded.flat_file import whole_folder
+from heedful.data.encoded.merge_shards import EncodedPart, flatten, id_type, write_pairs
+from heedful.data.encoded.texts import Texts
+from heedful.errors import HeedfulError, RunFolderError
+from heedful.tokenization.tokenizer import Tokenizer
+
+SHARD_PAIRS = 20_000
+"""Pairs that share one sequence of random numbers; another number would give other subwords."""
+
+_META = "meta.json"
+_FORMAT = 1
+
+
+def sampled_epoch(
+    texts: Path,
+    tokenizer: Path,
+    sampling: float,
+    seed: int,
+    epoch: int,
+    max_length: int,
+    out: Path,
+    processes: int = 1,
+) -> EncodedPairs:
+    """
+    Encode all pairs for one epoch.
+
+    Parameters
+    ----------
+    texts : Path
+        The folder that `heedful.data.encoded.texts.write_texts` wrote into.
+    tokenizer : Path
+        The folder that the tokenizer was saved in.
+    sampling : float
+        How much is left to chance, as for `Tokenizer.encode_source`.
+    seed : int
+        Of the run.
+    epoch : int
+        Which pass over the pairs.
+    max_length : int
+        Most subwords of a side. A sentence that is longer this time is cut as without sampling.
+    out : Path
+        The folder to make. If it holds this very epoch already it is opened as it is.
+    processes : int, default 1
+        How many encode at once; with 1 no further process is started.
+
+    Returns
+    -------
+    EncodedPairs
+        As many pairs as there are texts, in their order.
+
+    Raises
+    ------
+    StorageError
+        If the disk is full or the folder cannot be written.
+    RunFolderError
+        If the text or the tokenizer is missing or damaged, or `out` holds something else.
+    TokenizerError
+        If this kind of tokenizer has nothing to sample.
+
+    Notes
+    -----
+    No pair is ever dropped here, so batches may be planned from one epoch to the next. A program
+    of one's own that asks for more than one process must have the guard
+    ``if __name__ == "__main__":``, as always where processes are started afresh.
+    """
+    job = _Job(Path(texts), Path(tokenizer), sampling, seed, epoch, max_length, SHARD_PAIRS)
+    encoder, out = _Encoder(job), Path(out)
+    if _made_from(out) != encoder.made_from:
+        with whole_folder(out, _META) as folder, _encoded(job, encoder, processes) as shards:
+            made_from = encoder.made_from
+            write_pairs(
+                folder,
+                shards,
+                (id_type(encoder.tokenizer.source_size), id_type(encoder.tokenizer.target_size)),
+                CleaningReport(kept=made_from["pairs"]),
+                {"tokenizer": made_from["tokenizer"], "made_from": made_from},
+            )
+    return EncodedPairs.open(out, encoder.tokenizer)
+
+
+class _Job(NamedTuple):
+    """What an epoch is made from, small enough to be sent to another process."""
+
+    texts: Path
+    tokenizer: Path
+    sampling: float
+    seed: int
+    epoch: int
+    max_length: int
+    shard_pairs: int
+
+
+class _Encoder:
+    """Encodes the shards of an epoch."""
+
+    def __init__(self, job: _Job) -> None:
+        self.job = job
+        self.texts = Texts.open(job.texts)
+        self.tokenizer = Tokenizer.load(job.tokenizer)
+        self.shards = -(-len(self.texts) // job.shard_pairs)
+
+    @property
+    def made_from(self) -> dict[str, Any]:
+        """What decides about every id."""
+        return {
+            "tokenizer": self.tokenizer.fingerprint,
+            "pairs": len(self.texts),
+            "text_bytes": [len(self.texts.source_bytes), len(self.texts.target_bytes)],
+            "sampling": self.job.sampling,
+            "seed": self.job.seed,
+            "epoch": self.job.epoch,
+            "max_length": self.job.max_length,
+            "shard_pairs": self.job.shard_pairs,
+        }
+
+    def encode(self, shard: int) -> EncodedPart:
+        """Encode the pairs of a shard."""
+        job, tokenizer = self.job, self.tokenizer
+        chance = sha256(f"{job.seed} {job.epoch} {shard}".encode()).digest()
+        generator = Random(int.from_bytes(chance))
+        first = shard * job.shard_pairs
+        sources, targets = self.texts.pairs(first, first + job.shard_pairs)
+        sides = ((tokenizer.encode_source, sources), (tokenizer.encode_target, targets))
+        encoded = []
+        for encode, lines in sides:
+            rows = encode(lines, job.sampling, generator)
+            for place, row in enumerate(rows):
+                if len(row) > job.max_length:
+                    rows[place] = encode([lines[place]])[0]
+            encoded.append(rows)
+        sizes = tokenizer.source_size, tokenizer.target_size
+        return EncodedPart(*flatten(encoded[0], sizes[0]), *flatten(encoded[1], sizes[1]))
+
+
+@contextmanager
+def _encoded(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[EncodedPart]]:
+    """Encode the shards here, or in processes of their own that end with the block."""
+    processes = min(processes, encoder.shards)
+    if processes <= 1:
+        yield map(encoder.encode, range(encoder.shards))
+        return
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(processes, spawn, initializer=_begin)
+    try:
+        yield pool.map(partial(_encode, job), range(encoder.shards))
+    except BrokenProcessPool as error:
+        raise HeedfulError(
+            "Subwords are sampled by processes of their own, but one of them ended before its "
+            "time: the machine may be short of memory, or a program of your own starts training "
+            'without the guard `if __name__ == "__main__":`; use fewer processes or add it.'
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    """Make a process ready: it leaves Ctrl-C to its parent, and does not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Wait for the parent's end, however it comes about."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _encode(job: _Job, shard: int) -> EncodedPart:
+    """Encode a shard in a process of its own."""
+    return _encoder(job).encode(shard)
+
+
+# Text and tokenizer are opened once in each process.
+_encoder = lru_cache(1)(_Encoder)
+
+
+def _made_from(out: Path) -> Any:
+    """Read what an epoch that is there already was made from; None if there is none."""
+    if not (out / _META).is_file():
+        return None
+    try:
+        meta = json.loads((out / _META).read_bytes())
+    except (ValueError, RecursionError):
+        meta = None
+    if not isinstance(meta, dict) or "made_from" not in meta:
+        raise RunFolderError(
+            f"{out} must be free for the sampled subwords of an epoch, but it holds something "
+            "else; choose another folder or move it away."
+        )
+    return meta["made_from"]

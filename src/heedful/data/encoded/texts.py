@@ -1,0 +1,251 @@
+"""
+The text of the pairs that training uses, kept for encoding it again.
+
+Sampled subwords are other ones in every epoch, so the ids of one epoch are not enough. The text
+lies as UTF-8 in flat files beside the ids, in the order of the pairs; ``text.json`` holds the
+digests of their blocks.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.data.encoded.block_digests import CheckedValues
+from heedful.data.encoded.dataset import AGAIN
+from heedful.data.encoded.flat_file import FlatWriter, map_flat
+from heedful.errors import RunFolderError, StorageError
+from heedful.files import new_file
+
+_SIDES = ("source", "target")
+_BYTE = np.dtype("u1")
+_DIGESTS = "text.json"
+_CHUNK_PAIRS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:  # numpydoc ignore=PR02
+    """
+    Sentence pairs as text, mapped into memory.
+
+    Attributes
+    ----------
+    folder : Path
+        Where they lie.
+    source_bytes : CheckedValues
+        All source sentences in UTF-8, end to end.
+    source_offsets : ndarray of int64, shape (pairs + 1,)
+        Where each source sentence begins, and the end of the last.
+    target_bytes : CheckedValues
+        All target sentences.
+    target_offsets : ndarray of int64, shape (pairs + 1,)
+        Where each target sentence begins.
+
+    Notes
+    -----
+    Made by `write_texts` and `Texts.open`.
+    """
+
+    folder: Path
+    source_bytes: CheckedValues
+    source_offsets: NDArray[np.int64]
+    target_bytes: CheckedValues
+    target_offsets: NDArray[np.int64]
+
+    @classmethod
+    def open(cls, folder: Path) -> "Texts":
+        """
+        Map the text that `TextWriter` wrote into memory.
+
+        Raises `RunFolderError` if a file is missing or damaged; the text itself is checked block
+        by block as it is read.
+        """
+        folder = Path(folder)
+        digests = _read_digests(folder / _DIGESTS)
+        source, target = (
+            map_flat(folder / text, folder / offsets, _BYTE, digests, AGAIN)
+            for text, offsets in map(_names, _SIDES)
+        )
+        if len(source[1]) != len(target[1]):
+            raise RunFolderError(
+                f"{folder} must hold as many source as target sentences, but it has "
+                f"{len(source[1]) - 1:,} and {len(target[1]) - 1:,}; {AGAIN}."
+            )
+        return cls(folder, *source, *target)
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return len(self.source_offsets) - 1
+
+    def pairs(self, first: int, last: int) -> tuple[list[str], list[str]]:
+        """
+        Read some pairs.
+
+        Parameters
+        ----------
+        first : int
+            Number of the first pair, from 0.
+        last : int
+            Number of the pair behind the last.
+
+        Returns
+        -------
+        sources : list of str
+            Their source sentences.
+        targets : list of str
+            Their target sentences.
+
+        Notes
+        -----
+        Numbers past the end are left out, as with a slice.
+        """
+        return (
+            _lines(self.source_bytes, self.source_offsets[first : last + 1]),
+            _lines(self.target_bytes, self.target_offsets[first : last + 1]),
+        )
+
+
+class TextWriter:
+    """
+    Writes pairs of text into a folder, some at a time.
+
+    Parameters
+    ----------
+    folder : Path
+        An existing folder that holds no text yet.
+
+    Notes
+    -----
+    A context manager: the files are on the disk when its block ends. They are not renamed, because
+    the folder as a whole is: see `heedful.data.encoded.flat_file.whole_folder`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = Path(folder)
+        self._files = ExitStack()
+        self._sides: list[FlatWriter] = []
+
+    def __enter__(self) -> "TextWriter":
+        """Open the files."""
+        with ExitStack() as files:
+            for names in map(_names, _SIDES):
+                opened = [files.enter_context(new_file(self._folder / name)) for name in names]
+                self._sides.append(FlatWriter(*opened))
+            self._files = files.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the files and write their digests."""
+        self._files.__exit__(kind, error, trace)
+        if kind is None:
+            digests: dict[str, list[str]] = {}
+            for side, writer in zip(_SIDES, self._sides, strict=True):
+                digests |= zip(_names(side), writer.blocks(), strict=True)
+            with new_file(self._folder / _DIGESTS) as file:
+                file.write((json.dumps(digests, indent=2) + "\n").encode())
+
+    def append(self, sources: Sequence[str], targets: Sequence[str]) -> None:
+        """
+        Write pairs after those that are there.
+
+        Parameters
+        ----------
+        sources : sequence of str
+            Source sentences.
+        targets : sequence of str
+            Their target sentences.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        A sentence may hold anything but half a character, line feeds too.
+        """
+        for side, lines in zip(self._sides, (sources, targets), strict=True):
+            encoded = [line.encode() for line in lines]
+            side.append(b"".join(encoded), np.array([*map(len, encoded)], np.int64))
+
+
+def write_texts(pairs: Iterable[tuple[str, str]], folder: Path) -> Texts:
+    """
+    Write the text of the pairs that training uses.
+
+    Parameters
+    ----------
+    pairs : iterable of tuple of str and str
+        The kept pairs, in the order of their ids.
+    folder : Path
+        An existing folder that holds no text yet, such as that of the ids.
+
+    Returns
+    -------
+    Texts
+        The pairs, opened.
+
+    Raises
+    ------
+    StorageError
+        If the disk is full or the folder cannot be written.
+
+    Notes
+    -----
+    In constant memory. Who reads the pairs in parts uses `TextWriter`.
+    """
+    try:
+        with TextWriter(folder) as writer:
+            rest = iter(pairs)
+            while chunk := list(islice(rest, _CHUNK_PAIRS)):
+                writer.append([source for source, _ in chunk], [target for _, target in chunk])
+    except OSError as error:
+        raise StorageError(
+            f"The text of the pairs could not be written to {folder}: "
+            f"“{error.strerror or error}”; make room or choose another folder."
+        ) from error
+    return Texts.open(folder)
+
+
+def _names(side: str) -> tuple[str, str]:
+    """Names of the files of a side."""
+    return f"{side}.text", f"{side}.text.offsets"
+
+
+def _read_digests(path: Path) -> dict[str, list[str]]:
+    """Read the digests of the blocks of all files."""
+    try:
+        digests = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RunFolderError(
+            f"{path} must hold the digests of the text of the pairs, but it cannot be read "
+            f"({reason}); {AGAIN}."
+        ) from error
+    names = {name for side in _SIDES for name in _names(side)}
+    if not isinstance(digests, dict) or digests.keys() != names:
+        raise RunFolderError(
+            f"{path} must hold the digests of {', '.join(sorted(names))}, but does not; {AGAIN}."
+        )
+    return digests
+
+
+def _lines(text: CheckedValues, offsets: NDArray[np.int64]) -> list[str]:
+    """Cut sentences out of the text of a side."""
+    if len(offsets) < 2:
+        return []
+    begin = int(offsets[0])
+    content = text.read(begin, int(offsets[-1])).tobytes()
+    places = (offsets - begin).tolist()
+    return [content[a:b].decode() for a, b in pairwise(places)]

@@ -1,0 +1,65 @@
+"""
+A process that encodes shards for another one.
+
+It is started by `heedful.data.encoded.worker_pool` and reads jobs from its standard input: first a
+line of JSON that says which subwords and limits to use, then for each shard a line of JSON that
+names the file to write and a line that is the shard. It answers each job with a line of JSON: an
+empty object, or what went wrong. Only text goes in and out; torch is never loaded.
+"""
+
+import json
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from heedful.data.cleaning.filter import PairFilter
+from heedful.data.encoded.shards import Shard, encode_shard
+from heedful.errors import HeedfulError
+from heedful.tokenization.tokenizer import Tokenizer
+
+
+def main() -> None:
+    """
+    Do jobs until standard input ends.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Whatever a library prints must not get among the answers, so standard output is given to
+    standard error. When the process that asks is gone, standard input ends and so does this one.
+    """
+    jobs = sys.stdin.buffer
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    try:
+        _answer(jobs, answers)
+    except BrokenPipeError:
+        os._exit(1)  # nobody is left to be told; flushing at exit would fail again
+
+
+def _answer(jobs: BinaryIO, answers: BinaryIO) -> None:
+    """Answer one job after another."""
+    setup = json.loads(jobs.readline())
+    encode = None
+    for job in jobs:
+        answer: dict[str, Any] = {}
+        try:
+            if encode is None:
+                tokenizer = Tokenizer.load(Path(setup["tokenizer"]))
+                pair_filter = PairFilter(**setup["filter"])
+                encode = partial(encode_shard, tokenizer=tokenizer, pair_filter=pair_filter)
+            encode(Shard.unpack(jobs.readline()), path=Path(json.loads(job)["path"]))
+        except HeedfulError as error:
+            answer = {"error": type(error).__name__, "message": str(error)}
+        except OSError as error:
+            answer = {"error": "OSError", "number": error.errno, "message": error.strerror}
+        except MemoryError:
+            answer = {"error": "MemoryError"}
+        answers.write(json.dumps(answer).encode() + b"\n")
+        answers.flush()

@@ -1,0 +1,203 @@
+"""
+Several processes that encode shards at the same time.
+
+They are programs of their own, not copies of this one: no memory, threads or modules come along,
+and the program that uses heedful needs no `if __name__ == "__main__"`. What they are told and what
+they answer is in `heedful.data.encoded.worker`.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from heedful import errors
+from heedful.data.cleaning.filter import PairFilter
+
+# The child finds its modules where this process found them.
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from heedful.data.encoded.worker import main; main()"
+)
+_KEPT = "Run the same command again: what is encoded is kept, and it goes on from there."
+
+
+class Workers:
+    """
+    Encode shards in several processes.
+
+    Parameters
+    ----------
+    count : int
+        The most processes; each is started when there is work for it.
+    tokenizer : Path
+        A folder with the files of the tokenizer.
+    pair_filter : PairFilter
+        What drops pairs by their lengths.
+
+    Notes
+    -----
+    A context: when its block ends all shards are written, and when the block ends by an exception
+    the processes are ended at once. Each process is served by a thread, which does nothing but
+    wait for it. At most two shards a process are held in memory.
+    """
+
+    def __init__(self, count: int, tokenizer: Path, pair_filter: PairFilter) -> None:
+        self._setup = {"tokenizer": str(tokenizer.resolve()), "filter": asdict(pair_filter)}
+        # Ctrl-C reaches every process of a terminal; these leave it to the one that started them.
+        block = (signal.SIG_BLOCK, {signal.SIGINT})
+        self._threads = ThreadPoolExecutor(count, "encode", signal.pthread_sigmask, block)
+        self._free = threading.Semaphore(2 * count)
+        self._own = threading.local()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._starting = threading.Lock()
+        self._ended = False
+        self._failure: BaseException | None = None
+
+    def submit(self, path: Path, packed: bytes) -> None:
+        """
+        Have a shard encoded.
+
+        Parameters
+        ----------
+        path : Path
+            The file to write.
+        packed : bytes
+            What `Shard.pack` gave.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Raises
+        ------
+        HeedfulError, OSError
+            What went wrong with an earlier shard, as the process that encoded it told.
+
+        Notes
+        -----
+        Waits while all processes are busy, so that reading does not run ahead of encoding.
+        """
+        self._free.acquire()
+        self._raise_failure()
+        self._threads.submit(self._run, path, packed)
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self._threads.shutdown()
+                self._raise_failure()
+        finally:
+            self._end()
+
+    def _run(self, path: Path, packed: bytes) -> None:
+        """Have the process of this thread encode a shard; runs in a thread."""
+        try:
+            if self._failure is None:
+                self._ask(path, packed)
+        except BaseException as error:
+            self._failure = self._failure or error
+        finally:
+            self._free.release()
+
+    def _ask(self, path: Path, packed: bytes) -> None:
+        """Send a job and wait for the answer."""
+        process = self._process()
+        job = json.dumps({"path": str(path.resolve())}).encode() + b"\n" + packed + b"\n"
+        answer = b""
+        with suppress(BrokenPipeError):
+            process.stdin.write(job)
+            process.stdin.flush()
+            answer = process.stdout.readline()
+        if not answer:
+            raise _death(process.wait())
+        if told := json.loads(answer):
+            raise _failure(told)
+
+    def _process(self) -> Any:
+        """Find the process of this thread, or start it."""
+        if not hasattr(self._own, "process"):
+            with self._starting:
+                if self._ended:
+                    raise errors.HeedfulError("Encoding was ended.")
+                self._own.process = process = _start()
+                self._processes.append(process)
+            with suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(self._setup).encode() + b"\n")
+        return self._own.process
+
+    def _end(self) -> None:
+        """End all processes, at work or not."""
+        with self._starting:
+            self._ended = True
+            for process in self._processes:
+                process.kill()
+        self._threads.shutdown(cancel_futures=True)
+        for process in self._processes:
+            with suppress(BrokenPipeError), process:
+                pass  # closes its pipes and waits for it
+
+    def _raise_failure(self) -> None:
+        """Raise what went wrong first, if anything did."""
+        if self._failure is not None:
+            raise self._failure
+
+
+def _start() -> Any:
+    """Start a process."""
+    command = [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)]
+    # Nothing is multiplied here: threads for it would only take memory.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    try:
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
+    except OSError as error:
+        raise errors.HeedfulError(
+            f"Each core must get a process that encodes text, but one could not be started: "
+            f"“{error.strerror or error}”; use fewer --processes. {_KEPT}"
+        ) from error
+
+
+def _death(status: int) -> errors.HeedfulError:
+    """Say how a process ended that should have gone on."""
+    if status < 0:
+        how = f"was ended by {signal.Signals(-status).name}"
+        how += ", as the system does when memory is full" if -status == signal.SIGKILL else ""
+    else:
+        how = f"ended with status {status}"
+    return errors.HeedfulError(
+        f"Every process that encodes text must live to the end, but one {how}; what it printed is "
+        f"above. {_KEPT} Fewer --processes need less memory."
+    )
+
+
+def _failure(told: dict[str, Any]) -> BaseException:
+    """Make an exception of what a process answered."""
+    kind = told["error"]
+    if kind == "OSError":
+        return OSError(told["number"], told["message"])
+    if kind == "MemoryError":
+        return errors.HeedfulError(
+            "Every process that encodes text must have the memory it needs (some 150 MB each), but "
+            f"one had not; use fewer --processes. {_KEPT}"
+        )
+    named = getattr(errors, kind, errors.HeedfulError)
+    return named(told["message"])

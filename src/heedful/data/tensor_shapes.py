@@ -1,0 +1,23 @@
+"""Shapes that a file gives for its tensors, checked before anything of that size is made."""
+
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+
+from heedful.files import open_ordinary
+
+# No model here has more than some hundred names, and each takes about a hundred bytes.
+_LARGEST_HEADER = 1 << 20
+
+
+def check_header(path: Path) -> None:
+    """Raise `ValueError` for a safetensors file whose names alone would fill the memory."""
+    with open_ordinary(path) as file:
+        size = int.from_bytes(file.read(8), "little")
+    if size > _LARGEST_HEADER:
+        raise ValueError(f"its header has {size:,} bytes, more than {_LARGEST_HEADER:,}")
+
+
+def is_empty_and_vast(shape: Sequence[int]) -> bool:
+    """Tell whether a shape holds nothing but names a size that would be believed elsewhere."""
+    return max(shape, default=0) > max(1, prod(shape))

@@ -1,0 +1,79 @@
+"""Engines by their names, behind one contract; none is imported before it is asked for."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import MissingExtra, SettingError
+from heedful.translation.engine import TranslationEngine
+
+
+def open_engine(
+    engine: str,
+    paths: Sequence[Path],
+    *,
+    weights: str = "default",
+    device: str = "auto",
+    precision: str = "auto",
+    threads: int = 0,
+    align_by: str = "",
+) -> TranslationEngine:
+    """
+    Open what translates.
+
+    Parameters
+    ----------
+    engine : {'torch', 'ctranslate2'}
+        Which engine.
+    paths : sequence of Path
+        Run folders for torch, one exported folder for CTranslate2.
+    weights : str, default 'default'
+        Which weights of a run.
+    device : str, default 'auto'
+        Where to compute.
+    precision : str, default 'auto'
+        What with.
+    threads : int, default 0
+        Of the processor; 0 for all.
+    align_by : str, default ''
+        How alignments will be asked for, to refuse at once what the model has not.
+
+    Returns
+    -------
+    TranslationEngine
+        Ready to use.
+
+    Notes
+    -----
+    Engines are imported when they are asked for: the second one runs where torch is not installed.
+    """
+    how: dict[str, Any] = {"device": device, "precision": precision, "threads": threads}
+    if engine == "torch":
+        translator: Any = _torchs_translator()
+        opened = translator.load(paths, weights=weights, **how)
+        opened.aligner.extraction(align_by)
+        found: TranslationEngine = opened
+        return found
+    if len(paths) != 1:
+        raise SettingError(
+            f"--engine ctranslate2 translates with one exported folder, but {len(paths)} came; "
+            "an ensemble needs --engine torch."
+        )
+    from heedful.exchange.ctranslate2.translator import ExportedTranslator
+
+    found = ExportedTranslator.load(paths[0], **how)
+    return found
+
+
+def _torchs_translator() -> Any:
+    """Import what needs torch, or say what can be done without."""
+    try:
+        from heedful.translation.translator import Translator
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MissingExtra(
+            "a run needs torch, which is not installed here; install it, or export the run where "
+            "it is (heedful export --format ctranslate2) and translate with --engine ctranslate2."
+        ) from error
+    return Translator

@@ -1,0 +1,295 @@
+"""
+What a checkpoint of another toolkit says, in words that fit all of them.
+
+A reader fills an `Original`; from it follow our settings and weights, and the plain computation
+that they are compared with.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from heedful.config.schema import RunConfig
+from heedful.exchange.formats import Portable, Reasons
+from heedful.exchange.keymap import Rows
+from heedful.exchange.reference.numpy_transformer import PlainModel
+from heedful.exchange.reference.numpy_translator import PlainSide, SearchRule, Words
+from heedful.exchange.tensor_names import Spelling, Tables, key_map, with_zero_biases
+from heedful.model.build import build_model
+from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
+
+Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Original:
+    """
+    Hold a model as its toolkit wrote it.
+
+    Attributes
+    ----------
+    name : str
+        File and toolkit, for messages.
+    spelling : Spelling
+        Names of the tensors.
+    tensors : mapping of str to ndarray
+        By these names.
+    model : mapping of str to Any
+        Our model settings, but for norms, scales and what follows from the tables.
+    norms : tuple of str and str
+        Of encoder and decoder.
+    scaled : tuple of bool and bool
+        Whether embeddings of source and target are multiplied by the square root of d_model.
+    languages : tuple of str and str
+        Codes of source and target.
+    tokenizer : Tokenizer
+        With our ids.
+    words : tuple of Words and Words
+        Their vocabularies.
+    search : mapping of str to Any
+        Our search settings.
+    rule : SearchRule
+        Their search.
+    first_rows : tuple of int and int, default (0, 0)
+        First row in use of the tables of learned positions.
+    ignored : tuple of str, default ()
+        Patterns of names of tensors that carry nothing.
+    notes : tuple of str, default ()
+        What its user should know.
+
+    Notes
+    -----
+    Nothing of the file is kept but this.
+    """
+
+    name: str
+    spelling: Spelling
+    tensors: Mapping[str, Array]
+    model: Mapping[str, Any]
+    norms: tuple[str, str]
+    scaled: tuple[bool, bool]
+    languages: tuple[str, str]
+    tokenizer: Tokenizer
+    words: tuple[Words, Words]
+    search: Mapping[str, Any]
+    rule: SearchRule
+    first_rows: tuple[int, int] = (0, 0)
+    ignored: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def learned(self) -> bool:
+        """Whether positions are learned."""
+        return bool(self.model["positions"] == "learned")
+
+    def portable(self) -> Portable:
+        """
+        Make our model of it.
+
+        Returns
+        -------
+        Portable
+            Settings, weights, tokenizer.
+
+        Notes
+        -----
+        Raises `ExchangeError` that names all missing, extra and misshapen tensors together.
+        """
+        self._check_sizes()
+        config = self._config()
+        with torch.device("meta"):
+            built = build_model(
+                config.model,
+                self.tokenizer.source_size,
+                self.tokenizer.target_size,
+                max_length=config.data.max_length + 1,
+                padding=PAD,
+                start_token=START,
+                end_token=END,
+            )
+        shapes = {name: tuple(tensor.shape) for name, tensor in built.state_dict().items()}
+        shapes = {name: shapes[name] for name, _ in built.named_parameters()}
+        theirs = with_zero_biases(
+            {name: torch.from_numpy(array) for name, array in self.tensors.items()},
+            self.spelling,
+            config.model.projection_bias,
+        )
+        mapped = key_map(self.spelling, shapes, self._tables(config), self._ignored(config))
+        weights = mapped.to_ours(theirs, shapes, self.name)
+        if self.scaled[0] != self.scaled[1]:
+            root = math.sqrt(config.model.d_model)
+            weights["embed_source.weight"] *= root if self.scaled[0] else 1 / root
+        return Portable(config, weights, self.tokenizer, self.notes)
+
+    def side(self) -> PlainSide:
+        """
+        Make what our model is compared with.
+
+        Returns
+        -------
+        PlainSide
+            A computation in NumPy on their tensors.
+
+        Notes
+        -----
+        Needs nothing of the toolkit.
+        """
+        model = self.model
+        width, heads = model["d_model"], model["heads"]
+        plain = PlainModel(
+            self.tensors,
+            self.spelling,
+            (model["encoder_layers"], model["decoder_layers"]),
+            (model.get("encoder_heads", heads), model.get("decoder_heads", heads)),
+            self.norms,
+            model["norm_epsilon"],
+            ACTIVATIONS[model["activation"]],
+            (
+                math.sqrt(width) if self.scaled[0] else 1.0,
+                math.sqrt(width) if self.scaled[1] else 1.0,
+            ),
+            self._positions(),
+        )
+        ends = model.get("source_end", True)
+        name = f"NumPy on {self.name}"
+        return PlainSide(name, plain, self.tokenizer, *self.words, ends, self.rule)
+
+    def _check_sizes(self) -> None:
+        """Refuse sizes that the tensors do not bear out, before anything of that size is made."""
+        width = max((max(array.shape, default=0) for array in self.tensors.values()), default=0)
+        reasons = Reasons()
+        for name in ("d_model", "d_ff", "encoder_d_ff", "decoder_d_ff", "heads"):
+            value = self.model.get(name, 1)
+            reasons.add_if(not 0 < value <= width, f"{name} is {value:,}")
+        for name in ("encoder_layers", "decoder_layers"):
+            value = self.model[name]
+            reasons.add_if(not 0 < value <= len(self.tensors), f"{name} is {value:,}")
+        reasons.refuse(
+            f"{self.name} gives sizes that its tensors cannot have",
+            "Settings and weights belong to different models",
+        )
+
+    def _config(self) -> RunConfig:
+        """Write our settings."""
+        model = dict(self.model)
+        kinds = dict(zip(("encoder_norm", "decoder_norm"), self.norms, strict=True))
+        model |= {"norm": self.norms[0]} | (kinds if len(set(self.norms)) > 1 else {})
+        tokenizer = self.tokenizer
+        data = {
+            "source_language": self.languages[0],
+            "target_language": self.languages[1],
+            "vocabulary_size": max(tokenizer.source_size, tokenizer.target_size),
+            "vocabulary_multiple": 1,
+            "shared_vocabulary": tokenizer.shared,
+        }
+        if self.learned:
+            data["max_length"] = max(self._position_rows()) - 1
+        settings = {"model": model | {"scale_embeddings": self.scaled[1]}, "data": data}
+        return RunConfig.from_dict({**settings, "search": dict(self.search)})
+
+    def _position_rows(self) -> tuple[int, int]:
+        """Count the rows of learned positions that are in use."""
+        names = self.spelling.source_positions, self.spelling.target_positions
+        shapes = [self.tensors[name].shape if name in self.tensors else (2, 1) for name in names]
+        first = self.first_rows
+        return max(shapes[0][0] - first[0], 2), max(shapes[1][0] - first[1], 2)
+
+    def _tables(self, config: RunConfig) -> Tables:
+        """Say how rows are ordered; positions beyond a table share its last row, as in ours."""
+        tables = []
+        for rows, first in zip(self._position_rows(), self.first_rows, strict=True):
+            wanted = range(config.data.max_length + 1)
+            origins = tuple(first + min(number, rows - 1) for number in wanted)
+            tables.append(Rows(origins, first + rows))
+        source, target = (_rows(words.numbering) for words in self.words)
+        return Tables(source, target, *(tables if self.learned else ()))
+
+    def _ignored(self, config: RunConfig) -> tuple[str, ...]:
+        """List what our model has no tensor for since it is tied."""
+        names, tie = self.spelling, config.model.tie_embeddings
+        tied = {
+            "all": (names.target_table, names.output_table),
+            "output": (names.output_table,),
+            "none": (),
+        }[tie]
+        learned = () if self.learned else (names.source_positions, names.target_positions)
+        # `names.source_table` is ours for both sides where all are tied
+        return (*self.ignored, *tied, *filter(None, learned))
+
+    def _positions(self) -> Callable[[str, int, int], Array]:
+        """Give the rows of positions, as this toolkit computes or keeps them."""
+        if not self.learned:
+            layout, first = self.model["positions"], self.model.get("position_offset", 0)
+            return lambda side, at, count: LAYOUTS[layout](first + at, count, self.model["d_model"])
+        names = self.spelling.source_positions, self.spelling.target_positions
+        tables = dict(
+            zip(
+                ("source", "target"),
+                (
+                    self.tensors[name][first:]
+                    for name, first in zip(names, self.first_rows, strict=True)
+                ),
+                strict=True,
+            )
+        )
+        return lambda side, at, count: tables[side][
+            np.minimum(np.arange(at, at + count), len(tables[side]) - 1)
+        ]
+
+
+def _rows(numbering: Numbering) -> Rows:
+    """Order the rows of a table."""
+    return Rows(numbering.origins, numbering.rows)
+
+
+def _relu(x: Array) -> Array:
+    return np.maximum(x, 0)
+
+
+def _gelu(x: Array) -> Array:
+    error = np.vectorize(math.erf, otypes=[np.float64])(x.astype(np.float64) / math.sqrt(2))
+    return (x * (1 + error) / 2).astype(x.dtype)
+
+
+def _gelu_tanh(x: Array) -> Array:
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+    return x * (1 + np.tanh(inner)) / 2
+
+
+def _silu(x: Array) -> Array:
+    return x / (1 + np.exp(-x))
+
+
+def _interleaved(first: int, count: int, width: int) -> Array:
+    table = np.zeros((count, width))
+    for column in range(0, width, 2):
+        angle = np.arange(first, first + count) / 10000 ** (column / width)
+        table[:, column], table[:, column + 1] = np.sin(angle), np.cos(angle)
+    return table.astype(np.float32)
+
+
+def _halves(first: int, count: int, width: int) -> Array:
+    half = width // 2
+    table = np.zeros((count, width))
+    for column in range(half):
+        angle = np.arange(first, first + count) * 10000 ** (-column / max(half - 1, 1))
+        table[:, column], table[:, half + column] = np.sin(angle), np.cos(angle)
+    return table.astype(np.float32)
+
+
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "relu": _relu,
+    "gelu": _gelu,
+    "gelu_tanh": _gelu_tanh,
+    "silu": _silu,
+}
+LAYOUTS: dict[str, Callable[[int, int, int], Array]] = {
+    "interleaved": _interleaved,
+    "halves": _halves,
+}

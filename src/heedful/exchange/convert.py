@@ -1,0 +1,281 @@
+"""
+Models in from other toolkits and out to them, each compared with what it came from.
+
+Both ways end in a `Parity`. Where it fails nothing is left behind: a folder is filled beside its
+place and moved there when the comparison has been passed.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from heedful.errors import ExchangeError, RunFolderError
+from heedful.exchange.formats import Portable, Reader, ReadOptions, WriteOptions, Writer
+from heedful.exchange.parity import Ids, Parity, compare, sample_sentences
+from heedful.files import replacing
+from heedful.runs.checkpoint import check_weights, load_weights, save_checkpoint
+from heedful.runs.folder import RunFolder
+from heedful.runs.foreign_models import recognise
+from heedful.runs.run import Choices, Run, write_config
+from heedful.search.length import LengthLimit
+from heedful.text.corpus import read_lines
+from heedful.translation.translator import Translator
+
+READERS = {
+    "ctranslate2": "heedful.exchange.ctranslate2.read:READER",
+    "marian": "heedful.exchange.marian.read:READER",
+    "fairseq": "heedful.exchange.fairseq:READER",
+    "opennmt": "heedful.exchange.opennmt:READER",
+    "joey": "heedful.exchange.joey:READER",
+}
+"""Where the reader of each format is: its module, loaded when it is asked for, and its name."""
+WRITERS = {
+    "ctranslate2": "heedful.exchange.ctranslate2.write:WRITER",
+    "marian": "heedful.exchange.marian.write:WRITER",
+    "onnx": "heedful.exchange.onnx.write:WRITER",
+}
+"""Where the writer of each format is."""
+
+# Seconds for made-up sentences, and what may be looked at for one: some minutes.
+_PATIENCE = 60.0
+_MOST_CANDIDATES = 1 << 32
+
+
+class _Ours:
+    """Our side of a comparison."""
+
+    name = "heedful"
+
+    def __init__(self, run: Run, weights: str = "default") -> None:
+        self._run, self._weights = run, weights
+        self._model = run.load_model(weights, torch.device("cpu"), "fp32")
+        self._translator = Translator(run, self._model)
+        tokenizer = run.tokenizer
+        pieces = tokenizer.pieces_target(range(tokenizer.target_size))
+        self._numbers = {piece: number for number, piece in enumerate(pieces)}
+
+    def in_double(self) -> "_Ours":
+        """Load the weights once more, in double precision and in no particular layout."""
+        side = copy(self)
+        place = self._run.checkpoint_folder(self._weights)
+        model = self._run.build()
+        load_weights(model, self._run.load_checkpoint(place).model, place)
+        side._model = model.double().eval()
+        return side
+
+    def encode(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Cut source sentences."""
+        return self._run.tokenizer.encode_source(sentences)
+
+    @torch.inference_mode()
+    def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
+        """Compute the whole distribution at each place of the target."""
+        batch = self._run.collator(self._model).batch([list(source)], [list(target)])
+        states = self._model(batch.source, batch.target_in)[0]
+        logits: torch.Tensor = self._model.project(states)
+        return torch.log_softmax(logits, dim=-1).numpy()
+
+    def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Translate as `heedful translate` does."""
+        found = self._translator.translate(sentences)
+        return [[self._numbers[piece] for piece in one.tokens] for one in found]
+
+
+def import_model(
+    kind: str,
+    path: str | Path,
+    out: str | Path,
+    *,
+    options: ReadOptions | None = None,
+    sentences: Sequence[str] = (),
+) -> tuple[Parity, tuple[str, ...]]:
+    """
+    Make a run folder of another toolkit's model.
+
+    Parameters
+    ----------
+    kind : str
+        One of `READERS`.
+    path : str or Path
+        Folder or file of the other toolkit.
+    out : str or Path
+        The run folder; must not be there yet.
+    options : ReadOptions, optional
+        What the model does not say itself.
+    sentences : sequence of str, optional
+        What to compare on; made-up ones if none are given.
+
+    Returns
+    -------
+    parity : Parity
+        How equal the two are.
+    notes : tuple of str
+        What the user should know.
+
+    Notes
+    -----
+    Raises `ExchangeError` if the model cannot be read, `ParityFailed` if it computes something else
+    here. Then there is no folder `out`.
+    """
+    reader: Reader = _load(kind, READERS, "--from")
+    origin, goal = Path(path), Path(out)
+    _refuse_taken(goal)
+    known = recognise(origin)
+    if known is not None and known.kind != kind:
+        raise ExchangeError(
+            f"--from {kind} must name whose model {origin} is, but it is {known.name}; "
+            f"{known.advice}."
+        )
+    model = reader.read(origin, options or ReadOptions())
+    theirs = reader.reference(origin, model)
+    with replacing(goal) as beside:
+        run = _write_run(beside, kind, model)
+        _refuse_endless(run, origin)
+        fitting, patience = _fitting(run, sentences), None if sentences else _PATIENCE
+        parity = compare(_Ours(run), theirs, fitting, reader.bound, patience)
+        parity.check()
+    return parity, model.notes
+
+
+def export_model(
+    path: str | Path,
+    kind: str,
+    out: str | Path,
+    *,
+    weights: str = "default",
+    options: WriteOptions | None = None,
+    sentences: Sequence[str] = (),
+) -> tuple[Parity, tuple[str, ...]]:
+    """
+    Write a run's model for another toolkit.
+
+    Parameters
+    ----------
+    path : str or Path
+        The run folder.
+    kind : str
+        One of `WRITERS`.
+    out : str or Path
+        The folder to write; must not be there yet.
+    weights : str, default 'default'
+        Which weights of the run, as for `Run.checkpoint_folder`.
+    options : WriteOptions, optional
+        How to write it.
+    sentences : sequence of str, optional
+        What to compare on; made-up ones if none are given.
+
+    Returns
+    -------
+    parity : Parity
+        How equal the two are.
+    notes : tuple of str
+        What the user should know.
+
+    Notes
+    -----
+    Raises `ExchangeError` with all reasons if the format cannot express the model, `ParityFailed`
+    if it computes something else there. Then there is no folder `out`.
+    """
+    writer: Writer = _load(kind, WRITERS, "--format")
+    options, goal = options or WriteOptions(), Path(out)
+    _refuse_taken(goal)
+    run = Run.open(path)
+    tensors = run.load_checkpoint(run.checkpoint_folder(weights)).model
+    model = Portable(run.config, tensors, run.tokenizer)
+    with replacing(goal) as beside:
+        written = writer.write(model, beside, options)
+        alike = replace(run, config=run.config.model_copy(update={"search": written.search}))
+        parity = compare(
+            _Ours(alike, weights),
+            writer.reference(beside, model),
+            _fitting(alike, sentences),
+            writer.bound(options),
+            None if sentences else _PATIENCE,
+        )
+        parity.check()
+    return parity, written.notes
+
+
+def read_sentences(path: Path | None) -> list[str]:
+    """
+    Read the sentences to compare on.
+
+    Parameters
+    ----------
+    path : Path or None
+        A text file, plain or compressed; None for none.
+
+    Returns
+    -------
+    list of str
+        Its lines, empty ones left out.
+
+    Notes
+    -----
+    Raises `TextError` if it cannot be read.
+    """
+    return [] if path is None else [line for line in read_lines(path) if line.strip()]
+
+
+def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
+    """Leave out what is too long for the model, of the given sentences or of made-up ones."""
+    most = run.config.search.max_source_length
+    made = not sentences
+    if made:
+        sentences = sample_sentences(run.tokenizer)
+    rows = run.tokenizer.encode_source(sentences)
+    found = [text for text, row in zip(sentences, rows, strict=True) if len(row) <= most]
+    if not found:
+        hint = "this model is for shorter text than any" if made else "give shorter ones"
+        raise ExchangeError(
+            f"the sentences to compare on must have at most {most:,} subwords "
+            f"(search.max_source_length), but all are longer; {hint}."
+        )
+    return found
+
+
+def _refuse_endless(run: Run, origin: Path) -> None:
+    """Refuse a search that would take hours for one sentence, which both sides are to translate."""
+    search, rows = run.config.search, run.tokenizer.target_size
+    most = LengthLimit.parse(search.max_length).tokens(run.config.data.max_length)
+    if search.beam * most * rows > _MOST_CANDIDATES:
+        raise ExchangeError(
+            f"{origin} must ask for a search that ends, but its beam of {search.beam:,} looks at "
+            f"{rows:,} subwords up to {most:,} times; lower its beam or its greatest length."
+        )
+
+
+def _load(kind: str, places: Mapping[str, str], option: str) -> Any:
+    """Load what reads or writes a format."""
+    if kind not in places:
+        raise ExchangeError(f"{option} must be one of {', '.join(places)}, but is {kind!r}.")
+    module, _, name = places[kind].partition(":")
+    return getattr(import_module(module), name)
+
+
+def _refuse_taken(folder: Path) -> None:
+    """Refuse to write where something is."""
+    if folder.exists():
+        raise RunFolderError(
+            f"what is written must be a new folder, but {folder} is there; name another one."
+        )
+
+
+def _write_run(folder: Path, kind: str, model: Portable) -> Run:
+    """Write a run folder with one set of weights."""
+    model.tokenizer.save(folder)
+    run = Run(RunFolder(folder), model.config, model.tokenizer)
+    choices = Choices("cpu", "fp32", 1, 1)
+    write_config(run.folder, model.config, choices, {}, {})
+    with torch.device("meta"):
+        check_weights(run.build(), model.weights, Path(kind))
+    notes = list(model.notes)
+    state = {"step": 0, "reason": f"imported from {kind}", "notes": notes, **run.signature}
+    save_checkpoint(run.folder.checkpoint(0), model.weights, None, state)
+    return run

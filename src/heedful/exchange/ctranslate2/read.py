@@ -1,0 +1,400 @@
+"""
+A model of CTranslate2, made into a run.
+
+The folder holds ``model.bin``, vocabularies, and in newer models ``config.json``. How text is cut
+it does not say: at spaces, unless a tokenizer is given or lies beside it (what `heedful export`
+writes).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful.config.schema import DataConfig, ModelConfig, RunConfig, SearchConfig
+from heedful.errors import ExchangeError, MissingExtra
+from heedful.exchange.ctranslate2.binary import read_model_file
+from heedful.exchange.ctranslate2.engine import Engine
+from heedful.exchange.ctranslate2.keys import OUTPUT_BIAS, POSITIONS, head_widths, key_map
+from heedful.exchange.ctranslate2.record import Record
+from heedful.exchange.ctranslate2.reference import PlainModel
+from heedful.exchange.ctranslate2.settings import Variables
+from heedful.exchange.ctranslate2.sides import EngineSide, PlainSide, original_ids
+from heedful.exchange.ctranslate2.vocabulary import (
+    never_written,
+    read_vocabularies,
+    special_token,
+)
+from heedful.exchange.formats import Portable, ReadOptions, read_settings_file
+from heedful.exchange.keymap import Rows
+from heedful.exchange.parity import Side
+from heedful.files import read_within
+from heedful.model.build import build_model
+from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.imported_model import ImportedModel
+from heedful.tokenization.serialization import RECORD
+from heedful.tokenization.tokenizer import END, Tokenizer
+
+# Padding is no matter of CTranslate2, but these are usual in the vocabularies it is given.
+_PADDING = ("<blank>", "<pad>", "[PAD]")
+# An output that they do not have: exp of it is nought.
+_NEVER = -1e4
+# What CTranslate2 does where it is not told otherwise.
+_SEARCH = SearchConfig(
+    beam=2,
+    length_penalty="power:1",
+    stop="as-ctranslate2",
+    length_limit_policy="keep",
+    min_length=1,
+    max_length="256",
+    max_source_length=1024,
+)
+
+
+class CTranslate2Reader:
+    """
+    Take over models of CTranslate2.
+
+    Attributes
+    ----------
+    name : str
+        ``ctranslate2``.
+    bound : float
+        Largest difference between log-probabilities.
+
+    Notes
+    -----
+    Fulfils `heedful.exchange.formats.Reader`.
+    """
+
+    name = "ctranslate2"
+    bound = 1e-4
+
+    def read(self, path: Path, options: ReadOptions) -> Portable:
+        """
+        Read a folder.
+
+        Parameters
+        ----------
+        path : Path
+            The folder.
+        options : ReadOptions
+            Languages, and what cuts the text.
+
+        Returns
+        -------
+        Portable
+            The model; weights that were stored in fewer bits are float32 now.
+
+        Notes
+        -----
+        Raises `ExchangeError` with all reasons at once.
+        """
+        config = read_config(path)
+        file = read_model_file(path / "model.bin")
+        variables = Variables(file, config)
+        vocabularies = _Vocabularies.of(path, config, variables, options)
+        settings = variables.settings()
+        advice = "Only models that compute what heedful's Transformer can compute can be taken over"
+        variables.reasons.refuse(f"{path} cannot be taken over as it is", advice)
+        model = vocabularies.model_settings(settings, variables)
+        tables, biases = vocabularies.rows(filling=0.0), vocabularies.rows(filling=_NEVER)
+        positions = variables.weights.get(POSITIONS["encoder"])
+        longest = 256 if positions is None else len(positions) - 1
+        if model.output_bias and OUTPUT_BIAS not in variables.weights:
+            count = tables[1].count
+            variables.weights[OUTPUT_BIAS] = torch.zeros(count).numpy()
+        with torch.device("meta"):
+            ours = build_model(model, *map(len, vocabularies.origins), max_length=longest + 1)
+        width = head_widths(model, "decoder")[1]
+        weights = key_map(model, *tables, biases[1], width).to_ours(
+            {name: torch.from_numpy(array.copy()) for name, array in variables.weights.items()},
+            {name: tuple(weight.shape) for name, weight in ours.named_parameters()},
+            path / "model.bin",
+        )
+        data = vocabularies.data_settings(max(1, longest), options)
+        return Portable(
+            RunConfig(model=model, data=data, search=_search(path, variables.most_positions)),
+            weights,
+            vocabularies.tokenizer,
+            vocabularies.notes,
+        )
+
+    def reference(self, path: Path, model: Portable) -> Side:
+        """
+        Open the original.
+
+        Parameters
+        ----------
+        path : Path
+            The folder.
+        model : Portable
+            What `read` made of it.
+
+        Returns
+        -------
+        Side
+            CTranslate2 if it is installed, else a plain computation with the original variables.
+
+        Notes
+        -----
+        The plain computation searches greedily.
+        """
+        config = read_config(path)
+        vocabularies = read_vocabularies(path, config)
+        source, target, never = _original_ids(path, model, vocabularies)
+        try:
+            engine = Engine(
+                path,
+                end=special_token(config, "eos_token", "</s>"),
+                forbidden=[vocabularies[1][target[number]] for number in never],
+                precision="fp32",
+            )
+        except MissingExtra:
+            return self.plain_reference(path, model)
+        read, written = (
+            {ours: tokens[theirs] for ours, theirs in origins.items()}
+            for origins, tokens in zip((source, target), vocabularies, strict=True)
+        )
+        said = (path / Record.FILE).is_file()
+        positions = Record.read(path).positions if said else None
+        return EngineSide(engine, read, written, model, positions)
+
+    def plain_reference(self, path: Path, model: Portable) -> PlainSide:
+        """
+        Compute with the original variables.
+
+        Parameters
+        ----------
+        path : Path
+            The folder.
+        model : Portable
+            What `read` made of it.
+
+        Returns
+        -------
+        PlainSide
+            In NumPy, without CTranslate2.
+
+        Notes
+        -----
+        It searches greedily.
+        """
+        config = read_config(path)
+        ids = _original_ids(path, model, read_vocabularies(path, config))
+        return PlainSide(PlainModel(path, config), *ids, model)
+
+
+_Origins = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class _Vocabularies:
+    """What the tokens of both sides are, and where our ids have their rows."""
+
+    tokenizer: Tokenizer
+    origins: tuple[_Origins, _Origins]
+    counts: tuple[int, int]
+    shared: bool
+    start: str
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, path: Path, config: Mapping[str, Any], variables: Variables, options: ReadOptions
+    ) -> "_Vocabularies":
+        """Give both vocabularies our ids, or take the tokenizer that lies beside the model."""
+        sides = read_vocabularies(path, config)
+        counts = variables.rows()
+        for tokens, count, side in zip(sides, counts, ("source", "target"), strict=True):
+            if len(tokens) != count:
+                raise ExchangeError(
+                    f"{path} must have a token for each row of its tables, but there are "
+                    f"{len(tokens):,} for the {count:,} rows of the {side}; copy the whole folder."
+                )
+        special = _special(sides[1], config)
+        start = _start(special, config, variables.starts_from_zero)
+        if options.tokenizer is None and (path / RECORD).is_file():
+            tokenizer = Tokenizer.load(path)
+            identical: tuple[_Origins, _Origins] = (
+                tuple(range(counts[0])),
+                tuple(range(counts[1])),
+            )
+            _check_beside(tokenizer, counts, special, sides[1])
+            return cls(tokenizer, identical, counts, sides[0] is sides[1], start, ())
+        numberings = [
+            Numbering.of(_numbers(tokens), _special(tokens, config, special), len(tokens))
+            for tokens in (sides[:1] if sides[0] is sides[1] else sides)
+        ]
+        cutter, content = _cutter(options.tokenizer)
+        models = [ImportedModel(numbering, cutter, content) for numbering in numberings]
+        languages = options.source_language, options.target_language
+        tokenizer = Tokenizer(*models, source_language=languages[0], target_language=languages[1])
+        origins = (numberings[0].origins, numberings[-1].origins)
+        notes = ("Text must come as tokens with spaces between them.",) * (cutter == "spaces")
+        return cls(tokenizer, origins, counts, len(numberings) == 1, start, notes)
+
+    def rows(self, filling: float) -> tuple[Rows, Rows]:
+        """Say where the rows of both sides come from."""
+        source, target = (
+            Rows(origins, count, filling)
+            for origins, count in zip(self.origins, self.counts, strict=True)
+        )
+        return source, target
+
+    def model_settings(self, settings: Mapping[str, Any], variables: Variables) -> ModelConfig:
+        """Complete the settings of the model by what depends on the vocabulary."""
+        lacking = None in self.origins[1]
+        return ModelConfig(
+            **{
+                **settings,
+                "output_bias": settings["output_bias"] or lacking,
+                "decoder_start": self.start,
+                "source_end": variables.source_ends,
+            }
+        )
+
+    def data_settings(self, longest: int, options: ReadOptions) -> DataConfig:
+        """Say what a run must know of its text."""
+        sizes = self.tokenizer.source_size, self.tokenizer.target_size
+        rows = tuple(map(len, self.origins))
+        return DataConfig(
+            source_language=options.source_language or self.tokenizer.source_language,
+            target_language=options.target_language or self.tokenizer.target_language,
+            vocabulary_size=max(rows),
+            vocabulary_multiple=1 if sizes == rows else max(rows),
+            shared_vocabulary=self.shared,
+            max_length=longest,
+        )
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """
+    Read ``config.json``, which old models do not have.
+
+    Parameters
+    ----------
+    path : Path
+        A folder of CTranslate2.
+
+    Returns
+    -------
+    dict
+        Its settings.
+
+    Notes
+    -----
+    Raises `ExchangeError` if it is damaged.
+    """
+    file = path / "config.json"
+    return read_settings_file(file) if file.is_file() else {}
+
+
+def _search(path: Path, rows: int | None) -> SearchConfig:
+    """Take the rules that lie beside the model, else CTranslate2's as far as its positions go."""
+    if (path / Record.FILE).is_file():
+        return Record.read(path).search_within
+    if rows is None:
+        return _SEARCH
+    most = max(1, rows - 1)
+    lengths = {"max_length": str(min(256, most)), "max_source_length": min(1024, most)}
+    return _SEARCH.model_copy(update=lengths)
+
+
+def _original_ids(
+    path: Path, model: Portable, vocabularies: tuple[list[str], list[str]]
+) -> tuple[dict[int, int], dict[int, int], list[int]]:
+    """Relate our ids to theirs on both sides, and list those that no translation may hold."""
+    beside = _lies_beside(path, model.tokenizer)
+    source, target = (
+        {n: n for n in range(len(tokens))} if beside else original_ids(one, len(tokens))
+        for one, tokens in zip(model.tokenizer.models, vocabularies, strict=True)
+    )
+    forbidden = model.config.search.forbidden_ids
+    never = never_written(1 + max(target), model.tokenizer.target_size, forbidden)
+    return source, target, [number for number in never if number in target]
+
+
+def _lies_beside(path: Path, tokenizer: Tokenizer) -> bool:
+    """Whether a model's tokenizer is the one in its folder."""
+    there = (path / RECORD).is_file()
+    return there and Tokenizer.load(path).fingerprint == tokenizer.fingerprint
+
+
+def _numbers(tokens: list[str]) -> dict[str, int]:
+    """List the ids of tokens; of equal ones the first counts, as in CTranslate2."""
+    found: dict[str, int] = {}
+    for number, token in enumerate(tokens):
+        found.setdefault(token, number)
+    return found
+
+
+def _special(
+    tokens: list[str],
+    config: Mapping[str, Any],
+    target: Mapping[str, str | None] | None = None,
+) -> dict[str, str | None]:
+    """Find the special symbols of a side; the start and padding of the source are the target's."""
+    end = special_token(config, "eos_token", "</s>")
+    begin = special_token(config, "decoder_start_token", "<s>")
+    if target is None and begin in (end, *_PADDING):
+        begin = special_token(config, "bos_token", "<s>")
+        begin = "" if begin == end or begin in _PADDING else begin
+    pad = next((token for token in _PADDING if token in tokens), None)
+    if target is not None:
+        begin, pad = target["start"] or "", target["pad"] or pad or ""
+    named = {
+        "pad": pad,
+        "unknown": special_token(config, "unk_token", "<unk>"),
+        "start": begin,
+        "end": end,
+    }
+    return {name: token if token and token in tokens else None for name, token in named.items()}
+
+
+def _start(special: Mapping[str, str | None], config: Mapping[str, Any], from_zero: bool) -> str:
+    """Say in our terms what stands before the first token."""
+    begin = special_token(config, "decoder_start_token", "<s>")
+    if from_zero:
+        return "zero"
+    for name, ours in (("end", "end"), ("pad", "pad"), ("start", "symbol")):
+        if special[name] == begin:
+            return ours
+    raise ExchangeError(
+        f"a model of CTranslate2 must have its start symbol {begin!r} in the vocabulary of the "
+        "target, but has not; the vocabulary is of another model."
+    )
+
+
+def _check_beside(
+    tokenizer: Tokenizer,
+    counts: tuple[int, int],
+    special: Mapping[str, str | None],
+    target: list[str],
+) -> None:
+    """Check that a tokenizer beside the model is the one it was written with."""
+    sizes = tokenizer.source_size, tokenizer.target_size
+    ids = [target.index(token) for name in ("end",) if (token := special[name]) is not None]
+    if any(size > count for size, count in zip(sizes, counts, strict=True)) or ids != [END]:
+        raise ExchangeError(
+            f"the tokenizer in {RECORD} must number its subwords like the model, but it has "
+            f"{sizes[0]:,} and {sizes[1]:,} for tables of {counts[0]:,} and {counts[1]:,} rows; "
+            "take it away, or give the right one with --tokenizer."
+        )
+
+
+def _cutter(path: Path | None) -> tuple[str, bytes]:
+    """Say what cuts text."""
+    if path is None:
+        return "spaces", b""
+    try:
+        content = read_within(path)
+    except OSError as error:
+        raise ExchangeError(f"--tokenizer {path} cannot be read: {error.strerror}.") from error
+    return ("sentencepiece" if path.suffix in (".model", ".spm") else "codes"), content
+
+
+READER = CTranslate2Reader()
+"""What `heedful import --from ctranslate2` reads with."""

@@ -1,0 +1,248 @@
+"""
+An exported folder as an object that translates, without torch.
+
+::
+
+    translator = ExportedTranslator.load("exported/en-de")
+    translator.translate(["A dog runs."])[0].text
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from heedful.errors import RunFolderError, SettingError
+from heedful.exchange.ctranslate2.engine import Engine, Found
+from heedful.exchange.ctranslate2.record import Record
+from heedful.exchange.ctranslate2.vocabulary import never_written, read_vocabularies
+from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.search.options import SearchOptions
+from heedful.tokenization.tokenizer import END, Tokenizer
+from heedful.translation.constraints import check_prefixes, read_demands
+from heedful.translation.engine import check_engine
+from heedful.translation.result import Translation
+from heedful.translation.sources import source_ids
+
+Warn = Callable[[str], None]
+
+
+class ExportedTranslator:
+    """
+    Translate with what `heedful export --format ctranslate2` made.
+
+    Parameters
+    ----------
+    engine : Engine
+        With the folder open.
+    tokenizer : Tokenizer
+        That lies in it.
+    record : Record
+        Its rules of search.
+    vocabularies : pair of list of str
+        What its tokens are called, by our ids.
+
+    Notes
+    -----
+    Made by `ExportedTranslator.load`. Fulfils `heedful.translation.engine.TranslationEngine`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        tokenizer: Tokenizer,
+        record: Record,
+        vocabularies: tuple[list[str], list[str]],
+    ) -> None:
+        self.engine, self.tokenizer, self.record = engine, tokenizer, record
+        self._source, self._target = vocabularies
+        self._numbers = {token: number for number, token in enumerate(self._target)}
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        device: str = "auto",
+        precision: str = "auto",
+        threads: int = 0,
+    ) -> "ExportedTranslator":
+        """
+        Open an exported folder.
+
+        Parameters
+        ----------
+        folder : str or Path
+            What `heedful export --format ctranslate2` made.
+        device : str, default 'auto'
+            ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'
+            `auto` computes with the number format that the weights were written in.
+        threads : int, default 0
+            Of the processor; 0 for all.
+
+        Returns
+        -------
+        ExportedTranslator
+            Ready to use.
+
+        Notes
+        -----
+        Nothing in the folder is executed.
+        """
+        folder = Path(folder)
+        record, tokenizer = Record.read(folder), Tokenizer.load(folder)
+        if record.tokenizer not in ("", tokenizer.fingerprint):
+            raise RunFolderError(
+                f"the model in {folder} must be used with the subwords it was exported with, but "
+                "the tokenizer there is another one; export the run again."
+            )
+        vocabularies = read_vocabularies(folder, {})
+        target = vocabularies[1]
+        never = never_written(len(target), tokenizer.target_size, record.search.forbidden_ids)
+        engine = Engine(
+            folder,
+            end=target[END],
+            forbidden=[target[number] for number in never],
+            device=device,
+            precision=precision,
+            threads=threads,
+        )
+        return cls(engine, tokenizer, record, vocabularies)
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int | None = None,
+        length_penalty: str | None = None,
+        max_length: str | None = None,
+        min_length: int | None = None,
+        n_best: int = 1,
+        no_repeat_ngram: int = 0,
+        target_prefix: Sequence[str] | None = None,
+        probabilities: bool = False,
+        first_line: int = 1,
+        warn: Warn | None = None,
+        **others: object,
+    ) -> list[Translation]:
+        """
+        Translate some lines.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            One sentence each.
+        beam : int, optional
+            Open hypotheses, 1 for greedy search; the run's when absent.
+        length_penalty : str, optional
+            ``gnmt:0.6``, ``power:1.0`` or ``none``; the run's when absent.
+        max_length : str, optional
+            ``input+50`` or a number of tokens; the run's when absent.
+        min_length : int, optional
+            Fewest tokens of a translation; the run's when absent.
+        n_best : int, default 1
+            How many translations of each line; the beam is at least as wide.
+        no_repeat_ngram : int, default 0
+            No so many subwords in a row occur twice in a translation; 0 allows all.
+        target_prefix : sequence of str, optional
+            How each translation begins, as whole subwords.
+        probabilities : bool, default False
+            Whether to return the log-probability of each subword, which takes one more pass.
+        first_line : int, default 1
+            Number of the first line in its text, for messages.
+        warn : callable, optional
+            Told in a sentence about lines that had to be cut, and about unknown subwords.
+        **others : object
+            What else `Translator.translate` can do; refused if it is asked for.
+
+        Returns
+        -------
+        list of Translation
+            One a line, in order. An empty line stays empty.
+
+        Notes
+        -----
+        Searches stop when the beam is full, as CTranslate2's do; `gnmt` puts what was found by then
+        in order.
+        """
+        asked = {name.replace("_", "-"): value for name, value in others.items()}
+        check_engine("ctranslate2", asked | {"diverse-groups": asked.get("diverse-groups", 1) != 1})
+        search = self.record.search
+        options = SearchOptions(
+            beam,
+            length_penalty,
+            max_length,
+            n_best,
+            no_repeat_ngram=no_repeat_ngram,
+            min_length=min_length,
+        )
+        demands = read_demands(
+            self.tokenizer,
+            len(texts),
+            target_prefix=target_prefix,
+            force_phrases=None,
+            avoid_phrases=None,
+            first_line=first_line,
+            warn=warn,
+        )
+        longest = self.record.positions - int(self.record.source_end)
+        setting = (
+            "search.max_source_length"
+            if search.max_source_length <= longest
+            else "rows of positions"
+        )
+        ids = source_ids(
+            self.tokenizer, texts, min(search.max_source_length, longest), warn, first_line, setting
+        )
+        rows = [row for row, line in enumerate(ids) if line]
+        limits = self._limits(max_length or search.max_length, [len(ids[row]) for row in rows])
+        begun = [demands[row] for row in rows]
+        check_prefixes(begun, limits, [first_line + row for row in rows])
+        sources = [[self._source[number] for number in ids[row]] for row in rows]
+        found = self.engine.search(
+            sources,
+            limits,
+            beam=options.width(search.beam),
+            penalty=LengthPenalty.parse(length_penalty or search.length_penalty),
+            prefixes=[[self._target[number] for number in demand.prefix] for demand in begun],
+            no_repeat=no_repeat_ngram,
+            least=search.min_length if min_length is None else min_length,
+        )
+        results = [Translation("", 0.0, (), 0.0)] * len(texts)
+        for row, source, hypotheses in zip(rows, sources, found, strict=True):
+            kept = hypotheses[:n_best]
+            each = self._each(source, kept) if probabilities else [()] * len(kept)
+            results[row] = self._translation(kept, each)
+        return results
+
+    def _each(self, source: Sequence[str], found: Sequence[Found]) -> list[tuple[float, ...]]:
+        """Compute the log-probability of each token of a line's translations."""
+        scored = self.engine.score([source] * len(found), [one.tokens for one in found])
+        return [
+            tuple(each if one.ended else each[:-1]) for one, each in zip(found, scored, strict=True)
+        ]
+
+    def _limits(self, asked: str, lengths: Sequence[int]) -> list[int]:
+        """Bound translations by what is asked and by the rows of positions."""
+        limit, most = LengthLimit.parse(asked), self.record.positions - 1
+        if not limit.relative and limit.extra > most:
+            raise SettingError(
+                f"max-length must be at most {most:,} with this folder, whose table of positions "
+                f"has a row more, but is {limit.extra:,}; export the run again with more "
+                "--positions."
+            )
+        return [min(limit.tokens(length), most) for length in lengths]
+
+    def _translation(
+        self, hypotheses: Sequence[Found], each: Sequence[tuple[float, ...]]
+    ) -> Translation:
+        """Turn the hypotheses of a line into text."""
+        best, *others = map(self._one, hypotheses, each)
+        return replace(best, alternatives=tuple(others))
+
+    def _one(self, found: Found, each: tuple[float, ...]) -> Translation:
+        """Turn a hypothesis into text."""
+        ids = [self._numbers[token] for token in found.tokens]
+        pieces = tuple(self.tokenizer.pieces_target(ids))
+        text = self.tokenizer.decode(ids)
+        return Translation(text, found.score, pieces, found.log_probability, log_probabilities=each)

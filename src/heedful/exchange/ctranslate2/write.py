@@ -1,0 +1,274 @@
+"""
+A model of ours, written for CTranslate2.
+
+Every recipe can be: positions become explicit tables, so that the layout does not matter, and heads
+whose keys and values differ are filled up. The tokenizer and the rules of search lie beside it in
+the folder, for `heedful translate --engine ctranslate2`; CTranslate2 itself overlooks them.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heedful._version import __version__
+from heedful.config.schema import ModelConfig, RunConfig
+from heedful.exchange.ctranslate2.binary import Array
+from heedful.exchange.ctranslate2.engine import Engine
+from heedful.exchange.ctranslate2.keys import (
+    OUTPUT_TABLE,
+    POSITIONS,
+    SOURCE_TABLE,
+    TARGET_TABLE,
+    head_widths,
+    key_map,
+    norm_of,
+    with_equal_heads,
+)
+from heedful.exchange.ctranslate2.record import Record
+from heedful.exchange.ctranslate2.sides import EngineSide
+from heedful.exchange.ctranslate2.vocabulary import distinct, never_written, read_vocabularies
+from heedful.exchange.formats import Portable, Reasons, WriteOptions, Written, needed
+from heedful.exchange.keymap import Stacked
+from heedful.exchange.parity import Side
+from heedful.model.embedding import SINUSOIDS
+from heedful.runs.folder import write_json
+from heedful.tokenization.tokenizer import END, PAD, START, UNKNOWN
+
+_NEEDS = "`heedful export --format ctranslate2`"
+# How far rounded weights may be from ours: a few times what models with random weights show. Where
+# a machine has no 16-bit integers CTranslate2 rounds them to 8.
+BOUNDS = {
+    "float32": 1e-4,
+    "float16": 5e-2,
+    "bfloat16": 5e-1,
+    "int16": 2.0,
+    "int8": 2.0,
+    "int8_float32": 2.0,
+    "int8_float16": 2.0,
+    "int8_bfloat16": 2.0,
+}
+"""Number formats of the weights, and the largest difference of log-probabilities in each."""
+
+_ITS_OWN = {
+    "stop": "as-ctranslate2",
+    "eos_candidates": "beam",
+    "length_limit_policy": "cut",
+    "renormalise": False,
+}
+
+
+class CTranslate2Writer:
+    """
+    Write models for CTranslate2.
+
+    Attributes
+    ----------
+    name : str
+        ``ctranslate2``.
+
+    Notes
+    -----
+    Fulfils `heedful.exchange.formats.Writer`.
+    """
+
+    name = "ctranslate2"
+
+    def bound(self, options: WriteOptions) -> float:
+        """
+        Say how equal it must be.
+
+        Parameters
+        ----------
+        options : WriteOptions
+            The number format decides.
+
+        Returns
+        -------
+        float
+            Largest difference between log-probabilities.
+
+        Notes
+        -----
+        Eight bits move improbable words by tenths; whether translations suffer is for the
+        translations that the report counts to say.
+        """
+        return BOUNDS.get(options.quantization or "float32", 0.0)
+
+    def write(self, model: Portable, folder: Path, options: WriteOptions) -> Written:
+        """
+        Write a model.
+
+        Parameters
+        ----------
+        model : Portable
+            A run's model.
+        folder : Path
+            An empty folder.
+        options : WriteOptions
+            Number format, and rows of the tables of positions.
+
+        Returns
+        -------
+        Written
+            How CTranslate2 will search: its own rule says when it stops.
+
+        Notes
+        -----
+        Raises `ExchangeError` with all reasons at once.
+        """
+        specs = needed("ctranslate2.specs", _NEEDS)
+        _refuse(model.config, options)
+        variables = _variables(model, options.positions)
+        spec = _described(specs, model.config.model, variables)
+        source, target = _vocabularies(model, variables)
+        spec.register_source_vocabulary(source)
+        spec.register_target_vocabulary(target)
+        start = {"symbol": START, "end": END, "pad": PAD, "zero": PAD}[
+            model.config.model.decoder_start
+        ]
+        spec.config.unk_token, spec.config.bos_token = target[UNKNOWN], target[START]
+        spec.config.eos_token, spec.config.decoder_start_token = target[END], target[start]
+        spec.config.add_source_eos = model.config.model.source_end
+        spec.config.layer_norm_epsilon = model.config.model.norm_epsilon
+        spec.validate()
+        spec.optimize(options.quantization or None)
+        spec.save(str(folder))
+        model.tokenizer.save(folder)
+        search = model.config.search.model_copy(update=_ITS_OWN)
+        record = Record(
+            search,
+            options.positions,
+            model.config.model.source_end,
+            options.quantization or "float32",
+            __version__,
+            model.tokenizer.fingerprint,
+        )
+        write_json(folder / Record.FILE, record.to_dict())
+        rows = f"No text can be longer than {options.positions} subwords, the rows of its table."
+        return Written(record.search_within, (rows,))
+
+    def reference(self, folder: Path, model: Portable) -> Side:
+        """
+        Open what was written in CTranslate2.
+
+        Parameters
+        ----------
+        folder : Path
+            As for `write`.
+        model : Portable
+            What was written.
+
+        Returns
+        -------
+        Side
+            It computes with the weights as they were written, in the fastest way that they allow.
+
+        Notes
+        -----
+        Raises `MissingExtra` if CTranslate2 is not installed.
+        """
+        vocabularies = read_vocabularies(folder, {"unk_token": "<unk>"})
+        source, target = (dict(enumerate(tokens)) for tokens in vocabularies)
+        size, forbidden = model.tokenizer.target_size, model.config.search.forbidden_ids
+        never = [target[number] for number in never_written(len(target), size, forbidden)]
+        engine = Engine(folder, end=target[END], forbidden=never)
+        return EngineSide(engine, source, target, model, Record.read(folder).positions)
+
+
+def _refuse(config: RunConfig, options: WriteOptions) -> None:
+    """Refuse what cannot be written, all of it at once."""
+    reasons = Reasons()
+    reasons.add_if(
+        options.quantization not in ("", *BOUNDS),
+        f"--quantization must be one of {', '.join(BOUNDS)}, but is {options.quantization}",
+    )
+    reasons.add_if(
+        options.positions < 2, f"--positions must be at least 2, not {options.positions}"
+    )
+    for side in POSITIONS:
+        reasons.add_if(
+            norm_of(config.model, side) == "pre-no-final",
+            f"its {side} normalises before its sub-layers, but not at its end",
+        )
+    known = config.model.architecture == "transformer"
+    reasons.add_if(not known, f"its architecture is {config.model.architecture}")
+    reasons.refuse("CTranslate2 cannot have this model", "Change the options named")
+
+
+def _variables(model: Portable, positions: int) -> dict[str, Array]:
+    """Name our weights as CTranslate2 does, each table in full."""
+    settings = model.config.model
+    weights = with_equal_heads(settings, model.weights)
+    widths = {side: max(head_widths(settings, side)[1:]) for side in POSITIONS}
+    same = Stacked()
+    names = key_map(settings.model_copy(update={"d_k": None}), same, same, same, widths["decoder"])
+    found = {name: tensor.numpy() for name, tensor in names.to_theirs(weights).items()}
+    found.setdefault(TARGET_TABLE, found[SOURCE_TABLE])
+    found.setdefault(OUTPUT_TABLE, found[TARGET_TABLE])
+    for name in POSITIONS.values():
+        found[name] = _positions(settings, found.get(name), positions)
+    return found
+
+
+def _positions(model: ModelConfig, learned: Array | None, rows: int) -> Array:
+    """Write positions as a table; learned ones go on with their last row, as ours do."""
+    if learned is None:
+        table: Array = SINUSOIDS[model.positions](
+            model.position_offset, rows, model.d_model
+        ).numpy()
+        return table
+    return learned[np.minimum(np.arange(rows), len(learned) - 1)]
+
+
+def _described(specs: Any, model: ModelConfig, variables: Mapping[str, Array]) -> Any:
+    """Make CTranslate2's description of the model and put the variables into it."""
+    activations = specs.common_spec.Activation
+    activation = {
+        "relu": activations.RELU,
+        "gelu": activations.GELU,
+        "gelu_tanh": activations.GELUTanh,
+        "silu": activations.SWISH,
+    }[model.activation]
+    sides = {}
+    for side, make in (
+        ("encoder", specs.transformer_spec.TransformerEncoderSpec),
+        ("decoder", specs.transformer_spec.TransformerDecoderSpec),
+    ):
+        heads, d_k, _ = head_widths(model, side)
+        layers = getattr(model, f"{side}_layers")
+        made = make(layers, heads, pre_norm=norm_of(model, side) == "pre", activation=activation)
+        made.scale_embeddings = model.scale_embeddings
+        for layer in made.layer:
+            for name in ("self_attention", "attention"):
+                if hasattr(layer, name):
+                    getattr(layer, name).queries_scale = 1.0 / math.sqrt(d_k)
+        sides[side] = made
+    sides["decoder"].start_from_zero_embedding = model.decoder_start == "zero"
+    spec = specs.transformer_spec.TransformerSpec(sides["encoder"], sides["decoder"])
+    for name, value in variables.items():
+        place, _, kind = name.rpartition("/")
+        setattr(specs.model_spec.index_spec(spec, place), kind, value)
+    return spec
+
+
+def _vocabularies(model: Portable, variables: Mapping[str, Array]) -> tuple[list[str], list[str]]:
+    """Name every row of both tables; the special symbols are called the same on both sides."""
+    tokenizer = model.tokenizer
+    source, target = (
+        distinct(
+            [*spell(range(size)), *(f"<unused-{n}>" for n in range(size, len(variables[table])))]
+        )
+        for spell, size, table in (
+            (tokenizer.pieces_source, tokenizer.source_size, SOURCE_TABLE),
+            (tokenizer.pieces_target, tokenizer.target_size, TARGET_TABLE),
+        )
+    )
+    first = END + 1
+    return distinct([*target[:first], *source[first:]]), target
+
+
+WRITER = CTranslate2Writer()
+"""What `heedful export --format ctranslate2` writes with."""

@@ -1,0 +1,1 @@
+"""Marian's models, in the folders of Hugging Face."""

@@ -1,0 +1,247 @@
+"""
+The tensors of Hugging Face's Marian class, and what its `config.json` says about their shapes.
+
+::
+
+    model.{encoder,decoder}.layers.N.self_attn.{q,k,v,out}_proj     one product of ours for q, k, v
+    model.decoder.layers.N.encoder_attn.{q,k,v,out}_proj
+    ….{self_attn,encoder_attn,final}_layer_norm, ….fc1, ….fc2
+    model.shared | model.{encoder,decoder}.embed_tokens | lm_head   tied in three ways
+    final_logits_bias                                               one row
+
+The class is post-norm with biases everywhere; its positions are computed, not stored.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from heedful.config.schema import ModelConfig
+from heedful.errors import ExchangeError
+from heedful.exchange.keymap import Entry, KeyMap, Rows, Stacked
+from heedful.model.embedding import grouped_sinusoid
+
+SHARED, BIAS, HEAD = "model.shared.weight", "final_logits_bias", "lm_head.weight"
+TABLES = {
+    "embed_source.weight": "model.encoder.embed_tokens.weight",
+    "embed_target.weight": "model.decoder.embed_tokens.weight",
+    "output_table": HEAD,
+}
+POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
+EPSILON = 1e-5
+ACTIVATIONS = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "swish": "silu",
+    "silu": "silu",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_new": "gelu_tanh",
+}
+"""Their names of ours; of several the first one is written."""
+
+# An unused symbol is a hundred below all biases: no fp32 softmax sees it, and a fine-tuning that
+# smooths labels over all symbols is not disturbed by it.
+_UNUSED = -100.0
+
+
+def marian_map(config: ModelConfig, tables: Mapping[str, str], rows: tuple[Rows, Rows]) -> KeyMap:
+    """
+    Declare which of their tensors is which of ours.
+
+    Parameters
+    ----------
+    config : ModelConfig
+        The shape.
+    tables : mapping of str to str
+        Our tables, and what holds them there.
+    rows : pair of Rows
+        Order of the rows of the source's and of the target's tables.
+
+    Returns
+    -------
+    KeyMap
+        For both directions.
+
+    Notes
+    -----
+    The output's bias has the rows of the target, with a filling for symbols they do not have.
+    """
+    source, target = rows
+    bias = Rows(target.origins, target.count, target.filling, lead=1)
+    plain = (Rows(source.origins, source.count), Rows(target.origins, target.count))
+    entries = [
+        Entry(ours, (theirs,), plain[0] if ours == "embed_source.weight" else plain[1])
+        for ours, theirs in tables.items()
+    ]
+    entries.append(Entry("output_bias", (BIAS,), bias))
+    for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
+        for number in range(layers):
+            entries += _layer(f"{side}.layers.{number}", f"model.{side}.layers.{number}", side)
+    return KeyMap(tuple(entries), POSITIONS)
+
+
+def _layer(ours: str, theirs: str, side: str) -> Iterator[Entry]:
+    """Declare one layer."""
+    attention = {"self_attention": ("self_attn", "self_residual")}
+    if side == "decoder":
+        attention["cross_attention"] = ("encoder_attn", "cross_residual")
+    pairs = {
+        "feed_forward.widen": "fc1",
+        "feed_forward.narrow": "fc2",
+        "feed_forward_residual.norm": "final_layer_norm",
+    }
+    for part in ("weight", "bias"):
+        for name, (there, residual) in attention.items():
+            inward = tuple(f"{theirs}.{there}.{which}_proj.{part}" for which in "qkv")
+            yield Entry(f"{ours}.{name}.project_in.{part}", inward, Stacked(count=3))
+            outward = (f"{theirs}.{there}.out_proj.{part}",)
+            yield Entry(f"{ours}.{name}.project_out.{part}", outward)
+            norm = (f"{theirs}.{there}_layer_norm.{part}",)
+            yield Entry(f"{ours}.{residual}.norm.{part}", norm)
+        for name, there in pairs.items():
+            yield Entry(f"{ours}.{name}.{part}", (f"{theirs}.{there}.{part}",))
+
+
+def tied_as(tie: str, found: Collection[str]) -> dict[str, str]:
+    """
+    Find out which tensors hold the tables.
+
+    Parameters
+    ----------
+    tie : {'all', 'output', 'none'}
+        What is tied.
+    found : collection of str
+        Names of the tensors that are there.
+
+    Returns
+    -------
+    dict of str to str
+        Our tables and the names of theirs.
+
+    Notes
+    -----
+    A table that others are tied to may be stored under any of their names.
+    """
+    source, target, head = TABLES.values()
+    places: dict[str, dict[str, tuple[str, ...]]] = {
+        "all": {"embed_source.weight": (SHARED, target, source, HEAD)},
+        "output": {"embed_source.weight": (source,), "embed_target.weight": (target, HEAD)},
+        "none": {
+            "embed_source.weight": (source, SHARED),
+            "embed_target.weight": (target, SHARED),
+            "output_table": (head,),
+        },
+    }
+    return {
+        ours: next((name for name in names if name in found), names[0])
+        for ours, names in places[tie].items()
+    }
+
+
+def spare_tables(
+    tensors: Mapping[str, Tensor], tables: Mapping[str, str], tie: str
+) -> dict[str, Tensor]:
+    """
+    Leave out tensors that say again what another one says.
+
+    Parameters
+    ----------
+    tensors : mapping of str to Tensor
+        Theirs.
+    tables : mapping of str to str
+        From `tied_as`.
+    tie : {'all', 'output', 'none'}
+        What is tied.
+
+    Returns
+    -------
+    dict of str to Tensor
+        Without the copies.
+
+    Notes
+    -----
+    Older checkpoints store tied tables several times. Raises `ExchangeError` if copies differ, or
+    if stored positions are not those that the class computes.
+    """
+    used = set(tables.values())
+    kept = dict(tensors)
+    target = tables.get("embed_target.weight", tables["embed_source.weight"])
+    for name in (SHARED, *TABLES.values()):
+        if name in used or name not in kept:
+            continue
+        original = tensors.get(target)
+        differs = original is None or not tensors[name].equal(original)
+        if tie != "none" and (name != SHARED or tie == "all") and differs:
+            raise ExchangeError(
+                f"{name} must be equal to {target}, to which the settings tie it, but differs; "
+                "set tie_word_embeddings and share_encoder_decoder_embeddings in config.json to "
+                "what the model was trained with."
+            )
+        del kept[name]
+    for name in POSITIONS:
+        table = tensors.get(name)
+        if table is not None:
+            _check_positions(name, table)
+    return kept
+
+
+def _check_positions(name: str, table: Tensor) -> None:
+    """Refuse stored positions that are not the sinusoids."""
+    even = table.dim() == 2 and table.size(1) % 2 == 0
+    expected = grouped_sinusoid(0, *table.shape) if even else None
+    if expected is None or not torch.allclose(table.float(), expected, atol=1e-3):
+        raise ExchangeError(
+            f"{name} must hold the sinusoids that the class computes, sines before cosines, but "
+            "holds other positions; this is another kind of model."
+        )
+
+
+def unused_bias(bias: Tensor | None) -> float:
+    """
+    Choose the bias of a symbol that has no row.
+
+    Parameters
+    ----------
+    bias : Tensor or None
+        Of the symbols that have one.
+
+    Returns
+    -------
+    float
+        Far below all of them.
+
+    Notes
+    -----
+    A padding symbol, a start symbol: our tables have a row for each, theirs need not.
+    """
+    lowest = 0.0 if bias is None or not bias.numel() else float(bias.float().min())
+    return min(lowest, 0.0) + _UNUSED
+
+
+def widths(config: ModelConfig) -> dict[str, Sequence[int]]:
+    """
+    List heads and inner widths of both sides.
+
+    Parameters
+    ----------
+    config : ModelConfig
+        The shape.
+
+    Returns
+    -------
+    dict of str to sequence of int
+        For ``encoder`` and ``decoder``: layers, heads, inner width.
+
+    Notes
+    -----
+    `config.json` has each of them twice.
+    """
+    return {
+        side: (
+            getattr(config, f"{side}_layers"),
+            getattr(config, f"{side}_heads") or config.heads,
+            getattr(config, f"{side}_d_ff") or config.d_ff,
+        )
+        for side in ("encoder", "decoder")
+    }

@@ -1,0 +1,261 @@
+"""
+How Hugging Face's `generate` searches, and the settings of ours that search alike.
+
+::
+
+    num_beams             search.beam
+    length_penalty        search.length_penalty = power:A, the end symbol counted
+    early_stopping        search.stop: "never" is when-none-can-win, true when-beam-finished,
+                          false as-transformers
+    min_length            search.min_length; the start symbol counts there, not in min_new_tokens
+    max_length            search.max_length; the start symbol counts there, and so does the end
+    forced_eos_token_id   search.length_limit_policy = end; without it keep
+    renormalize_logits    search.renormalise
+    bad_words_ids         search.forbidden_ids, single symbols; padding and start always are
+
+What else changes a search there is refused unless it is switched off.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heedful.config.schema import SearchConfig
+from heedful.exchange.formats import Reasons
+from heedful.exchange.pickled.settings import WIDEST_BEAM
+from heedful.search.length import LengthPenalty
+from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.tokenizer import END, PAD, START
+
+# Settings that change what is found, and the values that switch them off; None always does.
+_OFF: dict[str, tuple[object, ...]] = {
+    "do_sample": (False,),
+    "num_beam_groups": (1,),
+    "diversity_penalty": (0.0,),
+    "repetition_penalty": (1.0,),
+    "encoder_repetition_penalty": (1.0,),
+    "no_repeat_ngram_size": (0,),
+    "encoder_no_repeat_ngram_size": (0,),
+    "forced_bos_token_id": (),
+    "forced_decoder_ids": ([],),
+    "exponential_decay_length_penalty": (),
+    "begin_suppress_tokens": ([],),
+    "sequence_bias": (),
+    "constraints": ([],),
+    "force_words_ids": ([],),
+    "guidance_scale": (1.0,),
+    "penalty_alpha": (0.0,),
+    "dola_layers": (),
+    "stop_strings": (),
+    "max_time": (),
+    "watermarking_config": (),
+}
+# Rules of other toolkits, and the nearest that `generate` has.
+_NEAREST = dict.fromkeys(("as-ctranslate2", "as-joey", "as-opennmt"), "when-beam-finished")
+_STOPS: dict[Any, Any] = {
+    True: "when-beam-finished",
+    False: "as-transformers",
+    "never": "when-none-can-win",
+}
+# What `generate` takes where nothing is said.
+_NEW_TOKENS = 20
+FORBIDDEN_BESIDES = (PAD, START)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """
+    Hold the rule of a search.
+
+    Attributes
+    ----------
+    search : SearchConfig
+        In our settings.
+    notes : tuple of str
+        Where ours differs.
+
+    Notes
+    -----
+    Made from what `generation_config.json` says.
+    """
+
+    search: SearchConfig
+    notes: tuple[str, ...]
+
+
+def read_rule(
+    settings: Mapping[str, Any], numbering: Numbering, positions: int, reasons: Reasons
+) -> Rule:
+    """
+    Find the settings that search as `generate` does.
+
+    Parameters
+    ----------
+    settings : mapping of str to Any
+        Content of `generation_config.json`.
+    numbering : Numbering
+        Of the target.
+    positions : int
+        Positions that the model has.
+    reasons : Reasons
+        Collects what cannot be done.
+
+    Returns
+    -------
+    Rule
+        To be used if there are no reasons against it.
+
+    Notes
+    -----
+    The defaults are those of `generate` itself, such as 20 tokens.
+    """
+    for name, off in _OFF.items():
+        value = settings.get(name)
+        reasons.add_if(
+            value is not None and value not in off,
+            f"generation_config.json sets {name} = {value!r}, which is not among our searches",
+        )
+    beam = settings.get("num_beams") or 1
+    power = settings.get("length_penalty", 1.0)
+    power = 1.0 if power is None else power
+    stop = settings.get("early_stopping") or False
+    forced = settings.get("forced_eos_token_id")
+    forced = forced[0] if isinstance(forced, list) and len(forced) == 1 else forced
+    reasons.add_if(
+        type(beam) is not int or not 0 < beam < WIDEST_BEAM,
+        f"num_beams must be a whole number below {WIDEST_BEAM:,}, but is {beam!r}",
+    )
+    reasons.add_if(
+        not isinstance(power, int | float) or not 0 <= power <= 10,
+        f"length_penalty must be a number between 0 and 10, but is {power!r}",
+    )
+    reasons.add_if(stop not in (True, False, "never"), f"early_stopping is {stop!r}")
+    reasons.add_if(
+        forced is not None and forced != numbering.origins[END],
+        f"forced_eos_token_id must be the end symbol, but is {forced!r}",
+    )
+    longest = _longest(settings, positions) - (1 if forced is None else 2)
+    reasons.add_if(longest < 1, "max_length leaves no room for a translation")
+    forbidden, notes = _forbidden(settings, numbering, reasons)
+    if reasons.found:
+        return Rule(SearchConfig(), ())
+    search = SearchConfig(
+        beam=beam,
+        length_penalty=_penalty(float(power)),
+        stop=_STOPS[stop],
+        length_limit_policy="keep" if forced is None else "end",
+        renormalise=bool(settings.get("renormalize_logits")),
+        forbidden_ids=" ".join(map(str, forbidden)),
+        min_length=_shortest(settings),
+        max_length=str(longest),
+        max_source_length=positions - 1,
+    )
+    return Rule(search, notes)
+
+
+def write_rule(
+    search: SearchConfig, vocabulary: tuple[int, int], ids: Mapping[int, int], positions: int
+) -> tuple[dict[str, Any], Rule]:
+    """
+    Write `generation_config.json`.
+
+    Parameters
+    ----------
+    search : SearchConfig
+        Ours.
+    vocabulary : tuple of int
+        Symbols of the target, and rows of its table.
+    ids : mapping of int to int
+        Their id of each of ours that has one.
+    positions : int
+        Positions that the model will have.
+
+    Returns
+    -------
+    settings : dict
+        Content of the file, without the special ids.
+    rule : Rule
+        What it searches by, and where that differs from ours.
+
+    Notes
+    -----
+    `generate` knows neither our length penalty nor a limit that depends on the source.
+    """
+    penalty = LengthPenalty.parse(search.length_penalty)
+    relative = search.max_length.startswith("input+")
+    longest = positions - 2 if relative else min(int(search.max_length), positions - 2)
+    changes = {
+        "length_penalty": _penalty(penalty.alpha),
+        "eos_candidates": "beam",
+        "stop": _NEAREST.get(search.stop, search.stop),
+        "length_limit_policy": "keep" if search.length_limit_policy == "keep" else "end",
+        "max_length": str(longest),
+        "max_source_length": min(search.max_source_length, positions - 1),
+    }
+    before = search.model_dump()
+    wanted = LengthPenalty.parse(str(changes["length_penalty"])) != penalty
+    notes = tuple(
+        f"generate searches with {name} = {value} instead of {before[name]}"
+        for name, value in changes.items()
+        if (wanted if name == "length_penalty" else before[name] != value)
+    )
+    never = {*FORBIDDEN_BESIDES, *map(int, search.forbidden_ids.split())}
+    filling = range(vocabulary[0], vocabulary[1])
+    bad = sorted({ids[number] for number in never if number in ids} | {*filling})
+    settings = {
+        "num_beams": search.beam,
+        "length_penalty": penalty.alpha,
+        "early_stopping": {ours: theirs for theirs, ours in _STOPS.items()}[str(changes["stop"])],
+        "max_length": longest + (1 if changes["length_limit_policy"] == "keep" else 2),
+        "renormalize_logits": search.renormalise,
+        "bad_words_ids": [[number] for number in bad],
+    }
+    if search.min_length:
+        settings["min_new_tokens"] = search.min_length
+    return settings, Rule(search.model_copy(update=changes), notes)
+
+
+def _penalty(alpha: float) -> str:
+    """Write an exponent as our settings do."""
+    shown = f"{alpha:.6f}".rstrip("0").rstrip(".")
+    return "none" if shown == "0" else f"power:{shown}"
+
+
+def _shortest(settings: Mapping[str, Any]) -> int:
+    """Compute the fewest symbols before the end."""
+    new, whole = settings.get("min_new_tokens"), settings.get("min_length")
+    return max(0, new if isinstance(new, int) else whole - 1 if isinstance(whole, int) else 0)
+
+
+def _longest(settings: Mapping[str, Any], positions: int) -> int:
+    """Compute the greatest length of what is written, the start symbol included."""
+    new, whole = settings.get("max_new_tokens"), settings.get("max_length")
+    if isinstance(new, int):
+        return min(new + 1, positions)
+    return min(whole if isinstance(whole, int) else _NEW_TOKENS + 1, positions)
+
+
+def _forbidden(
+    settings: Mapping[str, Any], numbering: Numbering, reasons: Reasons
+) -> tuple[Sequence[int], tuple[str, ...]]:
+    """List what is never written, in our ids, and where we forbid more."""
+    words, single = (settings.get(name) or [] for name in ("bad_words_ids", "suppress_tokens"))
+    reasons.add_if(
+        not isinstance(words, list) or not isinstance(single, list),
+        "bad_words_ids and suppress_tokens must be lists",
+    )
+    words, single = ([*part] if isinstance(part, list) else [] for part in (words, single))
+    for word in words:
+        if isinstance(word, list) and len(word) == 1:
+            single += word
+        else:
+            reasons.add_if(True, f"bad_words_ids has {word!r}, which is not a single symbol")
+    unknown = [n for n in single if not isinstance(n, int) or n not in numbering.ours]
+    reasons.add_if(bool(unknown), f"bad_words_ids has {unknown}, which are no symbols")
+    forbidden = {numbering.ours[n] for n in single if n not in unknown} - {END}
+    notes = tuple(
+        f"{numbering.pieces[ours]} is never written here, while generate may write it"
+        for ours in FORBIDDEN_BESIDES
+        if numbering.origins[ours] is not None and ours not in forbidden
+    )
+    return sorted(forbidden - {*FORBIDDEN_BESIDES}), notes

@@ -1,0 +1,307 @@
+"""
+Marian out: a run as a folder that Hugging Face's `MarianMTModel` and `MarianTokenizer` load.
+
+The class is post-norm, with one layer norm's epsilon and sines before cosines. A model of the
+paper's shape becomes one of it by reordering its dimensions
+(`heedful.exchange.permute_dimensions`); biases that it does not have are zeros. What the class
+cannot express is refused, all of it at once.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from heedful.config.schema import ModelConfig
+from heedful.exchange.formats import Portable, Reasons, WriteOptions, Written
+from heedful.exchange.keymap import Rows
+from heedful.exchange.marian.names import (
+    ACTIVATIONS,
+    BIAS,
+    EPSILON,
+    SHARED,
+    TABLES,
+    marian_map,
+    widths,
+)
+from heedful.exchange.marian.search import write_rule
+from heedful.exchange.parity import Side
+from heedful.exchange.permute_dimensions import grouped_order, reordered
+from heedful.exchange.reference.transformers_marian import TransformersSide, numbering_of
+from heedful.files import write_synced
+from heedful.tokenization.imported_model import ImportedModel
+from heedful.tokenization.sentencepiece_model import SentencePieceModel
+from heedful.tokenization.special_symbols import END, PAD, START, UNKNOWN
+from heedful.tokenization.tokenizer import Tokenizer
+
+_ADVICE = (
+    "Where it is a setting, train a model with another one; --finetune-from with --set "
+    "brings a trained one closer"
+)
+_BOUND = 1e-4
+
+
+class MarianWriter:
+    """
+    Write Marian folders.
+
+    Notes
+    -----
+    An imported model gets back the ids that it came with.
+    """
+
+    name = "marian"
+
+    def bound(self, options: WriteOptions) -> float:
+        """
+        Say how equal it must be.
+
+        Parameters
+        ----------
+        options : WriteOptions
+            Not looked at: weights stay in fp32.
+
+        Returns
+        -------
+        float
+            Largest difference between log-probabilities.
+
+        Notes
+        -----
+        Only the order of sums differs.
+        """
+        del options
+        return _BOUND
+
+    def write(self, model: Portable, folder: Path, options: WriteOptions) -> Written:
+        """
+        Write a model.
+
+        Parameters
+        ----------
+        model : Portable
+            A run's model.
+        folder : Path
+            An empty folder.
+        options : WriteOptions
+            How many positions there will be.
+
+        Returns
+        -------
+        Written
+            The rule that `generate` searches by.
+
+        Notes
+        -----
+        Raises `ExchangeError` with all reasons at once.
+        """
+        reasons = Reasons()
+        _check_model(model.config.model, reasons)
+        _check_text(model.tokenizer, reasons)
+        reasons.refuse("Marian's class cannot express this model", _ADVICE)
+        rows = [_rows(model, side) for side in (0, 1)]
+        numberings = [numbering_of(model.tokenizer, side) for side in (0, 1)]
+        settings = _settings(model, rows, options)
+        special = _special_ids(model, rows[1])
+        symbols = sum(origin is not None for origin in numberings[1].origins)
+        theirs = {n: their for n, their in enumerate(rows[1].origins) if their is not None}
+        generation, rule = write_rule(
+            model.config.search, (symbols, rows[1].count), theirs, options.positions
+        )
+        generation |= special
+        if rule.search.length_limit_policy == "end":
+            generation["forced_eos_token_id"] = settings["forced_eos_token_id"] = theirs[END]
+        tensors = _tensors(model, (rows[0], rows[1]))
+        content = safetensors.torch.save(tensors, {"format": "pt"})
+        write_synced(folder / "model.safetensors", content)
+        _write_json(folder / "config.json", settings | special)
+        _write_json(folder / "generation_config.json", generation)
+        _write_text(model.tokenizer, folder, options.positions)
+        return Written(rule.search, rule.notes)
+
+    def reference(self, folder: Path, model: Portable) -> Side:
+        """
+        Open what was written with transformers.
+
+        Parameters
+        ----------
+        folder : Path
+            As for `write`.
+        model : Portable
+            What was written.
+
+        Returns
+        -------
+        Side
+            Its answers in our ids.
+
+        Notes
+        -----
+        Raises `MissingExtra` if transformers is not installed.
+        """
+        return TransformersSide(folder, model.tokenizer)
+
+
+WRITER = MarianWriter()
+
+
+def _check_model(config: ModelConfig, reasons: Reasons) -> None:
+    """Collect what the class has no setting for."""
+
+    def need(name: str, fine: bool, wanted: str) -> None:
+        value = getattr(config, name)
+        reasons.add_if(not fine, f"model.{name} must be {wanted}, but is {value}")
+
+    need("norm", config.norm == "post", "post")
+    for side in ("encoder_norm", "decoder_norm"):
+        need(side, getattr(config, side) in (None, "post"), "post")
+    need("norm_epsilon", config.norm_epsilon == EPSILON, f"{EPSILON:g}")
+    layouts = ("interleaved", "grouped")
+    need("positions", config.positions in layouts, " or ".join(layouts))
+    need("position_offset", config.position_offset == 0, "0")
+    need("decoder_start", config.decoder_start != "zero", "symbol, pad or end")
+    need("source_end", config.source_end, "true")
+    for side, (_, heads, _) in widths(config).items():
+        width = config.d_model / heads
+        for name in ("d_k", "d_v"):
+            value = getattr(config, name) or config.d_model // heads
+            reasons.add_if(
+                value != width,
+                f"model.{name} must be d_model / heads, in the {side} {width:g}, but is {value}",
+            )
+
+
+def _check_text(tokenizer: Tokenizer, reasons: Reasons) -> None:
+    """Collect what `MarianTokenizer` cuts otherwise."""
+    first = tokenizer.models[0]
+    imported = isinstance(first, ImportedModel) and first.kind.endswith("sentencepiece")
+    ours = isinstance(first, SentencePieceModel)
+    reasons.add_if(
+        not (imported or ours), f"text must be cut by sentencepiece, but is by {tokenizer.kind}"
+    )
+    reasons.add_if(
+        ours and bool(tokenizer.tags),
+        "language tags need subwords that ignore the space behind them, but these keep it",
+    )
+
+
+def _rows(model: Portable, side: int) -> Rows:
+    """Order the rows of a table; those that only fill it up keep their place at the end."""
+    numbering = numbering_of(model.tokenizer, side)
+    name = "embed_source.weight"
+    if side == 1 and "embed_target.weight" in model.weights:
+        name = "embed_target.weight"
+    filling = len(model.weights[name]) - len(numbering.origins)
+    behind = range(numbering.rows, numbering.rows + filling)
+    return Rows((*numbering.origins, *behind), numbering.rows + filling)
+
+
+def _special_ids(model: Portable, target: Rows) -> dict[str, Any]:
+    """Look up the ids of the symbols that decoding needs."""
+    start = {"symbol": START, "pad": PAD, "end": END}[model.config.model.decoder_start]
+    return {
+        "pad_token_id": target.origins[PAD],
+        "eos_token_id": target.origins[END],
+        "bos_token_id": None,
+        "decoder_start_token_id": target.origins[start],
+    }
+
+
+def _settings(model: Portable, rows: list[Rows], options: WriteOptions) -> dict[str, Any]:
+    """Write `config.json`, without the special ids."""
+    config = model.config.model
+    named: dict[str, Any] = {}
+    for side, (layers, heads, d_ff) in widths(config).items():
+        named |= {
+            f"{side}_layers": layers,
+            f"{side}_attention_heads": heads,
+            f"{side}_ffn_dim": d_ff,
+            f"{side}_layerdrop": 0.0,
+        }
+    return {
+        "architectures": ["MarianMTModel"],
+        "model_type": "marian",
+        "is_encoder_decoder": True,
+        "d_model": config.d_model,
+        "num_hidden_layers": config.encoder_layers,
+        **named,
+        "activation_function": next(t for t, o in ACTIVATIONS.items() if o == config.activation),
+        "dropout": config.dropout,
+        "attention_dropout": 0.0,
+        "activation_dropout": 0.0,
+        "scale_embedding": config.scale_embeddings,
+        "static_position_embeddings": True,
+        "max_position_embeddings": options.positions,
+        "vocab_size": rows[0].count,
+        "decoder_vocab_size": rows[1].count,
+        "share_encoder_decoder_embeddings": config.tie_embeddings == "all",
+        "tie_word_embeddings": config.tie_embeddings != "none",
+        "dtype": "float32",
+        "init_std": 0.02,
+        "use_cache": True,
+    }
+
+
+def _tensors(model: Portable, rows: tuple[Rows, Rows]) -> dict[str, Tensor]:
+    """Name the weights as the class does; what it has and we do not is zero."""
+    config, weights = model.config.model, dict(model.weights)
+    if config.positions == "interleaved":
+        weights = reordered(weights, grouped_order(config.d_model))
+    if not config.projection_bias:
+        weights |= {
+            f"{name.removesuffix('weight')}bias": torch.zeros(len(tensor))
+            for name, tensor in weights.items()
+            if name.endswith(("project_in.weight", "project_out.weight"))
+        }
+    if "output_bias" not in weights:
+        weights["output_bias"] = torch.zeros(len(_output(weights)))
+    tables = {name: TABLES[name] for name in TABLES if name in weights}
+    if config.tie_embeddings == "all":
+        tables = {"embed_source.weight": SHARED}
+    named = marian_map(config, tables, rows).to_theirs(weights)
+    named[BIAS] = named[BIAS].reshape(1, -1)
+    return named
+
+
+def _output(weights: Mapping[str, Tensor]) -> Tensor:
+    """Find the output's table."""
+    names = ("output_table", "embed_target.weight", "embed_source.weight")
+    return next(weights[name] for name in names if name in weights)
+
+
+def _write_text(tokenizer: Tokenizer, folder: Path, positions: int) -> None:
+    """Write the sentencepiece models and vocabularies."""
+    separate = not tokenizer.shared
+    sides = zip(("source", "target"), tokenizer.models, strict=True)
+    for number, (side, model) in enumerate(sides):
+        write_synced(folder / f"{side}.spm", model.files()["model"])
+        if number == 0 or separate:
+            numbering = numbering_of(tokenizer, number)
+            listed = {
+                piece: their
+                for piece, their in zip(numbering.pieces, numbering.origins, strict=True)
+                if piece is not None and their is not None
+            }
+            name = "vocab.json" if number == 0 else "target_vocab.json"
+            _write_json(folder / name, dict(sorted(listed.items(), key=lambda pair: pair[1])))
+    pieces = numbering_of(tokenizer, 1).pieces
+    record = {
+        "tokenizer_class": "MarianTokenizer",
+        "source_lang": tokenizer.source_language or None,
+        "target_lang": tokenizer.target_language or None,
+        "pad_token": pieces[PAD],
+        "unk_token": pieces[UNKNOWN],
+        "eos_token": pieces[END],
+        "model_max_length": positions,
+        "separate_vocabs": separate,
+    }
+    _write_json(folder / "tokenizer_config.json", record)
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file."""
+    write_synced(path, json.dumps(content, indent=2, ensure_ascii=False).encode())

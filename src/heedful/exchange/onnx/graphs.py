@@ -1,0 +1,334 @@
+"""
+The two computations that a search needs, written out in ONNX operators.
+
+::
+
+    source ──> encoder ──> memory_keys, memory_values, may_attend
+                                     │
+    tokens, past_keys, past_values ──┴──> step ──> log_probabilities, keys, values
+
+Every tensor has one row a hypothesis, so a search goes on with other hypotheses by taking rows of
+all of them. Keys and values of all layers are one tensor (rows, layers, heads, length, width); what
+a step returns is what the next one takes. Before the first token their length is 0.
+
+The operators are written down one by one, figure 1 of the paper once more: tracing torch's would
+take a minute for the base model, and every version of torch traces differently. Whether it is the
+same computation is for the comparison at the end of an export to say.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from torch import Tensor, nn
+
+from heedful.exchange.onnx.nodes import Nodes
+from heedful.exchange.torch_block_parts import activation_name
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.embedding import RATES, SinusoidalPositions, TokenEmbedding
+from heedful.model.feed_forward import FeedForward
+from heedful.model.layers import DecoderLayer, EncoderLayer
+from heedful.model.residual import PreNorm
+from heedful.model.transformer import Positions, Transformer
+
+_NEVER = np.array(-np.inf, dtype=np.float32)
+
+
+def encoder_nodes(model: Transformer) -> Nodes:
+    """
+    Write down how the source is read, and projected for every decoder layer.
+
+    Parameters
+    ----------
+    model : Transformer
+        Whose computation.
+
+    Returns
+    -------
+    Nodes
+        From ``source`` to ``memory_keys``, ``memory_values`` and ``may_attend``.
+
+    Notes
+    -----
+    `Transformer.encode` and `Transformer.start` in one.
+    """
+    nodes = Nodes()
+    nodes.place = "source"
+    padded = nodes.add("Equal", "source", nodes.constant(np.int64(model.padding)))
+    nodes.add("Not", padded, out="may_attend")
+    may_attend = nodes.add("Unsqueeze", "may_attend", nodes.constant([1, 2]))
+    x = _embed(nodes, model.embed_source, "source")
+    length = _size(nodes, "source", 1)
+    zero = nodes.constant(np.int64(0))
+    x = nodes.add("Add", x, _positions(nodes, model.source_positions, zero, length))
+    for number, layer in enumerate(model.encoder.layers):
+        nodes.place = f"encoder.layers.{number}"
+        x = _encoder_layer(nodes, layer, x, may_attend)  # type: ignore[arg-type]
+    nodes.place = "encoder"
+    x = _norm(nodes, model.encoder.norm, x)
+    offered = []
+    for number, layer in enumerate(_layers(model)):
+        nodes.place = f"decoder.layers.{number}.cross_attention"
+        offered.append(_project(nodes, layer.cross_attention, x, 1, 3))
+    _stack(nodes, [keys for keys, _ in offered], "memory_keys")
+    _stack(nodes, [values for _, values in offered], "memory_values")
+    return nodes
+
+
+def step_nodes(model: Transformer) -> Nodes:
+    """
+    Write down how one more token of each hypothesis is read.
+
+    Parameters
+    ----------
+    model : Transformer
+        Whose computation.
+
+    Returns
+    -------
+    Nodes
+        From the newest ``tokens`` and what is known to ``log_probabilities`` and what is known now.
+
+    Notes
+    -----
+    `Transformer.step` with keys and values as they come, one row a hypothesis.
+    """
+    nodes = Nodes()
+    nodes.place = "target"
+    may_attend = nodes.add("Unsqueeze", "may_attend", nodes.constant([1, 2]))
+    tokens = nodes.add("Unsqueeze", "tokens", nodes.constant([1]))
+    x = _embed(nodes, model.embed_target, tokens)
+    here = _size(nodes, "past_keys", 3)
+    after = nodes.add("Add", here, nodes.constant(np.int64(1)))
+    x = nodes.add("Add", x, _positions(nodes, model.target_positions, here, after))
+    known: list[tuple[str, str]] = []
+    for number, layer in enumerate(_layers(model)):
+        nodes.place = f"decoder.layers.{number}"
+        x = _decoder_layer(nodes, layer, x, number, may_attend, known)
+    nodes.place = "output"
+    x = nodes.add("Squeeze", _norm(nodes, model.decoder.norm, x), nodes.constant([1]))
+    table, bias = model.output()
+    factors = [x, nodes.weight(table)] + ([] if bias is None else [nodes.weight(bias)])
+    nodes.add("LogSoftmax", nodes.add("Gemm", *factors, transB=1), axis=-1, out="log_probabilities")
+    _stack(nodes, [keys for keys, _ in known], "keys")
+    _stack(nodes, [values for _, values in known], "values")
+    return nodes
+
+
+def _layers(model: Transformer) -> list[DecoderLayer]:
+    """List the decoder's layers."""
+    return list(model.decoder.layers)  # type: ignore[arg-type]
+
+
+def _encoder_layer(nodes: Nodes, layer: EncoderLayer, x: str, may_attend: str) -> str:
+    """Write down self-attention, then a feed-forward network."""
+
+    def look(states: str) -> str:
+        query, keys, values = _project(nodes, layer.self_attention, states, 0, 3)
+        found = _attend(nodes, layer.self_attention, query, keys, values, may_attend)
+        return _mix(nodes, layer.self_attention, found)
+
+    x = _residual(nodes, layer.self_residual, x, look)
+    return _residual(
+        nodes,
+        layer.feed_forward_residual,
+        x,
+        lambda states: _feed_forward(nodes, layer.feed_forward, states),
+    )
+
+
+def _decoder_layer(
+    nodes: Nodes,
+    layer: DecoderLayer,
+    x: str,
+    number: int,
+    may_attend: str,
+    known: list[tuple[str, str]],
+) -> str:
+    """Look back, look at the memory, then a feed-forward network; add to what is known."""
+    index = nodes.constant(np.int64(number))
+
+    def of_layer(name: str) -> str:
+        return nodes.add("Gather", name, index, axis=1)
+
+    def look_back(states: str) -> str:
+        query, *newest = _project(nodes, layer.self_attention, states, 0, 3)
+        past = of_layer("past_keys"), of_layer("past_values")
+        keys, values = (
+            nodes.add("Concat", *pair, axis=2) for pair in zip(past, newest, strict=True)
+        )
+        known.append((keys, values))
+        return _mix(
+            nodes,
+            layer.self_attention,
+            _attend(nodes, layer.self_attention, query, keys, values, None),
+        )
+
+    def look_at_memory(states: str) -> str:
+        (query,) = _project(nodes, layer.cross_attention, states, 0, 1)
+        memory = of_layer("memory_keys"), of_layer("memory_values")
+        return _mix(
+            nodes,
+            layer.cross_attention,
+            _attend(nodes, layer.cross_attention, query, *memory, may_attend),
+        )
+
+    x = _residual(nodes, layer.self_residual, x, look_back)
+    x = _residual(nodes, layer.cross_residual, x, look_at_memory)
+    return _residual(
+        nodes,
+        layer.feed_forward_residual,
+        x,
+        lambda states: _feed_forward(nodes, layer.feed_forward, states),
+    )
+
+
+def _embed(nodes: Nodes, embedding: TokenEmbedding, ids: str) -> str:
+    """Look tokens up and scale them: (rows, time) -> (rows, time, d_model)."""
+    x = nodes.add("Gather", nodes.weight(embedding.weight), ids, axis=0)
+    if embedding.scale != 1.0:
+        x = nodes.add("Mul", x, nodes.constant(np.float32(embedding.scale)))
+    if embedding.zero_token is not None:
+        is_zero = nodes.add("Equal", ids, nodes.constant(np.int64(embedding.zero_token)))
+        is_zero = nodes.add("Unsqueeze", is_zero, nodes.constant([2]))
+        x = nodes.add("Where", is_zero, nodes.constant(np.float32(0.0)), x)
+    return x
+
+
+def _positions(nodes: Nodes, positions: Positions, first: str, end: str) -> str:
+    """Compute positions from one to before another, however far the text goes."""
+    numbers = nodes.add("Range", first, end, nodes.constant(np.int64(1)))
+    if not isinstance(positions, SinusoidalPositions):
+        last = nodes.constant(np.int64(positions.weight.size(0) - 1))
+        numbers = nodes.add("Min", numbers, last)
+        return nodes.add("Gather", nodes.weight(positions.weight), numbers, axis=0)
+    numbers = nodes.add("Add", numbers, nodes.constant(np.int64(positions.position_offset)))
+    rates = RATES[positions.layout](positions.d_model).numpy()  # in double precision, as there
+    column = nodes.add(
+        "Unsqueeze", nodes.add("Cast", numbers, to=nodes.double), nodes.constant([1])
+    )
+    angles = nodes.add("Mul", column, nodes.constant(rates))
+    waves = [nodes.add(kind, angles) for kind in ("Sin", "Cos")]
+    if positions.layout == "interleaved":
+        waves = [nodes.add("Unsqueeze", wave, nodes.constant([2])) for wave in waves]
+        both = nodes.add("Concat", *waves, axis=2)
+        table = nodes.add("Reshape", both, nodes.constant([-1, positions.d_model]))
+    else:
+        table = nodes.add("Concat", *waves, axis=1)
+    return nodes.add("Cast", table, to=nodes.single)
+
+
+def _project(
+    nodes: Nodes, attention: MultiHeadAttention, x: str, first: int, last: int
+) -> list[str]:
+    """Multiply by some of W^Q, W^K and W^V and cut into heads: (rows, heads, time, d) each."""
+    found = []
+    shape = nodes.constant([0, 0, attention.heads, -1])
+    for number in range(first, last):
+        start = sum(attention.widths[:number])
+        part = slice(start, start + attention.widths[number])
+        bias = attention.project_in.bias
+        each = _linear(
+            nodes, x, attention.project_in.weight[part], None if bias is None else bias[part]
+        )
+        each = nodes.add("Reshape", each, shape)
+        found.append(nodes.add("Transpose", each, perm=[0, 2, 1, 3]))
+    return found
+
+
+def _attend(
+    nodes: Nodes,
+    attention: MultiHeadAttention,
+    query: str,
+    keys: str,
+    values: str,
+    may_attend: str | None,
+) -> str:
+    """Write down equation 1 of the paper: softmax(Q K^T / sqrt(d_k)) V."""
+    scale = nodes.constant(np.float32(1.0 / math.sqrt(attention.d_k)))
+    transposed = nodes.add("Transpose", keys, perm=[0, 1, 3, 2])
+    scores = nodes.add("MatMul", nodes.add("Mul", query, scale), transposed)
+    if may_attend is not None:
+        scores = nodes.add("Where", may_attend, scores, nodes.constant(_NEVER))
+    return nodes.add("MatMul", nodes.add("Softmax", scores, axis=-1), values)
+
+
+def _mix(nodes: Nodes, attention: MultiHeadAttention, context: str) -> str:
+    """Put the heads side by side and multiply by W^O."""
+    together = nodes.add("Transpose", context, perm=[0, 2, 1, 3])
+    width = attention.heads * attention.d_v
+    together = nodes.add("Reshape", together, nodes.constant([0, 0, width]))
+    out = attention.project_out
+    return _linear(nodes, together, out.weight, out.bias)
+
+
+def _feed_forward(nodes: Nodes, network: FeedForward, x: str) -> str:
+    """Write down equation 2 of the paper, with its activation."""
+    x = _linear(nodes, x, network.widen.weight, network.widen.bias)
+    x = _ACTIVATIONS[activation_name(network.activation) or ""](nodes, x)
+    return _linear(nodes, x, network.narrow.weight, network.narrow.bias)
+
+
+def _residual(nodes: Nodes, wiring: nn.Module, x: str, sublayer: Callable[[str], str]) -> str:
+    """Wire a sub-layer as `heedful.model.residual` does."""
+    norm: nn.Module = wiring.norm  # type: ignore[assignment]
+    if isinstance(wiring, PreNorm):
+        return nodes.add("Add", x, sublayer(_norm(nodes, norm, x)))
+    return _norm(nodes, norm, nodes.add("Add", x, sublayer(x)))
+
+
+def _norm(nodes: Nodes, norm: nn.Module, x: str) -> str:
+    """Normalise, or leave as it is what a stack of the paper's leaves so."""
+    if not isinstance(norm, nn.LayerNorm):
+        return x
+    parts = [nodes.weight(part) for part in (norm.weight, norm.bias) if part is not None]
+    return nodes.add("LayerNormalization", x, *parts, axis=-1, epsilon=norm.eps)
+
+
+def _linear(nodes: Nodes, x: str, weight: Tensor, bias: Tensor | None) -> str:
+    """Multiply by a matrix that is kept as torch keeps it, and add a bias."""
+    x = nodes.add("MatMul", x, nodes.weight(weight.t()))
+    return x if bias is None else nodes.add("Add", x, nodes.weight(bias))
+
+
+def _stack(nodes: Nodes, parts: list[str], out: str) -> None:
+    """Make one output of what each layer has."""
+    nodes.place = out
+    apart = [nodes.add("Unsqueeze", part, nodes.constant([1])) for part in parts]
+    nodes.add("Concat", *apart, axis=1, out=out)
+
+
+def _size(nodes: Nodes, name: str, axis: int) -> str:
+    """Ask how long an axis is."""
+    size = nodes.add("Shape", name, start=axis, end=axis + 1)
+    return nodes.add("Squeeze", size, nodes.constant([0]))
+
+
+def _gelu(nodes: Nodes, x: str) -> str:
+    """Compute x Phi(x); the operator of this name is younger than the set used here."""
+    inner = nodes.add("Erf", nodes.add("Mul", x, nodes.constant(np.float32(math.sqrt(0.5)))))
+    return _half_times_one_plus(nodes, x, inner)
+
+
+def _gelu_tanh(nodes: Nodes, x: str) -> str:
+    """Approximate it by a tanh."""
+    cube = nodes.add("Mul", x, nodes.add("Mul", x, x))
+    cube = nodes.add("Mul", cube, nodes.constant(np.float32(0.044715)))
+    inner = nodes.add("Add", x, cube)
+    inner = nodes.add("Mul", inner, nodes.constant(np.float32(math.sqrt(2.0 / math.pi))))
+    return _half_times_one_plus(nodes, x, nodes.add("Tanh", inner))
+
+
+def _half_times_one_plus(nodes: Nodes, x: str, inner: str) -> str:
+    """End as both kinds of gelu do: x (1 + inner) / 2."""
+    inner = nodes.add("Add", inner, nodes.constant(np.float32(1.0)))
+    half = nodes.add("Mul", x, nodes.constant(np.float32(0.5)))
+    return nodes.add("Mul", half, inner)
+
+
+_ACTIVATIONS: dict[str, Callable[[Nodes, str], str]] = {
+    "relu": lambda nodes, x: nodes.add("Relu", x),
+    "gelu": _gelu,
+    "gelu_tanh": _gelu_tanh,
+    "silu": lambda nodes, x: nodes.add("Mul", x, nodes.add("Sigmoid", x)),
+}

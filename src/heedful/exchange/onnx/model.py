@@ -1,0 +1,409 @@
+"""
+A model whose two graphs onnxruntime computes, behind the contract of `heedful.model.seq2seq`.
+
+So every search here runs on it, and takes rows of its keys and values as any other program would.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.config.schema import SearchConfig
+from heedful.data.batch import Collator
+from heedful.errors import RunFolderError
+from heedful.exchange.formats import needed
+from heedful.exchange.parity import Ids
+from heedful.model.seq2seq import Seq2Seq
+from heedful.runs.folder import read_json
+from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.search.options import Demands, SearchOptions
+from heedful.search.rules import Allowed
+from heedful.search.search import find
+from heedful.search.stopping import Manner
+from heedful.tokenization.tokenizer import PAD, START, Tokenizer
+
+DESCRIPTION = "onnx.json"
+"""The file that says how the graphs are used."""
+FINGERPRINT = "fingerprint"
+"""What `DESCRIPTION` and the metadata of both graphs call the digest of their export."""
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class OnnxState:
+    """
+    Remember what the step's graph takes beside the newest tokens.
+
+    Attributes
+    ----------
+    arrays : mapping of str to ndarray
+        By the names of its inputs; one row a hypothesis.
+
+    Notes
+    -----
+    Fulfils the contract `heedful.model.seq2seq.State`.
+    """
+
+    arrays: Arrays
+
+    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "OnnxState":
+        """
+        Continue with other rows.
+
+        Parameters
+        ----------
+        rows : Tensor of int, shape (new rows,)
+            Which old row each new row continues.
+        sentences : Tensor of int, shape (new sentences,), optional
+            Not looked at: the source is kept once a row, too.
+
+        Returns
+        -------
+        OnnxState
+            The chosen rows of everything.
+
+        Notes
+        -----
+        What a beam search of another program does, too.
+        """
+        del sentences
+        chosen = rows.numpy()
+        return OnnxState({name: array[chosen] for name, array in self.arrays.items()})
+
+
+class OnnxModel(Seq2Seq):
+    """
+    Ask onnxruntime.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``encoder.onnx`` and ``step.onnx``.
+    padding, start_token, end_token : int
+        Special ids.
+
+    Notes
+    -----
+    Its states are log-probabilities already. Files of different exports are refused with
+    `RunFolderError`.
+    """
+
+    def __init__(self, folder: Path, padding: int, start_token: int, end_token: int) -> None:
+        super().__init__(padding, start_token, end_token)
+        runtime: Any = needed("onnxruntime", "running ONNX graphs")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = torch.get_num_threads()
+        self.runtime = f"onnxruntime {runtime.__version__}"
+        self._encoder, self._step = (
+            runtime.InferenceSession(folder / name, options, providers=["CPUExecutionProvider"])
+            for name in ("encoder.onnx", "step.onnx")
+        )
+        _refuse_mixed(folder, (self._encoder, self._step))
+
+    def encode(self, source: Int[Tensor, "batch source"]) -> Arrays:
+        """
+        Read the source.
+
+        Parameters
+        ----------
+        source : Tensor of int, shape (batch, source)
+            Padded token ids.
+
+        Returns
+        -------
+        mapping of str to ndarray
+            The outputs of the encoder's graph by their names.
+
+        Notes
+        -----
+        Called once for a batch of sentences.
+        """
+        names = [output.name for output in self._encoder.get_outputs()]
+        found = self._encoder.run(names, {"source": source.numpy()})
+        return dict(zip(names, found, strict=True))
+
+    def start(self, memory: Arrays) -> OnnxState:
+        """
+        Prepare decoding, one hypothesis a sentence.
+
+        Parameters
+        ----------
+        memory : mapping of str to ndarray
+            What `encode` returned.
+
+        Returns
+        -------
+        OnnxState
+            The state before the first token.
+
+        Notes
+        -----
+        Keys and values of no tokens have the shapes of the memory's, but for their length.
+        """
+        nothing = {f"past_{name}": memory[f"memory_{name}"][:, :, :, :0] for name in _KNOWN}
+        return OnnxState({**memory, **nothing})
+
+    def step(
+        self, state: OnnxState, tokens: Int[Tensor, " rows"]
+    ) -> tuple[Float[Tensor, "rows vocabulary"], OnnxState]:
+        """
+        Read one more target token for each hypothesis.
+
+        Parameters
+        ----------
+        state : OnnxState
+            What `start` or the last `step` returned.
+        tokens : Tensor of int, shape (rows,)
+            The newest token of each hypothesis, the start token first.
+
+        Returns
+        -------
+        states : Tensor of float, shape (rows, vocabulary)
+            Log-probabilities of the next token.
+        state : OnnxState
+            To be handed to the next call.
+
+        Notes
+        -----
+        Outputs of one step are inputs of the next.
+        """
+        asked = {"tokens": tokens.numpy(), **state.arrays}
+        found, *known = self._step.run(["log_probabilities", *_KNOWN], asked)
+        newer = {f"past_{name}": array for name, array in zip(_KNOWN, known, strict=True)}
+        return torch.from_numpy(found), OnnxState({**state.arrays, **newer})
+
+    def forward(
+        self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
+    ) -> Float[Tensor, "batch target vocabulary"]:
+        """
+        Compute the log-probabilities of a known target, step by step.
+
+        Parameters
+        ----------
+        source : Tensor of int, shape (batch, source)
+            Padded token ids.
+        target_in : Tensor of int, shape (batch, target)
+            The target, moved right by one: it begins with the start token.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, target, vocabulary)
+            At position i those of target token i.
+
+        Notes
+        -----
+        There is no graph that takes a whole target.
+        """
+        state, found = self.start(self.encode(source)), []
+        for tokens in target_in.unbind(1):
+            states, state = self.step(state, tokens)
+            found.append(states)
+        return torch.stack(found, dim=1)
+
+    def project(self, states: Float[Tensor, "*batch vocabulary"]) -> Tensor:
+        """
+        Return log-probabilities as they are; a softmax would leave them so.
+
+        Parameters
+        ----------
+        states : Tensor of float, shape (..., vocabulary)
+            What `forward` or `step` returned.
+
+        Returns
+        -------
+        Tensor of float, shape (..., vocabulary)
+            The same.
+
+        Notes
+        -----
+        The graph has done it.
+        """
+        return states
+
+    def output(self) -> tuple[Tensor, Tensor | None]:
+        """
+        Refuse: the table is inside the graph.
+
+        Returns
+        -------
+        table : Tensor
+            Never.
+        bias : Tensor or None
+            Never.
+
+        Raises
+        ------
+        TypeError
+            Always.
+
+        Notes
+        -----
+        It can be searched, not trained.
+        """
+        raise TypeError("an ONNX graph keeps its output table to itself")
+
+
+_KNOWN = ("keys", "values")
+
+
+def _refuse_mixed(folder: Path, sessions: Sequence[Any]) -> None:
+    """Refuse graphs, settings or subwords of different exports."""
+    facts: dict[str, Any] = {}
+    if (folder / DESCRIPTION).is_file():
+        facts = read_json(folder / DESCRIPTION)
+    made = {session.get_modelmeta().custom_metadata_map.get(FINGERPRINT) for session in sessions}
+    made |= {facts[FINGERPRINT]} if FINGERPRINT in facts else set()
+    wrong = f"the graphs and {DESCRIPTION}" if len(made) > 1 else ""
+    if "tokenizer" in facts and Tokenizer.load(folder).fingerprint != facts["tokenizer"]:
+        wrong = "the subwords"
+    if wrong:
+        raise RunFolderError(
+            f"all files in {folder} must be of one export, but {wrong} carry different "
+            "fingerprints; export the run again."
+        )
+
+
+def never_written(search: SearchConfig) -> tuple[int, ...]:
+    """
+    List the ids that no search of a run writes.
+
+    Parameters
+    ----------
+    search : SearchConfig
+        The run's.
+
+    Returns
+    -------
+    tuple of int
+        Padding, the start symbol, and what the run forbids besides.
+
+    Notes
+    -----
+    A model gives them a little probability all the same.
+    """
+    return (PAD, START, *map(int, search.forbidden_ids.split()))
+
+
+class OnnxSide:
+    """
+    One side of a comparison: the graphs, searched as the run says.
+
+    Parameters
+    ----------
+    model : OnnxModel
+        The graphs.
+    tokenizer : Tokenizer
+        As it lies beside them.
+    search : SearchConfig
+        The run's.
+    source_end : bool
+        Whether the source ends in the end symbol.
+
+    Notes
+    -----
+    Fulfils the contract `heedful.exchange.parity.Side`.
+    """
+
+    def __init__(
+        self, model: OnnxModel, tokenizer: Tokenizer, search: SearchConfig, source_end: bool
+    ) -> None:
+        self.name = model.runtime
+        self._model, self._tokenizer, self._search = model, tokenizer, search
+        special = model.padding, model.start_token, model.end_token
+        self._collator = Collator(*special, source_end)
+
+    def encode(self, sentences: Sequence[str]) -> list[list[int]]:
+        """
+        Cut source sentences.
+
+        Parameters
+        ----------
+        sentences : sequence of str
+            Text.
+
+        Returns
+        -------
+        list of list of int
+            Ids without special symbols.
+
+        Notes
+        -----
+        By the tokenizer that was written beside the graphs.
+        """
+        return self._tokenizer.encode_source(sentences)
+
+    def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
+        """
+        Compute what the graphs think of a translation.
+
+        Parameters
+        ----------
+        source : sequence of int
+            A source sentence.
+        target : sequence of int
+            A translation of it.
+
+        Returns
+        -------
+        ndarray of float, shape (target + 1, vocabulary)
+            Log-probabilities.
+
+        Notes
+        -----
+        One step after the other, as in a search.
+        """
+        batch = self._collator.batch([list(source)], [list(target)])
+        found: np.ndarray = self._model(batch.source, batch.target_in)[0].numpy()
+        return found
+
+    def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
+        """
+        Translate all sentences as one padded batch.
+
+        Parameters
+        ----------
+        sentences : sequence of str
+            Text.
+
+        Returns
+        -------
+        list of list of int
+            Their translations.
+
+        Notes
+        -----
+        With the beam, the length penalty and the limit of the run.
+        """
+        ids = self.encode(sentences)
+        filled = [row for row in ids if row]
+        if not filled:
+            return [[] for _ in ids]
+        search, options = self._search, SearchOptions()
+        limit = LengthLimit.parse(search.max_length)
+        found = find(
+            self._model,
+            self._collator.source(filled),
+            [limit.tokens(len(row)) for row in filled],
+            options=options,
+            beam=options.width(search.beam),
+            penalty=LengthPenalty.parse(search.length_penalty),
+            manner=Manner(
+                search.eos_candidates == "twice",
+                search.stop,
+                search.length_limit_policy,
+                search.renormalise,
+                search.min_length,
+            ),
+            allowed=Allowed(self._tokenizer.target_size, never_written(search)),
+            demands=[Demands()] * len(filled),
+            lines=list(range(1, len(filled) + 1)),
+        )
+        best = iter(found)
+        return [list(next(best)[0].tokens) if row else [] for row in ids]

@@ -1,0 +1,251 @@
+"""
+A run as two ONNX graphs, for programs that know neither heedful nor torch.
+
+::
+
+    encoder.onnx          source -> memory_keys, memory_values, may_attend
+    step.onnx             tokens, past_keys, past_values, and those three
+                              -> log_probabilities, keys, values
+    onnx.json             names, shapes, special ids, and how the run searches; the fingerprints of
+                          this export, which both graphs carry, too, and of the subwords
+    tokenizer.json, …     as in a run folder
+
+Batch and lengths are free.
+"""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from heedful._version import __version__
+from heedful.errors import ExchangeError
+from heedful.exchange.formats import Portable, WriteOptions, Written
+from heedful.exchange.onnx.graphs import encoder_nodes, step_nodes
+from heedful.exchange.onnx.model import DESCRIPTION, FINGERPRINT, OnnxModel, OnnxSide, never_written
+from heedful.exchange.onnx.nodes import OPSET, Tensors
+from heedful.model.build import build_model, padded_vocabulary
+from heedful.model.transformer import Transformer
+from heedful.runs.checkpoint import load_weights
+from heedful.runs.folder import write_json
+from heedful.tokenization.tokenizer import END, PAD, START, UNKNOWN
+
+_FORMAT = 1
+_BOUND = 1e-4
+
+_MEMORY = {
+    "memory_keys": "rows layers heads source d_k",
+    "memory_values": "rows layers heads source d_v",
+    "may_attend": "rows source",
+}
+ENCODER: dict[str, Tensors] = {"inputs": {"source": "rows source"}, "outputs": _MEMORY}
+"""What goes into the encoder's graph and what comes out of it."""
+STEP: dict[str, Tensors] = {
+    "inputs": {
+        "tokens": "rows",
+        "past_keys": "rows layers heads length d_k",
+        "past_values": "rows layers heads length d_v",
+        **_MEMORY,
+    },
+    "outputs": {
+        "log_probabilities": "rows vocabulary",
+        "keys": "rows layers heads length+1 d_k",
+        "values": "rows layers heads length+1 d_v",
+    },
+}
+"""What goes into the step's graph and what comes out of it."""
+
+
+class OnnxWriter:
+    """
+    Write a model as ONNX graphs.
+
+    Notes
+    -----
+    Fulfils the contract `heedful.exchange.formats.Writer`. Every recipe can be expressed.
+    """
+
+    name = "onnx"
+
+    def bound(self, options: WriteOptions) -> float:
+        """
+        Say how equal it must be.
+
+        Parameters
+        ----------
+        options : WriteOptions
+            Not looked at: weights stay in fp32.
+
+        Returns
+        -------
+        float
+            Largest difference between log-probabilities.
+
+        Notes
+        -----
+        Two engines add up in different orders, so the last bits differ.
+        """
+        del options
+        return _BOUND
+
+    def write(self, model: Portable, folder: Path, options: WriteOptions) -> Written:
+        """
+        Write both graphs and what is needed to use them.
+
+        Parameters
+        ----------
+        model : Portable
+            A run's model.
+        folder : Path
+            An empty folder.
+        options : WriteOptions
+            No quantization; positions are computed in the graphs, however far the text goes.
+
+        Returns
+        -------
+        Written
+            The run's own search: heedful's works on the graphs, too.
+
+        Notes
+        -----
+        Raises `ExchangeError` if weights are to be rounded, `MissingExtra` if onnx is not
+        installed.
+        """
+        if options.quantization:
+            raise ExchangeError(
+                f"--quantization must be left out for onnx, whose weights are fp32, but is "
+                f"{options.quantization!r}; the tools of your engine round an ONNX graph."
+            )
+        built = model_of(model)
+        fingerprint = fingerprint_of(model)
+        write_graphs(built, folder, fingerprint)
+        model.tokenizer.save(folder)
+        write_json(folder / DESCRIPTION, _description(model, built, fingerprint))
+        return Written(model.config.search)
+
+    def reference(self, folder: Path, model: Portable) -> OnnxSide:
+        """
+        Open what was written with onnxruntime.
+
+        Parameters
+        ----------
+        folder : Path
+            As for `write`.
+        model : Portable
+            What was written.
+
+        Returns
+        -------
+        OnnxSide
+            On the processor.
+
+        Notes
+        -----
+        Raises `MissingExtra` if onnxruntime is not installed.
+        """
+        first = model_of(model).start_token
+        graphs = OnnxModel(folder, PAD, first, END)
+        settings = model.config
+        return OnnxSide(graphs, model.tokenizer, settings.search, settings.model.source_end)
+
+
+WRITER = OnnxWriter()
+
+
+def model_of(portable: Portable) -> Transformer:
+    """
+    Build the model of some weights.
+
+    Parameters
+    ----------
+    portable : Portable
+        Settings, weights and tokenizer.
+
+    Returns
+    -------
+    Transformer
+        In evaluation mode, fp32, on the processor.
+
+    Notes
+    -----
+    As a run folder's own: same rows of the tables, same learned positions.
+    """
+    config, tokenizer = portable.config, portable.tokenizer
+    multiple = config.data.vocabulary_multiple
+    model = build_model(
+        config.model,
+        padded_vocabulary(tokenizer.source_size, multiple),
+        padded_vocabulary(tokenizer.target_size, multiple),
+        max_length=config.data.max_length + 1,
+        padding=PAD,
+        start_token=START,
+        end_token=END,
+    )
+    load_weights(model, portable.weights, Path("the run"))
+    return model.float().eval()
+
+
+def fingerprint_of(portable: Portable) -> str:
+    """Digest weights, subwords and settings: equal in all files of one export."""
+    total = sha256(portable.tokenizer.fingerprint.encode())
+    total.update(json.dumps(portable.config.to_dict(), sort_keys=True).encode())
+    for name, weight in sorted(portable.weights.items()):
+        total.update(f"{name} {tuple(weight.shape)}".encode())
+        total.update(weight.detach().float().cpu().contiguous().numpy().data)
+    return total.hexdigest()
+
+
+def write_graphs(model: Transformer, folder: Path, fingerprint: str) -> None:
+    """
+    Write ``encoder.onnx`` and ``step.onnx``, each with the fingerprint of the export.
+
+    The model is as `model_of` or `heedful.model.build` makes it, not laid out for products. The
+    axes that are the same for every call are given as numbers.
+    """
+    graphs = (("encoder", encoder_nodes, ENCODER), ("step", step_nodes, STEP))
+    sizes = {name: str(size) for name, size in _sizes(model).items()}
+    for name, nodes_of, about in graphs:
+        inputs, outputs = (
+            {
+                tensor: " ".join(sizes.get(axis, axis) for axis in axes.split())
+                for tensor, axes in about[side].items()
+            }
+            for side in ("inputs", "outputs")
+        )
+        metadata = {FINGERPRINT: fingerprint}
+        nodes_of(model).save(folder / f"{name}.onnx", name, inputs, outputs, metadata)
+
+
+def _sizes(model: Transformer) -> dict[str, int]:
+    """Say how long the axes are that are always the same."""
+    attention: Any = model.decoder.layers[0].cross_attention
+    return {
+        "layers": len(model.decoder.layers),
+        "heads": attention.heads,
+        "d_k": attention.d_k,
+        "d_v": attention.d_v,
+        "vocabulary": model.output()[0].size(0),
+    }
+
+
+def _description(portable: Portable, model: Transformer, fingerprint: str) -> dict[str, Any]:
+    """Say everything that a program needs to search with the graphs."""
+    config = portable.config
+    return {
+        "format": _FORMAT,
+        "heedful": __version__,
+        "opset": OPSET,
+        FINGERPRINT: fingerprint,
+        "tokenizer": portable.tokenizer.fingerprint,
+        "encoder": {"file": "encoder.onnx", **ENCODER},
+        "step": {"file": "step.onnx", **STEP},
+        "sizes": _sizes(model),
+        "padding": PAD,
+        "unknown": UNKNOWN,
+        "first": model.start_token,
+        "end": END,
+        "behind_source": [END] if config.model.source_end else [],
+        "subwords": portable.tokenizer.target_size,
+        "never": list(never_written(config.search)),
+        "search": config.to_dict()["search"],
+    }

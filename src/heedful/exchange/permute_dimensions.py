@@ -1,0 +1,87 @@
+"""
+The same model with its dimensions in another order.
+
+Nothing in a Transformer knows which of the d_model numbers of a state is the first: if every matrix
+that reads or writes states reorders them alike, the model computes the same. Positions are the one
+thing with an order of their own; so a model with one layout of the sinusoids becomes one with
+another layout that has the same columns.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from heedful.errors import ExchangeError
+
+# Which axis of a weight counts the dimensions of a state, by the end of its name.
+_AXES = {
+    "embed_source.weight": 1,
+    "embed_target.weight": 1,
+    "output_table": 1,
+    "output_bias": None,
+    "source_positions.weight": 1,
+    "target_positions.weight": 1,
+    "project_in.weight": 1,
+    "project_in.bias": None,
+    "project_out.weight": 0,
+    "project_out.bias": 0,
+    "norm.weight": 0,
+    "norm.bias": 0,
+    "widen.weight": 1,
+    "widen.bias": None,
+    "narrow.weight": 0,
+    "narrow.bias": 0,
+}
+
+
+def reordered(weights: Mapping[str, Tensor], order: Tensor) -> dict[str, Tensor]:
+    """
+    Reorder the dimensions of all states of a model.
+
+    Parameters
+    ----------
+    weights : mapping of str to Tensor
+        By our names.
+    order : Tensor of int, shape (d_model,)
+        Which old dimension each new one is.
+
+    Returns
+    -------
+    dict of str to Tensor
+        The model that computes the same, exactly.
+
+    Notes
+    -----
+    Sums are taken in another order, so the last bit of a result may differ.
+    """
+    return {name: _reordered(name, tensor, order) for name, tensor in weights.items()}
+
+
+def grouped_order(d_model: int) -> Tensor:
+    """
+    Say how interleaved sinusoids are grouped.
+
+    Parameters
+    ----------
+    d_model : int
+        Width, even.
+
+    Returns
+    -------
+    Tensor of int, shape (d_model,)
+        The even columns, then the odd ones.
+
+    Notes
+    -----
+    From `heedful.model.embedding.interleaved_sinusoid` to `grouped_sinusoid`.
+    """
+    return torch.cat((torch.arange(0, d_model, 2), torch.arange(1, d_model, 2)))
+
+
+def _reordered(name: str, tensor: Tensor, order: Tensor) -> Tensor:
+    """Reorder one weight."""
+    for end, axis in _AXES.items():
+        if name == end or name.endswith(f".{end}"):
+            return tensor if axis is None else tensor.index_select(axis, order)
+    raise ExchangeError(f"{name} must be a weight of the Transformer, but is none that is known.")

@@ -1,0 +1,266 @@
+"""Tensors of a checkpoint that are read only when somebody asks for them, and checked first."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.data.tensor_shapes import is_empty_and_vast
+from heedful.errors import ExchangeError
+from heedful.exchange.pickled.placeholders import Inert, Make, Name
+
+STORAGES = {
+    "DoubleStorage": "f8",
+    "FloatStorage": "f4",
+    "HalfStorage": "f2",
+    "BFloat16Storage": "bfloat16",
+    "LongStorage": "i8",
+    "IntStorage": "i4",
+    "ShortStorage": "i2",
+    "CharStorage": "i1",
+    "ByteStorage": "u1",
+    "BoolStorage": "?",
+}
+"""NumPy's name of the type, by torch's name of the storage; one type is unknown to NumPy."""
+
+# Half precision becomes single, and three tables may be one: six times an honest file.
+_MOST_TIMES = 8
+_ALWAYS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Storage:
+    """
+    Say where a block of numbers is.
+
+    Attributes
+    ----------
+    key : str
+        Its name in the checkpoint.
+    kind : str
+        Type of a number, a value of `STORAGES`.
+    numbers : int
+        How many there are.
+    read : callable
+        From the key to the bytes.
+
+    Notes
+    -----
+    Several tensors may share one.
+    """
+
+    key: str
+    kind: str
+    numbers: int
+    read: Callable[[str], bytes]
+
+    @property
+    def width(self) -> int:
+        """Bytes of one number."""
+        return 2 if self.kind == "bfloat16" else np.dtype(self.kind).itemsize
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """
+    Say which numbers of a storage make a tensor.
+
+    Attributes
+    ----------
+    storage : Storage
+        Where the numbers are.
+    offset : int
+        The first one.
+    shape : tuple of int
+        Rows, columns and so on.
+    strides : tuple of int
+        Numbers from one row to the next, and so on.
+
+    Notes
+    -----
+    Reading checks that all of it is inside of the storage.
+    """
+
+    storage: Storage
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def numpy(self) -> NDArray[Any]:
+        """
+        Read the numbers.
+
+        Returns
+        -------
+        ndarray
+            A copy; half precision and bfloat16 become float32.
+
+        Raises
+        ------
+        ExchangeError
+            If the tensor is not inside of its storage, or the storage is cut off.
+
+        Notes
+        -----
+        A tensor that shows few numbers many times is refused: it is how a small file asks for
+        all memory.
+        """
+        self._check()
+        content = self.storage.read(self.storage.key)
+        if len(content) < self.storage.numbers * self.storage.width:
+            raise _damaged(f"block {self.storage.key!r:.40} is cut off")
+        kind = "u2" if self.storage.kind == "bfloat16" else self.storage.kind
+        numbers = np.frombuffer(content, np.dtype(kind).newbyteorder("<"), self.storage.numbers)
+        strides = tuple(stride * self.storage.width for stride in self.strides)
+        view = np.lib.stride_tricks.as_strided(
+            numbers[self.offset :], self.shape, strides, writeable=False
+        )
+        if self.storage.kind == "bfloat16":
+            return (view.astype(np.uint32) << 16).view(np.float32)
+        if kind == "f2":
+            return view.astype(np.float32)
+        return np.array(view)
+
+    @property
+    def size(self) -> int:
+        """Count the numbers, which no type of NumPy's does without overflow."""
+        size = 1
+        for rows in self.shape:
+            size *= rows
+        return size
+
+    def _check(self) -> None:
+        """Refuse a tensor that is not inside of its storage."""
+        fits = (
+            len(self.shape) == len(self.strides) <= 8
+            and self.offset >= 0
+            and all(size >= 0 for size in self.shape)
+            and all(stride >= 0 for stride in self.strides)
+            and self.size <= self.storage.numbers
+            and not is_empty_and_vast(self.shape)
+        )
+        reach = sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=False))
+        last = self.offset + reach if fits and self.size else -1
+        if not fits or last >= self.storage.numbers:
+            raise _damaged(
+                f"a tensor of shape {str(self.shape)[:60]} from number {str(self.offset)[:20]} on "
+                f"does not fit into block {self.storage.key!r:.40} of {self.storage.numbers}"
+            )
+
+
+def read_arrays(named: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]]:
+    """Read all tensors among some values, unless they are far larger together than their file."""
+    tensors = {
+        name: tensor
+        for name, tensor in named.items()
+        if isinstance(name, str) and isinstance(tensor, StoredTensor)
+    }
+    size = sum(tensor.size * max(4, tensor.storage.width) for tensor in tensors.values())
+    if size > _MOST_TIMES * path.stat().st_size + _ALWAYS:
+        raise _damaged(
+            f"its tensors would have {size:,} bytes, many times as many as the file; it was made "
+            "to do harm"
+        )
+    return {name: tensor.numpy() for name, tensor in tensors.items()}
+
+
+def tensor_makers() -> dict[str, Make]:
+    """
+    List what torch calls to make a tensor again.
+
+    Returns
+    -------
+    dict of str to callable
+        For `read_inert`.
+
+    Notes
+    -----
+    NumPy's numbers, which training loops like to keep, are here too.
+    """
+    names: dict[str, Make] = {
+        "torch._utils._rebuild_tensor": lambda a: _tensor(a[0], a[1], a[2], a[3]),
+        "torch._utils._rebuild_tensor_v2": lambda a: _tensor(a[0], a[1], a[2], a[3]),
+        "torch._utils._rebuild_parameter": lambda a: a[0],
+        "torch.nn.parameter.Parameter": lambda a: a[0],
+        "torch.Size": lambda a: tuple(a[0]),
+        "torch.device": lambda a: str(a[0])[:40],
+        "torch.serialization._get_layout": lambda a: str(a[0])[:40],
+    }
+    storages = [*STORAGES, "UntypedStorage"]
+    for name in storages:
+        names[f"torch.{name}"] = names[f"torch.storage.{name}"] = _never
+    for name in _DTYPES:
+        names[f"torch.{name}"] = _never
+    for module in ("numpy.core.multiarray", "numpy._core.multiarray"):
+        names[f"{module}.scalar"] = _number
+        names[f"{module}._reconstruct"] = lambda a: Inert("numpy.ndarray")
+    names["numpy.dtype"] = lambda a: Inert("numpy.dtype", a)
+    names["numpy.ndarray"] = _never
+    return names
+
+
+def storage_kind(named: Any) -> str:
+    """
+    Find the type of a storage's numbers.
+
+    Parameters
+    ----------
+    named : Any
+        What the pickle says: a `Name` such as “torch.FloatStorage”.
+
+    Returns
+    -------
+    str
+        A value of `STORAGES`.
+
+    Notes
+    -----
+    Raises `ExchangeError` for types that no translation model has, such as quantised ones.
+    """
+    kind = named.path.rpartition(".")[2] if isinstance(named, Name) else "something else"
+    if kind not in STORAGES:
+        raise _damaged(f"numbers of the kind {kind[:40]!r} are not among {', '.join(STORAGES)}")
+    return STORAGES[kind]
+
+
+def _tensor(storage: Any, offset: Any, shape: Any, strides: Any) -> StoredTensor:
+    """Check the types of what describes a tensor; the numbers are checked when it is read."""
+    whole = all(
+        isinstance(part, tuple) and all(type(number) is int for number in part)
+        for part in (shape, strides)
+    )
+    if not isinstance(storage, Storage) or type(offset) is not int or not whole:
+        raise TypeError("a tensor must have a storage, an offset, a shape and strides")
+    return StoredTensor(storage, offset, shape, strides)
+
+
+def _number(arguments: tuple[Any, ...]) -> Any:
+    """Stand for one number of NumPy's: its type by name, and its bytes."""
+    kind, content = arguments
+    name = kind.arguments[0] if isinstance(kind, Inert) and kind.arguments else None
+    if name not in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u1", "b1"):
+        return Inert("numpy.scalar")
+    content = content.encode("latin-1") if isinstance(content, str) else content
+    return np.frombuffer(content, np.dtype(name), 1)[0].item()
+
+
+def _never(arguments: tuple[Any, ...]) -> Any:
+    """Stand for what is only named, never called."""
+    raise TypeError(f"a type was called with {len(arguments)} values")
+
+
+def _damaged(reason: str) -> ExchangeError:
+    """Say that a checkpoint is damaged or made to do harm."""
+    return ExchangeError(
+        f"The tensors of a checkpoint must be inside of the file, but {reason}; copy it again, "
+        "or ask who made it."
+    )
+
+
+_DTYPES = (
+    *("float64", "float32", "float16", "bfloat16"),
+    *("int64", "int32", "int16", "int8", "uint8", "bool"),
+)

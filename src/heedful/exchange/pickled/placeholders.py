@@ -1,0 +1,205 @@
+"""
+What stands for the contents of a pickle: names, objects without behaviour, plain containers.
+
+The functions here are the only ones that reading a pickle calls by name, and the tables at the end
+say for which names. Each of them makes a number, text or container.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_LONGEST_KEY = 16
+
+
+@dataclass(frozen=True)
+class Name:
+    """
+    Hold what a pickle calls a function or class.
+
+    Attributes
+    ----------
+    path : str
+        Module and name, such as “argparse.Namespace”.
+
+    Notes
+    -----
+    Text, and nothing more: it is not imported.
+    """
+
+    path: str
+
+
+@dataclass(eq=False, repr=False)
+class Inert:
+    """
+    Hold what an object consisted of.
+
+    Attributes
+    ----------
+    kind : str
+        Module and name of its class.
+    arguments : tuple
+        What it was made with.
+    state : dict of str to Any
+        Its attributes.
+    entries : list
+        What was appended to it.
+
+    Notes
+    -----
+    It has no behaviour: the class is a name here.
+    """
+
+    kind: str
+    arguments: tuple[Any, ...] = ()
+    state: dict[Any, Any] = field(default_factory=dict)
+    entries: list[Any] = field(default_factory=list)
+
+
+Make = Callable[[tuple[Any, ...]], Any]
+"""From the arguments of a call to the plain value that stands for its result."""
+
+
+def of_type(kind: type, value: Any) -> Any:
+    """
+    Check the type of what an instruction works on.
+
+    Parameters
+    ----------
+    kind : type
+        What it must be, and not something derived from it.
+    value : Any
+        What came.
+
+    Returns
+    -------
+    Any
+        The value.
+
+    Notes
+    -----
+    Raises `TypeError`, which `heedful.exchange.pickled.safe_unpickler` turns into a message.
+    """
+    if type(value) is not kind:
+        raise TypeError(f"a {kind.__name__} must be there, but a {type(value).__name__} came")
+    return value
+
+
+def key_of(value: Any) -> Any:
+    """
+    Check a key.
+
+    Parameters
+    ----------
+    value : Any
+        A key of a dictionary, or an element of a set.
+
+    Returns
+    -------
+    Any
+        The value.
+
+    Notes
+    -----
+    Raises `TypeError` for nested tuples, which can take for ever to hash.
+    """
+    if isinstance(value, Inert):
+        return value
+    parts = value if isinstance(value, tuple) and len(value) <= _LONGEST_KEY else (value,)
+    if all(isinstance(part, _SCALARS) for part in parts):
+        return value
+    raise TypeError(f"a key must be a number or text, but a {type(value).__name__} came")
+
+
+def paired(values: Sequence[Any]) -> dict[Any, Any]:
+    """
+    Make a dictionary.
+
+    Parameters
+    ----------
+    values : sequence of Any
+        Keys and values in turn.
+
+    Returns
+    -------
+    dict
+        Of them.
+
+    Notes
+    -----
+    Raises what `key_of` raises, and `ValueError` if a value is missing.
+    """
+    keys = map(key_of, values[::2])
+    return dict(zip(keys, values[1::2], strict=True))
+
+
+def _as_dict(arguments: tuple[Any, ...]) -> dict[Any, Any]:
+    """Stand for the dictionaries of `collections`."""
+    given = arguments[-1] if arguments else {}
+    if isinstance(given, Name):  # the factory of a defaultdict
+        return {}
+    if isinstance(given, list):
+        return paired([part for pair in given for part in _of_length(2, pair)])
+    return dict(of_type(dict, given))
+
+
+def _of_length(count: int, value: Any) -> Any:
+    """Check a pair."""
+    if not isinstance(value, list | tuple) or len(value) != count:
+        raise TypeError(f"{count} values must be there")
+    return value
+
+
+def _as_bytes(arguments: tuple[Any, ...]) -> bytes:
+    """Stand for how protocol 2 writes bytes: text, and the encoding that they are in."""
+    text, encoding = _of_length(2, arguments)
+    if encoding not in ("latin1", "latin-1"):
+        raise ValueError(f"bytes must be written as latin1, but are written as {encoding!r:.40}")
+    return bytes(of_type(str, text).encode("latin-1"))
+
+
+def _reconstructed(arguments: tuple[Any, ...]) -> Inert:
+    """Stand for an object of protocol 0 or 1."""
+    return Inert(of_type(Name, arguments[0]).path)
+
+
+def _as_list(arguments: tuple[Any, ...]) -> list[Any]:
+    return list(of_type(list, arguments[0])) if arguments else []
+
+
+def _as_set(arguments: tuple[Any, ...]) -> set[Any]:
+    return set(map(key_of, _as_list(arguments)))
+
+
+def _as_tuple(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(_of_sequence(arguments[0])) if arguments else ()
+
+
+def _of_sequence(value: Any) -> Any:
+    return value if isinstance(value, tuple) else of_type(list, value)
+
+
+_SCALARS = (str, bytes, int, float, bool, type(None), Name)
+_BUILTINS: dict[str, Make] = {
+    "dict": _as_dict,
+    "list": _as_list,
+    "set": _as_set,
+    "frozenset": _as_set,
+    "tuple": _as_tuple,
+}
+CONTAINERS: dict[str, Make] = {
+    **{
+        f"{module}.{name}": make
+        for name, make in _BUILTINS.items()
+        for module in ("builtins", "__builtin__")
+    },
+    "collections.OrderedDict": _as_dict,
+    "collections.defaultdict": _as_dict,
+    "collections.Counter": _as_dict,
+    "collections.deque": _as_list,
+    "_codecs.encode": _as_bytes,
+    "copyreg._reconstructor": _reconstructed,
+    "copy_reg._reconstructor": _reconstructed,
+}
+"""Stands for what a pickle calls to make plain containers."""

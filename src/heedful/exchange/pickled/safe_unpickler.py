@@ -1,0 +1,426 @@
+"""
+A pickle, read without executing anything.
+
+A pickle is a small program: it names functions and calls them, which is why a checkpoint from a
+stranger can do whatever its author wanted. This reader walks through the instructions with
+`pickletools` of the standard library, which only decodes them, and builds plain values. What the
+program asks for by name is never imported; a name is looked up in a table of the few things that a
+checkpoint needs, and what is not there is refused by its name. There is nothing here that a
+pickle could make call anything.
+
+::
+
+    numbers, text, bytes, lists, tuples, dictionaries, sets    themselves
+    argparse.Namespace, omegaconf, torchtext, ... objects      `Inert`: a name and its contents
+    tensors                                                    `StoredTensor`: read when asked for
+    anything else                                              ExchangeError
+
+``torch.load(weights_only=True)`` follows the same idea but imports the classes that it is told to
+allow, lets them set their state, and reads every tensor, the optimiser's too.
+"""
+
+import pickletools
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, runtime_checkable
+
+from heedful.errors import ExchangeError
+from heedful.exchange.pickled.placeholders import (
+    CONTAINERS,
+    Inert,
+    Make,
+    Name,
+    key_of,
+    of_type,
+    paired,
+)
+
+
+@runtime_checkable
+class Source(Protocol):
+    """
+    What a pickle is read from.
+
+    Notes
+    -----
+    A binary file, or something like one.
+    """
+
+    def read(self, size: int, /) -> bytes:
+        """
+        Read some bytes.
+
+        Parameters
+        ----------
+        size : int
+            How many; fewer at the end.
+
+        Returns
+        -------
+        bytes
+            What was there.
+
+        Notes
+        -----
+        As of a file.
+        """
+
+    def readline(self) -> bytes:
+        """
+        Read a line.
+
+        Returns
+        -------
+        bytes
+            With what ends it.
+
+        Notes
+        -----
+        As of a file.
+        """
+
+
+_FAMILIES = ("argparse", "fairseq", "joeynmt", "omegaconf", "onmt", "pathlib", "torchtext")
+_OBJECTS = frozenset(
+    {
+        "__builtin__.object",
+        "builtins.object",
+        "functools.partial",
+        "torch.optim.adam.Adam",
+        "torch.nn.modules.container.ParameterDict",
+        "types.SimpleNamespace",
+        "typing.Any",
+    }
+)
+_PLAIN_TYPES = (
+    "int",
+    "long",
+    "float",
+    "str",
+    "unicode",
+    "bool",
+    "bytes",
+    "complex",
+    "NoneType",
+    "type",
+)
+# What an honest checkpoint stays far below: pickles may copy the same list again and again.
+_MOST_COPIED = 1 << 26
+_MOST_NUMBERS = 5_000
+# What keeps values in order looks none of them up.
+_LISTS = frozenset(
+    {f"{module}.{name}" for module in ("builtins", "__builtin__") for name in ("list", "tuple")}
+    | {"collections.deque"}
+)
+_LONGEST_NUMBER = 1 << 12
+
+
+def read_inert(file: Source, makers: dict[str, Make], persistent: Callable[[Any], Any]) -> Any:
+    """
+    Read one pickle.
+
+    Parameters
+    ----------
+    file : binary file
+        Is read up to the end of the pickle.
+    makers : dict of str to callable
+        What the results of known calls are, by the name of what is called.
+    persistent : callable
+        From the identifier of something outside of the pickle to what stands for it.
+
+    Returns
+    -------
+    Any
+        Plain values, `Name`, `Inert`, and what the callables return.
+
+    Raises
+    ------
+    ExchangeError
+        If the pickle asks for something that a checkpoint has no need of, or is damaged; all the
+        names that are refused are in one message.
+
+    Notes
+    -----
+    The callables are ours. Shared and circular references stay such.
+    """
+    machine = _Machine(makers, persistent)
+    try:
+        for instruction, argument, _ in pickletools.genops(file):  # type: ignore[arg-type]
+            if instruction.name == "STOP":
+                break
+            machine.run(instruction.name, argument)
+        result = machine.stack.pop()
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise ExchangeError(
+            "A checkpoint must be a whole pickle, but this one cannot be followed "
+            f"({type(error).__name__}: {str(error)[:200]}); copy the file again."
+        ) from error
+    if machine.refused:
+        raise ExchangeError(
+            "A checkpoint may hold tensors, numbers, text and settings, but this one asks for "
+            f"{_listed(machine.refused)}; nothing of it was executed. Do not load this file "
+            "anywhere else unless you know who made it."
+        )
+    return result
+
+
+class _Machine:
+    """The stack and the memory of a pickle that is being read."""
+
+    def __init__(self, makers: dict[str, Make], persistent: Callable[[Any], Any]) -> None:
+        self.stack: list[Any] = []
+        self.refused: set[str] = set()
+        self._marks: list[int] = []
+        self._memory: dict[int, Any] = {}
+        self._makers = CONTAINERS | makers
+        self._persistent = persistent
+        self._copied = self._numbers = 0
+
+    def run(self, name: str, argument: Any) -> None:
+        """Follow one instruction."""
+        if name in _VALUES:
+            if isinstance(argument, int) and argument.bit_length() > _LONGEST_NUMBER:
+                raise ValueError(f"a number has {argument.bit_length()} bits")
+            self.stack.append(_text(argument) if name in _OLD_TEXT else argument)
+        elif name in _CONSTANTS:
+            self.stack.append(_CONSTANTS[name]())
+        elif name in _GETS:
+            self.stack.append(self._memory[int(argument)])
+        elif name in _PUTS:
+            self._memory[int(argument)] = self.stack[-1]
+        elif name in _STEPS:
+            getattr(self, f"_{name.lower()}")(argument)
+        elif name not in _IGNORED:
+            raise ValueError(f"the instruction {name} is none that a checkpoint has")
+
+    def _memoize(self, argument: None) -> None:
+        del argument
+        self._memory[len(self._memory)] = self.stack[-1]
+
+    def _mark(self, argument: None) -> None:
+        del argument
+        self._marks.append(len(self.stack))
+
+    def _since_mark(self) -> list[Any]:
+        """Take what was pushed since the last mark."""
+        mark = self._marks.pop()
+        found = self.stack[mark:]
+        del self.stack[mark:]
+        return found
+
+    def _pop(self, argument: None) -> None:
+        del argument
+        if self._marks and self._marks[-1] == len(self.stack):
+            self._marks.pop()
+        else:
+            self.stack.pop()
+
+    def _pop_mark(self, argument: None) -> None:
+        del argument
+        self._since_mark()
+
+    def _dup(self, argument: None) -> None:
+        del argument
+        self.stack.append(self.stack[-1])
+
+    def _tuple(self, argument: None) -> None:
+        del argument
+        self.stack.append(tuple(self._since_mark()))
+
+    def _tuple1(self, argument: None) -> None:
+        self._last(1)
+
+    def _tuple2(self, argument: None) -> None:
+        self._last(2)
+
+    def _tuple3(self, argument: None) -> None:
+        self._last(3)
+
+    def _last(self, count: int) -> None:
+        """Make a tuple of what is on top."""
+        found = tuple(self.stack[-count:])
+        if len(found) < count:
+            raise IndexError("the stack is empty")
+        del self.stack[-count:]
+        self.stack.append(found)
+
+    def _list(self, argument: None) -> None:
+        del argument
+        self.stack.append(self._since_mark())
+
+    def _dict(self, argument: None) -> None:
+        del argument
+        values = self._since_mark()
+        self._count(values[::2])
+        self.stack.append(paired(values))
+
+    def _append(self, argument: None) -> None:
+        del argument
+        value = self.stack.pop()
+        self._extend([value])
+
+    def _appends(self, argument: None) -> None:
+        del argument
+        self._extend(self._since_mark())
+
+    def _extend(self, values: list[Any]) -> None:
+        """Append to the list on top."""
+        target = self.stack[-1]
+        (target.entries if isinstance(target, Inert) else of_type(list, target)).extend(values)
+
+    def _setitem(self, argument: None) -> None:
+        del argument
+        value = self.stack.pop()
+        key = self.stack.pop()
+        self._update([key, value])
+
+    def _setitems(self, argument: None) -> None:
+        del argument
+        self._update(self._since_mark())
+
+    def _update(self, values: list[Any]) -> None:
+        """Put pairs into the dictionary on top."""
+        target = self.stack[-1]
+        self._count(values[::2])
+        pairs = paired(values)
+        if isinstance(target, Inert):
+            target.entries.extend(pairs.items())
+        else:
+            of_type(dict, target).update(pairs)
+
+    def _additems(self, argument: None) -> None:
+        del argument
+        values = self._since_mark()
+        self._count(values)
+        of_type(set, self.stack[-1]).update(map(key_of, values))
+
+    def _frozenset(self, argument: None) -> None:
+        del argument
+        values = self._since_mark()
+        self._count(values)
+        self.stack.append(frozenset(map(key_of, values)))
+
+    def _count(self, keys: Iterable[Any]) -> None:
+        """Count keys that are no text: numbers can be chosen so that each collides with all."""
+        self._numbers += sum(not isinstance(key, str | bytes) for key in keys)
+        if self._numbers > _MOST_NUMBERS:
+            raise ValueError(f"more than {_MOST_NUMBERS:,} keys of it are no text")
+
+    def _global(self, argument: str) -> None:
+        self.stack.append(self._name(*argument.split(" ", 1)))
+
+    def _stack_global(self, argument: None) -> None:
+        del argument
+        name, module = self.stack.pop(), self.stack.pop()
+        self.stack.append(self._name(of_type(str, module), of_type(str, name)))
+
+    def _name(self, module: str, name: str) -> Name:
+        """Check a name against what may be asked for."""
+        path = f"{module}.{name}"
+        family = module.split(".", 1)[0]
+        known = (
+            path in self._makers
+            or path in _OBJECTS
+            or family in _FAMILIES
+            or (module in ("builtins", "__builtin__") and name in _PLAIN_TYPES)
+        )
+        if not known:
+            self.refused.add(path)
+        return Name(path)
+
+    def _reduce(self, argument: None) -> None:
+        del argument
+        arguments, called = self.stack.pop(), self.stack.pop()
+        self.stack.append(self._made(called, arguments))
+
+    def _newobj(self, argument: None) -> None:
+        self._reduce(argument)
+
+    def _newobj_ex(self, argument: None) -> None:
+        del argument
+        keywords, arguments, called = self.stack.pop(), self.stack.pop(), self.stack.pop()
+        made = self._made(called, arguments)
+        if keywords:
+            of_type(Inert, made).state.update(of_type(dict, keywords))
+        self.stack.append(made)
+
+    def _made(self, called: Any, arguments: Any) -> Any:
+        """Say what a call results in."""
+        path = of_type(Name, called).path
+        values = of_type(tuple, arguments)
+        self._copied += sum(len(v) for v in values if isinstance(v, list | tuple | dict | str))
+        if self._copied > _MOST_COPIED:
+            raise ValueError("it copies the same values over and over")
+        if path in CONTAINERS:
+            lists = [value for value in values if isinstance(value, list)]
+            self._count(
+                one[0] if isinstance(one, list | tuple) and one else one
+                for given in lists
+                for one in given
+                if path not in _LISTS
+            )
+        if path in self._makers:
+            return self._makers[path](values)
+        return Inert(path, values)
+
+    def _build(self, argument: None) -> None:
+        del argument
+        state, target = self.stack.pop(), self.stack[-1]
+        if isinstance(target, Inert):
+            parts = state if isinstance(state, tuple) else (state,)
+            for part in parts:
+                if isinstance(part, dict):
+                    target.state.update(part)
+                elif part is not None:
+                    target.entries.append(part)
+        elif isinstance(target, Name):
+            raise TypeError(f"{target.path} is no object that can have a state")
+        # The attributes of dictionaries and tensors are notes of torch, such as `_metadata`.
+
+    def _binpersid(self, argument: None) -> None:
+        del argument
+        self.stack.append(self._persistent(self.stack.pop()))
+
+
+def _listed(names: set[str]) -> str:
+    """List what was asked for, whatever it is called."""
+    shown = [ascii(name)[1:-1][:80] for name in sorted(names)[:10]]
+    return ", ".join(shown) + (f" and {len(names) - 10} others" if len(names) > 10 else "")
+
+
+def _text(value: Any) -> Any:
+    """Read text of Python 2, whose bytes `pickletools` shows one by one."""
+    raw = value.encode("latin-1") if isinstance(value, str) else value
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw
+
+
+_OLD_TEXT = frozenset({"SHORT_BINSTRING", "BINSTRING"})
+_VALUES = _OLD_TEXT | frozenset(
+    {
+        *("BININT", "BININT1", "BININT2", "LONG1", "LONG4", "BINFLOAT"),
+        *("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES"),
+        "BINBYTES8",
+    }
+)
+_CONSTANTS: dict[str, Callable[[], Any]] = {
+    "NONE": lambda: None,
+    "NEWTRUE": lambda: True,
+    "NEWFALSE": lambda: False,
+    "EMPTY_TUPLE": tuple,
+    "EMPTY_LIST": list,
+    "EMPTY_DICT": dict,
+    "EMPTY_SET": set,
+}
+_STEPS = frozenset(
+    {
+        *("MEMOIZE", "MARK", "POP", "POP_MARK", "DUP"),
+        *("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "LIST", "DICT", "FROZENSET"),
+        *("APPEND", "APPENDS", "SETITEM", "SETITEMS", "ADDITEMS"),
+        *("GLOBAL", "STACK_GLOBAL", "REDUCE", "NEWOBJ", "NEWOBJ_EX", "BUILD", "BINPERSID"),
+    }
+)
+_GETS = frozenset({"BINGET", "LONG_BINGET"})
+_PUTS = frozenset({"BINPUT", "LONG_BINPUT"})
+_IGNORED = frozenset({"PROTO", "FRAME"})

@@ -1,0 +1,1 @@
+"""Other implementations of a model, to compare an exchanged one with."""

@@ -1,0 +1,232 @@
+"""
+A Transformer in NumPy, to compare an imported model with where its toolkit cannot be installed.
+
+It reads the tensors under the toolkit's names and in the toolkit's order of ids, and shares nothing
+with `heedful.model`: no module, no fused product, no table of positions. It is written to be looked
+through, not to be fast, but it remembers keys and values from step to step.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.exchange.tensor_names import Spelling
+
+Array = NDArray[np.floating]
+Past = list[tuple[Array, Array]]
+
+
+@dataclass(frozen=True)
+class PlainModel:
+    """
+    Compute what a toolkit's Transformer computes.
+
+    Attributes
+    ----------
+    tensors : mapping of str to ndarray
+        By their names.
+    spelling : Spelling
+        Which tensor is which.
+    layers, heads : tuple of int and int
+        Of encoder and decoder.
+    norms : tuple of str and str
+        Of encoder and decoder: ``post``, ``pre`` or ``pre-no-final`` (no norm at the end).
+    epsilon : float
+        Added to the variance in a norm.
+    activation : callable
+        Between the products of a feed-forward network.
+    scales : tuple of float and float
+        What the embeddings of source and target are multiplied by.
+    positions : callable
+        From “source” or “target”, first position and count to the rows that are added.
+
+    Notes
+    -----
+    One sentence at a time.
+    """
+
+    tensors: Mapping[str, Array]
+    spelling: Spelling
+    layers: tuple[int, int]
+    heads: tuple[int, int]
+    norms: tuple[str, str]
+    epsilon: float
+    activation: Callable[[Array], Array]
+    scales: tuple[float, float]
+    positions: Callable[[str, int, int], Array]
+
+    def encode(self, source: Sequence[int]) -> Array:
+        """
+        Read a source.
+
+        Parameters
+        ----------
+        source : sequence of int
+            Their ids, the end symbol included where they have it.
+
+        Returns
+        -------
+        ndarray, shape (source, d_model)
+            States.
+
+        Notes
+        -----
+        Section 3.1 of the paper.
+        """
+        names, kind = self.spelling, self.norms[0]
+        x = self.tensors[names.source_table][list(source)] * self.scales[0]
+        x = x + self.positions("source", 0, len(source))
+        for layer in map(names.encoder_layer.format, range(self.layers[0])):
+            own, last = (f"{layer}.{norm}" for norm in names.encoder_norms)
+
+            def look(y: Array, layer: str = layer) -> Array:
+                at = f"{layer}.{names.encoder_self}"
+                return self._mix(
+                    at, self.heads[0], self._part(at, names.query, y), *self._offer(at, y)
+                )
+
+            x = self._residual(x, own, kind, look)
+            x = self._residual(x, last, kind, partial(self._feed, layer))
+        return self._norm(names.encoder_norm, x) if kind == "pre" else x
+
+    def step(
+        self, memory: Sequence[tuple[Array, Array]], past: Past, tokens: Sequence[int], at: int
+    ) -> tuple[Array, Past]:
+        """
+        Read one token of several hypotheses.
+
+        Parameters
+        ----------
+        memory : sequence of pairs of ndarray
+            What `offer_memory` gave.
+        past : list of pairs of ndarray, shape (rows, length, d_model)
+            Keys and values so far, a pair a layer; an empty list at the beginning.
+        tokens : sequence of int
+            Their ids, one a row.
+        at : int
+            How many tokens came before.
+
+        Returns
+        -------
+        log_probabilities : ndarray, shape (rows, vocabulary)
+            Of the next token.
+        past : list of pairs of ndarray
+            With the newest keys and values.
+
+        Notes
+        -----
+        Section 3.1 of the paper.
+        """
+        names, kind = self.spelling, self.norms[1]
+        x = self.tensors[names.target_table][list(tokens)] * self.scales[1]
+        x = (x + self.positions("target", at, 1))[:, None]
+        newer: Past = []
+        for number, layer in enumerate(map(names.decoder_layer.format, range(self.layers[1]))):
+            norms = [f"{layer}.{norm}" for norm in names.decoder_norms]
+
+            def look_back(y: Array, layer: str = layer, number: int = number) -> Array:
+                place = f"{layer}.{names.decoder_self}"
+                keys, values = self._offer(place, y)
+                if past:
+                    keys = np.concatenate((past[number][0], keys), axis=1)
+                    values = np.concatenate((past[number][1], values), axis=1)
+                newer.append((keys, values))
+                asked = self._part(place, names.query, y)
+                return self._mix(place, self.heads[1], asked, keys, values)
+
+            def look_across(y: Array, layer: str = layer, number: int = number) -> Array:
+                place = f"{layer}.{names.cross}"
+                asked = self._part(place, names.query, y)
+                return self._mix(place, self.heads[1], asked, *memory[number])
+
+            x = self._residual(x, norms[0], kind, look_back)
+            x = self._residual(x, norms[1], kind, look_across)
+            x = self._residual(x, norms[2], kind, partial(self._feed, layer))
+        x = self._norm(names.decoder_norm, x) if kind == "pre" else x
+        return self._log_softmax(x[:, 0]), newer
+
+    def offer_memory(self, states: Array) -> list[tuple[Array, Array]]:
+        """
+        Compute what the source offers to each layer of the decoder.
+
+        Parameters
+        ----------
+        states : ndarray, shape (source, d_model)
+            What `encode` gave.
+
+        Returns
+        -------
+        list of pairs of ndarray
+            Keys and values.
+
+        Notes
+        -----
+        Once a sentence.
+        """
+        names = self.spelling
+        return [
+            self._offer(f"{layer}.{names.cross}", states)
+            for layer in map(names.decoder_layer.format, range(self.layers[1]))
+        ]
+
+    def _product(self, name: str, x: Array) -> Array:
+        """Multiply by a matrix whose rows are outputs, and add the bias if there is one."""
+        out: Array = x @ self.tensors[f"{name}.weight"].T
+        bias = self.tensors.get(f"{name}.bias")
+        return out if bias is None else out + bias
+
+    def _part(self, attention: str, part: str, x: Array) -> Array:
+        """Compute queries, keys or values."""
+        return self._product(f"{attention}.{part}", x)
+
+    def _offer(self, attention: str, x: Array) -> tuple[Array, Array]:
+        """Compute keys and values."""
+        return (
+            self._part(attention, self.spelling.key, x),
+            self._part(attention, self.spelling.value, x),
+        )
+
+    def _mix(self, attention: str, heads: int, query: Array, keys: Array, values: Array) -> Array:
+        """Attend with every head (section 3.2.2)."""
+        width = query.shape[-1] // heads
+        found = np.empty_like(query)
+        for head in range(heads):
+            part = slice(head * width, (head + 1) * width)
+            scores = query[..., part] @ np.swapaxes(keys[..., part], -1, -2) / math.sqrt(width)
+            weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+            found[..., part] = (weights / weights.sum(axis=-1, keepdims=True)) @ values[..., part]
+        return self._part(attention, self.spelling.mixed, found)
+
+    def _feed(self, layer: str, x: Array) -> Array:
+        """Run the feed-forward network (section 3.3)."""
+        inner = self._product(f"{layer}.{self.spelling.widen}", x)
+        return self._product(f"{layer}.{self.spelling.narrow}", self.activation(inner))
+
+    def _residual(
+        self, x: Array, norm: str, kind: str, sublayer: Callable[[Array], Array]
+    ) -> Array:
+        """Wire a sub-layer."""
+        if kind == "post":
+            return self._norm(norm, x + sublayer(x))
+        return x + sublayer(self._norm(norm, x))
+
+    def _norm(self, name: str, x: Array) -> Array:
+        """Normalise by the biased variance."""
+        middle = x - x.mean(axis=-1, keepdims=True)
+        spread = np.sqrt((middle**2).mean(axis=-1, keepdims=True) + self.epsilon)
+        out: Array = middle / spread * self.tensors[f"{name}.weight"]
+        return out + self.tensors[f"{name}.bias"]
+
+    def _log_softmax(self, x: Array) -> Array:
+        """Turn states into log-probabilities."""
+        names = self.spelling
+        logits = x @ self.tensors[names.output_table].T
+        if names.output_bias in self.tensors:
+            logits = logits + self.tensors[names.output_bias]
+        logits = logits - logits.max(axis=-1, keepdims=True)
+        out: Array = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+        return out

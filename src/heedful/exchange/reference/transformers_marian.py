@@ -1,0 +1,201 @@
+"""A Marian folder, opened by Hugging Face's transformers and asked in our ids."""
+
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from heedful.errors import ExchangeError
+from heedful.exchange.formats import needed
+from heedful.exchange.parity import Ids
+from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.imported_model import ImportedModel
+from heedful.tokenization.special_symbols import END, PAD, START
+from heedful.tokenization.tokenizer import Tokenizer
+
+_PURPOSE = "Comparing with a Marian model"
+
+
+class TransformersSide:
+    """
+    Ask a Marian folder.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    tokenizer : Tokenizer
+        Ours; it says which id of theirs is which of ours.
+
+    Raises
+    ------
+    MissingExtra
+        If transformers is not installed.
+
+    Notes
+    -----
+    Nothing is fetched and no code of the folder is run. Padding and the start symbol are never
+    written, as here.
+    """
+
+    def __init__(self, path: Path, tokenizer: Tokenizer) -> None:
+        transformers = needed("transformers", _PURPOSE)
+        self._path = path
+        self.name = f"transformers {transformers.__version__}"
+        with _quietly(), _as_paragraph(path):
+            self._model = transformers.MarianMTModel.from_pretrained(
+                path, local_files_only=True, use_safetensors=True, dtype=torch.float32
+            ).eval()
+            self._tokenizer = transformers.MarianTokenizer.from_pretrained(
+                path, local_files_only=True
+            )
+        self._source, self._target = (numbering_of(tokenizer, side) for side in (0, 1))
+        self._size = tokenizer.target_size
+
+    def encode(self, sentences: Sequence[str]) -> list[list[int]]:
+        """
+        Cut source sentences.
+
+        Parameters
+        ----------
+        sentences : sequence of str
+            Text.
+
+        Returns
+        -------
+        list of list of int
+            Ids, without the end.
+
+        Notes
+        -----
+        By `MarianTokenizer`.
+        """
+        with _as_paragraph(self._path):
+            rows = self._tokenizer(list(sentences)).input_ids
+        return [self._source.to_ours(row[:-1]) for row in rows]
+
+    @torch.inference_mode()
+    def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
+        """
+        Compute what the model thinks of a translation.
+
+        Parameters
+        ----------
+        source : sequence of int
+            A source sentence.
+        target : sequence of int
+            A translation of it.
+
+        Returns
+        -------
+        ndarray of float, shape (target + 1, vocabulary)
+            Log-probabilities, minus infinity for symbols that they do not have.
+
+        Notes
+        -----
+        By one pass over the known target.
+        """
+        start = self._model.generation_config.decoder_start_token_id
+        start = self._model.config.decoder_start_token_id if start is None else start
+        logits = self._model(
+            input_ids=torch.tensor([self._source.to_theirs([*source, END])]),
+            decoder_input_ids=torch.tensor([[start, *self._target.to_theirs(target)]]),
+        ).logits[0]
+        scores = torch.log_softmax(logits, dim=-1)
+        ours = torch.full((len(scores), self._size), float("-inf"))
+        pairs = [(n, their) for n, their in enumerate(self._target.origins) if their is not None]
+        here, there = torch.tensor(pairs).T
+        ours[:, here] = scores[:, there]
+        return ours.numpy()
+
+    @torch.inference_mode()
+    def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
+        """
+        Translate by `generate`, as the folder says.
+
+        Parameters
+        ----------
+        sentences : sequence of str
+            Text.
+
+        Returns
+        -------
+        list of list of int
+            Their translations.
+
+        Notes
+        -----
+        One by one, so that padding cannot matter.
+        """
+        given = self._model.generation_config.bad_words_ids or []
+        ours = [self._target.origins[number] for number in (PAD, START)]
+        never = [[number] for number in ours if number is not None and [number] not in given]
+        end = self._target.origins[END]
+        found = []
+        for sentence in sentences:
+            rows = self._tokenizer([sentence], return_tensors="pt")
+            with _quietly(), _as_paragraph(self._path):
+                written = self._model.generate(**rows, bad_words_ids=[*given, *never] or None)
+            ids = written[0].tolist()[1:]
+            found.append(self._target.to_ours(ids[: ids.index(end)] if end in ids else ids))
+        return found
+
+
+def numbering_of(tokenizer: Tokenizer, side: int) -> Numbering:
+    """
+    Say how the ids of a side are numbered in the other toolkit.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+        Ours.
+    side : int
+        0 for the source, 1 for the target.
+
+    Returns
+    -------
+    Numbering
+        The original one of an imported tokenizer; of any other, our own ids.
+
+    Notes
+    -----
+    A model that was trained here is given away with the ids it has here.
+    """
+    model = tokenizer.models[side]
+    if isinstance(model, ImportedModel):
+        return model.numbering
+    ids = tuple(range(model.size))
+    return Numbering(tuple(map(model.piece, ids)), ids)
+
+
+@contextmanager
+def _as_paragraph(path: Path) -> Iterator[None]:
+    """Turn whatever the library raises over a folder into one sentence."""
+    try:
+        yield
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ExchangeError(
+            f"transformers must be able to use {path}, to compare with it, but cannot "
+            f"({reason[:300]}); correct the files."
+        ) from error
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Keep progress bars and advice of the library to itself."""
+    utils = needed("transformers.utils.logging", _PURPOSE)
+    before = utils.get_verbosity()
+    utils.set_verbosity(logging.ERROR)
+    utils.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        utils.set_verbosity(before)
+        utils.enable_progress_bar()

@@ -1,0 +1,361 @@
+"""
+How the parts of our layers are called in torch's own, and what stands in the way of an exchange.
+
+Both sides keep the same matrices in the same order, so nothing has to be transposed: an exchange
+copies parameters by name. A bias that one side does not have is taken out on the other, too.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from torch import nn
+
+from heedful.exchange.formats import Reasons
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.feed_forward import ACTIVATIONS
+from heedful.model.layer_shape import LayerShape
+from heedful.model.layers import DecoderLayer, EncoderLayer
+from heedful.model.residual import RESIDUALS
+
+TorchLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
+OurLayer = EncoderLayer | DecoderLayer
+
+ATTENTION = {
+    "project_in.weight": "in_proj_weight",
+    "project_in.bias": "in_proj_bias",
+    "project_out.weight": "out_proj.weight",
+    "project_out.bias": "out_proj.bias",
+}
+"""Parameters of an attention, ours and torch's."""
+ENCODER_LAYER = {
+    "self_attention": "self_attn",
+    "self_residual.norm": "norm1",
+    "feed_forward.widen": "linear1",
+    "feed_forward.narrow": "linear2",
+    "feed_forward_residual.norm": "norm2",
+}
+"""Parts of an encoder layer, ours and torch's."""
+DECODER_LAYER = {
+    "self_attention": "self_attn",
+    "self_residual.norm": "norm1",
+    "cross_attention": "multihead_attn",
+    "cross_residual.norm": "norm2",
+    "feed_forward.widen": "linear1",
+    "feed_forward.narrow": "linear2",
+    "feed_forward_residual.norm": "norm3",
+}
+"""Parts of a decoder layer, ours and torch's."""
+
+
+def layer_names(parts: Mapping[str, str]) -> dict[str, str]:
+    """
+    Spell out the parameters of a layer.
+
+    Parameters
+    ----------
+    parts : mapping of str to str
+        `ENCODER_LAYER` or `DECODER_LAYER`.
+
+    Returns
+    -------
+    dict of str to str
+        Our name of each parameter and torch's.
+
+    Notes
+    -----
+    Linear layers and norms have a weight and a bias, attentions those of `ATTENTION`.
+    """
+    plain = {"weight": "weight", "bias": "bias"}
+    return {
+        f"{ours}.{mine}": f"{theirs}.{yours}"
+        for ours, theirs in parts.items()
+        for mine, yours in (ATTENTION if ours.endswith("attention") else plain).items()
+    }
+
+
+def copy_parameters(source: nn.Module, target: nn.Module, names: Mapping[str, str]) -> None:
+    """
+    Give one module copies of the parameters of another.
+
+    Parameters
+    ----------
+    source : torch.nn.Module
+        Stays as it is.
+    target : torch.nn.Module
+        Gets new parameters: values, type, device and whether they learn are the source's.
+    names : mapping of str to str
+        From names in the source to names in the target.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    What is None in the source becomes None in the target.
+    """
+    for there, here in names.items():
+        old_place, _, old_name = there.rpartition(".")
+        place, _, name = here.rpartition(".")
+        old = getattr(source.get_submodule(old_place), old_name)
+        new = None
+        if old is not None:
+            new = nn.Parameter(old.detach().clone(), requires_grad=old.requires_grad)
+        target.get_submodule(place).register_parameter(name, new)
+
+
+def refuse(what: str, reasons: Iterable[str]) -> None:
+    """
+    Raise an error that names everything that stands in the way.
+
+    Parameters
+    ----------
+    what : str
+        What is to be made of what.
+    reasons : iterable of str
+        What stands in the way.
+
+    Returns
+    -------
+    None
+        If there is nothing.
+
+    Raises
+    ------
+    ExchangeError
+        If there is anything.
+
+    Notes
+    -----
+    All at once, so that nobody has to try again for each.
+    """
+    Reasons(list(reasons)).refuse(
+        f"{what} must compute the same, but cannot", "Exchange the other parts one by one"
+    )
+
+
+def attention_from_torch_reasons(theirs: nn.Module, place: str) -> Iterator[str]:
+    """
+    Say what a torch attention has that ours cannot express.
+
+    Parameters
+    ----------
+    theirs : torch.nn.Module
+        Hopefully a MultiheadAttention.
+    place : str
+        Its name for the message.
+
+    Yields
+    ------
+    str
+        One sentence part each.
+
+    Notes
+    -----
+    Dropout of the weights is not among them: it is no part of what the model computes in use.
+    """
+    if not isinstance(theirs, nn.MultiheadAttention):
+        yield f"{place} is a {type(theirs).__name__}, not a torch.nn.MultiheadAttention"
+        return
+    for name in ("kdim", "vdim"):
+        width = getattr(theirs, name)
+        if width != theirs.embed_dim:
+            yield (
+                f"{place} has {name}={width}, and our queries, keys and values come from states of "
+                f"one width, here {theirs.embed_dim}"
+            )
+    if theirs.bias_k is not None or theirs.bias_v is not None:
+        yield f"{place} has add_bias_kv=True, a learned key and value behind every sequence"
+    if theirs.add_zero_attn:
+        yield f"{place} has add_zero_attn=True, a key and value of zeros behind every sequence"
+
+
+def attention_to_torch_reasons(ours: MultiHeadAttention, place: str) -> Iterator[str]:
+    """
+    Say what an attention of ours has that torch's cannot express.
+
+    Parameters
+    ----------
+    ours : MultiHeadAttention
+        Any.
+    place : str
+        Its name for the message.
+
+    Yields
+    ------
+    str
+        One sentence part each.
+
+    Notes
+    -----
+    Torch's heads share d_model equally, as the paper's base model does.
+    """
+    for name, width in (("d_k", ours.d_k), ("d_v", ours.d_v)):
+        if width * ours.heads != ours.d_model:
+            yield (
+                f"{place} has heads={ours.heads} of {name}={width}, and torch's heads share "
+                f"d_model={ours.d_model} equally"
+            )
+
+
+def layer_from_torch_reasons(
+    theirs: nn.Module, kind: type[nn.Module], parts: Mapping[str, str], place: str
+) -> Iterator[str]:
+    """
+    Say what a torch layer has that ours cannot express.
+
+    Parameters
+    ----------
+    theirs : torch.nn.Module
+        Hopefully of that kind.
+    kind : type
+        TransformerEncoderLayer or TransformerDecoderLayer.
+    parts : mapping of str to str
+        `ENCODER_LAYER` or `DECODER_LAYER`.
+    place : str
+        Its name for the message.
+
+    Yields
+    ------
+    str
+        One sentence part each.
+
+    Notes
+    -----
+    Layers that somebody has put other parts into are recognised by those.
+    """
+    if not isinstance(theirs, kind):
+        yield f"{place} is a {type(theirs).__name__}, not a torch.nn.{kind.__name__}"
+        return
+    settings = []
+    for ours, name in parts.items():
+        part = getattr(theirs, name)
+        if ours.endswith("attention"):
+            yield from attention_from_torch_reasons(part, f"{place}.{name}")
+            settings.append(("num_heads", getattr(part, "num_heads", None)))
+        elif ours.endswith("norm"):
+            yield from norm_reasons(part, f"{place}.{name}")
+            dropout = getattr(theirs, name.replace("norm", "dropout"))
+            settings += [("eps", getattr(part, "eps", None)), ("dropout", dropout.p)]
+    for setting in ("num_heads", "eps", "dropout"):
+        if len({value for name, value in settings if name == setting}) > 1:
+            yield f"the sub-layers of {place} differ in {setting}"
+    if activation_name(theirs.activation) is None:
+        yield (
+            f"{place} has the activation {theirs.activation!r}, which is none of "
+            f"{', '.join(ACTIVATIONS)}"
+        )
+
+
+def norm_reasons(norm: nn.Module, place: str) -> Iterator[str]:
+    """
+    Say why a norm is none that both sides have.
+
+    Parameters
+    ----------
+    norm : torch.nn.Module
+        Hopefully a LayerNorm.
+    place : str
+        Its name for the message.
+
+    Yields
+    ------
+    str
+        One sentence part each.
+
+    Notes
+    -----
+    It may be without a bias, but not without a weight.
+    """
+    if not isinstance(norm, nn.LayerNorm):
+        yield f"{place} is a {type(norm).__name__}, not a torch.nn.LayerNorm"
+    elif not norm.elementwise_affine:
+        yield f"{place} has elementwise_affine=False, no weight to learn"
+
+
+def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], place: str) -> Iterator[str]:
+    """
+    Say what a layer of ours has that torch's cannot express.
+
+    Parameters
+    ----------
+    ours : EncoderLayer or DecoderLayer
+        Any.
+    parts : mapping of str to str
+        `ENCODER_LAYER` or `DECODER_LAYER`.
+    place : str
+        Its name for the message.
+
+    Yields
+    ------
+    str
+        One sentence part each.
+
+    Notes
+    -----
+    Torch knows the same two residual wirings and any activation.
+    """
+    for name in parts:
+        if name.endswith("attention"):
+            yield from attention_to_torch_reasons(getattr(ours, name), f"{place}.{name}")
+    wirings = {type(getattr(ours, name.split(".")[0])) for name in parts if name.endswith("norm")}
+    if len(wirings) > 1 or not wirings <= set(RESIDUALS.values()):
+        names = ", ".join(sorted(wiring.__name__ for wiring in wirings))
+        yield f"{place} is wired by {names}, not by PostNorm or PreNorm throughout"
+
+
+def shape_of_torch(theirs: TorchLayer) -> LayerShape:
+    """
+    Read the shape of a layer off a torch layer.
+
+    Parameters
+    ----------
+    theirs : TransformerEncoderLayer or TransformerDecoderLayer
+        Nothing stands in its way.
+
+    Returns
+    -------
+    LayerShape
+        Ours.
+
+    Notes
+    -----
+    Dropout is that of the sub-layers' outputs.
+    """
+    return LayerShape(
+        d_model=theirs.self_attn.embed_dim,
+        d_ff=theirs.linear1.out_features,
+        heads=theirs.self_attn.num_heads,
+        activation=activation_name(theirs.activation) or "",
+        dropout=theirs.dropout1.p,
+        norm="pre" if theirs.norm_first else "post",
+        norm_epsilon=theirs.norm1.eps,
+    )
+
+
+def activation_name(function: object) -> str | None:
+    """
+    Recognise an activation.
+
+    Parameters
+    ----------
+    function : object
+        What a torch layer calls between its two products.
+
+    Returns
+    -------
+    str or None
+        Our name; None if we have none.
+
+    Notes
+    -----
+    People give functions and modules.
+    """
+    for name, ours in ACTIVATIONS.items():
+        if function is ours:
+            return name
+    if isinstance(function, nn.GELU):
+        return "gelu_tanh" if function.approximate == "tanh" else "gelu"
+    if isinstance(function, nn.ReLU | nn.SiLU):
+        return "relu" if isinstance(function, nn.ReLU) else "silu"
+    return None

@@ -1,0 +1,432 @@
+"""
+Weights to and from torch's own blocks, so that nobody has to believe that ours are right.
+
+`torch.nn.MultiheadAttention`, `TransformerEncoder`, `TransformerDecoder` and `Transformer` become
+our blocks and ours become them, with equal outputs and gradients. The result has weights of its
+own and is in the mode (training or use) of what it was made from.
+
+Two things are said differently on the two sides. A mask of ours (`may_attend`) is true where a look
+is allowed, torch's are true where it is not. And our decoder always hides what comes later, torch's
+asks for ``tgt_mask``. Torch drops out attention weights and the inside of the feed-forward network
+as well as each sub-layer's output; ours drops out the last alone, as section 5.4 of the paper says.
+So in training the two are equal where dropout is zero, and in use always.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from torch import nn
+
+from heedful.exchange.torch_block_parts import (
+    ATTENTION,
+    DECODER_LAYER,
+    ENCODER_LAYER,
+    attention_from_torch_reasons,
+    attention_to_torch_reasons,
+    copy_parameters,
+    layer_from_torch_reasons,
+    layer_names,
+    layer_to_torch_reasons,
+    norm_reasons,
+    refuse,
+    shape_of_torch,
+)
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.layers import Decoder, Encoder
+from heedful.model.residual import PreNorm
+
+_NORM = {"weight": "weight", "bias": "bias"}
+
+
+def from_torch_attention(module: nn.MultiheadAttention) -> MultiHeadAttention:
+    """
+    Make our attention of torch's.
+
+    Parameters
+    ----------
+    module : torch.nn.MultiheadAttention
+        With or without biases, batch first or not.
+
+    Returns
+    -------
+    MultiHeadAttention
+        It takes and gives (batch, time, d_model).
+
+    Raises
+    ------
+    ExchangeError
+        If it has other widths for keys or values, or puts keys behind the sequence.
+
+    Notes
+    -----
+    Both keep W^Q, W^K and W^V below each other in one matrix.
+
+    Examples
+    --------
+    >>> import torch
+    >>> theirs = torch.nn.MultiheadAttention(16, 4, batch_first=True)
+    >>> ours = from_torch_attention(theirs)
+    >>> x = torch.randn(1, 3, 16)
+    >>> torch.allclose(ours(x, x)[0], theirs(x, x, x)[0], atol=1e-6)
+    True
+    """
+    refuse("torch.nn.MultiheadAttention as ours", attention_from_torch_reasons(module, "it"))
+    ours = MultiHeadAttention(module.embed_dim, module.num_heads)
+    copy_parameters(module, ours, _inverse(ATTENTION))
+    return ours.train(module.training)
+
+
+def to_torch_attention(
+    attention: MultiHeadAttention, *, batch_first: bool = True
+) -> nn.MultiheadAttention:
+    """
+    Make torch's attention of ours.
+
+    Parameters
+    ----------
+    attention : MultiHeadAttention
+        Its heads share d_model equally.
+    batch_first : bool, default True
+        Whether the result takes (batch, time, d_model) or (time, batch, d_model).
+
+    Returns
+    -------
+    torch.nn.MultiheadAttention
+        Without dropout.
+
+    Raises
+    ------
+    ExchangeError
+        If heads times d_k or heads times d_v is not d_model.
+
+    Notes
+    -----
+    The other way of `from_torch_attention`.
+    """
+    refuse("MultiHeadAttention as torch's", attention_to_torch_reasons(attention, "it"))
+    theirs = nn.MultiheadAttention(attention.d_model, attention.heads, batch_first=batch_first)
+    copy_parameters(attention, theirs, ATTENTION)
+    return theirs.train(attention.training)
+
+
+def from_torch_encoder(module: nn.TransformerEncoder) -> Encoder:
+    """
+    Make our encoder of torch's.
+
+    Parameters
+    ----------
+    module : torch.nn.TransformerEncoder
+        Post- or pre-norm, with or without biases and a final norm.
+
+    Returns
+    -------
+    Encoder
+        It takes and gives (batch, time, d_model).
+
+    Raises
+    ------
+    ExchangeError
+        If it has something that ours has not; the message names everything.
+
+    Notes
+    -----
+    Its final norm is kept, though the paper's stack has none.
+    """
+    refuse("torch.nn.TransformerEncoder as ours", _encoder_from_torch_reasons(module, "it"))
+    first, count = module.layers[0], len(module.layers)
+    ours = Encoder(shape_of_torch(first), count)
+    _fill(ours, module, ENCODER_LAYER)
+    return ours.train(module.training)
+
+
+def from_torch_decoder(module: nn.TransformerDecoder) -> Decoder:
+    """
+    Make our decoder of torch's.
+
+    Parameters
+    ----------
+    module : torch.nn.TransformerDecoder
+        Post- or pre-norm, with or without biases and a final norm.
+
+    Returns
+    -------
+    Decoder
+        It takes and gives (batch, time, d_model), and hides what comes later by itself.
+
+    Raises
+    ------
+    ExchangeError
+        If it has something that ours has not; the message names everything.
+
+    Notes
+    -----
+    Its final norm is kept, though the paper's stack has none.
+    """
+    refuse("torch.nn.TransformerDecoder as ours", _decoder_from_torch_reasons(module, "it"))
+    first, count = module.layers[0], len(module.layers)
+    ours = Decoder(shape_of_torch(first), count)
+    _fill(ours, module, DECODER_LAYER)
+    return ours.train(module.training)
+
+
+def to_torch_encoder(encoder: Encoder, *, batch_first: bool = True) -> nn.TransformerEncoder:
+    """
+    Make torch's encoder of ours.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Any whose heads share d_model equally.
+    batch_first : bool, default True
+        Whether the result takes (batch, time, d_model) or (time, batch, d_model).
+
+    Returns
+    -------
+    torch.nn.TransformerEncoder
+        With dropout where ours has it.
+
+    Raises
+    ------
+    ExchangeError
+        If torch's cannot express something; the message names everything.
+
+    Notes
+    -----
+    The other way of `from_torch_encoder`.
+    """
+    refuse("Encoder as torch's", _stack_to_torch_reasons(encoder, ENCODER_LAYER, "it"))
+    kind = nn.TransformerEncoderLayer
+    layers = [_torch_layer(layer, kind, ENCODER_LAYER, batch_first) for layer in encoder.layers]
+    theirs = nn.TransformerEncoder(
+        layers[0], 0, norm=_final_norm(encoder.norm), enable_nested_tensor=False
+    )
+    theirs.layers, theirs.num_layers = nn.ModuleList(layers), len(layers)
+    return theirs.train(encoder.training)
+
+
+def to_torch_decoder(decoder: Decoder, *, batch_first: bool = True) -> nn.TransformerDecoder:
+    """
+    Make torch's decoder of ours.
+
+    Parameters
+    ----------
+    decoder : Decoder
+        Any whose heads share d_model equally.
+    batch_first : bool, default True
+        Whether the result takes (batch, time, d_model) or (time, batch, d_model).
+
+    Returns
+    -------
+    torch.nn.TransformerDecoder
+        With dropout where ours has it; call it with a ``tgt_mask``.
+
+    Raises
+    ------
+    ExchangeError
+        If torch's cannot express something; the message names everything.
+
+    Notes
+    -----
+    The other way of `from_torch_decoder`.
+    """
+    refuse("Decoder as torch's", _stack_to_torch_reasons(decoder, DECODER_LAYER, "it"))
+    kind = nn.TransformerDecoderLayer
+    layers = [_torch_layer(layer, kind, DECODER_LAYER, batch_first) for layer in decoder.layers]
+    theirs = nn.TransformerDecoder(layers[0], 0, norm=_final_norm(decoder.norm))
+    theirs.layers, theirs.num_layers = nn.ModuleList(layers), len(layers)
+    return theirs.train(decoder.training)
+
+
+def from_torch_transformer(module: nn.Transformer) -> tuple[Encoder, Decoder]:
+    """
+    Make our two stacks of torch's model.
+
+    Parameters
+    ----------
+    module : torch.nn.Transformer
+        Post- or pre-norm, with or without biases, batch first or not.
+
+    Returns
+    -------
+    encoder : Encoder
+        Its encoder.
+    decoder : Decoder
+        Its decoder.
+
+    Raises
+    ------
+    ExchangeError
+        If it has something that ours have not; the message names everything, of both stacks.
+
+    Notes
+    -----
+    Torch's model has no embeddings, positions and output, and a final norm in each stack whether
+    the layers are post- or pre-norm.
+    """
+    refuse(
+        "torch.nn.Transformer as our stacks",
+        [
+            *_encoder_from_torch_reasons(module.encoder, "encoder"),
+            *_decoder_from_torch_reasons(module.decoder, "decoder"),
+        ],
+    )
+    return from_torch_encoder(module.encoder), from_torch_decoder(module.decoder)
+
+
+def to_torch_transformer(
+    encoder: Encoder, decoder: Decoder, *, batch_first: bool = True
+) -> nn.Transformer:
+    """
+    Make torch's model of our two stacks.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Reads the source.
+    decoder : Decoder
+        As wide as the encoder; heads and depth may differ.
+    batch_first : bool, default True
+        Whether the result takes (batch, time, d_model) or (time, batch, d_model).
+
+    Returns
+    -------
+    torch.nn.Transformer
+        Call it with a ``tgt_mask``.
+
+    Raises
+    ------
+    ExchangeError
+        If torch's cannot express something; the message names everything, of both stacks.
+
+    Notes
+    -----
+    A stack without a final norm, as the paper's are, has none in torch's model either.
+    """
+    reasons = [
+        *_stack_to_torch_reasons(encoder, ENCODER_LAYER, "encoder"),
+        *_stack_to_torch_reasons(decoder, DECODER_LAYER, "decoder"),
+    ]
+    refuse("Encoder and Decoder as torch's", reasons)
+    attention = _self_attention(encoder)
+    if attention.d_model != _self_attention(decoder).d_model:
+        widths = f"{attention.d_model} and {_self_attention(decoder).d_model}"
+        refuse("Encoder and Decoder as torch's", [f"they are {widths} wide"])
+    # Torch's model draws its weights anew when it is made, so the stacks come afterwards.
+    theirs = nn.Transformer(attention.d_model, attention.heads, 0, 0, batch_first=batch_first)
+    theirs.encoder = to_torch_encoder(encoder, batch_first=batch_first)
+    theirs.decoder = to_torch_decoder(decoder, batch_first=batch_first)
+    return theirs.train(encoder.training)
+
+
+def _inverse(names: Mapping[str, str]) -> dict[str, str]:
+    """Turn a table of names around."""
+    return {theirs: ours for ours, theirs in names.items()}
+
+
+def _self_attention(stack: Encoder | Decoder) -> MultiHeadAttention:
+    """Give the first layer's self-attention, which knows the stack's width."""
+    attention: MultiHeadAttention = stack.layers[0].self_attention  # type: ignore[assignment]
+    return attention
+
+
+def _encoder_from_torch_reasons(module: nn.Module, place: str) -> Iterator[str]:
+    """Say what stands in the way of making our encoder of this."""
+    if isinstance(module, nn.TransformerEncoder):
+        kind = nn.TransformerEncoderLayer
+        yield from _stack_from_torch_reasons(module, kind, ENCODER_LAYER, place)
+    else:
+        yield f"{place} is a {type(module).__name__}, not a torch.nn.TransformerEncoder"
+
+
+def _decoder_from_torch_reasons(module: nn.Module, place: str) -> Iterator[str]:
+    """Say what stands in the way of making our decoder of this."""
+    if isinstance(module, nn.TransformerDecoder):
+        kind = nn.TransformerDecoderLayer
+        yield from _stack_from_torch_reasons(module, kind, DECODER_LAYER, place)
+    else:
+        yield f"{place} is a {type(module).__name__}, not a torch.nn.TransformerDecoder"
+
+
+def _stack_from_torch_reasons(
+    stack: nn.TransformerEncoder | nn.TransformerDecoder,
+    kind: type[nn.Module],
+    parts: Mapping[str, str],
+    place: str,
+) -> Iterator[str]:
+    """Say what stands in the way of making our stack of torch's."""
+    found = [
+        reason
+        for number, layer in enumerate(stack.layers)
+        for reason in layer_from_torch_reasons(layer, kind, parts, f"{place}.layers.{number}")
+    ]
+    yield from found
+    if not stack.layers:
+        yield f"{place} has no layers"
+    elif not found and len({shape_of_torch(layer) for layer in stack.layers}) > 1:
+        yield f"the layers of {place} differ in shape, dropout, activation or norm"
+    if stack.norm is not None:
+        yield from norm_reasons(stack.norm, f"{place}.norm")
+
+
+def _stack_to_torch_reasons(
+    stack: Encoder | Decoder, parts: Mapping[str, str], place: str
+) -> Iterator[str]:
+    """Say what stands in the way of making torch's stack of ours."""
+    if not len(stack.layers):
+        yield f"{place} has no layers"
+    for number, layer in enumerate(stack.layers):
+        yield from layer_to_torch_reasons(layer, parts, f"{place}.layers.{number}")  # type: ignore[arg-type]
+    if not isinstance(stack.norm, nn.Identity):
+        yield from norm_reasons(stack.norm, f"{place}.norm")
+
+
+def _fill(
+    ours: Encoder | Decoder,
+    theirs: nn.TransformerEncoder | nn.TransformerDecoder,
+    parts: Mapping[str, str],
+) -> None:
+    """Copy a stack of torch's into ours, with whatever stands at its end."""
+    names = _inverse(layer_names(parts))
+    for old, new in zip(theirs.layers, ours.layers, strict=True):
+        copy_parameters(old, new, names)
+    ours.norm = nn.Identity()
+    if theirs.norm is not None:
+        ours.norm = _copy_of(theirs.norm)  # type: ignore[arg-type]
+
+
+def _final_norm(norm: nn.Module) -> nn.LayerNorm | None:
+    """Copy what stands at the end of a stack of ours."""
+    return _copy_of(norm) if isinstance(norm, nn.LayerNorm) else None
+
+
+def _copy_of(norm: nn.LayerNorm) -> nn.LayerNorm:
+    """Make another norm with the same weights."""
+    new = nn.LayerNorm(norm.normalized_shape, eps=norm.eps)
+    copy_parameters(norm, new, _NORM)
+    return new
+
+
+def _torch_layer(
+    layer: nn.Module, kind: Callable[..., Any], parts: Mapping[str, str], batch_first: bool
+) -> Any:
+    """Make torch's layer of ours, with dropout only where ours has it."""
+    ours: Any = layer  # a module of modules, which types know nothing about
+    theirs = kind(
+        ours.self_attention.d_model,
+        ours.self_attention.heads,
+        ours.feed_forward.widen.out_features,
+        activation=ours.feed_forward.activation,
+        batch_first=batch_first,
+        norm_first=isinstance(ours.self_residual, PreNorm),
+    )
+    theirs.dropout.p = 0.0
+    for name, part in parts.items():
+        if name.endswith("attention"):
+            made = to_torch_attention(getattr(ours, name), batch_first=batch_first)
+            setattr(theirs, part, made)
+        elif name.endswith("norm"):
+            residual = getattr(ours, name.split(".")[0])
+            getattr(theirs, part).eps = residual.norm.eps
+            getattr(theirs, part.replace("norm", "dropout")).p = residual.dropout.probability
+    copy_parameters(ours, theirs, layer_names(parts))
+    return theirs

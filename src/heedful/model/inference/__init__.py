@@ -1,0 +1,1 @@
+"""A trained model made ready for translating."""

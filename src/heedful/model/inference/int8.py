@@ -1,0 +1,253 @@
+"""
+Encoder and decoder in 8 bits, all layers in one call of compiled functions.
+
+In the plain modules a product of 8-bit integers is followed by a dozen short passes over memory:
+scale, add the bias, add the residual, normalise, find the largest number of each row, round. Here
+they follow each other while the numbers are in the cache (`heedful.model.inference.native`), and
+attention reads its keys and values where they lie. The result is that of the plain modules up to
+rounding; the tests hold the two together.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heedful.model.attention import KeysAndValues
+from heedful.model.feed_forward import ACTIVATIONS
+from heedful.model.inference.native.layers import NativeLayers, Seen, log_probabilities
+from heedful.model.inference.native.product import NativeLinear
+from heedful.model.inference.quantized import PackedAttention
+from heedful.model.kv_cache import TokenCache, bias_of
+from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
+from heedful.model.residual import PostNorm
+
+# Beyond so many positions attention as batched products is quicker than row by row.
+_LONG = 256
+
+
+def can_be_quick(stack: Encoder | Decoder) -> bool:
+    """
+    Tell whether the layers of a stack can be compiled.
+
+    Parameters
+    ----------
+    stack : Encoder or Decoder
+        Laid out in 8 bits.
+
+    Returns
+    -------
+    bool
+        False for products that are not `NativeLinear`, for activations other than the paper's, and
+        for a stack that normalises before its sub-layers but not at its end.
+
+    Notes
+    -----
+    Whoever gets False has the plain modules, which compute the same.
+    """
+    layers = [one for one in stack.layers if isinstance(one, EncoderLayer | DecoderLayer)]
+    closed = isinstance(stack.norm, nn.LayerNorm)
+    return all(
+        layer.feed_forward.activation is ACTIVATIONS["relu"]
+        and (closed or isinstance(layer.feed_forward_residual, PostNorm))
+        and all(isinstance(one, NativeLinear) for one in _products(layer))
+        for layer in layers
+    )
+
+
+class QuickDecoder(Decoder):
+    """
+    Step as `Decoder` does, in one call.
+
+    Parameters
+    ----------
+    plain : Decoder
+        Laid out in 8 bits; its modules are used and stay as they are.
+
+    Notes
+    -----
+    Whole targets (`forward`) go through the plain modules.
+    """
+
+    def __init__(self, plain: Decoder) -> None:
+        nn.Module.__init__(self)
+        self.layers, self.norm = plain.layers, plain.norm
+        self.native = _compiled(plain)
+
+    def step(
+        self,
+        x: Float[Tensor, "sentences width d_model"],
+        past: TokenCache,
+        memory: Sequence[KeysAndValues],
+        barred: Float[Tensor, "sentences 1 1 source"],
+    ) -> Float[Tensor, "sentences width d_model"]:
+        """
+        Read one more token for each hypothesis with all layers.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (sentences, width, d_model)
+            The newest tokens, embedded, with their positions.
+        past : TokenCache
+            With slots for these tokens, which are written; in bf16.
+        memory : sequence of KeysAndValues
+            What the source offers to each layer, in bf16.
+        barred : Tensor of float, shape (sentences, 1, 1, source)
+            Minus infinity where the source is padding, else zero.
+
+        Returns
+        -------
+        Tensor of float, shape (sentences, width, d_model)
+            They predict the next token.
+
+        Notes
+        -----
+        Section 3.1, decoder: self-attention, attention to the memory, feed-forward network.
+        """
+        own = Seen(past.layers, past.bias.float(), past.filled)
+        source = Seen(memory, barred.flatten(1, 2).float(), barred.size(3))
+        return self.native.run(x, own, source)
+
+
+class QuickEncoder(Encoder):
+    """
+    Read as `Encoder` does, in one call.
+
+    Parameters
+    ----------
+    plain : Encoder
+        Laid out in 8 bits; its modules are used and stay as they are.
+
+    Notes
+    -----
+    Texts whose attention weights are asked for, and very long ones, go through the plain modules.
+    """
+
+    def __init__(self, plain: Encoder) -> None:
+        nn.Module.__init__(self)
+        self.layers, self.norm = plain.layers, plain.norm
+        self.native = _compiled(plain)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        may_attend: Bool[Tensor, "batch 1 1 time"] | None = None,
+        weights: list[Tensor] | None = None,
+    ) -> Float[Tensor, "batch time d_model"]:
+        """
+        Run all layers.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            Embedded tokens with their positions.
+        may_attend : Tensor of bool, shape (batch, 1, 1, time), optional
+            True at real tokens.
+        weights : list, optional
+            Collects the attention weights (batch, heads, time, time), one tensor a layer.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, time, d_model)
+            The memory.
+
+        Notes
+        -----
+        All positions of a sentence are queries of its own positions.
+        """
+        batch, time = x.shape[:2]
+        if weights is not None or time > _LONG:
+            return super().forward(x, may_attend, weights)
+        if may_attend is None:
+            may_attend = torch.ones(batch, 1, 1, time, dtype=torch.bool)
+        stack = self.native.stack
+        keys = torch.empty(batch, stack.heads, time, stack.d_k, dtype=torch.bfloat16)
+        values = torch.empty(batch, stack.heads, time, stack.d_v, dtype=torch.bfloat16)
+        # every layer writes them anew
+        layers = [(keys, values)] * len(self.layers)
+        return self.native.run(x, Seen(layers, _bars(may_attend), time))
+
+
+class QuickOutput(nn.Module):
+    """
+    Multiply states by the output table and take the logarithm of the softmax.
+
+    Parameters
+    ----------
+    projection : NativeLinear
+        The table, laid out.
+
+    Notes
+    -----
+    `heedful.model.seq2seq.Seq2Seq.log_probabilities`.
+    """
+
+    def __init__(self, projection: NativeLinear) -> None:
+        super().__init__()
+        self.projection = projection
+
+    def forward(self, states: Float[Tensor, "rows d_model"]) -> Float[Tensor, "rows vocabulary"]:
+        """
+        Compute log-probabilities.
+
+        Parameters
+        ----------
+        states : Tensor of float32, shape (rows, d_model)
+            What `step` returned.
+
+        Returns
+        -------
+        Tensor of float32, shape (rows, vocabulary)
+            Natural logarithms.
+
+        Notes
+        -----
+        Two passes over the vocabulary after the product.
+        """
+        return log_probabilities(self.projection, states)
+
+
+def _bars(may_attend: Tensor) -> Tensor:
+    """Write a mask as the compiled functions read it: below zero where it is closed."""
+    return bias_of(may_attend, torch.float32).flatten(1, 2)
+
+
+def _compiled(plain: Encoder | Decoder) -> NativeLayers:
+    """Gather what the compiled functions need of a stack."""
+    layers = [one for one in plain.layers if isinstance(one, EncoderLayer | DecoderLayer)]
+    first, norms = _norms(layers, plain.norm)
+    products = [[p for p in _products(one) if isinstance(p, NativeLinear)] for one in layers]
+    heads = layers[0].self_attention
+    return NativeLayers(products, norms, first, heads.heads, heads.d_k, heads.d_v)
+
+
+def _norms(
+    layers: Sequence[EncoderLayer | DecoderLayer], last: nn.Module
+) -> tuple[nn.LayerNorm | None, list[nn.LayerNorm]]:
+    """
+    Find what normalises the first states, if anything, and after each sub-layer.
+
+    In a stack that normalises before its sub-layers, what follows a sub-layer is the norm of the
+    next one, and the stack's own after the last.
+    """
+    norms: list[nn.Module] = []
+    for layer in layers:
+        cross = [layer.cross_residual] if isinstance(layer, DecoderLayer) else []
+        for residual in (layer.self_residual, *cross, layer.feed_forward_residual):
+            norms += residual.children()
+    found = [one for one in (*norms, last) if isinstance(one, nn.LayerNorm)]
+    return (found[0], found[1:]) if isinstance(last, nn.LayerNorm) else (None, found)
+
+
+def _products(layer: EncoderLayer | DecoderLayer) -> list[nn.Module]:
+    """List the products of a layer in the order in which it takes them."""
+    own, network = layer.self_attention, layer.feed_forward
+    assert isinstance(own, PackedAttention)
+    found = [*own.parts.values(), own.project_out]
+    if isinstance(layer, DecoderLayer):
+        cross = layer.cross_attention
+        assert isinstance(cross, PackedAttention)
+        # its second part makes the source's keys and values, once a sentence
+        found += [*list(cross.parts.values())[:1], cross.project_out]
+    return [*found, network.widen, network.narrow]

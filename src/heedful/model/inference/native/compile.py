@@ -1,0 +1,148 @@
+"""
+From a C file to functions, once for each machine.
+
+The compiler is whatever `cc` is (or the environment's ``CC``). The library is kept in the user's
+cache folder. Its name is made of the sources, the compiler's options and the processor, so it is
+compiled again when one of them changes, and of its own SHA-256, so that a damaged one is seen
+before it is loaded: a library that was cut short ends the process that loads it. Where there is no
+compiler, or it fails, there is no library, and the caller does without.
+"""
+
+import ctypes
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from heedful.machine.processor import cache_folder, processor_facts, read_cached, write_cached
+
+# Sums may be taken in another order, so that they go through vectors. Not -ffast-math: a library
+# linked with it makes the whole process round the smallest numbers to zero.
+_OPTIONS = (
+    *("-O3", "-march=native", "-std=c11", "-fopenmp", "-fPIC", "-shared"),
+    *("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math", "-fno-math-errno"),
+)
+_SECONDS = 60
+_LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+
+
+class NoLibrary(Exception):
+    """Why there are no compiled functions."""
+
+
+def native_library(name: str, functions: Sequence[str] = ()) -> ctypes.CDLL:
+    """
+    Compile a C file of this package, named without its ending, or load what was compiled before.
+
+    Takes about a second the first time. ``HEEDFUL_NATIVE=0`` in the environment turns it off.
+    Raises `NoLibrary` where it cannot be had with all the functions.
+    """
+    if os.environ.get("HEEDFUL_NATIVE") == "0":
+        raise NoLibrary("HEEDFUL_NATIVE=0 turned them off")
+    if sys.platform != "linux":
+        raise NoLibrary("they are compiled on Linux only")
+    command = _compiler()
+    source = Path(__file__).with_name(f"{name}.c")
+    stem = f"{name}-{_fingerprint(source, command)}"
+    try:
+        folder = cache_folder()
+        if os.statvfs(folder).f_flag & os.ST_NOEXEC:
+            raise NoLibrary(f"libraries cannot be loaded from {folder}, which is mounted noexec")
+        kept = _kept(folder, stem)
+        if kept is not None:
+            return _loaded(kept, functions)
+        return _compiled([*command, *_OPTIONS, str(source)], folder, stem, functions)
+    except OSError as error:
+        where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        raise NoLibrary(where) from error
+
+
+def _compiler() -> list[str]:
+    """Return the command that compiles, as words."""
+    said = os.environ.get("CC", "cc")
+    try:
+        command = shlex.split(said)
+    except ValueError as error:
+        raise NoLibrary(f"CC must be a command, but is {said!r} ({error})") from error
+    if not command or shutil.which(command[0]) is None:
+        raise NoLibrary(f"there is no C compiler {said!r}; install one, or name it in CC")
+    return command
+
+
+def _kept(folder: Path, stem: str) -> Path | None:
+    """Find what was compiled before and is still the same."""
+    for path in sorted(folder.glob(f"{stem}-*.so")):
+        try:
+            if path.stem == f"{stem}-{_digest(read_cached(path))}":
+                return path
+            path.unlink()
+        except OSError:
+            continue  # another user's, no file at all, or gone: compiled anew
+    return None
+
+
+def _compiled(command: list[str], folder: Path, stem: str, functions: Sequence[str]) -> ctypes.CDLL:
+    """Compile and load; keep what could be loaded."""
+    with tempfile.TemporaryDirectory(
+        prefix=".compile-", dir=folder, ignore_cleanup_errors=True
+    ) as own:
+        made = Path(own) / f"{stem}.so"
+        try:
+            subprocess.run(
+                [*command, "-o", str(made), "-lm"],
+                check=True,
+                capture_output=True,
+                timeout=_SECONDS,
+            )
+            # A library that is not whole ends the process that loads it: better another one's.
+            tried = subprocess.run(
+                [sys.executable or "python3", "-I", "-S", "-c", _LOAD, str(made)],
+                check=False,
+                capture_output=True,
+                timeout=_SECONDS,
+            )
+        except subprocess.CalledProcessError as error:
+            said = error.stderr.decode(errors="replace").strip().splitlines()
+            why = next((line for line in said if "error" in line), " ".join(said[:1]))
+            code = f"exit code {error.returncode}"
+            raise NoLibrary(f"the compiler {command[0]} failed: {why or code}") from error
+        except subprocess.TimeoutExpired as error:
+            raise NoLibrary(f"the compiler {command[0]} took over {_SECONDS} seconds") from error
+        if tried.returncode < 0:
+            raise NoLibrary(f"what the compiler {command[0]} wrote is not a whole library")
+        library = _loaded(made, functions)
+        content = made.read_bytes()
+        write_cached(folder / f"{stem}-{_digest(content)}.so", content)
+        return library
+
+
+def _loaded(path: Path, functions: Sequence[str]) -> ctypes.CDLL:
+    """Load a library that has all the functions."""
+    library = ctypes.CDLL(str(path))
+    missing = [name for name in functions if not hasattr(library, name)]
+    if missing:
+        raise NoLibrary(f"the library {path} has no {', '.join(missing)}; CC may be no C compiler")
+    return library
+
+
+def _digest(content: bytes) -> str:
+    """Return the SHA-256 of a library."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _fingerprint(source: Path, command: list[str]) -> str:
+    """Name what a library holds for."""
+    files = [source, *sorted(source.parent.glob("*.h"))]
+    about = [file.read_bytes() for file in files]
+    about += [os.fsencode(" ".join((*command, *_OPTIONS))), _processor()]
+    return hashlib.sha256(b"\n".join(about)).hexdigest()[:16]
+
+
+def _processor() -> bytes:
+    """Tell processors apart by what they can do: a cache folder may be shared among machines."""
+    return "".join(sorted(set(processor_facts("flags", "model name")))).encode()

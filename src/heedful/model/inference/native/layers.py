@@ -1,0 +1,307 @@
+"""
+All layers of a stack in one call of ``steps.c``.
+
+What it does is told there; the plain twins are the modules of `heedful.model.layers`.
+"""
+
+import ctypes
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import BFloat16, Float, Int
+from torch import Tensor, nn
+
+from heedful.model.inference.native.product import NativeLinear, Product, native_products
+
+_POINTER, _INT = ctypes.c_void_p, ctypes.c_int
+# Rows that one thread computes at a time: what lies between two products stays in its cache.
+_BLOCK = 64
+# With fewer rows for each thread it is reading the weights that takes the time: they share them.
+_WORTH = 16
+
+
+class _Norm(ctypes.Structure):
+    _fields_ = (("gain", _POINTER), ("shift", _POINTER), ("epsilon", ctypes.c_float))
+
+
+class _Layer(ctypes.Structure):
+    _fields_ = (
+        *((name, Product) for name in ("project", "mix", "ask", "mix_source", "widen", "narrow")),
+        ("norms", _Norm * 3),
+    )
+
+
+class _Stack(ctypes.Structure):
+    _fields_ = (
+        ("layers", ctypes.POINTER(_Layer)),
+        ("first", ctypes.POINTER(_Norm)),
+        *((name, _INT) for name in ("count", "d_model", "heads", "d_k", "d_v", "levels")),
+    )
+
+
+class _Kept(ctypes.Structure):
+    _fields_ = (("keys", _POINTER), ("values", _POINTER))
+
+
+class _View(ctypes.Structure):
+    _fields_ = (
+        ("layers", ctypes.POINTER(_Kept)),
+        ("barred", _POINTER),
+        *((name, _INT) for name in ("stride", "same", "slots", "filled")),
+    )
+
+
+class _Work(ctypes.Structure):
+    _fields_ = (
+        ("own", _View),
+        ("source", _View),
+        ("states", _POINTER),
+        ("normal", _POINTER),
+        ("sentences", _INT),
+        ("width", _INT),
+    )
+
+
+@dataclass(frozen=True)
+class Seen:
+    """
+    Hold what positions may look at, in every layer.
+
+    Attributes
+    ----------
+    layers : sequence of (Tensor, Tensor)
+        Keys (sentences, heads, slots, d_k) and values (sentences, heads, slots, d_v), in bf16.
+    barred : Tensor of float32, shape (sentences, width or 1, slots)
+        Below zero where a position must not look.
+    filled : int
+        Slots in use.
+
+    Notes
+    -----
+    A position's own keys and values are written to the last slots in use.
+    """
+
+    layers: Sequence[
+        tuple[
+            BFloat16[Tensor, "sentences heads slots d_k"],
+            BFloat16[Tensor, "sentences heads slots d_v"],
+        ]
+    ]
+    barred: Float[Tensor, "sentences seen slots"]
+    filled: int
+
+    def describe(self) -> _View:
+        """
+        Tell C where all this lies.
+
+        Returns
+        -------
+        ctypes.Structure
+            Good as long as this object lives.
+
+        Notes
+        -----
+        ``View`` of ``steps.c``.
+        """
+        kept = (_Kept * len(self.layers))(
+            *(_Kept(keys.data_ptr(), values.data_ptr()) for keys, values in self.layers)
+        )
+        same = int(self.barred.size(1) == 1)
+        slots = self.layers[0][0].size(2)
+        return _View(kept, self.barred.data_ptr(), self.barred.size(2), same, slots, self.filled)
+
+
+class NativeLayers:
+    """
+    Run the layers of a stack.
+
+    Parameters
+    ----------
+    products : sequence of sequence of NativeLinear
+        Of each layer: of self-attention the product that makes queries, keys and values and the
+        last one; in a decoder of attention to the source the product that makes queries and the
+        last one; of the feed-forward network both.
+    norms : sequence of torch.nn.LayerNorm
+        In the order in which they are taken, after each sub-layer.
+    first : torch.nn.LayerNorm or None
+        Before the first sub-layer, in a stack that normalises there.
+    heads, d_k, d_v : int
+        Of attention.
+
+    Notes
+    -----
+    Threads are torch's, as many as it uses at the moment of the call. Several threads may call the
+    same object.
+    """
+
+    def __init__(
+        self,
+        products: Sequence[Sequence[NativeLinear]],
+        norms: Sequence[nn.LayerNorm],
+        first: nn.LayerNorm | None,
+        heads: int,
+        d_k: int,
+        d_v: int,
+    ) -> None:
+        library = native_products()
+        if library is None:
+            raise RuntimeError("steps.c could not be compiled here")
+        self.library, self.pre = library, first is not None
+        self.kept_alive = [*products, *norms, first]
+        each = len(norms) // len(products)
+        self.layers = (_Layer * len(products))()
+        for number, (layer, own) in enumerate(zip(self.layers, products, strict=True)):
+            project, mix, *source, widen, narrow = (one.product for one in own)
+            layer.project, layer.mix, layer.widen, layer.narrow = project, mix, widen, narrow
+            if source:
+                layer.ask, layer.mix_source = source
+            for place, norm in enumerate(norms[number * each : (number + 1) * each]):
+                layer.norms[place] = _describe(norm)
+        self.first = None if first is None else _describe(first)
+        self.stack = _Stack(
+            self.layers,
+            None if self.first is None else ctypes.pointer(self.first),
+            len(products),
+            products[0][0].inner,
+            heads,
+            d_k,
+            d_v,
+            products[0][0].levels,
+        )
+        self.memory = threading.local()
+
+    def run(
+        self, x: Float[Tensor, "sentences width d_model"], own: Seen, source: Seen | None = None
+    ) -> Float[Tensor, "sentences width d_model"]:
+        """
+        Take some positions of each sentence through all layers.
+
+        Parameters
+        ----------
+        x : Tensor of float32, shape (sentences, width, d_model)
+            Embedded, with their positions.
+        own : Seen
+            What stands before them on the same side; their keys and values are written there.
+        source : Seen, optional
+            What the source offers to a decoder.
+
+        Returns
+        -------
+        Tensor of float32, shape (sentences, width, d_model)
+            What the last layer says.
+
+        Notes
+        -----
+        Each position is computed by itself, whatever the number of threads.
+        """
+        sentences, width = x.shape[:2]
+        states = x.contiguous().clone()
+        normal = torch.empty_like(states) if self.pre else states
+        none = _View()
+        work = _Work(
+            own.describe(),
+            none if source is None else source.describe(),
+            states.data_ptr(),
+            normal.data_ptr(),
+            sentences,
+            width,
+        )
+        threads = torch.get_num_threads()
+        block = 0
+        if threads == 1 or sentences * width >= _WORTH * threads:
+            blocks = threads * max(1, round(sentences * width / (threads * _BLOCK)))
+            block = -(-sentences // blocks)
+        stack, about = ctypes.byref(self.stack), ctypes.byref(work)
+        needed = threads * self.library.memory_for(stack, about, block or sentences)
+        self.library.run_layers(stack, about, block, threads, self._room(needed))
+        return normal
+
+    def _room(self, needed: int) -> int:
+        """Keep memory between two calls: fresh memory costs a fault for every page."""
+        room = getattr(self.memory, "room", None)
+        if room is None or room.numel() < needed:
+            self.memory.room = room = torch.empty(needed, dtype=torch.uint8)
+        return int(room.data_ptr())
+
+
+def log_probabilities(
+    by: NativeLinear, states: Float[Tensor, "rows d_model"]
+) -> Float[Tensor, "rows vocabulary"]:
+    """
+    Multiply states by the output table and take the logarithm of the softmax.
+
+    Parameters
+    ----------
+    by : NativeLinear
+        The table, laid out.
+    states : Tensor of float32, shape (rows, d_model)
+        What the last layer said.
+
+    Returns
+    -------
+    Tensor of float32, shape (rows, vocabulary)
+        Natural logarithms.
+
+    Notes
+    -----
+    `heedful.model.seq2seq.Seq2Seq.log_probabilities`.
+    """
+    states = states.contiguous()
+    out = torch.empty(len(states), by.outer)
+    rounded = torch.empty(states.shape, dtype=torch.uint8)
+    largest = torch.empty(len(states))
+    by.library.log_probabilities(
+        ctypes.byref(by.product),
+        states.data_ptr(),
+        len(states),
+        by.levels,
+        torch.get_num_threads(),
+        rounded.data_ptr(),
+        largest.data_ptr(),
+        out.data_ptr(),
+    )
+    return out
+
+
+def best_of_rows(
+    scores: Float[Tensor, "rows width"], wanted: int
+) -> tuple[Float[Tensor, "rows wanted"], Int[Tensor, "rows wanted"]] | None:
+    """
+    Find the largest numbers of each row.
+
+    Parameters
+    ----------
+    scores : Tensor of float32, shape (rows, width)
+        On the processor.
+    wanted : int
+        How many of each row, at most `width`.
+
+    Returns
+    -------
+    tuple of Tensor, or None
+        The numbers, largest first, and where they stand; None without compiled functions.
+
+    Notes
+    -----
+    As `torch.topk`, which sorts slowly. Where fewer numbers than wanted are above minus infinity,
+    the rest is minus infinity, at place 0.
+    """
+    library = native_products()
+    if library is None:
+        return None
+    scores = scores.contiguous()
+    rows, width = scores.shape
+    best = torch.empty(rows, wanted)
+    where = torch.empty(rows, wanted, dtype=torch.long)
+    threads = torch.get_num_threads()
+    library.best_of_rows(
+        scores.data_ptr(), rows, width, wanted, threads, best.data_ptr(), where.data_ptr()
+    )
+    return best, where
+
+
+def _describe(norm: nn.LayerNorm) -> _Norm:
+    """Tell C where a layer norm lies."""
+    return _Norm(norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps)

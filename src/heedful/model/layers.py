@@ -1,0 +1,394 @@
+"""
+Layers and the stacks made of them: section 3.1 of the paper, figure 1 without its two ends.
+
+Each layer is a few sub-layers, each wrapped in residual wiring (`heedful.model.residual`). The
+stacks take vectors, not ids, and are usable alone.
+"""
+
+from collections.abc import Callable, Sequence
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heedful.model.attention import KeysAndValues, biased_attention, causal_mask
+from heedful.model.cpu.attention import Packings, serves
+from heedful.model.cpu.unpadding import Packing
+from heedful.model.kv_cache import TokenCache
+from heedful.model.layer_shape import LayerShape
+
+LookBack = Callable[[Tensor, KeysAndValues], Tensor]
+"""From queries and the newest keys and values to the context of all tokens so far."""
+LookAtMemory = Callable[[Tensor], Tensor]
+"""From queries to the context of the source."""
+
+
+class EncoderLayer(nn.Module):
+    """
+    Self-attention, then a feed-forward network (figure 1, left).
+
+    Parameters
+    ----------
+    shape : LayerShape
+        Widths, heads, dropout and norm.
+
+    Notes
+    -----
+    Section 3.1.
+    """
+
+    def __init__(self, shape: LayerShape) -> None:
+        super().__init__()
+        self.self_attention = shape.attention()
+        self.self_residual = shape.residual()
+        self.feed_forward = shape.feed_forward()
+        self.feed_forward_residual = shape.residual()
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        may_attend: Bool[Tensor, "_ 1 1 _"] | None = None,
+        weights: list[Tensor] | None = None,
+        packing: Packing | None = None,
+    ) -> Float[Tensor, "batch time d_model"]:
+        """
+        Let the positions look at each other, then transform each one.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            States.
+        may_attend : Tensor of bool, shape (batch, 1, 1, time), optional
+            True at real tokens.
+        weights : list, optional
+            Collects the attention weights of this layer.
+        packing : Packing, optional
+            How `x` is packed; it is in rows when absent.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, time, d_model)
+            New states.
+
+        Notes
+        -----
+        Section 3.1, encoder.
+        """
+
+        def look(states: Tensor) -> Tensor:
+            need = weights is not None
+            found = self.self_attention(states, states, may_attend, need, (packing, packing))
+            return _collect(found, weights)
+
+        x = self.self_residual(x, look)
+        out: Tensor = self.feed_forward_residual(x, self.feed_forward)
+        return out
+
+
+class Encoder(nn.Module):
+    """
+    A stack of encoder layers.
+
+    Parameters
+    ----------
+    shape : LayerShape
+        What each layer looks like.
+    layers : int
+        How many.
+
+    Notes
+    -----
+    Section 3.1: the paper stacks six. It takes vectors, not ids, and so serves any sequence.
+
+    Examples
+    --------
+    Two words, “hello world”, through the encoder of the base model:
+
+    >>> import torch
+    >>> words = torch.randn(1, 2, 512)
+    >>> encoder = Encoder(LayerShape(d_model=512, d_ff=2048, heads=8), layers=6)
+    >>> weights = []
+    >>> encoder(words, weights=weights).shape
+    torch.Size([1, 2, 512])
+    >>> len(weights), weights[0].shape
+    (6, torch.Size([1, 8, 2, 2]))
+    """
+
+    def __init__(self, shape: LayerShape, layers: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
+        self.norm = shape.final_norm()
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        may_attend: Bool[Tensor, "batch 1 1 time"] | None = None,
+        weights: list[Tensor] | None = None,
+    ) -> Float[Tensor, "batch time d_model"]:
+        """
+        Run all layers.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            Embedded tokens with their positions.
+        may_attend : Tensor of bool, shape (batch, 1, 1, time), optional
+            True at real tokens.
+        weights : list, optional
+            Collects the attention weights (batch, heads, time, time), one tensor a layer.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, time, d_model)
+            The memory.
+
+        Notes
+        -----
+        Section 3.1.
+        """
+        packing = None
+        if may_attend is not None and weights is None and serves(x, x.size(1)):
+            packing = Packing.of(may_attend[:, 0, 0])
+        x = x if packing is None else packing.pack(x)
+        for layer in self.layers:
+            x = layer(x, may_attend, weights, packing)
+        out: Tensor = self.norm(x)
+        return out if packing is None else packing.unpack(out)
+
+
+class DecoderLayer(nn.Module):
+    """
+    Masked self-attention, attention to the memory, feed-forward network (figure 1, right).
+
+    Parameters
+    ----------
+    shape : LayerShape
+        Widths, heads, dropout and norm.
+
+    Notes
+    -----
+    Section 3.1.
+    """
+
+    def __init__(self, shape: LayerShape) -> None:
+        super().__init__()
+        self.self_attention = shape.attention()
+        self.self_residual = shape.residual()
+        self.cross_attention = shape.attention()
+        self.cross_residual = shape.residual()
+        self.feed_forward = shape.feed_forward()
+        self.feed_forward_residual = shape.residual()
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        memory: Float[Tensor, "_ source d_model"],
+        may_attend: Bool[Tensor, "1 1 _ _"],
+        may_attend_memory: Bool[Tensor, "_ 1 1 _"],
+        weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        packings: Packings = (None, None),
+    ) -> Float[Tensor, "batch time d_model"]:
+        """
+        Read the target so far and the source.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            States.
+        memory : Tensor of float, shape (batch, source, d_model)
+            What the encoder returned.
+        may_attend : Tensor of bool, shape (1, 1, time, time)
+            True at and before each position.
+        may_attend_memory : Tensor of bool, shape (batch, 1, 1, source)
+            True at real source tokens.
+        weights : pair of lists, optional
+            Collects the weights of self-attention and of attention to the memory.
+        packings : pair of Packing or None, optional
+            How `x` and `memory` are packed; they are in rows where None.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, time, d_model)
+            New states.
+
+        Notes
+        -----
+        Section 3.1, decoder.
+        """
+        need = weights is not None
+        own, cross = weights if weights is not None else (None, None)
+        here = (packings[0], packings[0])
+
+        def look_back(states: Tensor) -> Tensor:
+            return _collect(self.self_attention(states, states, may_attend, need, here), own)
+
+        def look_at_memory(states: Tensor) -> Tensor:
+            found = self.cross_attention(states, memory, may_attend_memory, need, packings)
+            return _collect(found, cross)
+
+        x = self.self_residual(x, look_back)
+        x = self.cross_residual(x, look_at_memory)
+        out: Tensor = self.feed_forward_residual(x, self.feed_forward)
+        return out
+
+    def step(
+        self,
+        x: Float[Tensor, "sentences width d_model"],
+        past: LookBack,
+        memory: LookAtMemory,
+    ) -> Float[Tensor, "sentences width d_model"]:
+        """
+        Read one more token for each hypothesis.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (sentences, width, d_model)
+            States of the newest tokens.
+        past : callable
+            From queries and what the newest tokens offer to what the tokens so far tell.
+        memory : callable
+            From queries to what the source tells.
+
+        Returns
+        -------
+        Tensor of float, shape (sentences, width, d_model)
+            New states.
+
+        Notes
+        -----
+        The hypotheses of a sentence ask as so many queries of one sequence.
+        """
+
+        def look_back(states: Tensor) -> Tensor:
+            return self.self_attention.mix(past(*self.self_attention.project(states)))
+
+        def look_at_memory(states: Tensor) -> Tensor:
+            return self.cross_attention.mix(memory(self.cross_attention.ask(states)))
+
+        x = self.self_residual(x, look_back)
+        x = self.cross_residual(x, look_at_memory)
+        out: Tensor = self.feed_forward_residual(x, self.feed_forward)
+        return out
+
+
+class Decoder(nn.Module):
+    """
+    A stack of decoder layers.
+
+    Parameters
+    ----------
+    shape : LayerShape
+        What each layer looks like.
+    layers : int
+        How many.
+
+    Notes
+    -----
+    Section 3.1: the paper stacks six.
+    """
+
+    def __init__(self, shape: LayerShape, layers: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(shape) for _ in range(layers))
+        self.norm = shape.final_norm()
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        memory: Float[Tensor, "batch source d_model"],
+        may_attend_memory: Bool[Tensor, "batch 1 1 source"],
+        weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> Float[Tensor, "batch time d_model"]:
+        """
+        Run all layers on a known target.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            Embedded target tokens with their positions, moved right by one.
+        memory : Tensor of float, shape (batch, source, d_model)
+            What the encoder returned.
+        may_attend_memory : Tensor of bool, shape (batch, 1, 1, source)
+            True at real source tokens.
+        weights : pair of lists, optional
+            Collects the weights of self-attention and of attention to the memory.
+        real : Tensor of bool, shape (batch, time), optional
+            True at real tokens, which come first in each row; everywhere when absent. The states
+            of other places may be zero.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, time, d_model)
+            The state at position i predicts target token i.
+
+        Notes
+        -----
+        Section 3.1; the mask is that of section 3.2.3.
+        """
+        may_attend = causal_mask(x.size(1), x.device)
+        own = cross = None
+        if weights is None and serves(x, x.size(1)) and serves(x, memory.size(1)):
+            own = None if real is None else Packing.of(real)
+            cross = Packing.of(may_attend_memory[:, 0, 0])
+        x = x if own is None else own.pack(x)
+        memory = memory if cross is None else cross.pack(memory)
+        for layer in self.layers:
+            x = layer(x, memory, may_attend, may_attend_memory, weights, (own, cross))
+        out: Tensor = self.norm(x)
+        return out if own is None else own.unpack(out)
+
+    def step(
+        self,
+        x: Float[Tensor, "sentences width d_model"],
+        past: TokenCache,
+        memory: Sequence[KeysAndValues],
+        barred: Float[Tensor, "sentences 1 1 source"],
+    ) -> Float[Tensor, "sentences width d_model"]:
+        """
+        Read one more token for each hypothesis with all layers.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (sentences, width, d_model)
+            The newest tokens, embedded, with their positions.
+        past : TokenCache
+            With slots for these tokens, which are written.
+        memory : sequence of KeysAndValues
+            What the source offers to each layer.
+        barred : Tensor of float, shape (sentences, 1, 1, source)
+            Minus infinity where the source is padding, else zero.
+
+        Returns
+        -------
+        Tensor of float, shape (sentences, width, d_model)
+            They predict the next token.
+
+        Notes
+        -----
+        Equal to the last position of `forward` on the whole target; the tests hold them together.
+        """
+        width, dtype = x.size(1), past.bias.dtype
+        heads = past.layers[0].keys.size(1)
+        own_bias = past.bias.unsqueeze(1).repeat(1, heads, 1, 1)
+        memory_bias = barred.repeat(1, heads, width, 1)
+        for index, layer in enumerate(self.layers):
+
+            def look_back(query: Tensor, newest: KeysAndValues, index: int = index) -> Tensor:
+                kept = past.write(index, newest)
+                return biased_attention(query.to(dtype), *kept, own_bias).to(query.dtype)
+
+            def look_at_memory(query: Tensor, index: int = index) -> Tensor:
+                found = biased_attention(query.to(dtype), *memory[index], memory_bias)
+                return found.to(query.dtype)
+
+            x = layer.step(x, look_back, look_at_memory)  # type: ignore[operator]
+        out: Tensor = self.norm(x)
+        return out
+
+
+def _collect(found: tuple[Tensor, Tensor | None], weights: list[Tensor] | None) -> Tensor:
+    """Put the weights aside if somebody wants them and return the context."""
+    context, seen = found
+    if weights is not None and seen is not None:
+        weights.append(seen)
+    return context

@@ -1,0 +1,350 @@
+"""What the paper and the founding notes say of positions and of scaling, as tables and pictures."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heedful.paper.positions import (
+    CRITERIA,
+    SHORT,
+    Products,
+    Scheme,
+    Verdict,
+    judge,
+    learned,
+    products,
+    schemes,
+)
+from heedful.paper.scaling import SCALES, Measured, Point, measure, widths
+from heedful.runs.run import Run
+from heedful.visualise.positions import PositionTable, position_pictures
+from heedful.visualise.report_page import Sheet
+from heedful.visualise.scaling import Curve, CurvePanel, theory_and_measurement
+
+Rows = list[tuple[str, ...]]
+
+_DISTANCES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+@dataclass(frozen=True)
+class CheckedPositions:
+    """
+    Hold what was found out about ways to write down positions.
+
+    Attributes
+    ----------
+    length : int
+        Positions of the longest sentence in training.
+    schemes : tuple of Scheme
+        What was checked.
+    verdicts : tuple of list of Verdict
+        Of each.
+    dots : tuple of Products
+        Of each.
+
+    Notes
+    -----
+    Made by `check_positions`.
+    """
+
+    length: int
+    schemes: tuple[Scheme, ...]
+    verdicts: tuple[list[Verdict], ...]
+    dots: tuple[Products, ...]
+
+    @property
+    def marks(self) -> Rows:
+        """The table of the notes: which scheme meets which criterion."""
+        marks = [tuple("yes" if one.holds else "no" for one in found) for found in self.verdicts]
+        named = zip(self.schemes, marks, strict=True)
+        return [("encoding", *SHORT), *((scheme.name, *each) for scheme, each in named)]
+
+    @property
+    def reasons(self) -> Rows:
+        """What decided each mark."""
+        rows: Rows = [("encoding", "criterion", "", "number", "which is")]
+        for scheme, found in zip(self.schemes, self.verdicts, strict=True):
+            for short, one in zip(SHORT, found, strict=True):
+                mark = "yes" if one.holds else "no"
+                rows.append((scheme.name, short, mark, _number(one.number), one.reason))
+        return rows
+
+    @property
+    def products(self) -> Rows:
+        """What the dot products are like."""
+        far = [distance for distance in _DISTANCES if distance < self.length]
+        rows: Rows = [
+            ("dot products", "uneven", "fall until", *(f"{distance} apart" for distance in far))
+        ]
+        for scheme, dots in zip(self.schemes, self.dots, strict=True):
+            shares = [
+                f"{dots.by_distance[distance]:.3f}" if distance < len(dots.by_distance) else ""
+                for distance in far
+            ]
+            rows.append((scheme.name, f"{dots.uneven:.1g}", str(dots.falls_until), *shares))
+        return rows
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for programs."""
+        return {
+            "length": self.length,
+            "encodings": {
+                scheme.name: {
+                    "formula": scheme.formula,
+                    "criteria": {
+                        one.criterion: {
+                            "holds": one.holds,
+                            "number": one.number if math.isfinite(one.number) else None,
+                            "which_is": one.reason,
+                        }
+                        for one in found
+                    },
+                    "dot_products": {
+                        "uneven": dots.uneven,
+                        "falls_until": dots.falls_until,
+                        "by_distance": dots.by_distance.tolist(),
+                    },
+                }
+                for scheme, found, dots in zip(self.schemes, self.verdicts, self.dots, strict=True)
+            },
+        }
+
+    def draw(self, out: Path) -> None:
+        """
+        Draw vectors and dot products.
+
+        Parameters
+        ----------
+        out : Path
+            File to write: ``.png``, ``.svg``, ``.pdf`` or ``.html``.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        See `heedful.visualise.positions`.
+        """
+        tables = [
+            PositionTable(
+                scheme.name,
+                scheme.formula,
+                scheme.encode(self.length),
+                dots.table,
+                dots.by_distance,
+            )
+            for scheme, dots in zip(self.schemes, self.dots, strict=True)
+        ]
+        header, *rows = self.reasons
+        sheet = Sheet(
+            f"{self.length} positions",
+            "Above, the vector of each position; in the middle, the dot products of all pairs of "
+            "positions; below, their mean by distance, as a share of a position's product with "
+            f"itself. The criteria: {'; '.join(CRITERIA)}.",
+            header,
+            tuple(rows),
+        )
+        position_pictures(tables, out, sheet)
+
+
+def check_positions(
+    d_model: int, length: int, run: Path | None = None, weights: str = "default"
+) -> CheckedPositions:
+    """
+    Check all ways to write down positions.
+
+    Parameters
+    ----------
+    d_model : int
+        Width of the vectors, even.
+    length : int
+        Positions of the longest sentence in training.
+    run : Path, optional
+        A run that has learned its positions.
+    weights : str, default 'default'
+        Which of its weights.
+
+    Returns
+    -------
+    CheckedPositions
+        Marks, reasons, dot products.
+
+    Notes
+    -----
+    Raises `SettingError` for a run whose positions are not learned.
+    """
+    every = schemes(d_model)
+    if run is not None:
+        every.append(learned(Run.open(run), weights))
+    return CheckedPositions(
+        length,
+        tuple(every),
+        tuple(judge(scheme, length) for scheme in every),
+        tuple(products(scheme.encode(length)) for scheme in every),
+    )
+
+
+@dataclass(frozen=True)
+class MeasuredScaling:
+    """
+    Hold what was measured of products and softmax.
+
+    Attributes
+    ----------
+    keys : int
+        How many keys a query chose from.
+    queries : int
+        How many queries were drawn for each width.
+    points : tuple of Point
+        Width by width, scale by scale.
+
+    Notes
+    -----
+    Made by `measure_scaling`.
+    """
+
+    keys: int
+    queries: int
+    points: tuple[Point, ...]
+
+    @property
+    def sheet(self) -> Sheet:
+        """The table."""
+        header = ("scale", "d_k", "variance", "theory", "gradient", "theory", "reaches the query")
+        rows = [
+            (
+                point.scale,
+                str(point.d_k),
+                _with_margin(point.variance),
+                _number(point.variance_theory),
+                _with_margin(point.gradient),
+                f"{point.gradient_theory:.6g}",
+                _with_margin(point.reach),
+            )
+            for scale in SCALES
+            for point in self.points
+            if point.scale == scale
+        ]
+        caption = (
+            f"Softmax over {self.keys} keys, {self.queries:,} queries for each d_k. Gradient: sum "
+            "of p (1 - p) over the keys, the trace of the softmax’s Jacobian, at most "
+            f"{1 - 1 / self.keys:.4g}. Reaches the query: median norm of the derivatives of the "
+            "weights by the query, for which there is no theory here. Margins are 95 % confidence "
+            "intervals."
+        )
+        return Sheet("Scaling by the root of d_k", caption, header, tuple(rows))
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for programs."""
+
+        def measured(one: Measured, theory: float | None = None) -> dict[str, float]:
+            """Spell one number."""
+            known = {} if theory is None else {"theory": theory}
+            return {"value": one.value, "margin": one.margin, **known}
+
+        return {
+            "keys": self.keys,
+            "queries": self.queries,
+            "points": [
+                {
+                    "d_k": point.d_k,
+                    "scale": point.scale,
+                    "variance": measured(point.variance, point.variance_theory),
+                    "gradient": measured(point.gradient, point.gradient_theory),
+                    "reach": measured(point.reach),
+                }
+                for point in self.points
+            ],
+        }
+
+    def draw(self, out: Path) -> None:
+        """
+        Draw the three numbers against the width.
+
+        Parameters
+        ----------
+        out : Path
+            File to write: ``.png``, ``.svg``, ``.pdf`` or ``.html``.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        See `heedful.visualise.scaling`.
+        """
+        panels = [
+            CurvePanel(title, tuple(_curve(self.points, scale, name) for scale in SCALES))
+            for title, name in (
+                ("variance of q·k × scale", "variance"),
+                ("gradient of the softmax", "gradient"),
+                ("gradient at the query (median)", "reach"),
+            )
+        ]
+        every = sorted({point.d_k for point in self.points})
+        theory_and_measurement(every, panels, "d_k", out, self.sheet)
+
+
+def measure_scaling(largest: int, keys: int, queries: int, seed: int) -> MeasuredScaling:
+    """
+    Measure products and softmax for all widths.
+
+    Parameters
+    ----------
+    largest : int
+        The largest width.
+    keys : int
+        How many keys a query chooses from.
+    queries : int
+        How many queries for each width.
+    seed : int
+        Seed of the drawing.
+
+    Returns
+    -------
+    MeasuredScaling
+        Table, JSON and picture.
+
+    Notes
+    -----
+    The same seed gives the same numbers, whatever other widths are measured.
+    """
+    return MeasuredScaling(
+        keys,
+        queries,
+        tuple(point for d_k in widths(largest) for point in measure(d_k, keys, queries, seed)),
+    )
+
+
+def _curve(points: Sequence[Point], scale: str, name: str) -> Curve:
+    """Gather one number of one scale."""
+    own = [point for point in points if point.scale == scale]
+    measured: list[Measured] = [getattr(point, name) for point in own]
+    theory = [getattr(point, f"{name}_theory", math.nan) for point in own]
+    return Curve(
+        "without scale" if scale == "none" else scale,
+        np.array([one.value for one in measured]),
+        np.array([one.margin for one in measured]),
+        None if name == "reach" else np.array(theory),
+    )
+
+
+def _with_margin(one: Measured) -> str:
+    """Write a number with as many decimals as its margin allows."""
+    decimals = max(0, 1 - math.floor(math.log10(one.margin))) if one.margin > 0 else 6
+    return f"{one.value:.{decimals}f} ± {one.margin:.{decimals}f}"
+
+
+def _number(value: float) -> str:
+    """Write a number in four digits, a whole one as it is."""
+    return f"{value:,.0f}" if math.isfinite(value) and value == int(value) else f"{value:.4g}"

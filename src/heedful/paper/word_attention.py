@@ -1,0 +1,237 @@
+"""
+How the encoder of a run looks from word to word.
+
+A model looks from subword to subword; the paper's figures, and people, speak of words. Weights of
+the subwords that are looked at are summed, those that look are averaged, so that a word still
+shares out one look. Marks at the ends of a word stand alone, as in the paper's figures; the end
+symbol counts as a word, for heads that have nothing to look at look there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.alignment.from_attention import word_weights
+from heedful.alignment.words import Unit
+from heedful.errors import SettingError, TextError
+from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
+from heedful.translation.aligner import given_side
+from heedful.translation.translator import Translator
+
+
+class Word(NamedTuple):
+    """
+    Hold a word and its subwords.
+
+    Attributes
+    ----------
+    name : str
+        How it is written.
+    pieces : range
+        Numbers of its subwords.
+
+    Notes
+    -----
+    A mark that stands alone is a word, too.
+    """
+
+    name: str
+    pieces: range
+
+
+@dataclass(frozen=True)
+class Looks:
+    """
+    Hold where every head of the encoder looks in one sentence.
+
+    Attributes
+    ----------
+    words : tuple of str
+        Words and marks in order, and the end symbol if the model reads one.
+    weights : ndarray of float, shape (layers, heads, words, words)
+        Row i is how word i shares out its look.
+    unknown : tuple of str
+        Words that the run's subwords cannot spell.
+    ended : bool
+        Whether the last word is the end symbol.
+
+    Notes
+    -----
+    Made by `looks_of`.
+    """
+
+    words: tuple[str, ...]
+    weights: Float[np.ndarray, "layers heads words words"]
+    unknown: tuple[str, ...]
+    ended: bool
+
+    @property
+    def layers(self) -> int:
+        """How many layers the encoder has."""
+        return int(self.weights.shape[0])
+
+    @property
+    def heads(self) -> int:
+        """How many heads a layer has."""
+        return int(self.weights.shape[1])
+
+    def find(self, named: str, option: str) -> tuple[int, ...]:
+        """
+        Find words by their letters.
+
+        Parameters
+        ----------
+        named : str
+            Words with spaces between them; ``its:2`` is the second “its”.
+        option : str
+            Where they were named, for the message.
+
+        Returns
+        -------
+        tuple of int
+            Numbers of the words, counted from 0.
+
+        Notes
+        -----
+        Letters must be the same; where no word has them, large and small ones count as equal, then
+        marks around a word do not count.
+        """
+        if not (names := named.split()):
+            raise SettingError(f"{option} must name words of the sentence, but is empty.")
+        return tuple(self._find(name, option) for name in names)
+
+    def _find(self, name: str, option: str) -> int:
+        """Find one word."""
+        letters, colon, count = name.rpartition(":")
+        if not (colon and letters and count.isdecimal() and int(count) > 0):
+            letters, count = name, "1"
+        places = [i for i, word in enumerate(self.words) if word == letters]
+        for simplify in (str.casefold, _bare):
+            simple = simplify(letters)
+            places = places or [i for i, word in enumerate(self.words) if simplify(word) == simple]
+        if len(places) < int(count):
+            raise SettingError(
+                f"{option} must name words of the sentence, but “{name}” is none of them: "
+                f"{' '.join(self.words)}. The second of equal words is written “its:2”."
+            )
+        return places[int(count) - 1]
+
+
+def looks_of(translator: Translator, sentence: str) -> Looks:
+    """
+    Let the encoder of a run read a sentence.
+
+    Parameters
+    ----------
+    translator : Translator
+        Of an ensemble, the first member is looked at.
+    sentence : str
+        In the run's source language.
+
+    Returns
+    -------
+    Looks
+        Words and weights.
+
+    Notes
+    -----
+    Raises `TextError` for a sentence without words, and for one that is too long for the run.
+    """
+    tokenizer, limit = translator.tokenizer, translator.run.config.search.max_source_length
+    ids = tokenizer.encode_source([sentence])[0]
+    if not ids or len(ids) > limit:
+        raise TextError(
+            f"the sentence must have 1 to {limit:,} subwords (search.max_source_length), but has "
+            f"{len(ids):,}; give another one."
+        )
+    words = words_of(tokenizer, sentence, ids)
+    if not words:
+        raise TextError("the sentence must have a word, but has none; give another one.")
+    attention = translator.attend(sentence, target="")
+    unknown = [word.name for word in words if UNKNOWN in ids[word.pieces.start : word.pieces.stop]]
+    ended = len(attention.source_tokens) > len(ids)
+    if ended:
+        words.append(Word(attention.source_tokens[-1], range(len(ids), len(ids) + 1)))
+    units = [Unit(word.pieces, range(number, number + 1)) for number, word in enumerate(words)]
+    layers, heads, _, _ = attention.encoder.shape
+    weights = np.empty((layers, heads, len(units), len(units)))
+    for place in np.ndindex(layers, heads):
+        weights[place] = word_weights(attention.encoder[place], units, units)
+    return Looks(tuple(word.name for word in words), weights, tuple(unknown), ended)
+
+
+def words_of(tokenizer: Tokenizer, sentence: str, ids: Sequence[int]) -> list[Word]:
+    """
+    Find the words of a sentence, with marks at their ends set apart.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+        Made the subwords.
+    sentence : str
+        A line.
+    ids : sequence of int
+        Its subwords, without special symbols.
+
+    Returns
+    -------
+    list of Word
+        In order; every subword is in one.
+
+    Notes
+    -----
+    A mark is set apart where it has a subword of its own: “perfect,” is two words if its comma is.
+    """
+    side = given_side(tokenizer, sentence, ids, tokenizer.pieces_source(ids))
+    found: list[Word] = []
+    for unit in side.units:
+        spelt = [tokenizer.decode_source([ids[piece]]).strip() for piece in unit.pieces]
+        word = " ".join(side.words[index] for index in unit.words)
+        # Bytes and unknown subwords spell nothing alone.
+        sizes = _sizes(spelt) if "".join(spelt) == word else [len(spelt)]
+        first = 0
+        for size in sizes:
+            name = "".join(spelt[first : first + size]) if len(sizes) > 1 else word
+            start = unit.pieces.start + first
+            found.append(Word(name, range(start, start + size)))
+            first += size
+    return _with_every_piece(found, len(ids))
+
+
+def _sizes(spelt: Sequence[str]) -> list[int]:
+    """Count the subwords of each mark before a word, of the word, and of each mark behind it."""
+    first, last = 0, len(spelt)
+    while last - first > 1 and _is_mark(spelt[first]):
+        first += 1
+    while last - first > 1 and _is_mark(spelt[last - 1]):
+        last -= 1
+    sizes, waiting = [], 0
+    for size, text in [*((1, mark) for mark in spelt[:first]), (last - first, "word")]:
+        waiting += size
+        if text:  # a space that is a subword of its own goes with what follows
+            sizes.append(waiting)
+            waiting = 0
+    return sizes + [1] * (len(spelt) - last)
+
+
+def _bare(word: str) -> str:
+    """Take case and marks from a word; what is only marks stays as it is."""
+    return "".join(letter for letter in word.casefold() if letter.isalnum()) or word
+
+
+def _is_mark(text: str) -> bool:
+    """Tell whether a subword has neither letters nor digits."""
+    return not any(letter.isalnum() for letter in text)
+
+
+def _with_every_piece(words: Sequence[Word], count: int) -> list[Word]:
+    """Give subwords that are in no word to the word behind them, or to the last."""
+    whole: list[Word] = []
+    for number, word in enumerate(words):
+        start = whole[-1].pieces.stop if whole else 0
+        stop = count if number == len(words) - 1 else word.pieces.stop
+        whole.append(Word(word.name, range(start, stop)))
+    return whole

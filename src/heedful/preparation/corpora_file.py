@@ -1,0 +1,141 @@
+"""
+Several corpora in one run, described by a file.
+
+::
+
+    [europarl]
+    source = "europarl/*.en.xz"
+    target = "europarl/*.fr.xz"
+    weight = 2
+
+    [subtitles]
+    source = "subtitles.en.gz"
+    target = "subtitles.fr.gz"
+    weight = 1
+    tag = "fr"
+
+File names are relative to the file. `weight` is the share of the corpus in every epoch, in any
+unit; without weights `data.mixing_temperature` and the sizes decide. With a tag every source line
+begins with it, here ``>>fr<<``, which tells a model of several directions which way to go.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import SettingError
+from heedful.text.corpus import Corpus, expand
+
+_NAME = re.compile(r"[\w-]+")
+_KEYS = {"source", "target", "weight", "tag"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """
+    Hold one corpus of a run.
+
+    Attributes
+    ----------
+    name : str
+        What the file calls it; empty for the only corpus of a run.
+    corpus : Corpus
+        Its text.
+    weight : float or None, default None
+        Its share in every epoch, in any unit.
+
+    Notes
+    -----
+    A run on two files is a run on one part.
+    """
+
+    name: str
+    corpus: Corpus
+    weight: float | None = None
+
+
+def read_corpora(path: Path) -> list[Part]:
+    """
+    Read a file that describes corpora.
+
+    Parameters
+    ----------
+    path : Path
+        A TOML file, one table for each corpus.
+
+    Returns
+    -------
+    list of Part
+        In the order of the file.
+
+    Notes
+    -----
+    Raises `SettingError` naming the corpus and the key that is wrong, `TextError` for a text file
+    that is not there.
+    """
+    tables = _parse(path)
+    parts = [_part(path, name, table) for name, table in tables.items()]
+    if not parts:
+        raise SettingError(f"{path} must describe at least one corpus, but describes none.")
+    weighed = [part.name for part in parts if part.weight is not None]
+    if weighed and len(weighed) < len(parts):
+        raise SettingError(
+            f"{path} must give every corpus a weight or none, but gives one only to "
+            f"{', '.join(weighed)}."
+        )
+    return parts
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    """Read the TOML."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise SettingError(
+            f"--corpora must be a TOML file that can be read, but {path} cannot: {error.strerror}."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingError(f"{path} must be a TOML file in UTF-8, but is not: {error}.") from None
+
+
+def _part(path: Path, name: str, table: object) -> Part:
+    """Check one table."""
+    where = f"{path}, [{name}]"
+    if not isinstance(table, Mapping) or not _NAME.fullmatch(name):
+        raise SettingError(
+            f"{path} must hold one table for each corpus, named in letters, digits, - and _, but "
+            f"{name!r} is none."
+        )
+    if unknown := sorted(table.keys() - _KEYS):
+        raise SettingError(
+            f"{where} may have source, target, weight and tag, but has {', '.join(unknown)}."
+        )
+    weight, tag = table.get("weight"), table.get("tag", "")
+    if weight is not None and not (_is_number(weight) and weight > 0):
+        raise SettingError(f"{where}: weight must be a number above 0, but is {weight!r}.")
+    if not isinstance(tag, str) or not re.fullmatch(r"[\w-]*", tag):
+        raise SettingError(
+            f"{where}: tag must be a code of letters, digits, - and _, such as fr, but is {tag!r}."
+        )
+    source, target = (list(_files(path, where, table, side)) for side in ("source", "target"))
+    marked = [replace(text, tag=f">>{tag}<<" if tag else "") for text in expand(source)]
+    corpus = Corpus(marked, expand(target))
+    return Part(name, corpus, None if weight is None else float(weight))
+
+
+def _files(path: Path, where: str, table: Mapping[str, Any], side: str) -> Iterator[str]:
+    """Find the file names of one side, relative to the file that names them."""
+    names = table.get(side)
+    names = [names] if isinstance(names, str) else names
+    if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) for n in names):
+        raise SettingError(f"{where}: {side} must be a file name or a list of them.")
+    for name in names:
+        yield str(path.parent / name)
+
+
+def _is_number(value: object) -> bool:
+    """Tell numbers from everything else; TOML's true is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

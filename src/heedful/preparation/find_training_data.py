@@ -1,0 +1,105 @@
+"""Which text the user gave: files, a description of corpora, or a folder of prepared ids."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from heedful.errors import TextError
+from heedful.preparation.corpora_file import Part, read_corpora
+from heedful.preparation.prepared_text import PreparedText
+from heedful.preparation.raw_text import RawText
+from heedful.preparation.training_data import Files, Material, several
+from heedful.text.corpus import Corpus, expand
+
+
+def find_material(
+    source: Files | None,
+    target: Files | None,
+    exclude: Files | None = None,
+    data: str | Path | None = None,
+    settings: Sequence[str] = (),
+    corpora: str | Path | None = None,
+    tokenizer: str | Path | None = None,
+) -> Material:
+    """
+    Find what a model is to be trained on.
+
+    Parameters
+    ----------
+    source, target : path, glob, or sequence of them, or None
+        Line-aligned text.
+    exclude : path, glob, or sequence of them, optional
+        Texts that must stay unseen.
+    data : path, optional
+        A folder made by `heedful data prepare`, instead of the three.
+    settings : sequence of str, optional
+        ``key=value`` strings that the user gave.
+    corpora : path, optional
+        A file that describes several corpora, instead of `source` and `target`.
+    tokenizer : path, optional
+        What to cut text with, instead of learning subwords.
+
+    Returns
+    -------
+    Material
+        Raw or prepared text.
+
+    Notes
+    -----
+    Raises `TextError` if it is said twice or not at all.
+    """
+    if data is not None:
+        if source or target or exclude or corpora or tokenizer:
+            raise TextError(
+                f"--data {data} says what is trained on, what was excluded and how text is cut, "
+                "but --source, --target, --corpora, --exclude or --tokenizer came too; give one "
+                "or the other."
+            )
+        return PreparedText.open(data, settings)
+    return find_text(source, target, exclude, corpora, tokenizer)
+
+
+def find_text(
+    source: Files | None,
+    target: Files | None,
+    exclude: Files | None = None,
+    corpora: str | Path | None = None,
+    tokenizer: str | Path | None = None,
+) -> RawText:
+    """
+    Find text that has not been prepared.
+
+    Parameters
+    ----------
+    source, target : path, glob, or sequence of them, or None
+        Line-aligned text.
+    exclude : path, glob, or sequence of them, optional
+        Texts that must stay unseen.
+    corpora : path, optional
+        A file that describes several corpora, instead of `source` and `target`.
+    tokenizer : path, optional
+        What to cut text with, instead of learning subwords.
+
+    Returns
+    -------
+    RawText
+        The files.
+
+    Notes
+    -----
+    Raises `TextError` if the text is named twice or not at all, or a file is missing.
+    """
+    excluded = tuple(expand(several(exclude))) if exclude else ()
+    if corpora is not None:
+        if source or target:
+            raise TextError(
+                f"--corpora {corpora} names the text, but --source or --target came too; give one "
+                "or the other."
+            )
+        return RawText(tuple(read_corpora(Path(corpora))), excluded, tokenizer)
+    if not source or not target:
+        raise TextError(
+            "Training needs text: both --source and --target, or --corpora with a file that "
+            "describes several, or --data with a folder that `heedful data prepare` made."
+        )
+    corpus = Corpus(expand(several(source)), expand(several(target)))
+    return RawText((Part("", corpus),), excluded, tokenizer)

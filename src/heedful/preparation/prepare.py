@@ -1,0 +1,176 @@
+"""
+Subwords and ids ahead of training: `heedful data prepare`.
+
+What is made is described in `heedful.preparation.prepared_text`. Torch is not needed and is not
+loaded.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from heedful._version import __version__
+from heedful.config.load import load_config
+from heedful.config.schema import RunConfig
+from heedful.data.cleaning.filter import CleaningReport
+from heedful.data.encoded.dataset import EncodedPairs
+from heedful.errors import RunFolderError
+from heedful.files import writing
+from heedful.preparation.find_training_data import find_text
+from heedful.preparation.prepared_text import FORMAT, RECORD, data_settings, read_record
+from heedful.preparation.raw_text import RawText
+from heedful.preparation.training_data import Files, Say, has_subwords
+from heedful.runs.folder import RunFolder, write_json
+from heedful.runs.lock import only_writer, refuse_if_written
+from heedful.tokenization.tokenizer import Tokenizer
+
+
+def prepare(
+    recipe: str,
+    *,
+    out: str | Path,
+    source: Files | None = None,
+    target: Files | None = None,
+    corpora: str | Path | None = None,
+    tokenizer: str | Path | None = None,
+    settings: Sequence[str] = (),
+    exclude: Files | None = None,
+    processes: int = 0,
+    say: Say = lambda text: None,
+) -> CleaningReport:
+    """
+    Learn subwords and encode text ahead of training.
+
+    Parameters
+    ----------
+    recipe : str
+        A built-in name or a TOML file; only its table ``data`` and its seed matter.
+    out : path
+        The folder to make, or to go on with.
+    source, target : path, glob, or sequence of them, optional
+        Line-aligned text.
+    corpora : path, optional
+        A TOML file that describes several corpora, instead of `source` and `target`.
+    tokenizer : path, optional
+        What to cut text with, instead of learning subwords.
+    settings : sequence of str, optional
+        ``key=value`` strings such as ``data.max_length_ratio=3``.
+    exclude : path, glob, or sequence of them, optional
+        Texts that must stay unseen, such as test sets.
+    processes : int, default 0
+        Processes that encode; 0 for one on each core.
+    say : callable, optional
+        Told what is going on.
+
+    Returns
+    -------
+    CleaningReport
+        What was kept and dropped, of all corpora together.
+
+    Notes
+    -----
+    The same command again goes on where it was interrupted, and does nothing if all is done. Raises
+    `RunFolderError` if `out` holds something else or was begun with other settings or text.
+    """
+    text = find_text(source, target, exclude, corpora, tokenizer)
+    config = text.configure(load_config(recipe, settings))
+    folder = RunFolder(Path(out))
+    record = {
+        "format": FORMAT,
+        "heedful": __version__,
+        "complete": False,
+        "settings": data_settings(config),
+        "corpus": text.files(),
+    }
+    refuse_if_written(folder.path)
+    done = _is_complete(folder.path, record) and all(ids.exists() for ids in text.ids(folder))
+    if done and has_subwords(folder):
+        say("the text was encoded before")
+        pairs = _open(folder, text)
+    else:
+        pairs = _fill(folder, text, config, record, processes, say)
+    for line in text.report(pairs, Tokenizer.load(folder.path)):
+        say(line)
+    return CleaningReport.merged([part.report for part in pairs])
+
+
+def _fill(
+    folder: RunFolder,
+    text: RawText,
+    config: RunConfig,
+    record: dict[str, Any],
+    processes: int,
+    say: Say,
+) -> list[EncodedPairs]:
+    """Learn and encode what is not there yet."""
+    subwords = None
+    if not has_subwords(folder):
+        say("making subwords")
+        subwords = text.learn(config)
+    with writing(folder.path):
+        folder.path.mkdir(parents=True, exist_ok=True)
+    with only_writer(folder.path, "data prepare"):
+        _is_complete(folder.path, record)  # it may have been taken meanwhile
+        if subwords is not None and not has_subwords(folder):
+            write_json(folder.path / RECORD, record)
+            subwords.save(folder.path)
+        say("encoding")
+        text.encode(folder, config, processes, say)
+        pairs = _open(folder, text)
+        done = {
+            "complete": True,
+            "pairs": sum(map(len, pairs)),
+            "digest": " ".join(part.digest for part in pairs),
+        }
+        write_json(folder.path / RECORD, {**record, **done})
+    return pairs
+
+
+def _open(folder: RunFolder, text: RawText) -> list[EncodedPairs]:
+    """Open the pairs of each corpus."""
+    tokenizer = Tokenizer.load(folder.path)
+    return [EncodedPairs.open(ids, tokenizer) for ids in text.ids(folder)]
+
+
+def _is_complete(path: Path, record: dict[str, Any]) -> bool:
+    """Tell whether the same preparation was finished here; refuse to mix it with anything else."""
+    if not (path / RECORD).is_file():
+        strangers = _strangers(path)
+        if strangers:
+            raise RunFolderError(
+                "--out must be a new or empty folder, or one where the same command was begun, but "
+                f"{path} holds other files: {', '.join(strangers[:3])}; name another folder."
+            )
+        return False
+    begun = read_record(path)
+    old, new = begun["settings"], record["settings"]
+    other = [
+        f"{key} was {old.get(key)!r} and is now {new.get(key)!r}"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key)
+    ]
+    other += [
+        f"the files of --{side} have other sizes"
+        for side in sorted(record["corpus"].keys() | begun["corpus"].keys())
+        if _unnamed(record["corpus"].get(side, [])) != _unnamed(begun["corpus"].get(side, []))
+    ]
+    if other:
+        raise RunFolderError(
+            f"--out must go on with what was begun in {path}, but {'; '.join(other)}. Use the same "
+            "settings and text, or name another folder."
+        )
+    return begun["complete"] is True
+
+
+def _strangers(path: Path) -> list[str]:
+    """List what is in the way; hidden files are not."""
+    if not path.exists():
+        return []
+    if not path.is_dir():
+        return [path.name]
+    return sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+
+
+def _unnamed(files: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """List what must stay the same of files that may have moved."""
+    return [{key: value for key, value in file.items() if key != "file"} for file in files]

@@ -1,0 +1,180 @@
+"""Training pairs as text, subword by subword, exactly as the model sees them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import torch
+
+from heedful.data.batch import Collator
+from heedful.data.coverage import unknown_parts
+from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.encoded.texts import Texts
+from heedful.errors import TextError
+from heedful.runs.folder import RunFolder
+from heedful.runs.run import Run
+from heedful.tokenization.tokenizer import END, PAD, SAMPLED_KINDS, START, UNKNOWN, Tokenizer
+
+
+def show_pairs(
+    folder: str | Path,
+    *,
+    corpus: str = "",
+    first: int = 0,
+    count: int = 5,
+    ids: bool = False,
+    seed: int = 1,
+) -> Iterator[str]:
+    """
+    Show some of the training pairs.
+
+    Parameters
+    ----------
+    folder : str or Path
+        A run folder, or one with a tokenizer and encoded pairs.
+    corpus : str, optional
+        Which of several corpora; the first in the alphabet when absent.
+    first : int, default 0
+        Number of the first pair.
+    count : int, default 5
+        How many pairs.
+    ids : bool, default False
+        Whether to show the ids too.
+    seed : int, default 1
+        Of the sampled subwords, which are shown where `data.subword_sampling` is on and the
+        text is kept.
+
+    Yields
+    ------
+    str
+        Lines for a person.
+
+    Notes
+    -----
+    Sampled subwords are an example: training draws others in every epoch.
+    """
+    view = _View.open(Path(folder), ids, seed)
+    data = _of_corpus(view.data, corpus)
+    pairs = EncodedPairs.open(data, view.tokenizer)
+    if first >= len(pairs):
+        raise TextError(
+            f"--first must name one of the pairs, 0 to {len(pairs) - 1:,}, but {first:,} came."
+        )
+    texts = Texts.open(data) if (data / "source.text").exists() else None
+    for number in range(first, min(first + count, len(pairs))):
+        source, target = (side.tolist() for side in pairs.pair(number))
+        text = None
+        if texts is not None:
+            sources, targets = texts.pairs(number, number + 1)
+            text = sources[0], targets[0]
+        yield f"pair {number}"
+        yield from view.lines(source, target, text)
+
+
+def show_pair(
+    folder: str | Path, source: str, target: str, *, ids: bool = False, seed: int = 1
+) -> Iterator[str]:
+    """
+    Show one pair that is given.
+
+    Parameters
+    ----------
+    folder : str or Path
+        A run folder, or one with a tokenizer.
+    source : str
+        Source text, with its language tag if there are tags.
+    target : str
+        Target text.
+    ids : bool, default False
+        Whether to show the ids too.
+    seed : int, default 1
+        Of the sampled subwords, which are shown where `data.subword_sampling` is on.
+
+    Yields
+    ------
+    str
+        Lines for a person.
+
+    Notes
+    -----
+    Needs no training data, so it works with any run that translates.
+    """
+    view = _View.open(Path(folder), ids, seed)
+    encoded = view.tokenizer.encode_source([source])[0], view.tokenizer.encode_target([target])[0]
+    yield from view.lines(*encoded, (source, target))
+
+
+def _of_corpus(data: Path, name: str) -> Path:
+    """Find the ids of one corpus of a folder."""
+    parts = {meta.parent.name: meta.parent for meta in sorted(data.glob("*/meta.json"))}
+    if name and name not in parts:
+        there = f"only {', '.join(parts)}" if parts else "only one, without a name"
+        raise TextError(f"--corpus must name a corpus of {data.parent}, which has {there}.")
+    if name or parts:
+        return parts[name or min(parts)]
+    return data
+
+
+@dataclass(frozen=True)
+class _View:
+    """Everything that decides how a pair reaches the model."""
+
+    tokenizer: Tokenizer
+    collator: Collator
+    data: Path
+    sampling: float
+    with_ids: bool
+    generator: Random
+
+    @classmethod
+    def open(cls, path: Path, with_ids: bool, seed: int) -> "_View":
+        """Read a run folder, or a prepared one with the usual special symbols."""
+        folder, generator = RunFolder(path), Random(seed)
+        if not folder.config.exists():
+            tokenizer, collator = Tokenizer.load(path), Collator(PAD, START, END)
+            return cls(tokenizer, collator, folder.data, 0.0, with_ids, generator)
+        run = Run.open(path)
+        with torch.device("meta"):
+            collator = run.collator(run.build())
+        sampling = run.config.data.subword_sampling
+        return cls(run.tokenizer, collator, folder.data, sampling, with_ids, generator)
+
+    def lines(
+        self, source: list[int], target: list[int], text: tuple[str, str] | None
+    ) -> Iterator[str]:
+        """Show a pair, its text if there is one, and the pair with sampled subwords."""
+        yield from self._rows("", source, target)
+        if text is None:
+            return
+        for side, line in zip(("source", "target"), text, strict=True):
+            if parts := unknown_parts(self.tokenizer, [line], side):
+                yield f"  unknown in the {side}: {' '.join(parts)}"
+        if self.sampling and self.tokenizer.kind in SAMPLED_KINDS:
+            tokenizer, chance = self.tokenizer, (self.sampling, self.generator)
+            sampled = (
+                tokenizer.encode_source([text[0]], *chance)[0],
+                tokenizer.encode_target([text[1]], *chance)[0],
+            )
+            yield from self._rows("sampled ", *sampled)
+
+    def _rows(self, kind: str, source: list[int], target: list[int]) -> Iterator[str]:
+        """Show the three rows of a batch of one pair."""
+        batch = self.collator.batch([source], [target])
+        spell = self.tokenizer.pieces_target
+        yield from self._row(
+            f"{kind}source", batch.source[0].tolist(), self.tokenizer.pieces_source
+        )
+        yield from self._row(f"{kind}target in", batch.target_in[0].tolist(), spell)
+        yield from self._row(f"{kind}target out", batch.target_out[0].tolist(), spell)
+
+    def _row(self, name: str, ids: list[int], spell: "_Spell") -> Iterator[str]:
+        """Show the subwords of a row, and how many of them are unknown."""
+        unknown = ids.count(UNKNOWN)
+        note = f"  ({unknown} unknown)" if unknown else ""
+        yield f"  {name:<18} {len(ids):>4}  {' '.join(spell(ids))}{note}"
+        if self.with_ids:
+            yield f"  {'':<18} {'':>4}  {' '.join(map(str, ids))}"
+
+
+_Spell = Callable[[Sequence[int]], list[str]]

@@ -1,0 +1,148 @@
+"""
+Everything once, on a corpus that needs no download.
+
+::
+
+    text ─ train ─ average ─ translate ─ score ─ attention
+"""
+
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from heedful.alignment.links import read_gold
+from heedful.analysis.attend import attend
+from heedful.data.toy_grammar.corpus import SIZES, write_grammar_text
+from heedful.errors import RunFolderError
+from heedful.evaluation.bleu import evaluate_texts
+from heedful.runs.average import average_checkpoints
+from heedful.runs.run import Run
+from heedful.training.train import train
+from heedful.translation.translator import Translator
+from heedful.visualise.explorer import write_explorer
+from heedful.visualise.heatmap import attention_heatmap
+from heedful.visualise.record import Record
+
+SENTENCE = "the big red dog"
+
+
+def quickstart(
+    out: Path,
+    *,
+    device: str = "auto",
+    precision: str = "auto",
+    threads: int = 0,
+    say: Callable[[str], object],
+    settings: Sequence[str] = (),
+    sizes: tuple[int, int, int] = SIZES,
+    resume: bool = False,
+) -> float:
+    """
+    Make a small translator from nothing and show what it does.
+
+    Parameters
+    ----------
+    out : Path
+        The folder to make.
+    device : str, default 'auto'
+        Where to train.
+    precision : str, default 'auto'
+        What to compute with.
+    threads : int, default 0
+        Of the processor; 0 for all.
+    say : callable
+        Told what happens, in lines for a person.
+    settings : sequence of str, optional
+        Further ``key=value`` strings for the training.
+    sizes : tuple of int, default (15000, 500, 1000)
+        Sentence pairs to train on, to validate with and to test on.
+    resume : bool, default False
+        Whether to go on with the training in a folder that an earlier call began.
+
+    Returns
+    -------
+    float
+        BLEU on sentences that were not in the training text.
+
+    Notes
+    -----
+    The sentence of the founding notes, “the big red dog”, is never in the training text.
+    """
+    if resume and not (out / "text").is_dir():
+        raise RunFolderError(
+            f"--resume must find what an earlier quickstart began, but {out} holds nothing of it; "
+            "leave --resume out."
+        )
+    if not resume and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RunFolderError(
+            f"--out must be a new or empty folder, but {out} is not; add --resume to go on with "
+            "what is in it, name another one or delete it."
+        )
+    write_grammar_text(out / "text", sizes)
+    say(f"wrote {sizes[0]:,} sentence pairs of a small grammar to {out / 'text'}")
+    run = out / "run"
+    train(
+        "tiny",
+        source=out / "text" / "train.en",
+        target=out / "text" / "train.fr",
+        valid_source=out / "text" / "valid.en",
+        valid_target=out / "text" / "valid.fr",
+        out=run,
+        resume=resume and run.exists(),
+        settings=[
+            f"train.device={device}",
+            f"train.precision={precision}",
+            f"train.threads={threads}",
+            *settings,
+        ],
+    )
+    opened = Run.open(run)
+    steps = average_checkpoints(opened.folder, opened.config.train.keep_last, opened.signature)
+    say(f"averaged the last {len(steps)} checkpoints")
+
+    translator = Translator.load(run, device=device, precision=precision, threads=threads)
+    bleu = _score(translator, out / "text", say)
+    shown = attend(translator, SENTENCE)
+    say(f"{SENTENCE}  ->  {shown.text}")
+    picture, page = out / "attention.png", out / "attention.html"
+    write_explorer(Record(SENTENCE, (shown,)), page)
+    assert shown.cross is not None
+    attention_heatmap(
+        shown.cross[-1],
+        shown.target,
+        shown.source,
+        picture,
+        title="Where the decoder looks: last layer, every head",
+    )
+    say(f"text         {out / 'text'}")
+    say(f"run folder   {run}")
+    say(f"attention    {picture}")
+    say(f"explore it   {page}")
+    command = "heedful" if shutil.which("heedful") else f"{sys.executable} -m heedful"
+    say(f'go on with   echo "{SENTENCE}" | {command} translate {run}')
+    return bleu
+
+
+def _score(translator: Translator, text: Path, say: Callable[[str], object]) -> float:
+    """Translate the test text and score it."""
+    sources = (text / "test.en").read_text(encoding="utf-8").splitlines()
+    references = (text / "test.fr").read_text(encoding="utf-8").splitlines()
+    found = [translation.text for translation in translator.translate(sources)]
+    bleu = evaluate_texts(found, [references], language="fr").bleu
+    right = sum(a == b for a, b in zip(found, references, strict=True))
+    say(
+        f"BLEU {bleu.score:.1f} on {len(sources):,} sentences never seen, {right:,} word for word; "
+        f"{bleu.signature}"
+    )
+    for source, translation in list(zip(sources, found, strict=True))[:5]:
+        say(f"  {source}  ->  {translation}")
+    gold = [
+        read_gold(line) for line in (text / "test.links").read_text(encoding="utf-8").splitlines()
+    ]
+    best, counts = next(iter(translator.aligner.rate(sources, references, gold).items()))
+    say(
+        f"word alignments read off the attention ({best}): error rate {counts.error_rate:.1%}, "
+        f"precision {counts.precision:.1%}, recall {counts.recall:.1%}"
+    )
+    return bleu.score

@@ -1,0 +1,1 @@
+"""Run folders: what they hold, and how it is written, read and averaged."""

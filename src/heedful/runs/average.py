@@ -1,0 +1,59 @@
+"""The mean of several checkpoints (section 6.1)."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from heedful.errors import RunFolderError
+from heedful.runs.checkpoint import (
+    Signature,
+    check_alike,
+    load_checkpoint,
+    regular_steps,
+    save_checkpoint,
+)
+from heedful.runs.folder import RunFolder
+from heedful.runs.lock import only_writer
+
+
+def average_checkpoints(folder: RunFolder, last: int, signature: Signature) -> list[int]:
+    """
+    Average the last checkpoints, store the result in the run folder and list the steps.
+
+    All must be of the run with this signature, which the average carries too. Section 6.1 averages
+    the last 5 checkpoints of the base model and the last 20 of the big one, written at 10-minute
+    intervals. Fewer are averaged if there are fewer.
+    """
+    steps = regular_steps(folder)[-last:]
+    if not steps:
+        raise RunFolderError(
+            f"averaging needs a checkpoint, but {folder.path} holds none yet; train first."
+        )
+    with only_writer(folder.path, "average"):
+        mean = mean_weights(folder, steps, signature)
+        state = {"reason": "average", "steps": steps, **signature}
+        save_checkpoint(folder.average, mean, None, state)
+    return steps
+
+
+def mean_weights(
+    folder: RunFolder, steps: Sequence[int], signature: Signature | None = None
+) -> dict[str, Tensor]:
+    """
+    Compute the mean of some checkpoints, in fp32.
+
+    Added up in fp64, one tensor in memory at a time. Tied weights are one tensor in a checkpoint
+    and so are counted once.
+    """
+    places = [folder.checkpoint(step) for step in steps]
+    models = [load_checkpoint(place, signature=signature).model for place in places]
+    check_alike(models, places)
+    first, *others = models
+    mean = {}
+    for name, tensor in first.items():
+        total = tensor.to(torch.float64)
+        for model in others:
+            total += model[name]
+        mean[name] = (total / len(steps)).float()
+    return mean

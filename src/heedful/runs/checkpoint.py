@@ -1,0 +1,420 @@
+"""
+Checkpoints: safetensors and JSON, checked by SHA-256, never pickle.
+
+`state.json` carries the checksums of the two weight files and of itself, so half a file, a flipped
+bit or a file from elsewhere is noticed before any of it is used.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from heedful.config.renames import renamed_settings
+from heedful.data.tensor_shapes import check_header
+from heedful.errors import RunFolderError
+from heedful.files import remove_folder, replacing, write_synced
+from heedful.runs.folder import RunFolder, read_json
+
+MODEL, TRAINING, STATE = "model.safetensors", "training.safetensors", "state.json"
+Tensors = Mapping[str, Tensor]
+# What ties weights to a run: “tokenizer”, its fingerprint, and “settings” by dotted names.
+Signature = Mapping[str, Any]
+_MASTER = "master"
+_KINDS = ("first", "second", _MASTER)
+# Masters and two moments, and what the header takes.
+_MOST_TIMES, _ALWAYS = 4, 1 << 20
+_FLOATING = ("BF16", "F16", "F32", "F64")
+_ONLY_IN_TRAINING = frozenset(("model.dropout",))
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """
+    Hold what a checkpoint folder holds.
+
+    Attributes
+    ----------
+    model : mapping of str to Tensor
+        fp32 weights by name.
+    training : mapping of str to Tensor
+        Adam's moments by name; empty where only the weights were asked for.
+    state : dict
+        Counters, best validations, why it was written.
+
+    Notes
+    -----
+    All on the processor. A tensor is read when it is asked for, and read again the next time, so
+    whoever takes one after the other never holds the checkpoint and the model in memory together.
+    """
+
+    model: Tensors
+    training: Tensors
+    state: dict[str, Any]
+
+
+class _Stored(Tensors):
+    """Tensors of a file by name, each read when it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        # read, not mapped: what is in use must not change with the file
+        self._file = safe_open(path, framework="pt", backend="pread")
+        self._names = frozenset(self._file.keys())
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self._names:
+            raise KeyError(name)
+        try:
+            tensor: Tensor = self._file.get_tensor(name)
+        except (SafetensorError, OSError) as error:
+            raise RunFolderError(_damaged(self._path, f"{name} cannot be read: {error}")) from error
+        return tensor
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Give the sizes of a tensor without reading it."""
+        return tuple(self._file.get_slice(name).get_shape())
+
+    def kind(self, name: str) -> str:
+        """Give the type of a tensor's numbers, as safetensors calls it."""
+        return str(self._file.get_slice(name).get_dtype())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._names))
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def save_checkpoint(
+    folder: Path, model: Tensors, training: Tensors | None, state: Mapping[str, Any]
+) -> None:
+    """
+    Write a checkpoint folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where; it appears complete or not at all.
+    model : dict of str to Tensor
+        Weights by name.
+    training : dict of str to Tensor or None
+        Adam's moments by name; None for weights that are only used, such as an average.
+    state : dict
+        What else resuming needs, as JSON.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Equal states give equal bytes. Raises `StorageError` if the disk is full.
+    """
+    with replacing(folder) as beside:
+        checksums = {MODEL: _write_tensors(beside / MODEL, model)}
+        if training is not None:
+            checksums[TRAINING] = _write_tensors(beside / TRAINING, training)
+        content = {**state, "sha256": checksums}
+        content["sha256"] = {**checksums, STATE: _state_checksum(content)}
+        write_synced(beside / STATE, json.dumps(content, indent=2).encode())
+
+
+def load_checkpoint(
+    folder: Path, with_training: bool = False, signature: Signature | None = None
+) -> Checkpoint:
+    """
+    Read a checkpoint folder and check every byte of it.
+
+    Raises `RunFolderError` that says what is damaged, or that the weights are not those of the run
+    with this signature. Nothing in a file is ever executed.
+    """
+    state = read_state(folder, signature)
+    checksums = state["sha256"]
+    model = _open_tensors(folder / MODEL, checksums.get(MODEL))
+    if not with_training:
+        return Checkpoint(model, {}, state)
+    if _size(folder / TRAINING) > _MOST_TIMES * _size(folder / MODEL) + _ALWAYS:
+        raise RunFolderError(_damaged(folder / TRAINING, "it is much larger than the weights"))
+    training = _open_tensors(folder / TRAINING, checksums.get(TRAINING))
+    _check_training(folder / TRAINING, model, training)
+    return Checkpoint(model, training, state)
+
+
+def read_state(folder: Path, signature: Signature | None = None) -> dict[str, Any]:
+    """Read and check `state.json`; raises `RunFolderError` as `load_checkpoint` does."""
+    state = read_json(folder / STATE)
+    checksums = state.get("sha256")
+    if not isinstance(checksums, dict) or checksums.get(STATE) != _state_checksum(state):
+        raise RunFolderError(_damaged(folder / STATE, "it does not match its own checksum"))
+    if isinstance(state.get("settings"), dict):
+        state["settings"] = renamed_settings(state["settings"])
+    if signature is not None:
+        _check_signature(folder, state, signature)
+    return state
+
+
+def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
+    """
+    Put weights into a model, every name and shape checked first.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Changed in place, only if all fits.
+    tensors : dict of str to Tensor
+        Weights by name.
+    origin : Path
+        Where they come from, for the message.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `RunFolderError` naming all missing, extra and misshapen tensors together.
+    """
+    check_weights(model, tensors, origin)
+    for name, parameter in model.named_parameters():
+        parameter.data.copy_(tensors[name])
+
+
+def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
+    """
+    Compare names and shapes of weights with those of a model.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Says what is needed.
+    tensors : dict of str to Tensor
+        Says what is there.
+    origin : Path
+        Where they come from, for the message.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `RunFolderError` naming all missing, extra and misshapen tensors together.
+    """
+    needed = {name: tuple(p.shape) for name, p in model.named_parameters()}
+    problems = [
+        f"{label} {', '.join(sorted(names)[:5])}{', …' if len(names) > 5 else ''}"
+        for label, names in (
+            ("missing:", needed.keys() - tensors.keys()),
+            ("not expected:", tensors.keys() - needed.keys()),
+        )
+        if names
+    ]
+    wrong = [
+        f"{name} is {_shape(tensors, name)} instead of {shape}"
+        for name, shape in needed.items()
+        if name in tensors and _shape(tensors, name) != shape
+    ]
+    problems += wrong[:5] + ["…"] * (len(wrong) > 5)
+    if problems:
+        raise RunFolderError(
+            f"the weights in {origin} must fit the settings of this run, but do not: "
+            f"{'; '.join(problems)}. They belong to another recipe or vocabulary."
+        )
+
+
+def check_alike(models: Sequence[Tensors], places: Sequence[Path]) -> None:
+    """Refuse weights of several checkpoints that are not of one model."""
+    first, *others = ({name: _shape(one, name) for name in one} for one in models)
+    for shapes, place in zip(others, places[1:], strict=True):
+        if other := sorted(
+            name for name in first.keys() | shapes.keys() if first.get(name) != shapes.get(name)
+        ):
+            raise RunFolderError(
+                f"checkpoints must be of one model to be averaged, but {places[0]} and {place} "
+                f"differ in {', '.join(other[:5])}{', …' if len(other) > 5 else ''}; delete the "
+                "one that is of another run."
+            )
+
+
+def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
+    """Read the shapes of a checkpoint's weights, and nothing else; none if they cannot be read."""
+    try:
+        check_header(folder / MODEL)
+        stored = _Stored(folder / MODEL)
+        return {name: stored.shape(name) for name in stored}
+    except (OSError, SafetensorError, ValueError):
+        return {}
+
+
+def _shape(tensors: Tensors, name: str) -> tuple[int, ...]:
+    """Give the shape of a tensor, unread where it is still in its file."""
+    return tensors.shape(name) if isinstance(tensors, _Stored) else tuple(tensors[name].shape)
+
+
+def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:
+    """
+    Delete checkpoints that are neither recent nor good.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Whose checkpoints.
+    keep_last : int
+        How many regular ones stay.
+    best : iterable of int
+        Steps that stay in any case.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Checkpoints that were written only because a validation was good or a signal came do not count
+    as recent: an average is meant over checkpoints that lie equally far apart. The newest always
+    stays.
+    """
+    steps = folder.steps()
+    spare = set(best) | set(steps[-1:]) | set(regular_steps(folder)[-keep_last:])
+    for step in steps:
+        if step not in spare:
+            remove_folder(folder.checkpoint(step))
+
+
+def regular_steps(folder: RunFolder) -> list[int]:
+    """
+    List the steps whose checkpoints were due by steps or minutes, and the newest.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Whose checkpoints.
+
+    Returns
+    -------
+    list of int
+        In rising order.
+
+    Notes
+    -----
+    What is averaged (section 6.1).
+    """
+    steps = folder.steps()
+    return [
+        step for step in steps if step == steps[-1] or _reason(folder.checkpoint(step)) == "regular"
+    ]
+
+
+def _reason(checkpoint: Path) -> str:
+    """Say why a checkpoint was written; a damaged one has no reason to be averaged or kept."""
+    try:
+        return str(read_json(checkpoint / STATE).get("reason"))
+    except RunFolderError:
+        return "damaged"
+
+
+def _write_tensors(path: Path, tensors: Tensors) -> str:
+    """Write one safetensors file in a fixed order and return its SHA-256."""
+    ordered = {name: tensors[name].detach().cpu().contiguous() for name in sorted(tensors)}
+    content = safetensors.torch.save(ordered)
+    write_synced(path, content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def _open_tensors(path: Path, checksum: str | None) -> Tensors:
+    """Open one safetensors file whose checksum is right."""
+    try:
+        check_header(path)
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != checksum:
+                raise RunFolderError(_damaged(path, "its SHA-256 is not the one in state.json"))
+        stored = _Stored(path)
+        _check_numbers(stored)
+        return stored
+    except FileNotFoundError as error:
+        raise RunFolderError(_damaged(path, "the file is missing")) from error
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read: {error.strerror}.") from error
+    except (SafetensorError, ValueError) as error:
+        raise RunFolderError(_damaged(path, f"it is not a safetensors file ({error})")) from error
+
+
+def _check_training(path: Path, model: Tensors, training: Tensors) -> None:
+    """Refuse moments that are not of these weights: a step on them would write anywhere."""
+    for name in model:
+        for kind in _KINDS:
+            moment = f"{kind}.{name}"
+            if moment not in training:
+                if kind == _MASTER:
+                    continue
+                raise RunFolderError(_damaged(path, f"{moment} is missing"))
+            if _shape(training, moment) != _shape(model, name):
+                shapes = f"{_shape(training, moment)} instead of {_shape(model, name)}"
+                raise RunFolderError(_damaged(path, f"{moment} is {shapes}"))
+
+
+def _check_numbers(stored: _Stored) -> None:
+    """Refuse tensors that are empty, or whose numbers are no floating-point numbers."""
+    for name in stored:
+        if 0 in stored.shape(name) or stored.kind(name) not in _FLOATING:
+            what = f"{stored.kind(name)} {list(stored.shape(name))}"
+            raise ValueError(f"{name[:60]!r} holds {what}")
+
+
+def _size(path: Path) -> int:
+    """Give the bytes of a file; none if it is not there."""
+    return path.stat().st_size if path.exists() else 0
+
+
+def _state_checksum(state: Mapping[str, Any]) -> str:
+    """Hash the state without its own checksum."""
+    checksums = {k: v for k, v in state["sha256"].items() if k != STATE}
+    content = json.dumps({**state, "sha256": checksums}, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signature) -> None:
+    """Refuse weights that were written with other subwords or for another model."""
+    run = folder.parent.parent if folder.parent.name == "checkpoints" else folder.parent
+    # Weights from before there were signatures, and imported ones, lack what is not compared.
+    if state.get("tokenizer") not in (None, signature["tokenizer"]):
+        raise RunFolderError(
+            f"the weights in {folder} must be used with the subwords they were trained with, but "
+            f"the tokenizer in {run} is another one; copy tokenizer.json and the files beside it "
+            "from the run that these weights are of, or the whole run folder."
+        )
+    settings = state.get("settings")
+    other = [
+        f"{key} was {settings[key]!r} and is now {value!r}"
+        for key, value in signature["settings"].items()
+        if isinstance(settings, dict)
+        and key.startswith("model.")
+        and key not in _ONLY_IN_TRAINING
+        and settings.get(key, value) != value
+    ]
+    if other:
+        raise RunFolderError(
+            f"the weights in {folder} must be used with the settings of the model they were "
+            f"trained with, but in {run / 'config.json'} {'; '.join(other)}. Restore that file, or "
+            "copy the whole run folder."
+        )
+
+
+def _damaged(path: Path, why: str) -> str:
+    """Say that a file is damaged and what to do."""
+    return (
+        f"{path} must be a whole, unchanged checkpoint file, but {why}. Delete the folder "
+        f"{path.parent} to continue from the checkpoint before it, or name another one with "
+        "--weights."
+    )

@@ -1,0 +1,196 @@
+"""
+What a run folder holds and where.
+
+::
+
+    RUN/config.json                            settings, and every choice that was measured
+    RUN/tokenizer.json, tokenizer*             subwords
+    RUN/data/                                  ids of the training pairs; only training needs it
+    RUN/log.jsonl                              one line of JSON after another
+    RUN/checkpoints/step-00001000/             model.safetensors, training.safetensors, state.json
+    RUN/average/                               model.safetensors, state.json
+    RUN/best.json                              the best validations, best first
+
+Everything is written beside its place, synced, then renamed: a reader never sees half a file.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import RunFolderError
+from heedful.files import read_within, sync, write_synced, writing
+from heedful.runs.foreign_models import recognise
+
+_LARGEST = 1 << 24
+_STEP = re.compile(r"step-(\d+)$")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """
+    Name the places of a run folder.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+
+    Notes
+    -----
+    Knows names only; reading and writing weights is `heedful.runs.checkpoint`.
+    """
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        """Where the settings are; a folder without this file is no run folder."""
+        return self.path / "config.json"
+
+    @property
+    def log(self) -> Path:
+        """Where the log is, one JSON object a line."""
+        return self.path / "log.jsonl"
+
+    @property
+    def data(self) -> Path:
+        """Where the training ids are, which using the model does not need."""
+        return self.path / "data"
+
+    @property
+    def average(self) -> Path:
+        """Where averaged weights are, after `heedful average`."""
+        return self.path / "average"
+
+    @property
+    def best(self) -> Path:
+        """Where the best validations are listed, best first."""
+        return self.path / "best.json"
+
+    def checkpoint(self, step: int) -> Path:
+        """
+        Name the folder of a step.
+
+        Parameters
+        ----------
+        step : int
+            Steps taken.
+
+        Returns
+        -------
+        Path
+            `checkpoints/step-00001000` for step 1000.
+
+        Notes
+        -----
+        Eight digits, so that names sort like numbers.
+        """
+        return self.path / "checkpoints" / f"step-{step:08d}"
+
+    def steps(self) -> list[int]:
+        """
+        List the steps that have a checkpoint.
+
+        Returns
+        -------
+        list of int
+            In rising order.
+
+        Notes
+        -----
+        Folders that are still being written have other names.
+        """
+        folder = self.path / "checkpoints"
+        if not folder.is_dir():
+            return []
+        found = (_STEP.fullmatch(entry.name) for entry in folder.iterdir())
+        return sorted(int(match[1]) for match in found if match)
+
+    def require(self) -> None:
+        """
+        Check that this is a run folder.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Raises `RunFolderError` if it is not.
+        """
+        known = recognise(self.path)
+        if known is not None:
+            raise RunFolderError(
+                f"a run folder made by `heedful train` or `heedful import` is needed, but "
+                f"{self.path} is {known.name}; {known.advice}."
+            )
+        if not self.config.is_file():
+            what = "is not there" if not self.path.exists() else "holds no config.json"
+            raise RunFolderError(
+                f"a run folder made by `heedful train` is needed, but {self.path} {what}; "
+                "check the path."
+            )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """
+    Read a JSON object of a run folder.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    dict
+        Its content.
+
+    Notes
+    -----
+    Raises `RunFolderError` if it cannot be read or is something else.
+    """
+    try:
+        content = json.loads(read_within(path, _LARGEST).decode())
+    except FileNotFoundError as error:
+        raise RunFolderError(f"{path} is missing; the run folder is not complete.") from error
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(
+            f"{path} must hold JSON, but does not ({error}); it is damaged or another file."
+        ) from error
+    if not isinstance(content, dict):
+        raise RunFolderError(f"{path} must hold a JSON object, but holds something else.")
+    return content
+
+
+def write_json(path: Path, content: Any) -> None:
+    """
+    Write a JSON file so that nobody ever sees half of it.
+
+    Parameters
+    ----------
+    path : Path
+        The file; replaced if it is there.
+    content : object
+        What json can write.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `StorageError` if it cannot be written; the old file then stays.
+    """
+    with writing(path.parent):
+        beside = path.with_name(f".{path.name}.partial")
+        write_synced(beside, json.dumps(content, indent=2, ensure_ascii=False).encode())
+        beside.replace(path)
+        sync(path.parent)

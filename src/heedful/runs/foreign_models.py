@@ -1,0 +1,104 @@
+"""Models of other toolkits, recognised by their files, to say what to do with them."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.files import read_within
+
+_LARGEST = 1 << 20
+_TYPES = {
+    "bart": "BART",
+    "bert": "BERT",
+    "encoder-decoder": "an encoder and a decoder of Hugging Face",
+    "fsmt": "FSMT",
+    "gpt2": "GPT-2",
+    "llama": "Llama",
+    "m2m_100": "M2M100 (NLLB is of this class too)",
+    "mbart": "mBART",
+    "mt5": "mT5",
+    "nllb-moe": "NLLB with experts",
+    "opus-mt": "OPUS-MT",
+    "pegasus": "Pegasus",
+    "prophetnet": "ProphetNet",
+    "seamless_m4t": "SeamlessM4T",
+    "t5": "T5",
+    "umt5": "UMT5",
+}
+"""Names of Hugging Face's classes, by `model_type`."""
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """A model that was recognised."""
+
+    kind: str
+    """What `heedful import --from` calls it; empty where it cannot be imported."""
+    name: str
+    """What it is, for people."""
+    advice: str
+    """What to do with it, a clause without its full stop."""
+
+
+def recognise(path: Path) -> KnownModel | None:
+    """Tell whose model a file or folder is; None if it is a run, or nothing that is known."""
+    if path.suffix == ".npz" or (path.is_dir() and _is_native_marian(path)):
+        return KnownModel(
+            "",
+            "a model in Marian's own format (.npz)",
+            "convert it with CTranslate2's ct2-marian-converter and give that folder to heedful "
+            "import --from ctranslate2, or with transformers' convert_marian_to_pytorch.py and "
+            "give that to --from marian",
+        )
+    return _by_files(path) or _by_settings(path) if path.is_dir() else None
+
+
+def _by_files(path: Path) -> KnownModel | None:
+    """Recognise a folder by the names in it."""
+    if (path / "model.bin").is_file():
+        name = "ctranslate2"
+        exported = (path / "heedful.json").is_file()
+        use = "translate with it by --engine ctranslate2, or " if exported else ""
+        return KnownModel(name, "a model of CTranslate2", f"{use}{_importing(path, name)}")
+    if (path / "onnx.json").is_file() or (path / "step.onnx").is_file():
+        advice = "give the run that it was exported from; docs/howto/onnx.md says how to use it"
+        return KnownModel("", "a run exported to ONNX", advice)
+    if (path / "config.yaml").is_file() and any(path.glob("*.ckpt")):
+        return KnownModel("joey", "a model of Joey NMT", _importing(path, "joey"))
+    return None
+
+
+def _by_settings(path: Path) -> KnownModel | None:
+    """Recognise a folder of Hugging Face by its `model_type`."""
+    settings = _settings(path / "config.json")
+    kind = settings.get("model_type")
+    if not isinstance(kind, str) or "format" in settings:
+        return None
+    if kind == "marian":
+        return KnownModel(kind, "a model of Hugging Face's Marian class", _importing(path, kind))
+    return KnownModel(
+        "",
+        f"a model of Hugging Face's class {_TYPES.get(kind, ascii(kind)[1:-1][:40])}",
+        "heedful cannot express it; use it with transformers, or import one of Marian's class, "
+        "such as those of OPUS-MT",
+    )
+
+
+def _is_native_marian(folder: Path) -> bool:
+    """Tell whether a folder holds Marian's own files and no converted ones."""
+    return any(folder.glob("*.npz")) and not (folder / "config.json").exists()
+
+
+def _importing(path: Path, kind: str) -> str:
+    """Say how to import it."""
+    return f"make a run of it first: heedful import {path} --from {kind} --out RUN"
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    """Read settings if there are any."""
+    try:
+        found = json.loads(read_within(path, _LARGEST).decode())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,105 @@
+"""
+One writer for a folder.
+
+The lock is the system's (flock), so it ends with its process, however that ends. On a network file
+system it reaches as far as the system passes it on: Linux does so over NFS, others may not.
+"""
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from heedful.errors import RunFolderError
+from heedful.files import writing
+
+LOCK = ".lock"
+"""Who writes into the folder; there only while somebody does."""
+
+# The file is written over, and whoever made the folder may have made a link of it, or a pipe.
+_NEVER_FOLLOW = os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+@contextmanager
+def only_writer(folder: Path, command: str) -> Iterator[None]:
+    """Write into a folder that exists while nobody else does; raises `RunFolderError`."""
+    path = folder / LOCK
+    with writing(folder):
+        descriptor = _locked(path)
+    try:
+        holder = {
+            "host": socket.gethostname(),
+            "process": os.getpid(),
+            "since": datetime.now(UTC).isoformat(" ", "seconds"),
+            "command": command,
+        }
+        with writing(folder):
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, json.dumps(holder).encode())
+        yield
+    finally:
+        with suppress(OSError):
+            if _is_at(path, descriptor):
+                path.unlink()
+        os.close(descriptor)
+
+
+def refuse_if_written(folder: Path) -> None:
+    """Refuse a folder that another process writes into now; makes nothing."""
+    with suppress(OSError):
+        descriptor = os.open(folder / LOCK, os.O_RDWR | _NEVER_FOLLOW)
+        try:
+            _lock(folder / LOCK, descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _locked(path: Path) -> int:
+    """Open and lock the file that is at `path` when the lock is had."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NEVER_FOLLOW, 0o666)
+        try:
+            _lock(path, descriptor)
+        except RunFolderError:
+            os.close(descriptor)
+            raise
+        if _is_at(path, descriptor):
+            return descriptor
+        os.close(descriptor)  # whoever held it has just removed it
+
+
+def _lock(path: Path, descriptor: int) -> None:
+    """Lock an open file, or say who holds it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise RunFolderError(
+            f"{path.parent} must have one writer at a time, but {_holder(path)} writes into it. "
+            "Wait until that has ended, or name another folder."
+        ) from error
+    except OSError:
+        pass  # a file system without locks
+
+
+def _holder(path: Path) -> str:
+    """Say who holds a lock."""
+    try:
+        told = json.loads(path.read_bytes())
+        return (
+            f"heedful {told['command']} (process {told['process']} on {told['host']}, since "
+            f"{told['since']})"
+        )
+    except (OSError, ValueError, TypeError, KeyError):
+        return "another process"
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    """Whether an open file still has its name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,490 @@
+"""
+A run folder as an object: its settings, its choices, its tokenizer, its model.
+
+Training creates it, everything else opens it.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful._version import __version__
+from heedful.config.renames import renamed_settings
+from heedful.config.schema import RunConfig
+from heedful.data.batch import Collator
+from heedful.errors import RunFolderError, SettingError
+from heedful.machine.memory import give_memory_back, keep_freed_memory
+from heedful.model.build import build_model, padded_vocabulary
+from heedful.model.inference.optimize import make_ready
+from heedful.model.inference.quantized import can_pack
+from heedful.model.transformer import Transformer
+from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
+from heedful.runs.folder import RunFolder, read_json, write_json
+from heedful.runs.size_check import check_sizes
+from heedful.search.rules import Allowed
+from heedful.search.stopping import Manner
+from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Choices:
+    """
+    Hold what was measured or chosen for the machine, once, before the first step.
+
+    Attributes
+    ----------
+    device : str
+        Where the run trains.
+    precision : str
+        'fp32' or 'bf16'.
+    threads : int
+        Of the processor.
+    micro_batch_tokens : int
+        Padded tokens computed at once.
+    ranks : int, default 1
+        Processes that train together.
+    torch : str, optional
+        Version of torch.
+    instructions : str, optional
+        What torch's kernels are chosen by: the processor's vector instructions or the GPU.
+    batches : int, default 1
+        Which way of laying out batches; 1 for runs that do not say.
+
+    Notes
+    -----
+    Read by `--resume`, never measured again: another choice would give other bits.
+    """
+
+    device: str
+    precision: str
+    threads: int
+    micro_batch_tokens: int
+    ranks: int = 1
+    torch: str = ""
+    instructions: str = ""
+    batches: int = 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """
+    Know everything about a run but its weights.
+
+    Attributes
+    ----------
+    folder : RunFolder
+        Where it is.
+    config : RunConfig
+        Its settings.
+    tokenizer : Tokenizer
+        Its subwords.
+
+    Notes
+    -----
+    `open` reads it from disk.
+    """
+
+    folder: RunFolder
+    config: RunConfig
+    tokenizer: Tokenizer
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder.path)!r}, {self.config.recipe})"
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Run":
+        """
+        Read a run folder.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder.
+
+        Returns
+        -------
+        Run
+            Without weights.
+
+        Notes
+        -----
+        Raises `RunFolderError` if something is missing or damaged.
+        """
+        folder = RunFolder(Path(path))
+        folder.require()
+        return cls(folder, read_settings(folder), Tokenizer.load(folder.path))
+
+    @property
+    def vocabularies(self) -> tuple[int, int]:
+        """
+        Count the rows of the source's and the target's table.
+
+        Returns
+        -------
+        tuple of int
+            Filling included.
+
+        Notes
+        -----
+        Equal when the vocabulary is shared.
+        """
+        multiple = self.config.data.vocabulary_multiple
+        sizes = (self.tokenizer.source_size, self.tokenizer.target_size)
+        return padded_vocabulary(sizes[0], multiple), padded_vocabulary(sizes[1], multiple)
+
+    @property
+    def signature(self) -> dict[str, Any]:
+        """What weights of this run are written with, and compared with when they are read."""
+        settings = flat_settings(self.config)
+        return {"tokenizer": self.tokenizer.fingerprint, "settings": settings}
+
+    @property
+    def manner(self) -> Manner:
+        """How its searches end."""
+        search = self.config.search
+        return Manner(
+            search.eos_candidates == "twice",
+            search.stop,
+            search.length_limit_policy,
+            search.renormalise,
+            search.min_length,
+        )
+
+    @property
+    def allowed(self) -> Allowed:
+        """Which ids its searches may write."""
+        forbidden = [int(number) for number in self.config.search.forbidden_ids.split()]
+        if max(forbidden, default=0) >= self.tokenizer.target_size:
+            raise SettingError(
+                f"`search.forbidden_ids` must be ids of the target, below "
+                f"{self.tokenizer.target_size}, but {max(forbidden)} came; leave it out."
+            )
+        return Allowed(self.tokenizer.target_size, (PAD, START, *forbidden))
+
+    def build(self) -> Transformer:
+        """
+        Make the model on the processor in fp32, weights not yet set.
+
+        Learned positions have as many rows as the longest sequence in training, which is one
+        special symbol more than `data.max_length`.
+        """
+        place = None
+        with suppress(RunFolderError):  # there may be no weights yet
+            place = self.checkpoint_folder()
+        if place is not None:
+            self._check_sizes(place)
+        return self._build()
+
+    def _check_sizes(self, place: Path) -> None:
+        """Compare the settings with the sizes of weights, which are not read."""
+        if shapes := stored_shapes(place):
+            rows, origin = self.vocabularies, self.folder.config
+            check_sizes(self.config.model, rows, shapes, self._build, origin)
+
+    def _build(self) -> Transformer:
+        """Make the model, whatever its size."""
+        source, target = self.vocabularies
+        return build_model(
+            self.config.model,
+            source,
+            target,
+            max_length=self.config.data.max_length + 1,
+            padding=PAD,
+            start_token=START,
+            end_token=END,
+        )
+
+    def collator(self, model: Transformer) -> Collator:
+        """
+        Make what turns ids into batches for a model of this run.
+
+        Parameters
+        ----------
+        model : Transformer
+            Knows its special ids.
+
+        Returns
+        -------
+        Collator
+            With this run's conventions.
+
+        Notes
+        -----
+        `start` and `source_end` differ between toolkits.
+        """
+        return Collator(
+            model.padding, model.start_token, model.end_token, self.config.model.source_end
+        )
+
+    def checkpoint_folder(self, weights: str = "default") -> Path:
+        """
+        Find the folder of some weights.
+
+        Parameters
+        ----------
+        weights : str, default 'default'
+            ``average``, ``best``, ``last``, ``step-N``, or ``default``: the average if there is
+            one, else the best, else the last.
+
+        Returns
+        -------
+        Path
+            It exists.
+
+        Notes
+        -----
+        Raises `RunFolderError` that lists what there is.
+        """
+        folder, steps = self.folder, self.folder.steps()
+        best = best_steps(folder)
+        places = {f"step-{step}": folder.checkpoint(step) for step in steps}
+        if steps:
+            places["last"] = folder.checkpoint(steps[-1])
+        if best and best[0] in steps:
+            places["best"] = folder.checkpoint(best[0])
+        if folder.average.is_dir():
+            places["average"] = folder.average
+        wanted = ("average", "best", "last") if weights == "default" else (weights,)
+        for name in wanted:
+            if name in places:
+                return places[name]
+        if not places:
+            raise RunFolderError(
+                f"{folder.path} must hold a checkpoint, but has none yet; train first, or copy the "
+                "whole run folder."
+            )
+        raise RunFolderError(
+            f"--weights must name weights that {folder.path} holds, but {weights} is not among "
+            f"them: {', '.join(sorted(places))}."
+        )
+
+    def load_model(self, weights: str, device: torch.device, precision: str) -> Transformer:
+        """
+        Load the model to use it.
+
+        Parameters
+        ----------
+        weights : str
+            As in `checkpoint_folder`.
+        device : torch.device
+            Where it goes.
+        precision : {'fp32', 'bf16', 'int8'}
+            What it computes with.
+
+        Returns
+        -------
+        Transformer
+            In evaluation mode; on a processor its weights are laid out for products, so it can
+            neither be trained nor saved.
+
+        Notes
+        -----
+        Checksums, names and shapes are checked first.
+        """
+        place = self.checkpoint_folder(weights)
+        model = self.build()
+        load_weights(model, self.load_checkpoint(place).model, place)
+        dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+        model = model.to(device=device, dtype=dtype).eval()
+        keep_freed_memory()
+        if precision == "int8":
+            model = make_ready(model, "int8")
+        elif can_pack(device, dtype):
+            model = make_ready(model, "packed")
+        give_memory_back()
+        return model
+
+    def load_checkpoint(self, place: Path, with_training: bool = False) -> Checkpoint:
+        """Read a checkpoint that must be of this run's subwords and settings."""
+        self._check_sizes(place)
+        return load_checkpoint(place, with_training, self.signature)
+
+    def last_checkpoint(self) -> Checkpoint | None:
+        """
+        Read the newest checkpoint with everything that resuming needs.
+
+        Returns
+        -------
+        Checkpoint or None
+            None if there is none yet.
+
+        Notes
+        -----
+        A damaged one is an error, not a reason to go further back silently.
+        """
+        steps = self.folder.steps()
+        if not steps:
+            return None
+        return self.load_checkpoint(self.folder.checkpoint(steps[-1]), with_training=True)
+
+
+def flat_settings(config: RunConfig) -> dict[str, Any]:
+    """Name all settings by their dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in config.to_dict().items():
+        if isinstance(value, dict):
+            flat.update({f"{key}.{name}": inner for name, inner in value.items()})
+        else:
+            flat[key] = value
+    return flat
+
+
+def best_steps(folder: RunFolder) -> list[int]:
+    """
+    List the steps with the best validations, best first.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Whose validations.
+
+    Returns
+    -------
+    list of int
+        Empty before the first validation.
+
+    Notes
+    -----
+    From `best.json`.
+    """
+    if not folder.best.is_file():
+        return []
+    entries = read_json(folder.best).get("best")
+    if not isinstance(entries, list):
+        return []
+    steps = [entry.get("step") for entry in entries if isinstance(entry, dict)]
+    return [step for step in steps if type(step) is int]
+
+
+def read_settings(folder: RunFolder) -> RunConfig:
+    """
+    Read the settings of a run.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Which run.
+
+    Returns
+    -------
+    RunConfig
+        Checked like any other settings.
+
+    Notes
+    -----
+    Part of `config.json`.
+    """
+    settings = _read_config(folder).get("settings")
+    return RunConfig.from_dict(
+        renamed_settings(settings) if isinstance(settings, Mapping) else settings
+    )
+
+
+def read_choices(folder: RunFolder) -> Choices:
+    """
+    Read what was chosen for the machine when the run began.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Which run.
+
+    Returns
+    -------
+    Choices
+        To be honoured by `--resume`.
+
+    Notes
+    -----
+    Part of `config.json`.
+    """
+    try:
+        return Choices(**_read_config(folder)["choices"])
+    except (KeyError, TypeError) as error:
+        raise RunFolderError(
+            f"{folder.config} must hold the choices made when the run began, but does not; it is "
+            "damaged."
+        ) from error
+
+
+def read_corpus(folder: RunFolder) -> dict[str, Any]:
+    """
+    Read which text files a run was started with.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Which run.
+
+    Returns
+    -------
+    dict
+        For each side a list of names and sizes in bytes.
+
+    Notes
+    -----
+    Part of `config.json`.
+    """
+    corpus = _read_config(folder).get("corpus", {})
+    return corpus if isinstance(corpus, dict) else {}
+
+
+def write_config(
+    folder: RunFolder,
+    config: RunConfig,
+    choices: Choices,
+    corpus: Mapping[str, Any],
+    machine: Mapping[str, Any],
+) -> None:
+    """
+    Write `config.json`.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Which run.
+    config : RunConfig
+        All settings.
+    choices : Choices
+        What was chosen for the machine.
+    corpus : dict
+        Names and sizes of the text files.
+    machine : dict
+        The machine, for the reader.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Written before the first step and again when a resumed run is given a new end.
+    """
+    content = {
+        "format": _FORMAT,
+        "heedful": __version__,
+        "settings": config.to_dict(),
+        "choices": asdict(choices),
+        "corpus": dict(corpus),
+        "machine": dict(machine),
+    }
+    write_json(folder.config, content)
+
+
+def _read_config(folder: RunFolder) -> dict[str, Any]:
+    """Read config.json and check that this version understands it."""
+    content = read_json(folder.config)
+    if content.get("format") != _FORMAT:
+        raise RunFolderError(
+            f"{folder.config} must have format {_FORMAT}, but has {content.get('format')!r}; it "
+            "was written by another version of heedful or is damaged. CHANGELOG.md says which "
+            "versions read which runs."
+        )
+    return content

@@ -1,0 +1,102 @@
+"""
+Minimum Bayes risk: the candidate that the others agree with most.
+
+The most probable translation of a model is often an odd one, while its samples mostly resemble each
+other. Taking every sample for what might be the right translation, the candidate with the greatest
+expected utility is chosen, utility being a measure such as chrF (Eikema and Aziz 2020, “Is MAP
+Decoding All You Need?”).
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+PairUtility = Callable[[str, str], float]
+"""From a translation and a reference to how good it is, the more the better."""
+Utility = Callable[[Sequence[str], Sequence[str]], np.ndarray]
+"""From translations and references to a table of utilities, one row a translation."""
+
+
+def pairwise(utility: PairUtility) -> Utility:
+    """
+    Make a table of a measure that knows only pairs.
+
+    Parameters
+    ----------
+    utility : callable
+        From a translation and a reference to a number.
+
+    Returns
+    -------
+    callable
+        From several of each to an array of numbers, one row a translation.
+
+    Notes
+    -----
+    `heedful.evaluation.mbr_utility` has tables that count every text only once.
+    """
+
+    def table(translations: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        rows = [[utility(one, other) for other in references] for one in translations]
+        return np.array(rows, dtype=float).reshape(len(translations), len(references))
+
+    return table
+
+
+def minimum_bayes_risk(
+    candidates: Sequence[str],
+    utility: Utility,
+    weights: Sequence[float] | None = None,
+    references: Sequence[str] | None = None,
+) -> list[tuple[int, float]]:
+    """
+    Order candidates by their expected utility.
+
+    Parameters
+    ----------
+    candidates : sequence of str
+        Samples or the best hypotheses of a search.
+    utility : callable
+        From translations and references to a table of utilities, such as `pairwise` makes.
+    weights : sequence of float, optional
+        How much each reference counts, at least 0 and not all 0; equally when absent, as samples
+        do.
+    references : sequence of str, optional
+        What might be the right translation; the candidates themselves when absent.
+
+    Returns
+    -------
+    list of (int, float)
+        Number of a candidate and its expected utility, best first; among equals the earlier one.
+
+    Notes
+    -----
+    A text that was sampled twice counts twice, and is compared once. Each candidate is among its
+    own references, which for equal weights changes no order.
+    """
+    imagined = candidates if references is None else references
+    shares = _shares(weights, len(imagined))
+    texts, places = _distinct(candidates)
+    others, owners = _distinct(imagined)
+    mass = np.bincount(owners, weights=shares, minlength=len(others))
+    expected: Float[np.ndarray, " texts"] = utility(texts, others) @ mass
+    found = [(number, float(expected[place])) for number, place in enumerate(places)]
+    return sorted(found, key=lambda item: (-item[1], item[0]))
+
+
+def _shares(weights: Sequence[float] | None, count: int) -> Float[np.ndarray, " references"]:
+    """Make weights that sum to one."""
+    given = np.ones(count) if weights is None else np.asarray(weights, dtype=float)
+    if given.shape != (count,) or not count:
+        raise ValueError(f"there must be one weight for each reference, {count}, and some of both")
+    if not np.isfinite(given).all() or (given < 0).any() or not given.any():
+        raise ValueError("weights must be at least 0, and one of them more")
+    return given / given.sum()
+
+
+def _distinct(texts: Sequence[str]) -> tuple[list[str], list[int]]:
+    """List different texts, and for each text which of them it is."""
+    numbers: dict[str, int] = {}
+    places = [numbers.setdefault(text, len(numbers)) for text in texts]
+    return list(numbers), places

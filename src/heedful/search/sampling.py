@@ -1,0 +1,222 @@
+"""
+Sampling: draw translations from the model's distribution, token by token.
+
+Each draw is a function of four numbers alone: the seed, the number of the line, the number of the
+sample and the position of the token. They are stirred into 64 bits by SplitMix64's mixing function
+(Steele, Lea and Flood 2014), 48 of which make a uniform number; where it falls in the cumulative
+distribution of the next token is the token that is drawn. So the same line gives the same samples
+whatever is translated beside it: only where a sum of probabilities and a draw agree to about seven
+digits can the rounding of another batch shape tip the choice.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Float64, Int
+from torch import Tensor
+
+from heedful.model.seq2seq import Seq2Seq
+from heedful.search.greedy import walk
+from heedful.search.hypothesis import Hypothesis
+from heedful.search.length import LengthPenalty
+from heedful.search.observer import Watch
+from heedful.search.options import Sampling
+from heedful.search.rules import Rule
+from heedful.search.step import begin
+
+# SplitMix64: an odd number near 2^64 / golden ratio, and the two multipliers of its mixer.
+_STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+# Few enough that u x total stays below the total in fp64, so that some token is always hit.
+_BITS = 48
+
+
+@torch.inference_mode()
+def sample(
+    model: Seq2Seq,
+    source: Int[Tensor, "sentences source"],
+    limits: Sequence[int],
+    *,
+    sampling: Sampling,
+    samples: int = 1,
+    lines: Sequence[int] | None = None,
+    penalty: LengthPenalty,
+    rules: Sequence[Rule] = (),
+    watch: Watch | None = None,
+) -> list[list[Hypothesis]]:
+    """
+    Draw translations of a batch of sentences.
+
+    Parameters
+    ----------
+    model : Seq2Seq
+        In evaluation mode.
+    source : Tensor of int, shape (sentences, source)
+        Padded ids, on the model's device.
+    limits : sequence of int
+        Most target tokens of each sentence, the end symbol not counted.
+    sampling : Sampling
+        Temperature, filters and seed.
+    samples : int, default 1
+        Draws a sentence; the same translation may come more than once.
+    lines : sequence of int, optional
+        The number of each sentence in its text, which the draws depend on; its place in the batch
+        when absent.
+    penalty : LengthPenalty
+        Only for the score that is reported.
+    rules : sequence of Rule, optional
+        What may come next.
+    watch : callable, optional
+        Shown every sample after every step, as a group of its sentence.
+
+    Returns
+    -------
+    list of list of Hypothesis
+        For each sentence its samples in the order in which they were drawn, with log-probabilities
+        under the model: neither temperature nor filters nor rules change them.
+
+    Notes
+    -----
+    Not sorted: the first of some samples is a sample, the best of them is not. What the decoder
+    keeps of the source is copied for every sample, so that each may end when it does.
+    """
+    next_log_probabilities, state, tokens = begin(model, source)
+    owners = torch.arange(len(limits), device=source.device).repeat_interleave(samples)
+    numbers = range(len(limits)) if lines is None else lines
+    line_of = torch.tensor(list(numbers), device=source.device)[owners]
+    number_of = torch.arange(samples, device=source.device).repeat(len(limits))
+
+    def draw(scores: Tensor, walks: Tensor, step: int) -> Tensor:
+        chance = uniforms(sampling.seed, line_of[walks], number_of[walks], step)
+        return choose(filtered(scores, sampling), chance)
+
+    found = walk(
+        next_log_probabilities,
+        state.select(owners, owners),
+        tokens[owners],
+        [limits[owner] for owner in owners.tolist()],
+        draw,
+        end_token=model.end_token,
+        penalty=penalty,
+        rules=rules,
+        each=samples,
+        watch=watch,
+    )
+    return [found[row * samples : (row + 1) * samples] for row in range(len(limits))]
+
+
+def filtered(
+    scores: Float[Tensor, "rows vocabulary"], sampling: Sampling
+) -> Float64[Tensor, "rows vocabulary"]:
+    """
+    Compute what tokens are drawn from.
+
+    Parameters
+    ----------
+    scores : Tensor of float, shape (rows, vocabulary)
+        Log-probabilities of the next token; minus infinity where it is forbidden.
+    sampling : Sampling
+        Temperature, then `top_k`, then `top_p`.
+
+    Returns
+    -------
+    Tensor of float64, shape (rows, vocabulary)
+        Probabilities; each row sums to one.
+
+    Notes
+    -----
+    What is left after each filter is taken for the whole, so `top_p` counts probabilities among
+    the `top_k`. In fp64, for a sum over a large vocabulary decides what is drawn.
+    """
+    scores = scores.double() / sampling.temperature
+    if 0 < sampling.top_k < scores.size(1):
+        least = scores.topk(sampling.top_k, dim=1).values[:, -1:]
+        scores = scores.masked_fill(scores < least, float("-inf"))
+    probabilities = torch.softmax(scores, dim=1)
+    if sampling.top_p < 1.0:
+        falling, order = probabilities.sort(dim=1, descending=True, stable=True)
+        before = falling.cumsum(dim=1) - falling
+        falling = falling.masked_fill(before >= sampling.top_p, 0.0)
+        probabilities = torch.zeros_like(probabilities).scatter(1, order, falling)
+        probabilities /= probabilities.sum(dim=1, keepdim=True)
+    return probabilities
+
+
+def choose(
+    probabilities: Float64[Tensor, "rows vocabulary"], chance: Float64[Tensor, " rows"]
+) -> Int[Tensor, " rows"]:
+    """
+    Find the token whose share of the distribution a draw falls into.
+
+    Parameters
+    ----------
+    probabilities : Tensor of float64, shape (rows, vocabulary)
+        Of the next token; they need not sum to one exactly.
+    chance : Tensor of float64, shape (rows,)
+        Uniform numbers from 0 up to 1, 1 not included.
+
+    Returns
+    -------
+    Tensor of int, shape (rows,)
+        Tokens; never one whose probability is 0.
+
+    Notes
+    -----
+    Inversion of the cumulative distribution: one number a draw, where Gumbel noise would need one
+    for each token of the vocabulary.
+    """
+    cumulative = probabilities.cumsum(dim=1)
+    aim = chance.unsqueeze(1) * cumulative[:, -1:]
+    found = torch.searchsorted(cumulative, aim, right=True).squeeze(1)
+    # Past the end only where the model gave no numbers; the caller sees that from the score.
+    return found.clamp_(max=probabilities.size(1) - 1)
+
+
+def uniforms(
+    seed: int, lines: Int[Tensor, " rows"], samples: Int[Tensor, " rows"], step: int
+) -> Float64[Tensor, " rows"]:
+    """
+    Make one uniform number for each row from where the row stands.
+
+    Parameters
+    ----------
+    seed : int
+        From 0 to 2^63 - 1.
+    lines : Tensor of int, shape (rows,)
+        Number of the line.
+    samples : Tensor of int, shape (rows,)
+        Number of the sample.
+    step : int
+        Number of tokens before.
+
+    Returns
+    -------
+    Tensor of float64, shape (rows,)
+        From 0 up to 1, 1 not included, in steps of 2^-48.
+
+    Notes
+    -----
+    A counter instead of a generator with a state: there is nothing to carry along when rows end
+    or change places, and nothing that depends on who else is in the batch.
+    """
+    bits = _mix(torch.full_like(lines, seed))
+    for word in (lines, samples, torch.full_like(lines, step)):
+        bits = _mix(bits ^ word)
+    return _shifted(bits, 64 - _BITS).double() * 2.0**-_BITS
+
+
+def _mix(x: Int[Tensor, " rows"]) -> Int[Tensor, " rows"]:
+    """Take one step of SplitMix64 from a state and stir it; int64 wraps around as uint64 does."""
+    x = x + _signed(_STEP)
+    x = (x ^ _shifted(x, 30)) * _signed(_FIRST)
+    x = (x ^ _shifted(x, 27)) * _signed(_SECOND)
+    return x ^ _shifted(x, 31)
+
+
+def _shifted(x: Int[Tensor, " rows"], bits: int) -> Int[Tensor, " rows"]:
+    """Shift right and fill up with zeros; torch's own shift repeats the sign."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _signed(number: int) -> int:
+    """Write 64 bits as the signed number that has the same."""
+    return number - (1 << 64) if number >> 63 else number

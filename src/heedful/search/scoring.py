@@ -1,0 +1,158 @@
+"""
+Forced decoding: what a model thinks of a translation that is given.
+
+The log-probabilities are in `heedful.model.output`; here is how many other tokens the model would
+have preferred at each place, and which.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from heedful.data.batch import Collator
+from heedful.model.output import chunk_rows, logits, token_log_probabilities
+from heedful.model.seq2seq import Seq2Seq
+from heedful.model.transformer import Transformer
+from heedful.search.rules import Rule, apply_all
+
+Ids = Sequence[int]
+
+# Places whose scores over the whole vocabulary are held at once.
+_ROWS = 64
+
+
+@torch.inference_mode()
+def target_ranks(
+    model: Seq2Seq,
+    source: Int[Tensor, "batch source"],
+    target_in: Int[Tensor, "batch target"],
+    target_out: Int[Tensor, "batch target"],
+    vocabulary: int,
+) -> list[list[int]]:
+    """
+    Find the rank of every given token among all that could stand in its place.
+
+    Parameters
+    ----------
+    model : Seq2Seq
+        In evaluation mode.
+    source : Tensor of int, shape (batch, source)
+        Padded ids, on the model's device.
+    target_in : Tensor of int, shape (batch, target)
+        What the decoder reads: the start token, then the target.
+    target_out : Tensor of int, shape (batch, target)
+        The target, then the end symbol.
+    vocabulary : int
+        Ids from here on are filling and do not count.
+
+    Returns
+    -------
+    list of list of int
+        For each pair its tokens' ranks, the end symbol's last; 1 is the most probable token.
+
+    Notes
+    -----
+    Equally probable tokens share the better rank. A translation whose ranks are all 1 is what
+    greedy search finds.
+    """
+    states = model(source, target_in)
+    real = target_out != model.padding
+    states, targets = states[real], target_out[real]
+    table, bias = model.output()
+    ranks = torch.empty_like(targets)
+    for part in chunk_rows(len(targets), table.size(0)):
+        scores = logits(states[part], table, bias)[:, :vocabulary]
+        chosen = scores.gather(1, targets[part].unsqueeze(1))
+        ranks[part] = (scores > chosen).sum(dim=1) + 1
+    return [row.tolist() for row in ranks.split(real.sum(dim=1).tolist())]
+
+
+@torch.inference_mode()
+def best_candidates(
+    model: Seq2Seq,
+    source: Int[Tensor, "1 source"],
+    target_in: Int[Tensor, "1 target"],
+    target_out: Int[Tensor, "1 target"],
+    *,
+    rules: Sequence[Rule] = (),
+    wanted: int = 10,
+) -> list[list[tuple[int, float]]]:
+    """
+    Find what a model would have liked best at every place of a given translation.
+
+    Parameters
+    ----------
+    model : Seq2Seq
+        In evaluation mode.
+    source : Tensor of int, shape (1, source)
+        Ids of one sentence, on the model's device.
+    target_in : Tensor of int, shape (1, target)
+        What the decoder reads: the start token, then the target.
+    target_out : Tensor of int, shape (1, target)
+        The target, then the end symbol.
+    rules : sequence of Rule, optional
+        Those of a search that do not look at what is written: which tokens may come at all.
+    wanted : int, default 10
+        How many.
+
+    Returns
+    -------
+    list of list of tuple of int and float
+        For each place the most probable tokens with their probabilities, best first; the given
+        token is always among them, if need be as one more at the end.
+
+    Notes
+    -----
+    One pass over the known target, so the probabilities are those of the search up to rounding. A
+    given token that a rule forbids has the probability that the model gives it.
+    """
+    states = model(source, target_in)[0]
+    given = target_out[0]
+    found: list[list[tuple[int, float]]] = []
+    for some, own_tokens in zip(states.split(_ROWS), given.split(_ROWS), strict=True):
+        scores = model.log_probabilities(some)
+        own = scores.gather(1, own_tokens.unsqueeze(1)).squeeze(1).exp()
+        nothing, first = given.new_empty(len(some), 0), given.new_zeros(len(some))
+        best = apply_all(rules, scores, nothing, first).topk(min(wanted, scores.size(1)), dim=1)
+        columns = (best.indices, best.values.exp(), own_tokens, own)
+        for tokens, values, token, probability in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            row = [pair for pair in zip(tokens, values, strict=True) if pair[1] > 0.0]
+            others = token not in dict(row)
+            found.append([*row, (token, probability)] if others else row)
+    return found
+
+
+@torch.inference_mode()
+def pair_log_probabilities(
+    model: Transformer, collator: Collator, sources: Sequence[Ids], targets: Sequence[Ids]
+) -> list[list[float]]:
+    """
+    Compute the log-probability of every target token of given pairs.
+
+    Parameters
+    ----------
+    model : Transformer
+        In evaluation mode.
+    collator : Collator
+        Of the run.
+    sources, targets : sequence of sequence of int
+        Ids of the pairs, without special symbols.
+
+    Returns
+    -------
+    list of list of float
+        For each pair its tokens' log-probabilities, the end symbol's last.
+
+    Notes
+    -----
+    One pass over the known target; equal to what a search that chose these tokens reports.
+    """
+    batch = collator.batch(sources, targets).to(model.device)
+    states = model(batch.source, batch.target_in)
+    real = batch.target_out != model.padding
+    flat = token_log_probabilities(states[real], batch.target_out[real], *model.output())
+    return [part.tolist() for part in flat.split([len(target) + 1 for target in targets])]

@@ -1,0 +1,340 @@
+"""
+HTML as paragraphs: which text runs on, which tags stand in it, and what is left alone.
+
+::
+
+    <div><p>The <b>red</b> dog.</p><pre>code</pre></div>
+      verbatim   <div><p>
+      paragraph  The ␣ <b> red </b> ␣ dog.
+      verbatim   </p><pre>code</pre></div>
+
+A paragraph is what a browser shows as running text: it ends at a tag that begins a new line, and
+goes on over one that does not. Each of its characters, entities, spaces and tags is an `Atom`, so
+that a sentence found in its text can be traced back to the HTML.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from enum import Enum, auto
+from typing import NamedTuple
+
+from heedful.serve.documents.html_lexer import RAW, VOID, Kind, Token, names, tokenize
+
+_BLOCKS = names(
+    """
+    address article aside base blockquote body br button caption center col colgroup datalist dd
+    details dialog dir div dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3
+    h4 h5 h6 head header hgroup hr html iframe legend li link listing main menu meta nav noembed
+    noframes noscript object ol optgroup option p param plaintext pre search section select
+    source summary table tbody td template textarea tfoot th thead title tr track ul video audio
+    xmp
+    """
+)
+# Left alone with all that is in them.
+_KEPT = RAW | frozenset({"plaintext", "pre", "listing", "textarea", "rt", "rp", "code", "kbd"})
+_KEPT |= frozenset({"samp", "var"})
+# Start tags that end an element of the kind they begin: which they end, and in what they stop.
+_ENDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
+    "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
+    "dd": (frozenset({"dt", "dd"}), frozenset({"dl"})),
+    "option": (frozenset({"option"}), frozenset({"select", "datalist", "optgroup"})),
+    "tr": (frozenset({"tr"}), frozenset({"table"})),
+    "td": (frozenset({"td", "th"}), frozenset({"table", "tr"})),
+    "th": (frozenset({"td", "th"}), frozenset({"table", "tr"})),
+}
+_ENDS_PARAGRAPH = (frozenset({"p"}), frozenset({"button", "td", "th", "caption", "object"}))
+_NOT_PARAGRAPH = frozenset({"br", "button", "option", "optgroup", "td", "th", "tr", "tbody"})
+_UNSHOWN = RAW | frozenset({"rt", "rp"})
+# Characters of a kept element that a sentence may have in its midst, for the model to see.
+_MOST_SHOWN = 40
+
+_SPACE = " \t\n\f\r"
+_ATOM = re.compile(
+    rf"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[a-zA-Z][a-zA-Z0-9]*;?)|[{_SPACE}]+|.", re.S
+)
+_SOFT_HYPHEN = "\xad"
+_CLOSING = frozenset(".,;:!?)]}…»”’")
+
+
+class Part(Enum):
+    """
+    Tell what an atom is.
+
+    Attributes
+    ----------
+    TEXT
+        A character, an entity or some spaces.
+    OPEN
+        A start tag.
+    CLOSE
+        An end tag.
+    POINT
+        What has no text: an image, a comment, an element that is left alone.
+    KEPT
+        An element that is left alone and whose text is shown to the model.
+
+    Notes
+    -----
+    Only the first and the last have text.
+    """
+
+    TEXT = auto()
+    OPEN = auto()
+    CLOSE = auto()
+    POINT = auto()
+    KEPT = auto()
+
+
+class Atom(NamedTuple):
+    """
+    Hold the smallest part of a paragraph.
+
+    Attributes
+    ----------
+    part : Part
+        What it is.
+    raw : str
+        As it is written.
+    text : str, default ''
+        What is shown of it. Spaces in a row are one, and none where one stands before.
+    name : str, default ''
+        Of a tag.
+
+    Notes
+    -----
+    `raw` of all atoms of a paragraph, in order, is its HTML.
+    """
+
+    part: Part
+    raw: str
+    text: str = ""
+    name: str = ""
+
+
+def paragraphs(source: str) -> Iterator[str | list[Atom]]:
+    """
+    Find the paragraphs of an HTML text.
+
+    Parameters
+    ----------
+    source : str
+        A document or a fragment, correct or not.
+
+    Yields
+    ------
+    part : str or list of Atom
+        What is left as it is, or a paragraph; in order.
+
+    Notes
+    -----
+    ``translate="no"`` and the class ``notranslate`` leave an element as it is, until its end tag
+    or whatever ends it without one.
+    """
+    paragraph = _Paragraph()
+    for item in _without_kept(tokenize(source)):
+        block = item.block if isinstance(item, _Kept) else item.name in _BLOCKS
+        if block:
+            if paragraph.atoms:
+                yield paragraph.atoms
+            paragraph = _Paragraph()
+            yield item.raw
+        else:
+            paragraph.add(item)
+    if paragraph.atoms:
+        yield paragraph.atoms
+
+
+def plain(raw: str) -> str:
+    """
+    Read entities and spaces as a browser does.
+
+    Parameters
+    ----------
+    raw : str
+        HTML without tags.
+
+    Returns
+    -------
+    str
+        Its text, with one space for all in a row.
+
+    Notes
+    -----
+    A space that does not break is a space: models know no other.
+    """
+    return " ".join(html.unescape(raw).split())
+
+
+class _Kept(NamedTuple):
+    """An element that is left alone."""
+
+    raw: str
+    text: str | None
+    block: bool
+
+
+class _Open(NamedTuple):
+    """An element that has begun."""
+
+    name: str
+    kept: bool
+
+
+class _Elements:
+    """Follow which elements are open, as far as it matters for what is left alone."""
+
+    def __init__(self) -> None:
+        self.open: list[_Open] = []
+        self.counts: dict[str, int] = {}
+        self.kept = 0
+
+    def begin(self, token: Token) -> None:
+        """Open an element."""
+        kept = token.name in _KEPT or _is_not_translated(token)
+        self.open.append(_Open(token.name, kept))
+        self.counts[token.name] = self.counts.get(token.name, 0) + 1
+        self.kept += kept
+
+    def end_before(self, name: str) -> None:
+        """End what a start tag ends."""
+        ended = [_ENDS[name]] if name in _ENDS else []
+        if name in _BLOCKS and name not in _NOT_PARAGRAPH:
+            ended.append(_ENDS_PARAGRAPH)
+        for ended_names, stops in ended:
+            if not any(self.counts.get(one) for one in ended_names):
+                continue
+            for place in range(len(self.open) - 1, -1, -1):
+                if self.open[place].name in ended_names:
+                    self._drop(place)
+                    break
+                if self.open[place].name in stops:
+                    break
+
+    def end(self, name: str) -> None:
+        """End an element and all that is open in it."""
+        if self.counts.get(name):
+            place = len(self.open) - 1
+            while self.open[place].name != name:
+                place -= 1
+            self._drop(place)
+
+    def _drop(self, place: int) -> None:
+        """End elements from this one on."""
+        while len(self.open) > place:
+            one = self.open.pop()
+            self.counts[one.name] -= 1
+            self.kept -= one.kept
+
+
+def _without_kept(tokens: Iterable[Token]) -> Iterator[Token | _Kept]:
+    """Put elements that are left alone together."""
+    elements = _Elements()
+    held: list[Token] = []
+    for token in tokens:
+        ends_here = False
+        if not token.foreign:
+            if token.kind in (Kind.OPEN, Kind.VOID):
+                before = elements.kept
+                elements.end_before(token.name)
+                if before and not elements.kept and held:
+                    yield _gathered(held)
+                    held = []
+            if token.kind is Kind.OPEN:
+                elements.begin(token)
+            elif token.kind is Kind.CLOSE:
+                before = elements.kept
+                elements.end(token.name)
+                ends_here = bool(before and not elements.kept)
+        if held and not elements.kept and held[-1].foreign and not token.foreign:
+            yield _gathered(held)
+            held = []
+        if elements.kept or ends_here or token.foreign:
+            held.append(token)
+        else:
+            yield token
+        if ends_here:
+            yield _gathered(held)
+            held = []
+    if held:
+        yield _gathered(held)
+
+
+def _gathered(tokens: list[Token]) -> _Kept:
+    """Make one thing of an element's tokens."""
+    raw = "".join(token.raw for token in tokens)
+    first, *middle = tokens
+    text = None
+    if not first.foreign and middle and all(one.kind is Kind.TEXT for one in middle[:-1]):
+        text = plain("".join(one.raw for one in middle[:-1]))
+        text = text if 0 < len(text) <= _MOST_SHOWN and first.name not in _UNSHOWN else None
+    return _Kept(raw, text, any(one.name in _BLOCKS for one in tokens))
+
+
+def _is_not_translated(token: Token) -> bool:
+    """Tell whether the page asks to leave an element alone."""
+    found = dict(reversed(token.attributes))
+    return (
+        found.get("translate", "").strip(_SPACE).lower() == "no"
+        or "notranslate" in found.get("class", "").split()
+    )
+
+
+class _Paragraph:
+    """Gather the atoms of a paragraph, with one space for all in a row."""
+
+    def __init__(self) -> None:
+        self.atoms: list[Atom] = []
+        # The last atom with text; a paragraph does not begin with a space.
+        self.last = -1
+
+    def add(self, item: "Token | _Kept") -> None:
+        """Add text, a tag, or what is left alone."""
+        if isinstance(item, _Kept):
+            self._add_kept(item)
+        elif item.kind is Kind.TEXT:
+            for found in _ATOM.finditer(item.raw):
+                self._add_text(found.group())
+        elif item.kind is Kind.OPEN:
+            self.atoms.append(Atom(Part.OPEN, item.raw, name=item.name))
+        elif item.kind is Kind.CLOSE and item.name not in VOID:
+            self.atoms.append(Atom(Part.CLOSE, item.raw, name=item.name))
+        else:
+            self.atoms.append(Atom(Part.POINT, item.raw))
+
+    def _add_text(self, raw: str) -> None:
+        """Add a character, an entity or spaces."""
+        text = html.unescape(raw) if raw[0] == "&" else raw
+        if text.isspace():
+            text = "" if self.last < 0 or self.atoms[self.last].text == " " else " "
+        elif text == _SOFT_HYPHEN:
+            text = ""
+        elif text[0] in _CLOSING:
+            self._close_up()
+        self._add_shown(Atom(Part.TEXT, raw, text))
+
+    def _add_kept(self, kept: "_Kept") -> None:
+        """Add an element that is left alone."""
+        if kept.text is None:
+            self.atoms.append(Atom(Part.POINT, kept.raw))
+        else:
+            self._add_shown(Atom(Part.KEPT, kept.raw, kept.text))
+
+    def _add_shown(self, atom: Atom) -> None:
+        """Add an atom and remember whether it shows something."""
+        if atom.text:
+            self.last = len(self.atoms)
+        self.atoms.append(atom)
+
+    def _close_up(self) -> None:
+        """Take the space away between a word and a full stop if only a point stands there."""
+        between = self.atoms[self.last + 1 :]
+        if self.last >= 0 and between and all(one.part is Part.POINT for one in between):
+            last = self.atoms[self.last]
+            if last.text == " " and last.part is Part.TEXT:
+                self.atoms[self.last] = last._replace(text="")
+                # A space never follows a space, nor begins a paragraph.
+                self.last -= 1
+                while not self.atoms[self.last].text:
+                    self.last -= 1

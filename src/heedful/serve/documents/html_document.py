@@ -1,0 +1,189 @@
+"""
+HTML as sentences to translate, and the tags to put back.
+
+::
+
+    <p>The <b>red</b> dog.</p>
+      pieces   The red dog.
+      filled   <p>Le chien <b>rouge</b>.</p>
+
+Tags are never shown to a model. Those that stand between sentences stay there; those inside a
+sentence follow the words that they stood around, by the word alignment of the translation. What is
+not text stays as it is, to the character, and a translation is only ever inserted as text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from heedful.serve.documents.html_blocks import Atom, Part, paragraphs
+from heedful.serve.documents.sentences import Fits, sentence_spans
+from heedful.serve.documents.tag_projection import Links, Mark, escaped, place
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    """A sentence: what it reads, how it is written, and the markup inside it."""
+
+    text: str
+    raw: str
+    marks: tuple[Mark, ...]
+
+    def filled(self, translation: str, links: Links | None) -> str:
+        """Write its translation."""
+        if translation == self.text:
+            return self.raw
+        if not self.marks:
+            return escaped(translation)
+        return place(self.text, self.marks, translation, links)
+
+
+@dataclass(frozen=True)
+class Markup:
+    """
+    Hold the sentences of an HTML text and the markup around and inside them.
+
+    Attributes
+    ----------
+    pieces : tuple of str
+        What is to be translated, in order: plain text, without tags and entities, with one space
+        between words.
+    linked : tuple of bool
+        For each piece whether tags stand inside it, so that its word alignment is of use.
+    parts : tuple
+        Sentences, and what stands between them.
+
+    Notes
+    -----
+    Made by `Markup.parse`.
+    """
+
+    pieces: tuple[str, ...]
+    linked: tuple[bool, ...]
+    parts: tuple[str | _Sentence, ...]
+
+    @classmethod
+    def parse(cls, html: str, language: str, fits: Fits | None = None) -> "Markup":
+        """
+        Find the sentences of an HTML text.
+
+        Parameters
+        ----------
+        html : str
+            A document or a fragment, correct or not.
+        language : str
+            Code of its language, such as ``en``.
+        fits : callable, optional
+            Whether a model can read a sentence as a whole; one that it cannot read is cut.
+
+        Returns
+        -------
+        Markup
+            The sentences and what stands around them.
+
+        Notes
+        -----
+        Never fails: what cannot be understood as markup stays as it is. So does what is in
+        ``<script>``, ``<style>``, ``<pre>``, ``<code>``, ``<kbd>``, ``<samp>``, ``<var>``,
+        ``<textarea>``, ``<svg>`` and ``<math>``, and what ``translate="no"`` or the class
+        ``notranslate`` is on; the model sees only its words, if it has few and stands inside a
+        sentence.
+        """
+        parts: list[str | _Sentence] = []
+        for part in paragraphs(html):
+            parts += [part] if isinstance(part, str) else _sentences(part, language, fits)
+        sentences = [part for part in parts if isinstance(part, _Sentence)]
+        pieces = tuple(sentence.text for sentence in sentences)
+        return cls(pieces, tuple(bool(sentence.marks) for sentence in sentences), tuple(parts))
+
+    def fill(self, translations: Sequence[str], links: Sequence[Links | None] = ()) -> str:
+        """
+        Put translations where the sentences were, and tags around the words they belong to.
+
+        Parameters
+        ----------
+        translations : sequence of str
+            One for each piece, in order: plain text.
+        links : sequence of (iterable of (int, int) or None), optional
+            For each piece the word alignment of its translation; where it is not known, tags are
+            put at the same share of the words.
+
+        Returns
+        -------
+        str
+            The translated HTML.
+
+        Notes
+        -----
+        ``markup.fill(markup.pieces)`` is the HTML that was parsed, to the character. Every tag
+        is there once, as it was written.
+        """
+        if len(translations) != len(self.pieces):
+            raise ValueError(f"{len(self.pieces)} pieces need as many translations")
+        given = iter(zip(translations, links or [None] * len(translations), strict=True))
+        return "".join(
+            part if isinstance(part, str) else part.filled(*next(given)) for part in self.parts
+        )
+
+
+def shown(html: str) -> str:
+    """
+    Read what a page shows and is to be translated, as plain text.
+
+    Parameters
+    ----------
+    html : str
+        A document or a fragment.
+
+    Returns
+    -------
+    str
+        A line a paragraph.
+
+    Notes
+    -----
+    To tell its language: names of tags and attributes look English.
+    """
+    found = (part for part in paragraphs(html) if not isinstance(part, str))
+    return "\n".join("".join(atom.text for atom in atoms) for atoms in found)
+
+
+def _sentences(atoms: Sequence[Atom], language: str, fits: Fits | None) -> list[str | _Sentence]:
+    """Find the sentences of a paragraph."""
+    shown = "".join(atom.text for atom in atoms)
+    # What is kept is a word that no sentence ends in.
+    masked = "".join("X" * len(a.text) if a.part is Part.KEPT else a.text for a in atoms)
+    starts = [0, *accumulate(len(atom.text) for atom in atoms)]
+    parts: list[str | _Sentence] = []
+    here = 0
+    for start, end in sentence_spans(masked, language, fits, shown):
+        # Only what is in it as a whole: a kept element that was cut stands between two sentences.
+        first = here
+        while first < len(atoms) and (starts[first] < start or not atoms[first].text.strip()):
+            first += 1
+        last = behind = first
+        while behind < len(atoms) and starts[behind + 1] <= end:
+            behind += 1
+            last = behind if atoms[behind - 1].text.strip() else last
+        inside = atoms[first:last]
+        if any(one.text.isalpha() for one in inside if one.part is Part.TEXT):
+            parts += ["".join(one.raw for one in atoms[here:first]), _sentence(inside)]
+            here = last
+    return [*parts, "".join(one.raw for one in atoms[here:])]
+
+
+def _sentence(atoms: Sequence[Atom]) -> _Sentence:
+    """Put together what stands in a sentence."""
+    marks: list[Mark] = []
+    where = 0
+    for atom in atoms:
+        end = where + len(atom.text)
+        if atom.part is not Part.TEXT:
+            marks.append(Mark(atom, where, end))
+        elif not atom.text and marks and marks[-1].end == where:
+            # Spaces beside a tag stay there.
+            last = marks[-1]
+            marks[-1] = last._replace(atom=last.atom._replace(raw=last.atom.raw + atom.raw))
+        where = end
+    text = "".join(atom.text for atom in atoms)
+    return _Sentence(text, "".join(atom.raw for atom in atoms), tuple(marks))

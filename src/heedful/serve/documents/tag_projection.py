@@ -1,0 +1,407 @@
+"""
+Tags of a sentence around the words of its translation.
+
+::
+
+    source   The <b>red</b> dog .          links  The-Le  red-rouge  dog-chien
+    target   Le  chien  <b>rouge</b> .
+
+An element goes to the row of target words that has most links with its own words and fewest with
+others. What it holds in the source it holds in the target, so elements stay properly nested, and
+each tag is written once. Without links an element goes to the same share of the sentence.
+
+Which word of a translation translates which word of its sentence.
+"""
+
+import html
+import math
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import NamedTuple
+
+from heedful.serve.documents.html_blocks import Atom, Part
+
+Links = Iterable[tuple[int, int]]
+"""Numbers of a source word and of a target word, from 0; words are what spaces set apart."""
+
+
+Span = tuple[int, int]
+# Words that spaces set apart, but each character where a script sets none.
+_LONG = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_LONG += "\U00020000-\U0003ffff"
+_WORD = re.compile(rf"[{_LONG}]|[^\s{_LONG}]+")
+_SPACED = re.compile(r"\S+")
+_UNSPACED = re.compile(rf"[{_LONG}]{{4}}")
+# A word without any link costs a row a little.
+_UNLINKED = 0.1
+# With more marks than any sentence has, each is put at its share of the sentence.
+_MOST_MARKS = 300
+
+
+class Mark(NamedTuple):
+    """
+    Hold markup inside a sentence.
+
+    Attributes
+    ----------
+    atom : Atom
+        What it is.
+    start : int
+        Where it stands in the sentence.
+    end : int
+        Where it ends: further on only for what is kept and shown.
+
+    Notes
+    -----
+    In the order of the HTML.
+    """
+
+    atom: Atom
+    start: int
+    end: int
+
+
+@dataclass
+class _Element:
+    """An element of the source sentence, and where it goes in the target."""
+
+    start: int
+    end: int
+    before: str = ""
+    after: str = ""
+    name: str = ""
+    kept: str | None = None
+    inside: list["_Element"] = field(default_factory=list)
+    # Its other tag stands outside the sentence, so it holds all on that side.
+    from_start: bool = False
+    to_end: bool = False
+    place: Span = (0, 0)
+
+    @property
+    def is_point(self) -> bool:
+        """Whether it holds no text."""
+        return self.start >= self.end
+
+    @property
+    def at_edge(self) -> bool:
+        """Whether it begins or ends with the sentence, wherever that is."""
+        return self.from_start or self.to_end
+
+
+def place(source: str, marks: Sequence[Mark], target: str, links: Links | None) -> str:
+    """
+    Write a translation with the markup of its source.
+
+    Parameters
+    ----------
+    source : str
+        The sentence.
+    marks : sequence of Mark
+        What stands inside it.
+    target : str
+        Its translation, as plain text.
+    links : iterable of (int, int), optional
+        Which word translates which.
+
+    Returns
+    -------
+    str
+        HTML. The translation is in it as text, and every mark once.
+
+    Notes
+    -----
+    Links to words that are not there are passed over.
+    """
+    if len(marks) > _MOST_MARKS:
+        return _by_share(source, marks, target)
+    root = _tree(marks, len(source))
+    root.place = (0, len(target))
+    _settle(root, _Words(source, target, links))
+    return _written(root, target)
+
+
+def escaped(text: str) -> str:
+    """
+    Write plain text as HTML.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        The same without a character that begins a tag or an entity.
+
+    Notes
+    -----
+    Only for where text may stand: quotation marks are left, as authors write them.
+    """
+    return html.escape(text, quote=False)
+
+
+def _by_share(source: str, marks: Sequence[Mark], target: str) -> str:
+    """Put every mark at the same share of the text, in order: for markup without end."""
+    out, here = [], 0
+    for mark in marks:
+        where = max(here, round(mark.start / len(source) * len(target)))
+        if mark.atom.part is not Part.KEPT:
+            # Not in the midst of a word.
+            where = max(here, target.rfind(" ", 0, where) + 1) if where < len(target) else where
+        out += [escaped(target[here:where]), mark.atom.raw]
+        here = where
+    return "".join([*out, escaped(target[here:])])
+
+
+def _tree(marks: Iterable[Mark], length: int) -> _Element:
+    """Find which tags belong together."""
+    root = _Element(0, length)
+    waiting = [root]
+    for mark in marks:
+        part, raw, name = mark.atom.part, mark.atom.raw, mark.atom.name
+        if part is Part.OPEN:
+            waiting.append(_Element(mark.start, length, raw, name=name))
+        elif part is Part.CLOSE:
+            _close(waiting, raw, name, mark.start)
+        elif part is Part.KEPT:
+            waiting[-1].inside.append(_Element(mark.start, mark.end, kept=raw))
+        else:
+            waiting[-1].inside.append(_Element(mark.start, mark.start, raw))
+    while len(waiting) > 1:
+        last = waiting.pop()
+        last.to_end = True
+        waiting[-1].inside.append(last)
+    return root
+
+
+def _close(waiting: list[_Element], raw: str, name: str, where: int) -> None:
+    """Read an end tag."""
+    places = [k for k in range(len(waiting) - 1, 0, -1) if waiting[k].name == name]
+    if places:
+        # What is open inside has no end tag here: its start tag stands alone.
+        while len(waiting) > places[0] + 1:
+            alone = waiting.pop()
+            point = _Element(alone.start, alone.start, alone.before)
+            waiting[-1].inside += [point, *alone.inside]
+        closed = waiting.pop()
+        closed.end, closed.after = where, raw
+        waiting[-1].inside.append(closed)
+    elif len(waiting) == 1:
+        root = waiting[0]
+        root.inside = [_Element(0, where, after=raw, inside=root.inside, from_start=True)]
+    else:
+        waiting[-1].inside.append(_Element(where, where, raw))
+
+
+class _Words:
+    """Words of both sides as spans, and for each of the target those that it translates."""
+
+    def __init__(self, source: str, target: str, links: Links | None) -> None:
+        self.text, self.target_text = source, target
+        # Where spaces set no words apart, links between “words” say nothing.
+        unspaced = _UNSPACED.search(source) or _UNSPACED.search(target)
+        pattern = _WORD if unspaced else _SPACED
+        self.source = [found.span() for found in pattern.finditer(source)]
+        self.target = [found.span() for found in pattern.finditer(target)]
+        self.linked: list[list[int]] = [[] for _ in self.target]
+        for i, j in () if unspaced else links or ():
+            if 0 <= i < len(self.source) and 0 <= j < len(self.target):
+                self.linked[j].append(i)
+        if not any(self.linked) and self.source:
+            share = len(self.source) / max(1, len(self.target))
+            self.linked = [[int((j + 0.5) * share)] for j in range(len(self.target))]
+        self._translated: list[list[int]] = [[] for _ in self.source]
+        for j, found in enumerate(self.linked):
+            for i in found:
+                self._translated[i].append(j)
+        self._unrelated = [-1.0 if found else -_UNLINKED for found in self.linked]
+
+    def covered(self, element: _Element) -> Span:
+        """Find the source words that an element touches."""
+        touched = _touched(self.source, (element.start, element.end))
+        return (touched[0], touched[-1] + 1) if touched else (0, 0)
+
+    def inside(self, room: Span) -> list[tuple[int, Span]]:
+        """Find the target words of a stretch, cut off where it ends."""
+        return [(j, self.stretch(j, j, room)) for j in _touched(self.target, room)]
+
+    def stretch(self, first: int, last: int, room: Span) -> Span:
+        """Find what two target words and all between them cover of a stretch."""
+        return max(self.target[first][0], room[0]), min(self.target[last][1], room[1])
+
+    def translations(self, source: int, room: Span) -> list[Span]:
+        """Find the target words of a stretch that translate a source word, in order."""
+        inside = _touched(self.target, room)
+        return [self.stretch(j, j, room) for j in self._translated[source] if j in inside]
+
+    def weights(self, among: Span) -> list[float]:
+        """Tell how much of each target word translates some source words: 1 all, -1 nothing."""
+        weights = self._unrelated.copy()
+        for j in {j for i in range(*among) for j in self._translated[i]}:
+            found = self.linked[j]
+            weights[j] = 2 * sum(among[0] <= i < among[1] for i in found) / len(found) - 1
+        return weights
+
+    def copied(self, element: _Element) -> Span | None:
+        """Find what an element holds in the target, letter by letter, if it is there once."""
+        text = self.text[element.start : element.end].strip()
+        if not text or text not in self.target_text:
+            return None
+        letters = re.escape(text)
+        for pattern in (rf"(?<!\w){letters}(?!\w)", letters):
+            here = list(re.finditer(pattern, self.text))
+            there = list(re.finditer(pattern, self.target_text))
+            if len(here) == len(there) == 1:
+                return there[0].span()
+        return None
+
+
+def _touched(words: Sequence[Span], room: Span) -> range:
+    """Find the numbers of the words that a stretch touches; words stand in order."""
+    first = bisect_right(words, room[0], key=itemgetter(1))
+    return range(first, max(first, bisect_left(words, room[1], key=itemgetter(0))))
+
+
+def _settle(parent: _Element, words: _Words) -> None:
+    """Give each element in another its stretch of the target, the surest first."""
+    room, taken = parent.place, list[Span]()
+    wanted = [_wanted(one, [room], words) for one in parent.inside if not one.is_point]
+    # What begins or ends with the sentence comes first.
+    for score, element, span in sorted(wanted, key=lambda one: (not one[1].at_edge, -one[0])):
+        if any(span[0] < end and start < span[1] for start, end in taken):
+            score, _, span = _wanted(element, _free(room, taken), words)
+        if score <= 0 and not element.at_edge:
+            span = _elsewhere(element, _free(room, taken), words, parent)
+        element.place = span
+        taken.append(span)
+    for element in parent.inside:
+        if element.is_point:
+            where = _point(element.start, words, parent)
+            # Never inside what stands beside it.
+            where = next((start for start, end in taken if start < where < end), where)
+            element.place = (where, where)
+        _settle(element, words)
+
+
+def _free(room: Span, taken: Sequence[Span]) -> list[Span]:
+    """Find what is left of a stretch."""
+    edges = [room[0], *(edge for span in sorted(taken) for edge in span), room[1]]
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _wanted(element: _Element, free: Sequence[Span], words: _Words) -> tuple[float, _Element, Span]:
+    """Find the stretch of the target that has most to do with an element."""
+    among = words.covered(element)
+    if element.at_edge:
+        return _wanted_at_edge(element, free[0 if element.from_start else -1], words, among)
+    copied = words.copied(element)
+    if copied and any(start <= copied[0] and copied[1] <= end for start, end in free):
+        return math.inf, element, copied
+    best, best_score = (free[0][0], free[0][0]), 0.0
+    weights = words.weights(among)
+    for room in free:
+        score, begin = 0.0, 0
+        for j in _touched(words.target, room):
+            if score <= 0:
+                score, begin = 0.0, j
+            score += weights[j]
+            if score > best_score:
+                best, best_score = words.stretch(begin, j, room), score
+    return best_score, element, _trimmed(element, best, words)
+
+
+def _wanted_at_edge(
+    element: _Element, room: Span, words: _Words, among: Span
+) -> tuple[float, _Element, Span]:
+    """Find how far an element goes that begins or ends with its surroundings."""
+    inside, weights = words.inside(room), words.weights(among)
+    best = (room[0], room[0]) if element.from_start else (room[1], room[1])
+    score = best_score = 0.0
+    for j, (start, end) in inside if element.from_start else reversed(inside):
+        score += weights[j]
+        if score > best_score:
+            best = (room[0], end) if element.from_start else (start, room[1])
+            best_score = score
+    return best_score, element, _trimmed(element, best, words)
+
+
+def _trimmed(element: _Element, span: Span, words: _Words) -> Span:
+    """Leave punctuation outside that was outside."""
+    start, end = span
+    text = words.target_text
+    held = words.text[element.start : element.end].strip()
+    if not held or not any(map(str.isalnum, text[start:end])):
+        return span
+    while held[0].isalnum() and not element.from_start and not text[start].isalnum():
+        start += 1
+    while held[-1].isalnum() and not element.to_end and not text[end - 1].isalnum():
+        end -= 1
+    return start, end
+
+
+def _elsewhere(element: _Element, free: Sequence[Span], words: _Words, parent: _Element) -> Span:
+    """Find a place for an element that no word of the target belongs to."""
+    where = _share((element.start + element.end) / 2, parent)
+    if element.kept is not None:
+        # It stands for nothing here, so it takes no word's place.
+        point = _point(element.start, words, parent)
+        inside = [span for span in free if span[0] <= point <= span[1]]
+        near = min(free, key=lambda span: min(abs(span[0] - where), abs(span[1] - where)))
+        return (point, point) if inside else (near[0], near[0])
+    open_words = [span for room in free for _, span in words.inside(room)]
+    if not open_words:
+        return free[0][0], free[0][0]
+    return _trimmed(element, min(open_words, key=lambda s: abs((s[0] + s[1]) / 2 - where)), words)
+
+
+def _share(where: int | float, parent: _Element) -> float:
+    """Find the same share of the target."""
+    start, end = parent.place
+    return start + (where - parent.start) / max(1, parent.end - parent.start) * (end - start)
+
+
+def _point(where: int, words: _Words, parent: _Element) -> int:
+    """Find the place of what holds no text: before the word that follows it, or behind the last."""
+    start, end = parent.place
+    if where <= parent.start or where >= parent.end:
+        return start if where <= parent.start else end
+    following = bisect_right(words.source, where, key=itemgetter(1))
+    if following == len(words.source):
+        return end
+    first = words.source[following][0]
+    rest = words.text[where : words.source[following][1]]
+    before = following - 1
+    if first < where and not any(map(str.isalnum, rest)):
+        # Between a word and its full stop.
+        before = following
+    else:
+        linked = words.translations(following, parent.place)
+        if linked:
+            return linked[0][0]
+    linked = words.translations(before, parent.place) if before >= 0 else []
+    if linked:
+        word = words.target_text[slice(*linked[-1])]
+        kept = re.sub(r"\W+\Z", "", word) if before == following else word
+        return linked[-1][0] + len(kept or word)
+    share = _share(where, parent)
+    starts = (span[0] for _, span in words.inside(parent.place))
+    return min(starts, key=lambda at: abs(at - share), default=end)
+
+
+def _written(element: _Element, target: str) -> str:
+    """Write an element with all that is in it."""
+    here, end = element.place
+    if element.kept is not None:
+        apart = here == end
+        lead = " " if apart and here and not target[here - 1].isspace() else ""
+        trail = " " if apart and here < len(target) and not target[here].isspace() else ""
+        return lead + element.kept + trail
+    out = [element.before]
+    for one in sorted(element.inside, key=lambda one: one.place):
+        out += [escaped(target[here : one.place[0]]), _written(one, target)]
+        here = max(here, one.place[1])
+    return "".join([*out, escaped(target[here:end]), element.after])

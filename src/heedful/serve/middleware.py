@@ -1,0 +1,214 @@
+"""
+What stands around every route: bounds on time and size, headers, counts, and the stop.
+
+Plain ASGI, so that a body is refused while it arrives. What goes on below requests, connections and
+bytes, is `heedful.serve.connection`.
+"""
+
+import asyncio
+import json
+import logging
+import time
+import traceback
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from heedful.serve.limits import Limits, Refused
+from heedful.serve.metrics import Metrics
+from heedful.serve.request_body import problem
+
+_log = logging.getLogger("heedful.serve")
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+# Asked by who watches over the server, to the very end.
+_ALWAYS = ("/health", "/metrics")
+# Others are words of the client, which stay out of the log.
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+# For answers that bring no such header of their own: they are data, never a page.
+HEADERS = {
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cache-control": b"no-store",
+}
+
+
+FAILED = Refused(500, "the server could not do this; its log says where.")
+"""The answer to what should not happen."""
+
+
+GONE = Refused(499, "the client has gone.")
+"""What is counted where nobody hears the answer."""
+
+
+class State:
+    """
+    Know what goes on, and whether the server is being stopped.
+
+    Attributes
+    ----------
+    stopping : bool
+        Whether new work is refused.
+    open : int
+        Requests that are being answered.
+
+    Notes
+    -----
+    Touched in the event loop alone.
+    """
+
+    def __init__(self) -> None:
+        self.stopping = False
+        self.open = 0
+
+
+class Guard:
+    """
+    Pass requests on within limits.
+
+    Parameters
+    ----------
+    app : callable
+        The application.
+    limits : Limits
+        Its bounds.
+    state : State
+        Shared with what stops the server.
+    metrics : Metrics
+        Where requests are counted.
+
+    Notes
+    -----
+    Logs one line a request: its route, never its text, address or key.
+    """
+
+    def __init__(self, app: App, limits: Limits, state: State, metrics: Metrics) -> None:
+        self.app, self.limits, self.state, self.metrics = app, limits, state, metrics
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """
+        Answer a request.
+
+        Parameters
+        ----------
+        scope : dict
+            What ASGI tells of it.
+        receive, send : callable
+            How it comes and how the answer goes.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Called by the server.
+        """
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        # After HEAD the connection sends no body; here it is a GET of whatever can be got.
+        scope = {**scope, "method": "GET" if method == "HEAD" else scope["method"]}
+        self.state.open += 1
+        self.metrics.open.inc()
+        begun = time.monotonic()
+        answer = _Answer(send, self.state)
+        try:
+            await self._pass(scope, receive, answer)
+        finally:
+            self.state.open -= 1
+            self.metrics.open.dec()
+            seconds = time.monotonic() - begun
+            route = getattr(scope.get("route"), "path", "other")
+            self.metrics.requests.labels(route, str(answer.status)).inc()
+            self.metrics.seconds.labels(route).observe(seconds)
+            _log.info("%s %s %s %.0f ms", method, route, answer.status, 1000 * seconds)
+
+    async def _pass(
+        self, scope: MutableMapping[str, Any], receive: Receive, answer: "_Answer"
+    ) -> None:
+        """Answer a request, whatever happens."""
+        try:
+            if self.state.stopping and scope["path"] not in _ALWAYS:
+                raise Refused(503, "the server is being stopped.", 1)
+            announced = dict(scope["headers"]).get(b"content-length", b"0")
+            if not announced.isdigit() or int(announced) > self.limits.body_bytes:
+                raise self._too_large()
+            await self.app(scope, self._bounded(receive), answer)
+        except Refused as refused:
+            await answer.instead(refused)
+        except Exception as error:
+            places = "".join(traceback.format_tb(error.__traceback__))
+            _log.error("a request failed: %s\n%s", type(error).__name__, places)
+            await answer.instead(FAILED)
+
+    def _bounded(self, receive: Receive) -> Receive:
+        """Take a body for so long and up to such a size; afterwards wait without end."""
+        latest = time.monotonic() + self.limits.read_seconds
+        size, complete = 0, False
+
+        async def take() -> Message:
+            nonlocal size, complete
+            if complete:
+                return await receive()
+            try:
+                async with asyncio.timeout(max(0.0, latest - time.monotonic())):
+                    message = await receive()
+            except TimeoutError:
+                text = f"a request must arrive within {self.limits.read_seconds:g} s, but did not."
+                raise Refused(408, text) from None
+            size += len(message.get("body", b""))
+            complete = not message.get("more_body", False)
+            if size > self.limits.body_bytes:
+                raise self._too_large()
+            return message
+
+        return take
+
+    def _too_large(self) -> Refused:
+        """Say how large a body may be."""
+        return Refused(
+            413,
+            f"a body may have at most {self.limits.body_bytes:,} bytes, but this one has more; "
+            "send less at once.",
+        )
+
+
+class _Answer:
+    """What goes out, with its headers."""
+
+    def __init__(self, send: Send, state: State) -> None:
+        self._send, self._state = send, state
+        self.status, self.complete = 0, False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = [*message.get("headers", ())]
+            there = {name.lower() for name, _ in headers}
+            headers += [(name, value) for name, value in HEADERS.items() if name not in there]
+            if self._state.stopping and b"connection" not in there:
+                headers.append((b"connection", b"close"))
+            message = {**message, "headers": headers}
+        elif not message.get("more_body", False):
+            self.complete = True
+        await self._send(message)
+
+    async def instead(self, refused: Refused) -> None:
+        """Say what is wrong, if nothing was said yet; else in the last line of what was begun."""
+        if self.complete:
+            return
+        if not self.status:
+            answer = problem(refused)
+            start = {"status": answer.status_code, "headers": answer.raw_headers}
+            await self({"type": "http.response.start", **start})
+            await self({"type": "http.response.body", "body": answer.body})
+            return
+        line = json.dumps({"event": "error", "error": refused.text})
+        await self({"type": "http.response.body", "body": f"{line}\n".encode()})

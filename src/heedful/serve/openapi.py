@@ -1,0 +1,157 @@
+"""How routes are described in the OpenAPI document, which ``/spec`` gives and ``/docs`` shows."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from heedful._version import __version__
+from heedful.serve.limits import Limits
+from heedful.serve.request_schemas import (
+    FORMS,
+    MULTIPART,
+    Asked,
+    AttendAsked,
+    DetectAsked,
+    FileAsked,
+    SearchAsked,
+    StreamAsked,
+    TranslateAsked,
+)
+from heedful.serve.response_schemas import Problem
+
+_WRONG = {
+    400: "What is asked is wrong.",
+    403: "A key is needed, or not known.",
+    404: "There is no such model, or no such file.",
+    408: "The request did not arrive in time.",
+    413: "The body is too large.",
+    415: "The body is of another type.",
+    429: "Too much waits, or too many requests came; Retry-After says when to come again.",
+    500: "The server is at fault.",
+    503: "The server is being stopped, or an answer took too long.",
+}
+_REFERENCE = "#/components/schemas/{model}"
+
+
+def described(
+    given: Any,
+    asked: type[Asked] | None = None,
+    *,
+    stream: bool = False,
+    wrong: Iterable[int] = (403, 500, 503),
+) -> dict[str, Any]:
+    """
+    Describe a route.
+
+    Parameters
+    ----------
+    given : type or None
+        What is answered; None for text.
+    asked : type, optional
+        What its body holds.
+    stream : bool, default False
+        Whether the answer is a line of JSON for each event.
+    wrong : iterable of int, default (403, 500, 503)
+        How it can be refused; with a body in every way there is.
+
+    Returns
+    -------
+    dict
+        Keywords for a route of FastAPI.
+
+    Notes
+    -----
+    Bodies are read by `heedful.serve.request_body`, which takes forms as well as JSON; FastAPI only
+    shows them.
+    """
+    kind = "application/x-ndjson" if stream else "application/json" if given else "text/plain"
+    right: dict[str, Any] = {"description": "The answer.", "model": given}
+    if stream or given is None:
+        right = {"description": "The answer.", "content": {kind: {"schema": {"type": "string"}}}}
+    answers = {200: right}
+    for code in _WRONG if asked else wrong:
+        answers[code] = {"description": _WRONG[code], "model": Problem}
+    found: dict[str, Any] = {"response_model": None, "responses": answers}
+    if asked is not None:
+        content: dict[str, Any] = {
+            kind: {"schema": {"$ref": _reference(asked, kind)}} for kind in asked.types
+        }
+        if asked is FileAsked:
+            content[MULTIPART]["encoding"] = {"file": {"contentType": "text/plain, text/html"}}
+        body = {"required": True, "content": content}
+        found["openapi_extra"] = {"requestBody": body}
+    return found
+
+
+def _reference(asked: type[Asked], kind: str) -> str:
+    """Name the schema of a body; a form, which has no null, has its own."""
+    return _REFERENCE.format(model=asked.__name__ + "Form" * (kind in FORMS))
+
+
+def _form(schema: dict[str, Any]) -> dict[str, Any]:
+    """Describe a body as a form: without null."""
+    properties = {}
+    for name, field in schema["properties"].items():
+        kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
+        kept = {key: value for key, value in field.items() if key not in ("anyOf", "default")}
+        if field.get("default") is not None:
+            kept["default"] = field["default"]
+        properties[name] = {
+            **kept,
+            **(kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {}),
+        }
+    return {**schema, "title": f"{schema['title']}Form", "properties": properties}
+
+
+def _narrow(schema: dict[str, Any], limits: Limits) -> None:
+    """Put in what the operator of the server allows."""
+    most = {
+        "alternatives": limits.alternatives,
+        "beam": limits.beam,
+        "n_best": limits.alternatives + 1,
+    }
+    for name, number in most.items():
+        for kind in schema["properties"].get(name, {}).get("anyOf", ()):
+            if kind["type"] == "integer":
+                kind["maximum"] = number
+
+
+def document(app: FastAPI, limits: Limits) -> dict[str, Any]:
+    """
+    Write the OpenAPI document.
+
+    Parameters
+    ----------
+    app : FastAPI
+        With all its routes.
+    limits : Limits
+        What it accepts.
+
+    Returns
+    -------
+    dict
+        For JSON; made once.
+
+    Notes
+    -----
+    Adds the bodies, which FastAPI does not see.
+    """
+    if app.openapi_schema is None:
+        found = get_openapi(
+            title="heedful",
+            version=__version__,
+            description="Translation: LibreTranslate's routes, and more under /v1.",
+            routes=app.routes,
+            license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        )
+        schemas = found.setdefault("components", {}).setdefault("schemas", {})
+        for kind in (TranslateAsked, DetectAsked, FileAsked, SearchAsked, StreamAsked, AttendAsked):
+            schema = kind.model_json_schema(ref_template=_REFERENCE)
+            _narrow(schema, limits)
+            schemas[f"{kind.__name__}Form"] = _form(schema)
+            if kind is not FileAsked:
+                schemas[kind.__name__] = schema
+        app.openapi_schema = found
+    return app.openapi_schema

@@ -1,0 +1,341 @@
+"""
+From a text to its translation: sentences, and everything put together again.
+
+::
+
+    text ─ sentences that the model can read ─ Worker ─ the text's layout or markup
+
+Nothing is ever cut away: a sentence with more subwords than the model reads is two.
+
+One translation made of those of several sentences.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import TypeVar
+
+from heedful.search.observer import Snapshot
+from heedful.serve.batch_queue import Search
+from heedful.serve.documents.html_document import Markup
+from heedful.serve.documents.sentences import Layout, keep_whole, split
+from heedful.serve.limits import Refused
+from heedful.serve.models import Model
+from heedful.serve.routing import Chosen, Form
+from heedful.serve.worker import Worker
+from heedful.translation.result import Alignment, Translation
+
+
+def combined(translations: Sequence[Translation], layout: Layout | Markup) -> Translation:
+    """
+    Make one translation of those of several sentences.
+
+    Parameters
+    ----------
+    translations : sequence of Translation
+        In order, at least one.
+    layout : Layout or Markup
+        What stood around them.
+
+    Returns
+    -------
+    Translation
+        Its logarithms are the sums of theirs, its k-th alternative is made of their k-th.
+
+    Notes
+    -----
+    A sentence with fewer alternatives stays with its last.
+    """
+    more = max(len(one.alternatives) for one in translations)
+    each = [
+        [one, *one.alternatives, *[(one, *one.alternatives)[-1]] * (more - len(one.alternatives))]
+        for one in translations
+    ]
+    best, *others = (_sum([row[rank] for row in each], layout) for rank in range(more + 1))
+    return replace(best, alternatives=tuple(others))
+
+
+def _sum(translations: Sequence[Translation], layout: Layout | Markup) -> Translation:
+    """Combine without alternatives."""
+    texts = [one.text for one in translations]
+    alignments = [one.alignment for one in translations]
+    alone = len(translations) == 1
+    return Translation(
+        layout.fill(texts, [one.links if one else None for one in alignments]),
+        sum(one.score for one in translations),
+        tuple(token for one in translations for token in one.tokens),
+        sum(one.log_probability for one in translations),
+        attention=translations[0].attention if alone else None,
+        alignment=_joined([one for one in alignments if one]) if all(alignments) else None,
+        log_probabilities=tuple(
+            number for one in translations for number in one.log_probabilities[: len(one.tokens)]
+        ),
+    )
+
+
+def _joined(alignments: Sequence[Alignment]) -> Alignment:
+    """Count the words of several sentences on."""
+    source: list[str] = []
+    target: list[str] = []
+    links: list[tuple[int, int]] = []
+    for one in alignments:
+        links += [(len(source) + i, len(target) + j) for i, j in one.links]
+        source += one.source_words
+        target += one.target_words
+    return Alignment(tuple(source), tuple(target), tuple(links))
+
+
+def untagged(translation: Translation, tag: str) -> Translation:
+    """
+    Take the language tag out of the words of the source.
+
+    Parameters
+    ----------
+    translation : Translation
+        Of a sentence that began with a tag.
+    tag : str
+        Such as ``>>fra<<``; empty for none.
+
+    Returns
+    -------
+    Translation
+        As if the sentence had had no tag, its alternatives too.
+
+    Notes
+    -----
+    Only an alignment knows of it.
+    """
+    alignment = translation.alignment
+    if not tag or alignment is None or alignment.source_words[:1] != (tag,):
+        return translation
+    links = tuple((i - 1, j) for i, j in alignment.links if i > 0)
+    others = tuple(untagged(other, tag) for other in translation.alternatives)
+    without = Alignment(alignment.source_words[1:], alignment.target_words, links)
+    return replace(translation, alignment=without, alternatives=others)
+
+
+# Of a request with more characters texts are taken apart and put together in a thread, so that
+# others need not wait.
+_AT_ONCE = 2000
+# Sentences of a request whose attention is given: a document of each is as large as a book.
+MOST_LOOKED_AT = 16
+_Result = TypeVar("_Result")
+_TAKE_APART: dict[Form, Callable[..., Layout | Markup]] = {
+    "text": split,
+    "html": Markup.parse,
+    "sentence": lambda text, _, fits: keep_whole(text, fits),
+}
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """
+    Hold a translated text.
+
+    Attributes
+    ----------
+    chosen : Chosen
+        What translated it.
+    whole : Translation
+        Of the text, with its alternatives.
+    pieces : tuple of str
+        Its sentences.
+    translations : tuple of Translation
+        One each.
+
+    Notes
+    -----
+    A text without anything to translate has no pieces and is itself.
+    """
+
+    chosen: Chosen
+    whole: Translation
+    pieces: tuple[str, ...] = ()
+    translations: tuple[Translation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Watched:
+    """
+    Hold what is to be told while a text is being translated.
+
+    Attributes
+    ----------
+    piece : callable
+        Called in the event loop with each sentence that is done: its number, the sentence, its
+        translation.
+    step : callable
+        Called in the translating thread after each step: the sentence's number and what is seen.
+
+    Notes
+    -----
+    An engine that cannot be watched calls only `piece`.
+    """
+
+    piece: Callable[[int, str, Translation], None]
+    step: Callable[[int, Snapshot], None]
+
+
+async def translate(
+    worker: Worker,
+    text: str,
+    chosen: Chosen,
+    search: Search,
+    *,
+    form: Form = "text",
+    watched: Watched,
+) -> Spoken:
+    """
+    Translate a text, and tell how that goes.
+
+    Parameters
+    ----------
+    worker : Worker
+        Where it is done.
+    text : str
+        The text.
+    chosen : Chosen
+        With what.
+    search : Search
+        How.
+    form : {'text', 'html', 'sentence'}, default 'text'
+        What the text is; a sentence is not taken apart.
+    watched : Watched
+        Told of every step and every sentence.
+
+    Returns
+    -------
+    Spoken
+        With the text's layout or markup.
+
+    Notes
+    -----
+    Cancelled, it takes what waits out of the queue.
+    """
+    parted = await aside(len(text), _Parted.of, text, chosen, form)
+    if chosen.model is None:
+        return parted.spoken([])
+
+    def each(number: int, translation: Translation) -> None:
+        plain = untagged(translation, chosen.direction.tag)
+        watched.piece(number, parted.layout.pieces[number], plain)
+
+    _check_looked_at(search, len(parted.lines))
+    watch = watched.step if chosen.model.looks else None
+    found = await worker.translate(chosen.model, parted.lines, search, each=each, watch=watch)
+    return await aside(len(text), parted.spoken, found)
+
+
+async def translate_all(
+    worker: Worker,
+    texts: Sequence[str],
+    chosen: Sequence[Chosen],
+    search: Search,
+    *,
+    form: Form = "text",
+) -> list[Spoken]:
+    """
+    Translate the texts of one request.
+
+    Parameters
+    ----------
+    worker : Worker
+        Where it is done.
+    texts : sequence of str
+        Texts.
+    chosen : sequence of Chosen
+        With what each.
+    search : Search
+        How.
+    form : {'text', 'html', 'sentence'}, default 'text'
+        What they are.
+
+    Returns
+    -------
+    list of Spoken
+        In order.
+
+    Notes
+    -----
+    The sentences of all texts wait together, so a request is taken or refused as a whole.
+    """
+    size = sum(map(len, texts))
+    parted = await aside(size, _take_apart, texts, chosen, form)
+    groups: dict[tuple[Model | None, bool], list[_Parted]] = {}
+    for one in parted:
+        groups.setdefault((one.chosen.model, one.linked), []).append(one)
+    _check_looked_at(search, sum(len(one.lines) for one in parted))
+    found: dict[_Parted, list[Translation]] = {}
+    for (model, linked), several in groups.items():
+        lines = [line for one in several for line in one.lines]
+        how = replace(search, alignments=True) if linked else search
+        rest = iter(await worker.translate(model, lines, how) if model else [])
+        found |= {one: list(islice(rest, len(one.lines))) for one in several}
+    return await aside(size, lambda: [one.spoken(found[one]) for one in parted])
+
+
+async def aside(size: int, work: Callable[..., _Result], *arguments: object) -> _Result:
+    """Do something at once, or with many characters in a thread."""
+    return work(*arguments) if size <= _AT_ONCE else await asyncio.to_thread(work, *arguments)
+
+
+def _check_looked_at(search: Search, sentences: int) -> None:
+    """Refuse attention of a long text."""
+    if search.attention and sentences > MOST_LOOKED_AT:
+        raise Refused(
+            400,
+            f"attention can be given of at most {MOST_LOOKED_AT} sentences at once, but "
+            f"{sentences:,} came; ask in several requests.",
+        )
+
+
+def _take_apart(texts: Sequence[str], chosen: Sequence[Chosen], form: Form) -> list["_Parted"]:
+    """Take texts apart."""
+    return [_Parted.of(*pair, form) for pair in zip(texts, chosen, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Parted:
+    """A text that was taken apart."""
+
+    text: str
+    chosen: Chosen
+    layout: Layout | Markup
+
+    @classmethod
+    def of(cls, text: str, chosen: Chosen, form: Form) -> "_Parted":
+        """Take a text apart, unless it stays as it is."""
+        if chosen.model is None:
+            return cls(text, chosen, Layout((), (text,)))
+        fits = partial(_fits, chosen.model, chosen)
+        return cls(text, chosen, _TAKE_APART[form](text, chosen.direction.source, fits))
+
+    @property
+    def lines(self) -> list[str]:
+        """Its sentences as the model reads them."""
+        return [self.chosen.tagged(piece) for piece in self.layout.pieces]
+
+    @property
+    def linked(self) -> bool:
+        """Whether alignments are needed to put it together, and can be had."""
+        model = self.chosen.model
+        return model is not None and model.looks and any(self.layout.linked)
+
+    def spoken(self, found: Sequence[Translation]) -> Spoken:
+        """Put it together again."""
+        if not found:
+            return Spoken(self.chosen, Translation(self.text, 0.0, (), 0.0))
+        translations = tuple(untagged(one, self.chosen.direction.tag) for one in found)
+        whole = combined(translations, self.layout)
+        return Spoken(self.chosen, whole, self.layout.pieces, translations)
+
+
+def _fits(model: Model, chosen: Chosen, sentence: str) -> bool:
+    """Whether a model can read a sentence as a whole."""
+    room = model.longest - 1
+    # No subword is shorter than a byte, and the space before the first word may be one more.
+    if len(sentence.encode()) < room:
+        return True
+    return model.lengths([chosen.tagged(sentence)])[0] <= room

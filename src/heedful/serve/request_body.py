@@ -1,0 +1,192 @@
+"""From the body of a request, JSON or a form, to what is asked; and answers back."""
+
+import json
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from fastapi import Request, Response
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import UploadFile
+
+from heedful.serve.limits import Limits, Refused
+from heedful.serve.request_schemas import FORMS, Asked, SentFile
+from heedful.serve.response_schemas import Problem
+
+_Asked = TypeVar("_Asked", bound=Asked)
+_JSON = "application/json"
+_LONGEST_NAME = 40  # of a field that is not known, as it is told
+_MOST_WRONG = 10  # fields that are told
+_MOST_FIELDS = 100  # of a body; no client has so many
+
+
+async def read_asked(request: Request, kind: type[_Asked]) -> _Asked:
+    """
+    Read and check a body.
+
+    Parameters
+    ----------
+    request : Request
+        Its body is a JSON object or a form.
+    kind : type
+        What is asked on this route.
+
+    Returns
+    -------
+    Asked
+        Of that kind.
+
+    Notes
+    -----
+    Raises `Refused` with every field that is wrong. A form may repeat ``q``.
+    """
+    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    sent = _JSON if not sent or sent.endswith("+json") else sent
+    if sent not in kind.types:
+        raise Refused(
+            415, f"a body must be {' or '.join(kind.types)} here, but is of another type."
+        )
+    is_form = sent in FORMS
+    values = await _form(request) if is_form else _json(await request.body())
+    if isinstance(values, dict) and len(values) > _MOST_FIELDS:
+        raise Refused(
+            400, f"a body may have at most {_MOST_FIELDS} fields, but {len(values):,} came."
+        )
+    try:
+        return kind.model_validate(values, strict=kind.exact and not is_form)
+    except ValidationError as error:
+        raise Refused(400, _wrong(error, kind)) from None
+
+
+def check_texts(texts: list[str], limits: Limits) -> None:
+    """
+    Check how much is to be translated.
+
+    Parameters
+    ----------
+    texts : list of str
+        Those of a body.
+    limits : Limits
+        What is accepted.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `Refused`.
+    """
+    if len(texts) > limits.lines:
+        raise Refused(
+            400, f"q may hold at most {limits.lines:,} texts, but {len(texts):,} came; send fewer."
+        )
+    if (characters := sum(map(len, texts))) > limits.characters:
+        raise Refused(
+            400,
+            f"a request may hold at most {limits.characters:,} characters, but {characters:,} "
+            "came; send less at once.",
+        )
+
+
+def given(content: BaseModel | list[Any] | dict[str, Any], status: int = 200) -> Response:
+    """
+    Answer in JSON.
+
+    Parameters
+    ----------
+    content : BaseModel, list or dict
+        What is answered; of a model, what is None is left out.
+    status : int, default 200
+        Of HTTP.
+
+    Returns
+    -------
+    Response
+        In UTF-8.
+
+    Notes
+    -----
+    What was asked for in vain is absent, as in LibreTranslate's answers.
+    """
+    if isinstance(content, BaseModel):
+        text = content.model_dump_json(exclude_none=True)
+    else:
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return Response(text, status, media_type="application/json")
+
+
+def problem(refused: Refused) -> Response:
+    """
+    Answer that something is wrong.
+
+    Parameters
+    ----------
+    refused : Refused
+        What.
+
+    Returns
+    -------
+    Response
+        ``{"error": …}``, and when to come again.
+
+    Notes
+    -----
+    After a body that was not read to its end nothing more can come over the connection.
+    """
+    answer = given(Problem(error=refused.text), refused.status)
+    if refused.retry_after is not None:
+        answer.headers["Retry-After"] = str(refused.retry_after)
+    if refused.status in (408, 413):
+        answer.headers["Connection"] = "close"
+    return answer
+
+
+async def _form(request: Request) -> dict[str, Any]:
+    """Read the fields of a form; those that come several times are lists."""
+    values: dict[str, list[Any]] = {}
+    async with request.form(max_files=1, max_fields=2000, max_part_size=1 << 24) as form:
+        for name, value in form.multi_items():
+            sent = await _file(value) if isinstance(value, UploadFile) else value
+            values.setdefault(name, []).append(sent)
+    return {name: several[0] if len(several) == 1 else several for name, several in values.items()}
+
+
+async def _file(sent: UploadFile) -> SentFile:
+    """Read a file of a form, which is gone with the form."""
+    return SentFile(sent.filename or "", await sent.read())
+
+
+def _json(body: bytes) -> Any:
+    """Read JSON."""
+    try:
+        # As bytes it would be read with halves of characters in it.
+        found = json.loads(body.decode("utf-8-sig"))
+        if b"\\ud" in body or b"\\uD" in body:  # half a character; the other may be missing
+            json.dumps(found, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        raise Refused(400, "the body must be a JSON object in UTF-8, but cannot be read.") from None
+    return found
+
+
+def _wrong(error: ValidationError, kind: type[Asked]) -> str:
+    """Name the fields that are wrong, never their values."""
+    told: dict[str, str] = {}
+    for one in error.errors(include_url=False, include_context=False, include_input=False):
+        field = str(one["loc"][0]) if one["loc"] else "the body"
+        message = one["msg"][:1].lower() + one["msg"][1:]
+        if one["type"] == "extra_forbidden":
+            message = _unknown(field, kind)
+            field = field if len(field) <= _LONGEST_NAME else f"{field[:_LONGEST_NAME]}…"
+        told.setdefault(field, message)
+        if len(told) == _MOST_WRONG:
+            break
+    return "; ".join(f"{field}: {message}" for field, message in told.items()) + "."
+
+
+def _unknown(field: str, kind: type[Asked]) -> str:
+    """Say that there is no such field, and which one may be meant."""
+    known = [*kind.model_fields]
+    near = get_close_matches(field[:_LONGEST_NAME].lower(), known, n=1, cutoff=0.5)
+    hint = f"the nearest is {near[0]}" if near else f"known are {', '.join(known)}"
+    return f"there is no such field; {hint}"

@@ -1,0 +1,144 @@
+"""From translations to what ``/v1`` answers."""
+
+import math
+from typing import Any
+
+from heedful.serve.documents.detect import Guess
+from heedful.serve.pipeline import Spoken
+from heedful.serve.response_schemas import Best, Detected, Sentence, SentenceBest, TextGiven, Token
+from heedful.translation.result import Attention, Translation
+from heedful.visualise.record import ModelRecord, Record
+
+
+def text_given(spoken: Spoken) -> TextGiven:
+    """
+    Write the translation of a text.
+
+    Parameters
+    ----------
+    spoken : Spoken
+        The translation.
+
+    Returns
+    -------
+    TextGiven
+        With its sentences, if it has more than one.
+
+    Notes
+    -----
+    Attention of a text is that of its only sentence.
+    """
+    name = spoken.chosen.name
+    best = _best(spoken.whole, name)
+    several = [
+        sentence_given(piece, translation, name)
+        for piece, translation in zip(spoken.pieces, spoken.translations, strict=True)
+    ]
+    detected = detected_given(spoken.chosen.detected)
+    return TextGiven(**best, sentences=several if len(several) > 1 else None, detected=detected)
+
+
+def sentence_given(source: str, translation: Translation, model: str) -> SentenceBest:
+    """
+    Write the translation of a sentence.
+
+    Parameters
+    ----------
+    source : str
+        The sentence.
+    translation : Translation
+        With its alternatives.
+    model : str
+        Name of what translated it.
+
+    Returns
+    -------
+    SentenceBest
+        The sentence and its translation.
+
+    Notes
+    -----
+    A part of `text_given`, and an event of a stream.
+    """
+    return SentenceBest(source=source, **_best(translation, model))
+
+
+def detected_given(guess: Guess | None) -> Detected | None:
+    """
+    Write a guess about a language.
+
+    Parameters
+    ----------
+    guess : Guess or None
+        None if nothing was to be guessed.
+
+    Returns
+    -------
+    Detected or None
+        To a tenth of a percent.
+
+    Notes
+    -----
+    LibreTranslate's form.
+    """
+    if guess is None:
+        return None
+    return Detected(language=guess.language, confidence=round(guess.confidence, 1))
+
+
+def explorer_document(attention: Attention, translation: Translation, model: str) -> dict[str, Any]:
+    """
+    Write attention as the document that the explorer draws.
+
+    Parameters
+    ----------
+    attention : Attention
+        Weights and tokens.
+    translation : Translation
+        Whose they are.
+    model : str
+        Name of what translated it.
+
+    Returns
+    -------
+    dict
+        For JSON; without the steps of the search.
+
+    Notes
+    -----
+    The decoder began with its start symbol, which has no better name here.
+    """
+    record = ModelRecord(
+        name=model,
+        source=attention.source_tokens,
+        target=attention.target_tokens,
+        start="<s>",
+        encoder=attention.encoder,
+        decoder=attention.decoder,
+        cross=attention.cross,
+        text=translation.text,
+        score=translation.score,
+    )
+    return Record(title=translation.text, models=(record,)).document()
+
+
+def _best(translation: Translation, model: str) -> dict[str, Any]:
+    """Name the parts of a translation and of its alternatives."""
+    others = [Sentence(**_one(other, model)) for other in translation.alternatives]
+    return Best(**_one(translation, model), alternatives=others).__dict__
+
+
+def _one(translation: Translation, model: str) -> dict[str, Any]:
+    """Name the parts of a translation."""
+    known = [round(math.exp(each), 6) for each in translation.log_probabilities]
+    unknown = [None] * (len(translation.tokens) - len(known))
+    pairs = zip(translation.tokens, [*known, *unknown], strict=False)
+    attention = translation.attention
+    return {
+        "text": translation.text,
+        "score": translation.score,
+        "log_probability": translation.log_probability,
+        "tokens": [Token(piece=piece, probability=each) for piece, each in pairs],
+        "alignment": list(translation.alignment.links) if translation.alignment else None,
+        "attention": attention and explorer_document(attention, translation, model),
+    }

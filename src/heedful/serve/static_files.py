@@ -1,0 +1,95 @@
+"""The web page and the OpenAPI page, with all their files: nothing is fetched from elsewhere."""
+
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+
+from fastapi import APIRouter, FastAPI, Request, Response
+
+from heedful.serve.limits import Limits
+from heedful.serve.openapi import described, document
+from heedful.serve.page import PAGE_HEADERS, PageFile, page_files
+from heedful.serve.request_body import given
+
+_SWAGGER = ("swagger-ui-bundle.js", "swagger-ui.css")
+_KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+_DOCS = b"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>heedful: what can be asked</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="routes"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+"""
+_START = b"""SwaggerUIBundle({
+  url: "spec", dom_id: "#routes", deepLinking: false, validatorUrl: null, queryConfigEnabled: false,
+  presets: [SwaggerUIBundle.presets.apis]
+});
+"""
+
+
+def add_pages(app: FastAPI, limits: Limits) -> None:
+    """
+    Add the routes of the pages.
+
+    Parameters
+    ----------
+    app : FastAPI
+        With all other routes.
+    limits : Limits
+        Told by the OpenAPI document.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Files are read once. A browser asks whether they have changed, and is told by their tags.
+    """
+    routes = APIRouter(include_in_schema=False)
+    shown = {**page_files(), **_docs_files()}
+    for path, file in shown.items():
+        routes.add_api_route(path, _sender(file))
+    app.include_router(routes)
+
+    @app.get("/spec", tags=["LibreTranslate"], **described(dict[str, object]))
+    async def spec() -> Response:
+        """Describe all routes, in the form of OpenAPI."""
+        return given(document(app, limits))
+
+
+def _sender(file: PageFile) -> Callable[[Request], Awaitable[Response]]:
+    """Make what answers with a file."""
+
+    async def send(request: Request) -> Response:
+        """Send it, unless the browser has it."""
+        known = request.headers.get("if-none-match", "")
+        status = 304 if file.tag in (tag.strip() for tag in known.split(",")) else 200
+        content = b"" if status == 304 else file.content
+        own = {**PAGE_HEADERS, "ETag": file.tag}
+        return Response(content, status, own, media_type=file.media_type)
+
+    return send
+
+
+def _docs_files() -> dict[str, PageFile]:
+    """Read the OpenAPI page."""
+    folder = files("heedful.serve") / "swagger"
+    found = {
+        "/docs": PageFile(_DOCS, "text/html; charset=utf-8", '"docs-1"'),
+        "/docs/start.js": PageFile(_START, _KINDS[".js"], '"start-1"'),
+    }
+    for name in _SWAGGER:
+        kind = _KINDS[name[name.rfind(".") :]]
+        content = (folder / name).read_bytes()
+        found[f"/docs/{name}"] = PageFile(content, kind, f'"swagger-{len(content)}"')
+    return found

@@ -1,0 +1,236 @@
+"""
+What a text file may be, and how a part of it is named.
+
+::
+
+    train.en           every line; so is every file whose ending is not among these
+    pairs.tsv:2        column 2, counted from 1; tabs part columns, and nothing is quoted
+    memory.tmx:en      the English of a translation memory
+    memory.tmx:en+de   the same, but only of the units that have German too
+    set-src.en.sgm     the segments of a WMT test set
+    set.xml:src        the source of a newer one; ref, ref:A and hyp:online-A are its other sides
+
+Each may be compressed (``pairs.tsv.gz:2``). A name that exists as it stands is taken literally.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from heedful.errors import TextError
+from heedful.text import tmx, wmt
+from heedful.text.lines import decode_lines, opened, without_compression
+
+_NAME_AND_PART = re.compile(r"(.+?\.(?:tsv|tmx|xml|sgml?)(?:\.gz|\.xz)?):(.*)", re.I | re.S)
+# For each format that has parts: how one is written, what it is, and an example.
+_PARTS = {
+    ".tsv": (r"[1-9][0-9]{0,5}", "a column, counted from 1", "1"),
+    ".tmx": (r"[\w-]+(\+[\w-]+)*", "a language", "en"),
+    ".xml": (r"src|(ref|hyp)(:.+)?", "a side of the test set (src, ref or hyp)", "src"),
+}
+
+
+@dataclass(frozen=True)
+class Text:  # numpydoc ignore=PR02
+    """
+    A text file, or the part of a file that is one text.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    part : str, default ""
+        A column, a language or a side; empty if the file is one text.
+    tag : str, default ""
+        A language tag that is put before every line, such as “>>de<<”; it is not in the file.
+
+    Raises
+    ------
+    TextError
+        If a file of this format needs a part and has none, or the other way round.
+    """
+
+    path: Path
+    part: str = ""
+    tag: str = ""
+
+    def __post_init__(self) -> None:
+        pattern, what, example = _PARTS.get(self.ending, ("", "nothing", ""))
+        if re.fullmatch(pattern, self.part):
+            return
+        if self.ending not in _PARTS:
+            raise TextError(
+                f"{self.path} must be named without a part, for the whole file is one text, but it "
+                f"came with “{self.part}”; take that away."
+            )
+        came = f"it came with “{self.part}”" if self.part else "it came without"
+        raise TextError(
+            f"{self.path} must be named with {what}, but {came}; write for example "
+            f"{self.path}:{example}, or rename the file if it is plain text."
+        )
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.part}" if self.part else str(self.path)
+
+    def marked(self, line: str) -> str:
+        """
+        Put the tag before a line of the file.
+
+        Parameters
+        ----------
+        line : str
+            As it stands in the file.
+
+        Returns
+        -------
+        str
+            The line, with the tag and a space before it if there is one.
+
+        Notes
+        -----
+        So every reader of the text sees it, and none has to know.
+        """
+        return f"{self.tag} {line}" if self.tag else line
+
+    @property
+    def ending(self) -> str:
+        """The ending of the file, before that of compression, in lower case."""
+        return without_compression(self.path).suffix.lower()
+
+    @property
+    def language(self) -> str:
+        """Code of the language, read off the name; empty if the name does not tell."""
+        if self.ending == ".tmx":
+            return self.part.partition("+")[0]
+        if self.ending in _PARTS:
+            return ""
+        path = without_compression(self.path)
+        if self.ending in (".sgm", ".sgml"):
+            path = path.with_suffix("")
+        return path.suffix.removeprefix(".")
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """
+    Part the name of a file from the part of it that is meant.
+
+    Parameters
+    ----------
+    name : str
+        For example ``corpus/*.tsv.gz:2``.
+
+    Returns
+    -------
+    file : str
+        A file or pattern, ``corpus/*.tsv.gz``.
+    part : str
+        The part, ``2``; empty if there is none, or if a file has the whole name.
+
+    Notes
+    -----
+    Only behind an ending of a format that has parts does a colon part anything.
+    """
+    found = _NAME_AND_PART.fullmatch(name)
+    if found is None or os.path.exists(name):
+        return name, ""
+    return found[1], found[2]
+
+
+def same_file(one: Text, other: Text) -> bool:
+    """
+    Tell whether two texts are parts of one file.
+
+    Parameters
+    ----------
+    one, other : Text
+        The texts.
+
+    Returns
+    -------
+    bool
+        Whether they are.
+
+    Notes
+    -----
+    Then `read_rows` can read both in one pass.
+    """
+    return bool(one.part and other.part) and one.path.resolve() == other.path.resolve()
+
+
+def restricted(one: Text, other: Text) -> Text:
+    """
+    Restrict a text to what another text of the same file has too.
+
+    Parameters
+    ----------
+    one : Text
+        The text.
+    other : Text
+        The other one.
+
+    Returns
+    -------
+    Text
+        With as many lines as `other` has, restricted to `one`.
+
+    Notes
+    -----
+    Only the units of a TMX file may lack a language; everything else is aligned as it is.
+    """
+    if one.ending == ".tmx" and same_file(one, other):
+        return replace(one, part=tmx.joined(one.part, other.part))
+    return one
+
+
+def read_rows(path: Path, parts: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """
+    Read parts of a file side by side.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    parts : sequence of str
+        As `Text.part` has them; one empty part for a file that has none.
+
+    Yields
+    ------
+    tuple of str
+        A line of each part.
+
+    Raises
+    ------
+    TextError
+        If the file cannot be read, is not what its ending says, or does not hold a part.
+
+    Notes
+    -----
+    The file is a stream: no format is held in memory as a whole.
+    """
+    name, ending = str(path), Text(path, parts[0]).ending
+    with opened(path) as stream:
+        if ending == ".tsv":
+            yield from _columns(decode_lines(stream, name), name, [int(part) for part in parts])
+        elif ending == ".tmx":
+            yield from tmx.read_units(stream, name, parts)
+        elif ending == ".xml":
+            yield from wmt.read_sides(stream, name, parts)
+        elif ending in (".sgm", ".sgml"):
+            yield from zip(wmt.read_segments(decode_lines(stream, name), name))
+        else:
+            yield from zip(decode_lines(stream, name))
+
+
+def _columns(lines: Iterator[str], name: str, numbers: Sequence[int]) -> Iterator[tuple[str, ...]]:
+    """Cut lines at tabs and pick some of the pieces."""
+    most = max(numbers)
+    for count, line in enumerate(lines, start=1):
+        columns = line.split("\t", most)
+        if len(columns) < most:
+            raise TextError(
+                f"{name} must have a column {most} in every line, but line {count} has "
+                f"{len(columns)}; name another column or repair the line."
+            )
+        yield tuple(columns[number - 1] for number in numbers)

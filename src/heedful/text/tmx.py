@@ -1,0 +1,132 @@
+"""
+Translation memories in TMX, the Translation Memory eXchange format.
+
+A memory is a list of units (``<tu>``), each with one variant (``<tuv>``) for every language that it
+has, each with one segment (``<seg>``)::
+
+    <tu>
+      <tuv xml:lang="en"><seg>Press <bpt i="1">&lt;b></bpt>Enter<ept i="1">&lt;/b></ept></seg></tuv>
+      <tuv xml:lang="de"><seg>Die Eingabetaste drücken</seg></tuv>
+    </tu>
+
+Of a segment the text is taken. In TMX 1.4b, ``<bpt>``, ``<ept>``, ``<it>``, ``<ph>`` and ``<ut>``
+hold codes of the format that the text came from, and ``<sub>`` a text that stands inside such a
+code (a footnote, the title of a link): all of that is dropped. ``<hi>`` marks a piece of the text
+itself, which stays.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from io import BufferedIOBase
+
+from heedful.errors import TextError
+from heedful.text.markup import read_events
+
+_CODES = frozenset(("bpt", "ept", "it", "ph", "ut", "sub"))
+_MOST_NAMED = 20
+
+
+def read_units(
+    stream: BufferedIOBase, name: str, parts: Sequence[str]
+) -> Iterator[tuple[str, ...]]:
+    """
+    Read a memory in some of its languages.
+
+    Parameters
+    ----------
+    stream : BufferedIOBase
+        A TMX file.
+    name : str
+        What to call it in messages.
+    parts : sequence of str
+        What to read of each unit: ``en`` is its English; ``en+de`` is its English too, but not of
+        units without German.
+
+    Yields
+    ------
+    tuple of str
+        The segments of a unit that has every language named in `parts`, in their order.
+
+    Raises
+    ------
+    TextError
+        If no unit has a language, or none has all of them, or the file is not XML.
+
+    Notes
+    -----
+    Case does not matter in a language's code, nor whether it is written with ``-`` or ``_``. A unit
+    has ``en`` if it has just that or else a variant of it such as ``en-GB``; of several variants
+    the first is taken.
+    """
+    wanted = [_normal(part.partition("+")[0]) for part in parts]
+    needed = dict.fromkeys(_normal(code) for part in parts for code in part.split("+"))
+    there: dict[str, str] = {}
+    unit: dict[str, str] = {}
+    language, found = "", False
+    for tag, attributes, text in read_events(stream, name, _CODES):
+        if attributes is not None:
+            if tag == "tu":
+                unit = {}
+            elif tag == "tuv":
+                code = attributes.get("xml:lang", attributes.get("lang", ""))
+                language = _normal(code)
+                there.setdefault(language, code)
+        elif tag == "seg":
+            unit.setdefault(language, text)
+        elif tag == "tu":
+            row = {code: _text_in(unit, code) for code in needed}
+            if None not in row.values():
+                found = True
+                yield tuple(row[code] or "" for code in wanted)
+    if not found:
+        raise _nothing(name, needed, there)
+
+
+def joined(part: str, other: str) -> str:
+    """
+    Restrict a part of a memory to the units that another part has too.
+
+    Parameters
+    ----------
+    part : str
+        The part, such as ``en``.
+    other : str
+        The other one, such as ``de``.
+
+    Returns
+    -------
+    str
+        For example ``en+de``.
+
+    Notes
+    -----
+    Two parts that are joined with each other come from the same units: their lines belong together.
+    """
+    return "+".join(dict.fromkeys([*part.split("+"), *other.split("+")]))
+
+
+def _normal(code: str) -> str:
+    """Write a language's code in one way."""
+    return code.replace("_", "-").lower()
+
+
+def _text_in(unit: dict[str, str], code: str) -> str | None:
+    """Find the text of a unit in a language or else in the first variant of it."""
+    if code in unit:
+        return unit[code]
+    return next((unit[language] for language in unit if language.startswith(f"{code}-")), None)
+
+
+def _nothing(name: str, needed: Iterable[str], there: dict[str, str]) -> TextError:
+    """Name the languages that there are, or those that never meet."""
+    for code in needed:
+        if _text_in(there, code) is None:
+            names = [f"“{language}”" for language in there.values() if language]
+            listed = ", ".join(names[:_MOST_NAMED]) + ", …" * (len(names) > _MOST_NAMED)
+            return TextError(
+                f"{name} must hold text in the language “{code}”, but it holds "
+                f"{listed or 'no text in any'}; name a language that is there."
+            )
+    return TextError(
+        f"{name} must hold units in “{'” and “'.join(needed)}” together, but each of its units "
+        "lacks one of them; name other languages."
+    )

@@ -1,0 +1,258 @@
+"""
+Test sets of the Conference on Machine Translation (WMT), in both of their formats.
+
+Until 2020 each side was a file of its own in what looks like SGML and cannot be parsed as such: an
+ampersand or a less-than sign may stand in the text as it is. So the file is scanned for the few
+tags that matter, as NIST's mteval and sacreBLEU do. ::
+
+    <srcset setid="newstest2014" srclang="any">
+    <doc sysid="ref" docid="1" genre="news" origlang="en"><p>
+    <seg id="1">A Republican strategy to counter the re-election of Obama</seg>
+
+Since 2021 one XML file holds the source, the references and the translations of systems::
+
+    <dataset id="newstest2021"><doc id="1" origlang="en">
+      <src lang="en"><p><seg id="1">…</seg></p></src>
+      <ref lang="de" translator="A"><p><seg id="1">…</seg></p></ref>
+      <hyp lang="de" system="online-A"><p><seg id="1">…</seg></p></hyp>
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from io import BufferedIOBase
+
+from heedful.errors import TextError
+from heedful.text.lines import on_one_line
+from heedful.text.markup import read_events
+
+_OUTSIDE = re.compile(r"<!--|<(/?)(seg|doc)(?=[\s/>]|$)", re.IGNORECASE)
+_INSIDE = re.compile(r"<(/?)(seg|doc|srcset|refset|tstset)(?=[\s/>]|$)", re.IGNORECASE)
+# A quotation mark that is never closed must not swallow the tags that follow.
+_ATTRIBUTES = re.compile(r"""((?:"[^"<]*+"|'[^'<]*+'|[^"'<>]++)*+)>""")
+_LINES_OF_A_TAG = 20
+_ID = re.compile(r"""\sid\s*=\s*(["']?)\s*([0-9]{1,18})\s*\1(?=[\s/]|$)""", re.IGNORECASE)
+_REFERENCE = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
+_NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_SIDES = ("src", "ref", "hyp")
+
+
+def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
+    """
+    Read the segments of an SGM file.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        The lines of the file.
+    name : str
+        What to call it in messages.
+
+    Yields
+    ------
+    str
+        The text of a segment, on one line.
+
+    Raises
+    ------
+    TextError
+        If there is no segment, one is not closed, or their numbers fall within a document.
+
+    Notes
+    -----
+    Segments come in the order of the file. All that stands before the end tag is text, where
+    ``&amp;``, ``&lt;``, ``&gt;``, ``&quot;``, ``&apos;`` and numbers such as ``&#233;`` stand for a
+    character. (sacreBLEU reads them as they are, and its tokeniser 13a resolves the first four.)
+    """
+    scan = _Scan(lines, name)
+    last, found = 0, False
+    while (tag := scan.tag()) is not None:
+        ends, kind = bool(tag[1]), tag[2].lower()
+        attributes = scan.attributes()
+        if kind == "doc":
+            last = 0
+        elif not ends:
+            found = True
+            last = _risen(attributes, last, scan)
+            yield "" if attributes.endswith("/") else on_one_line(_resolved(scan.segment()))
+    if not found:
+        raise TextError(
+            f'{name} must hold text in segments (<seg id="1">…</seg>), but it holds none; give a '
+            "test set in WMT's format, or rename the file if it is plain text."
+        )
+
+
+def read_sides(
+    stream: BufferedIOBase, name: str, parts: Sequence[str]
+) -> Iterator[tuple[str, ...]]:
+    """
+    Read sides of a test set in XML.
+
+    Parameters
+    ----------
+    stream : BufferedIOBase
+        The file.
+    name : str
+        What to call it in messages.
+    parts : sequence of str
+        Which sides to read: ``src``; ``ref`` or, of several references, ``ref:A`` for that of
+        translator A; ``hyp`` or ``hyp:online-A`` for the output of a system.
+
+    Yields
+    ------
+    tuple of str
+        The texts of those sides for a segment of the source; empty where a side lacks it.
+
+    Raises
+    ------
+    TextError
+        If a side is nowhere in the file, or ``ref`` or ``hyp`` does not say which one.
+
+    Notes
+    -----
+    Every side has a line for every segment of the source, in the order of the source, so that all
+    of them are aligned. Test suites, which are documents without a reference that come along in
+    the file, are left out as sacreBLEU leaves them out.
+    """
+    there: dict[str, None] = {}
+    document: dict[str, dict[str, str]] = {}
+    side = number = ""
+    skipped = False
+    for tag, attributes, text in read_events(stream, name):
+        if attributes is None:
+            if tag == "seg":
+                document.setdefault(side, {}).setdefault(number, text)
+            elif tag == "doc" and not skipped:
+                there.update(dict.fromkeys(document))
+                columns = [_column(document, part, name) for part in parts]
+                for key in document.get("src", {}):
+                    yield tuple(column.get(key, "") for column in columns)
+        elif tag == "doc":
+            document, skipped = {}, "testsuite" in attributes
+        elif tag in _SIDES:
+            who = attributes.get("translator" if tag == "ref" else "system", "")
+            side = f"{tag}:{who}" if who and tag != "src" else tag
+        elif tag == "seg":
+            number = attributes.get("id", str(1 + len(document.get(side, {}))))
+    for part in parts:
+        if not any(_answers(side, part) for side in there):
+            sides = ", ".join(f"“{side}”" for side in there)
+            raise TextError(
+                f"{name} must hold the side “{part}” of a test set, but it holds "
+                f"{sides or 'no document with text'}; name a side that is there."
+            )
+
+
+class _Scan:
+    """A place in the lines of an SGM file."""
+
+    def __init__(self, lines: Iterable[str], name: str) -> None:
+        self.name = name
+        self.number = 0
+        self._lines = iter(lines)
+        self._line = ""
+        self._at = 0
+
+    def tag(self) -> re.Match[str] | None:
+        """Find the next tag outside of segments, and stop after its name."""
+        while True:
+            tag = _OUTSIDE.search(self._line, self._at)
+            if tag is None:
+                if not self._advance():
+                    return None
+            elif tag[0] == "<!--":
+                self._skip_comment()
+            else:
+                self._at = tag.end()
+                return tag
+
+    def attributes(self) -> str:
+        """Read on to the end of a tag, which may be lines further."""
+        began = self.number
+        for _ in range(_LINES_OF_A_TAG):
+            if attributes := _ATTRIBUTES.match(self._line, self._at):
+                self._at = attributes.end()
+                return attributes[1]
+            rest = self._line[self._at :]
+            if not self._advance():
+                break
+            self._line = f"{rest}\n{self._line}"
+        raise self._open("tag", began)
+
+    def segment(self) -> str:
+        """Read on to the end of a segment."""
+        began, pieces = self.number, []
+        while True:
+            tag = _INSIDE.search(self._line, self._at)
+            pieces.append(self._line[self._at : tag.start() if tag else None])
+            if tag is not None:
+                self._at = tag.end()
+                if not tag[1] or tag[2].lower() != "seg":
+                    raise self._open("segment", began)
+                self.attributes()
+                return "\n".join(pieces)
+            if not self._advance():
+                raise self._open("segment", began)
+
+    def _skip_comment(self) -> None:
+        """Read on to the end of a comment."""
+        began = self.number
+        while (end := self._line.find("-->", self._at)) < 0:
+            if not self._advance():
+                raise self._open("comment", began)
+        self._at = end + 3
+
+    def _advance(self) -> bool:
+        """Go to the next line."""
+        line = next(self._lines, None)
+        if line is not None:
+            self._line, self._at, self.number = line, 0, self.number + 1
+        return line is not None
+
+    def _open(self, what: str, line: int) -> TextError:
+        """Say that something has no end."""
+        return TextError(
+            f"{self.name} must close every {what}, but one that begins in line {line} is still "
+            f"open in line {self.number}; repair the file."
+        )
+
+
+def _risen(attributes: str, last: int, scan: _Scan) -> int:
+    """Check that a segment's number, if it has any, does not fall."""
+    found = _ID.search(attributes)
+    number = int(found[2]) if found else last
+    if number < last:
+        raise TextError(
+            f"{scan.name} must hold the segments of a document in their order, but in line "
+            f"{scan.number} segment {number} comes after segment {last}; sort them, for the other "
+            "files of the test set are aligned with that order."
+        )
+    return number
+
+
+def _resolved(text: str) -> str:
+    """Put characters in the place of references to them."""
+    return _REFERENCE.sub(_character, text) if "&" in text else text
+
+
+def _character(reference: re.Match[str]) -> str:
+    """Return the character that a reference stands for, or itself if that is none."""
+    named, decimal, hexadecimal = reference.groups()
+    if named:
+        return _NAMED[named]
+    code = int(decimal) if decimal else int(hexadecimal, 16)
+    is_character = 0 < code < 0xD800 or 0xDFFF < code < 0x110000
+    return chr(code) if is_character else reference[0]
+
+
+def _column(document: dict[str, dict[str, str]], part: str, name: str) -> dict[str, str]:
+    """Choose the side of a document that a part names."""
+    found = [side for side in document if _answers(side, part)]
+    if len(found) > 1:
+        sides = ", ".join(f"“{side}”" for side in found)
+        raise TextError(f"{name} must be read by one “{part}”, but it holds {sides}; name one.")
+    return document[found[0]] if found else {}
+
+
+def _answers(side: str, part: str) -> bool:
+    """Whether a side is what a part names: “ref” names any reference."""
+    return side == part or (part in _SIDES and side.startswith(f"{part}:"))

@@ -1,0 +1,258 @@
+"""
+A tokenizer out of what somebody already cuts text with, instead of learning one.
+
+A tokenizer that somebody already has: which of four things a file is.
+
+A sentencepiece model, byte-pair codes of subword-nmt, a list of words with or without counts, or
+nothing of the kind. A folder with ``tokenizer.json`` is read by `heedful.tokenization.tokenizer`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from heedful.errors import TextError, TokenizerError
+from heedful.files import read_within
+from heedful.text.corpus import one_file, read_lines
+from heedful.text.file_formats import Text
+from heedful.tokenization.bpe_codes import VERSION_MARK
+from heedful.tokenization.sentencepiece_model import SentencePieceModel
+from heedful.tokenization.serialization import read_models
+from heedful.tokenization.subword_model import (
+    Learn,
+    SubwordModel,
+    models_of_sides,
+    share_vocabulary,
+)
+from heedful.tokenization.tokenizer import Tokenizer
+from heedful.tokenization.train import Kind
+from heedful.tokenization.vocabulary_model import learn_codes_vocabulary, learn_word_vocabulary
+
+# Of sentencepiece's ModelProto and TrainerSpec (sentencepiece_model.proto).
+_TRAINER_SPEC = 2
+_MODEL_TYPE = 3
+_MODEL_TYPES: dict[int, Kind] = {1: "unigram", 2: "bpe", 3: "word", 4: "character"}
+
+
+@dataclass(frozen=True)
+class CodesFile:
+    """
+    Byte-pair codes.
+
+    Attributes
+    ----------
+    content : bytes
+        The file as text in UTF-8, decompressed.
+    """
+
+    content: bytes
+
+
+@dataclass(frozen=True)
+class WordList:
+    """
+    Words to be told apart.
+
+    Attributes
+    ----------
+    words : tuple of str
+        As the file lists them.
+    """
+
+    words: tuple[str, ...]
+
+
+def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
+    """
+    Read a file that text can be cut with.
+
+    Parameters
+    ----------
+    path : Path
+        A sentencepiece ``.model``, or a text file, plain or compressed.
+
+    Returns
+    -------
+    SentencePieceModel or CodesFile or WordList
+        What it is.
+
+    Raises
+    ------
+    TokenizerError
+        If it is nothing of these.
+    TextError
+        If there is no such file.
+
+    Notes
+    -----
+    Codes say so in their first line, or have two symbols in every line. A line of a word list is
+    a word, or a word and a count.
+    """
+    path = one_file(path).path
+    if path.suffix == ".model":
+        try:
+            content = read_within(path)
+        except OSError as error:
+            raise _neither(path, error.strerror or str(error)) from error
+        return SentencePieceModel(content, _kind(content))
+    try:
+        lines = list(read_lines(path))
+    except TextError as error:
+        raise _neither(path, str(error)) from error
+    parts = [line.split(" ") for line in lines if line.strip()]
+    if not parts:
+        raise _neither(path, "it is empty")
+    in_twos = all(len(part) == 2 and all(part) for part in parts)
+    if lines[0].startswith(VERSION_MARK) or (
+        in_twos and not all(second.isdecimal() for _, second in parts)
+    ):
+        return CodesFile("".join(f"{line}\n" for line in lines).encode())
+    return WordList(tuple(_words(lines, path)))
+
+
+def _words(lines: Sequence[str], path: Path) -> Iterator[str]:
+    """Read a list of words with or without counts."""
+    for number, line in enumerate(lines, start=1):
+        parts = line.split()
+        if len(parts) == 1 or (len(parts) == 2 and parts[1].isdecimal()):
+            yield parts[0]
+        elif parts:
+            raise _neither(path, f"line {number} is {line[:60]!r}")
+
+
+def _neither(path: Path, reason: str) -> TokenizerError:
+    """Say what a tokenizer's file may be."""
+    return TokenizerError(
+        "A tokenizer must be a folder with tokenizer.json, a sentencepiece .model, a codes file of "
+        f"subword-nmt, or a list of words, one a line, each alone or with a count; {path} is none "
+        f"of them: {reason.rstrip('.')}."
+    )
+
+
+def _kind(model: bytes) -> Kind:
+    """Read off a serialised sentencepiece model how it cuts text."""
+    try:
+        trainer = dict(_fields(model)).get(_TRAINER_SPEC, b"")
+        kind = dict(_fields(trainer)).get(_MODEL_TYPE, 1) if isinstance(trainer, bytes) else 0
+        return _MODEL_TYPES[int(kind)]
+    except (IndexError, KeyError, ValueError):
+        return "bpe"  # it is broken, and sentencepiece will say so
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Walk over the fields of a protocol buffer message."""
+    place = 0
+
+    def varint() -> int:
+        nonlocal place
+        number = shift = 0
+        while True:
+            byte = message[place]
+            place += 1
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return number
+            if shift > 63:
+                raise ValueError("a number of more than 64 bits")
+
+    while place < len(message):
+        key = varint()
+        number, form = key >> 3, key & 7
+        if form == 0:
+            yield number, varint()
+            continue
+        size = {1: 8, 5: 4}.get(form) or (varint() if form == 2 else 0)
+        if not size and form != 2:
+            raise ValueError(f"field of form {form}")
+        yield number, message[place : place + size]
+        place += size
+
+
+def given_tokenizer(
+    path: Path,
+    source_files: Sequence[Text | Path],
+    target_files: Sequence[Text | Path],
+    *,
+    vocabulary_size: int,
+    shared: bool,
+    source_language: str,
+    target_language: str,
+    threshold: int = 0,
+    complete: bool = False,
+) -> Tokenizer:
+    """
+    Take over what somebody already cuts text with.
+
+    Parameters
+    ----------
+    path : Path
+        A folder with ``tokenizer.json``, a sentencepiece ``.model``, a codes file of
+        subword-nmt, or a list of words. The first two are taken as they are; codes and words
+        get their vocabulary from the text.
+    source_files : sequence of Path
+        Text of the source side.
+    target_files : sequence of Path
+        Text of the target side.
+    vocabulary_size : int
+        The most entries of a vocabulary that is made from the text, special ones included.
+    shared : bool
+        Whether both sides have one vocabulary.
+    source_language : str
+        Code of the source language, such as “en”.
+    target_language : str
+        Code of the target language.
+    threshold : int, default 0
+        Subwords of codes that the text has less often are split further.
+    complete : bool, default False
+        Whether subwords of codes that only sampling produces get entries too.
+
+    Returns
+    -------
+    Tokenizer
+        What was there, with these languages.
+
+    Raises
+    ------
+    TokenizerError
+        If the file is nothing of these, or says otherwise whether the sides share.
+    RunFolderError
+        If a file of the folder is missing or damaged.
+    TextError
+        If there is no such file, or the text is empty or cannot be read.
+
+    Notes
+    -----
+    Text for codes and lists of words has to be tokenised already, as for subword-nmt.
+    """
+    path = Path(path)
+    given = read_models(path)[0] if path.is_dir() else read_given(path)
+    if isinstance(given, list | SentencePieceModel):
+        models: list[SubwordModel] = given if isinstance(given, list) else [given]
+        _check_shared(models, shared, path)
+    else:
+        learn: Learn
+        if isinstance(given, CodesFile):
+            learn = partial(
+                learn_codes_vocabulary,
+                given.content,
+                vocabulary_size=vocabulary_size,
+                threshold=threshold,
+                complete=complete,
+            )
+        else:
+            learn = partial(learn_word_vocabulary, given.words, vocabulary_size=vocabulary_size)
+        languages = source_language, target_language
+        models = models_of_sides(learn, source_files, target_files, shared, languages)
+    return Tokenizer(*models, source_language=source_language, target_language=target_language)
+
+
+def _check_shared(models: Sequence[SubwordModel], shared: bool, path: Path) -> None:
+    """Refuse models that are shared though they should not be, or the other way round."""
+    if shared != share_vocabulary(models):
+        raise TokenizerError(
+            f"data.shared_vocabulary must be {str(not shared).lower()} for the tokenizer in "
+            f"{path}, which has {2 if shared else 1} of the two vocabularies that there can be, "
+            f"but it is {str(shared).lower()}; set data.shared_vocabulary."
+        )

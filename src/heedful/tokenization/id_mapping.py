@@ -1,0 +1,215 @@
+"""
+How the ids of another toolkit become ours.
+
+Our four special ids come first, so the rows of an imported model are brought into another order;
+the original ids are kept, and a model can be given back with them.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from heedful.errors import TokenizerError
+from heedful.tokenization.special_symbols import SPECIAL_IDS, SPECIAL_PIECES, UNKNOWN
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """
+    Relate our ids to those of another toolkit.
+
+    Attributes
+    ----------
+    pieces : tuple of str or None
+        For each of our ids what it stands for, as it is spelled there; None for a row that no text
+        stands for.
+    origins : tuple of int or None
+        For each of our ids the original one; None for a special symbol that they do not have.
+
+    Notes
+    -----
+    The first four are padding, unknown, start and end.
+    """
+
+    pieces: tuple[str | None, ...]
+    origins: tuple[int | None, ...]
+
+    @classmethod
+    def of(
+        cls, numbers: Mapping[str, int], special: Mapping[str, str | None], rows: int
+    ) -> "Numbering":
+        """
+        Give each piece of a vocabulary a new id.
+
+        Parameters
+        ----------
+        numbers : mapping of str to int
+            Their ids by piece.
+        special : mapping of str to str or None
+            How ``pad``, ``unknown``, ``start`` and ``end`` are spelled there; None or missing for
+            one that they do not have.
+        rows : int
+            Rows of their table; those that no piece stands for are kept too.
+
+        Returns
+        -------
+        Numbering
+            Special symbols first, all others in their order.
+
+        Raises
+        ------
+        TokenizerError
+            If an id is used twice or lies beyond the table, or a special symbol is not there.
+
+        Notes
+        -----
+        The order of the others stays, so that an export can be compared by eye.
+        """
+        _check_numbers(numbers, special, rows)
+        spelled: dict[int, str] = {number: piece for piece, number in numbers.items()}
+        first = [special.get(name) for name in SPECIAL_IDS]
+        taken = [None if piece is None else numbers[piece] for piece in first]
+        others = [number for number in range(rows) if number not in set(taken)]
+        shown = [piece or ours for piece, ours in zip(first, SPECIAL_PIECES, strict=True)]
+        return cls(
+            (*shown, *(spelled.get(number) for number in others)),
+            (*taken, *others),
+        )
+
+    @cached_property
+    def ours(self) -> dict[int, int]:
+        """Our id of each original one."""
+        return {their: our for our, their in enumerate(self.origins) if their is not None}
+
+    @property
+    def rows(self) -> int:
+        """Rows of their table."""
+        return len(self.ours)
+
+    def to_ours(self, ids: Sequence[int]) -> list[int]:
+        """
+        Translate ids of theirs.
+
+        Parameters
+        ----------
+        ids : sequence of int
+            Theirs.
+
+        Returns
+        -------
+        list of int
+            Ours.
+
+        Notes
+        -----
+        Unknown for one that is beyond their table.
+        """
+        return [self.ours.get(int(number), UNKNOWN) for number in ids]
+
+    def to_theirs(self, ids: Sequence[int]) -> list[int]:
+        """
+        Translate ids of ours.
+
+        Parameters
+        ----------
+        ids : sequence of int
+            Ours, none that they do not have.
+
+        Returns
+        -------
+        list of int
+            Theirs.
+
+        Notes
+        -----
+        The inverse of `to_ours`.
+        """
+        return [number for i in ids if (number := self.origins[i]) is not None]
+
+    @classmethod
+    def from_json(cls, content: bytes) -> "Numbering":
+        """
+        Read a numbering from its file.
+
+        Parameters
+        ----------
+        content : bytes
+            As `to_json` wrote it.
+
+        Returns
+        -------
+        Numbering
+            The same.
+
+        Raises
+        ------
+        TokenizerError
+            If it is nothing of the kind.
+
+        Notes
+        -----
+        Checked to the last entry: it may come from a stranger.
+        """
+        try:
+            record = json.loads(content)
+            pieces, ids = record["pieces"], record["ids"]
+            named = [piece for piece in pieces if piece is not None]
+            numbers = [number for number in ids if number is not None]
+            "".join(named).encode()  # text, and whole characters
+            whole = (
+                isinstance(pieces, list)
+                and isinstance(ids, list)
+                and len(pieces) == len(ids) >= len(SPECIAL_PIECES)
+                and None not in pieces[: len(SPECIAL_PIECES)]
+                and None not in ids[len(SPECIAL_PIECES) :]
+                and len(set(named)) == len(named)
+                and sorted(numbers) == list(range(len(numbers)))
+                and not any(isinstance(number, bool) for number in numbers)
+            )
+        except (ValueError, RecursionError, KeyError, TypeError) as error:
+            raise _not_imported(f"{type(error).__name__}: {error}") from error
+        if not whole:
+            raise _not_imported("pieces and ids do not belong together")
+        return cls(tuple(pieces), tuple(ids))
+
+    def to_json(self) -> bytes:
+        """
+        Write the numbering for its file.
+
+        Returns
+        -------
+        bytes
+            An entry a line.
+
+        Notes
+        -----
+        ``tokenizer.imported.json`` of a run folder.
+        """
+        record = {"pieces": self.pieces, "ids": self.origins}
+        return (json.dumps(record, indent=0, ensure_ascii=False) + "\n").encode()
+
+
+def _check_numbers(
+    numbers: Mapping[str, int], special: Mapping[str, str | None], rows: int
+) -> None:
+    """Refuse a vocabulary that cannot be numbered anew."""
+    wrong = [f"{piece!r} has the id {n}" for piece, n in numbers.items() if not 0 <= n < rows]
+    twice = len(numbers) - len(set(numbers.values()))
+    lacking = [piece for piece in special.values() if piece is not None and piece not in numbers]
+    reasons = [f"{', '.join(wrong[:5])}, beyond the table"] * bool(wrong)
+    reasons += [f"{twice} ids stand for more than one piece"] * (twice > 0)
+    reasons += [f"it lacks {', '.join(map(repr, lacking))}"] * bool(lacking)
+    if reasons:
+        raise TokenizerError(
+            f"A vocabulary must give each piece a row of its own among the {rows:,} of the model's "
+            f"table, but this one does not: {'; '.join(reasons)}. It belongs to another model."
+        )
+
+
+def _not_imported(reason: str) -> TokenizerError:
+    """Say what the list of an imported vocabulary must be."""
+    return TokenizerError(
+        "The vocabulary of an imported tokenizer must be JSON with a list of pieces and a list of "
+        f"their original ids, but this one is not ({reason}); copy it again."
+    )

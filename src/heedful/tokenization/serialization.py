@@ -1,0 +1,238 @@
+"""
+The files of a tokenizer in a run folder.
+
+``tokenizer.json`` says the kind and the SHA-256 of the others: sentencepiece's ``tokenizer.model``,
+``tokenizer.codes`` and ``tokenizer.vocabulary.json``, or what another toolkit cuts text with beside
+``tokenizer.imported.json``. Where the sides differ each has its own:
+``tokenizer.source.model`` and ``tokenizer.target.model``.
+"""
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import RunFolderError, StorageError, TokenizerError
+from heedful.files import read_within, write_synced
+from heedful.tokenization.imported_model import CUTTERS, PREFIX, ImportedModel, is_imported
+from heedful.tokenization.sentencepiece_model import SentencePieceModel
+from heedful.tokenization.special_symbols import SPECIAL_IDS
+from heedful.tokenization.subword_model import SubwordModel
+from heedful.tokenization.vocabulary import Vocabulary
+from heedful.tokenization.vocabulary_model import ListedModel
+
+RECORD = "tokenizer.json"
+"""The file that describes the others."""
+
+_ENDINGS = {
+    **dict.fromkeys(("bpe", "unigram", "character", "word"), ("model",)),
+    "codes": ("codes", "vocabulary.json"),
+    "word-list": ("vocabulary.json",),
+    **{f"{PREFIX}{cutter}": (*ends, "imported.json") for cutter, ends in CUTTERS.items()},
+}
+KINDS = tuple(_ENDINGS)
+"""How text can be cut: by a sentencepiece model, codes, a list of words, or as it was elsewhere."""
+
+# Readers of format 1 know neither language tags nor codes nor word lists, those of format 2 no
+# imported vocabularies.
+_FORMATS = (1, 2, 3)
+
+
+def write_models(
+    folder: Path, models: list[SubwordModel], source_language: str, target_language: str
+) -> None:
+    """
+    Write the files of a tokenizer.
+
+    Parameters
+    ----------
+    folder : Path
+        An existing folder.
+    models : list of SubwordModel
+        One for both sides, or one for each.
+    source_language : str
+        Code of the source language.
+    target_language : str
+        Code of the target language.
+
+    Raises
+    ------
+    StorageError
+        If a file cannot be written.
+
+    Notes
+    -----
+    Each file is written beside, synced and renamed. ``tokenizer.json`` comes last: where it is,
+    the models are.
+    """
+    files = {
+        _name(ending, side, len(models) == 1): content
+        for side, model in zip(("source", "target"), models, strict=False)
+        for ending, content in model.files().items()
+    }
+    kind = models[0].kind
+    record = {
+        "format": _format(kind, any(model.tags for model in models)),
+        "kind": kind,
+        "shared": len(models) == 1,
+        "source_language": source_language,
+        "target_language": target_language,
+        "special_ids": SPECIAL_IDS,
+        "sha256": {name: _sha256(content) for name, content in files.items()},
+    }
+    files[RECORD] = (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
+    for name, content in files.items():
+        _write(Path(folder) / name, content)
+
+
+def read_models(folder: Path) -> tuple[list[SubwordModel], str, str]:
+    """
+    Read the files of a tokenizer.
+
+    Parameters
+    ----------
+    folder : Path
+        Where `write_models` wrote.
+
+    Returns
+    -------
+    models : list of SubwordModel
+        One for both sides, or one for each.
+    source_language : str
+        Code of the source language.
+    target_language : str
+        Code of the target language.
+
+    Raises
+    ------
+    RunFolderError
+        If a file is missing, cannot be read, or has another checksum than it was saved with.
+    TokenizerError
+        If ``tokenizer.json`` is not what this version writes, or a model is none.
+
+    Notes
+    -----
+    File names are never taken from ``tokenizer.json``: it may come from a stranger.
+    """
+    path = Path(folder) / RECORD
+    record = _checked_record(_read(path), path)
+    models = []
+    for side in ("source",) if record["shared"] else ("source", "target"):
+        files = {}
+        for ending in _ENDINGS[record["kind"]]:
+            name = _name(ending, side, record["shared"])
+            files[ending] = content = _read(Path(folder) / name)
+            if _sha256(content) != record["sha256"].get(name):
+                raise RunFolderError(
+                    f"{Path(folder) / name} must be the file that {path} records, but its SHA-256 "
+                    "differs: it is damaged or of another run; copy the whole run folder again."
+                )
+        models.append(_model(record["kind"], files))
+    return models, record["source_language"], record["target_language"]
+
+
+def fingerprint_of(models: list[SubwordModel]) -> str:
+    """
+    Hash some models.
+
+    Parameters
+    ----------
+    models : list of SubwordModel
+        One for both sides, or one for each.
+
+    Returns
+    -------
+    str
+        A SHA-256.
+
+    Notes
+    -----
+    Of the hashes of all files in their order, so that it can be had without the models too.
+    """
+    hashes = [_sha256(content) for model in models for content in model.files().values()]
+    return _sha256("".join(hashes).encode())
+
+
+def _format(kind: str, tags: bool) -> int:
+    """Choose the oldest format that can say this."""
+    if is_imported(kind):
+        return 3
+    return 2 if tags or kind in ("codes", "word-list") else 1
+
+
+def _model(kind: Any, files: dict[str, bytes]) -> SubwordModel:
+    """Make a model of its files."""
+    if is_imported(kind):
+        return ImportedModel.from_files(kind, files)
+    if "model" in files:
+        return SentencePieceModel(files["model"], kind)
+    return ListedModel(Vocabulary.from_bytes(files["vocabulary.json"]), files.get("codes"))
+
+
+def _name(ending: str, side: str, shared: bool) -> str:
+    """Name a file."""
+    return f"tokenizer.{ending}" if shared else f"tokenizer.{side}.{ending}"
+
+
+def _sha256(content: bytes) -> str:
+    """Hash bytes."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _checked_record(content: bytes, path: Path) -> dict[str, Any]:
+    """Check what ``tokenizer.json`` says before any of it is used."""
+    try:
+        record = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(
+            f"{path} must be JSON, but it cannot be read ({error}); copy the run folder again."
+        ) from error
+    languages = ("source_language", "target_language")
+    expected = (
+        isinstance(record, dict)
+        and record.get("format") in _FORMATS
+        and record.get("kind") in KINDS
+        and isinstance(record.get("shared"), bool)
+        and all(isinstance(record.get(name), str) for name in languages)
+        and record.get("special_ids") == SPECIAL_IDS
+        and isinstance(record.get("sha256"), dict)
+    )
+    if not expected:
+        raise TokenizerError(
+            f"{path} must have the fields of format {_FORMATS[-1]} (kind, shared, languages, "
+            f"special ids {SPECIAL_IDS}, sha256), but it differs: it was changed, or a newer "
+            "version wrote it; copy it again or upgrade heedful."
+        )
+    return dict(record)
+
+
+def _read(path: Path) -> bytes:
+    """Read a file of a run folder."""
+    try:
+        return read_within(path)
+    except FileNotFoundError as error:
+        raise RunFolderError(
+            f"A run folder must hold {path.name}, but {path} does not exist; check the path, or "
+            "copy the whole run folder."
+        ) from error
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} must be a file that can be read, but the system says "
+            f"“{error.strerror or error}”; correct its permissions."
+        ) from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file beside, sync it and rename it."""
+    beside = path.with_name(f".{path.name}.partial")
+    try:
+        write_synced(beside, content)
+        beside.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink()
+        raise StorageError(
+            f"{path} could not be written: “{error.strerror or error}”; make room or choose "
+            "another folder."
+        ) from error

@@ -1,0 +1,412 @@
+"""
+Text to subword ids and back.
+
+One interface over every way to cut text: subwords that sentencepiece learned, byte-pair codes of
+subword-nmt, lists of words. Language tags before source lines become symbols of their own; no text
+can produce them or any other special symbol, not even text such as “</s>”.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from random import Random
+
+from heedful.errors import TextError, TokenizerError
+from heedful.text.file_formats import Text
+from heedful.tokenization.imported_model import is_imported
+from heedful.tokenization.sentencepiece_model import SentencePieceModel
+from heedful.tokenization.serialization import fingerprint_of, read_models, write_models
+from heedful.tokenization.special_symbols import END, PAD, START, UNKNOWN, split_tag
+from heedful.tokenization.subword_model import SubwordModel, models_of_sides, share_vocabulary
+from heedful.tokenization.train import Kind, learn_subwords
+
+__all__ = ["END", "PAD", "SAMPLED_KINDS", "START", "UNKNOWN", "Tokenizer"]
+
+SAMPLED_KINDS = ("bpe", "unigram", "codes")
+"""The kinds that can cut the same text in several ways."""
+
+
+class Tokenizer:
+    """
+    Subword models of both sides.
+
+    Parameters
+    ----------
+    source : SubwordModel
+        Cuts source text.
+    target : SubwordModel or None
+        Cuts target text; None if both sides share `source`.
+    source_language : str
+        Code of the source language, such as “en”.
+    target_language : str
+        Code of the target language.
+
+    Notes
+    -----
+    Learned subwords are lossless but for two characters that sentencepiece uses itself: U+2581 (▁)
+    comes back as a space, and U+2585 (▅) is unknown where there is no byte fallback. Codes and
+    lists of words forget how many spaces stood between words.
+    """
+
+    def __init__(
+        self,
+        source: SubwordModel,
+        target: SubwordModel | None = None,
+        *,
+        source_language: str,
+        target_language: str,
+    ) -> None:
+        self.kind = source.kind
+        self.source_language = source_language
+        self.target_language = target_language
+        self._models = [source] if target is None else [source, target]
+        self._source, self._target = self._models[0], self._models[-1]
+        self._silent = frozenset((PAD, START, *self._target.tags.values()))
+
+    @classmethod
+    def train(
+        cls,
+        source_files: Sequence[Text | Path],
+        target_files: Sequence[Text | Path],
+        *,
+        kind: Kind,
+        vocabulary_size: int,
+        shared: bool,
+        source_language: str,
+        target_language: str,
+        seed: int,
+        threads: int = 4,
+    ) -> "Tokenizer":
+        """
+        Learn subwords from text.
+
+        Parameters
+        ----------
+        source_files : sequence of Text or Path
+            Text of the source side.
+        target_files : sequence of Text or Path
+            Text of the target side.
+        kind : {“bpe”, “unigram”, “character”, “word”}
+            How text is cut.
+        vocabulary_size : int
+            Subwords of each model, the four special ones included. A “character” model has as
+            many as the text needs and takes this as the upper limit.
+        shared : bool
+            Whether one model is learned from both sides together.
+        source_language : str
+            Code of the source language, such as “en”.
+        target_language : str
+            Code of the target language.
+        seed : int
+            Which lines are taken from a text of more than a million lines.
+        threads : int, default 4
+            Threads that learn. The subwords of a unigram model depend on it (each thread adds up
+            its own share of the counts), which is why it is not read off the machine.
+
+        Returns
+        -------
+        Tokenizer
+            The same bytes for the same text and arguments.
+
+        Raises
+        ------
+        TokenizerError
+            If the text does not allow that vocabulary size; the message says which it allows.
+        TextError
+            If the text is empty or cannot be read.
+
+        Notes
+        -----
+        The paper shares one vocabulary of about 37,000 byte-pair subwords between English and
+        German (section 5.1). From 4,000 subwords on, unseen characters are spelled in bytes
+        instead of being unknown; below that the 256 bytes would cost too much of the vocabulary.
+        """
+
+        def learn(files: Sequence[Text | Path], text: str, tagged: int = 0) -> SubwordModel:
+            model = learn_subwords(
+                files,
+                text,
+                kind=kind,
+                vocabulary_size=vocabulary_size,
+                seed=seed,
+                threads=threads,
+                tagged=tagged,
+            )
+            return SentencePieceModel(model, kind)
+
+        languages = source_language, target_language
+        models = models_of_sides(learn, source_files, target_files, shared, languages)
+        return cls(*models, source_language=source_language, target_language=target_language)
+
+    @property
+    def shared(self) -> bool:
+        """Whether both sides have one vocabulary."""
+        return share_vocabulary(self._models)
+
+    @property
+    def models(self) -> tuple[SubwordModel, SubwordModel]:
+        """What cuts the source and what cuts the target; the same object if they share it."""
+        return self._source, self._target
+
+    @property
+    def source_size(self) -> int:
+        """Subwords of the source side, special ones included."""
+        return self._source.size
+
+    @property
+    def target_size(self) -> int:
+        """Subwords of the target side, special ones included."""
+        return self._target.size
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the models, for telling whether ids were made with this tokenizer."""
+        return fingerprint_of(self._models)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Language tags that source lines may begin with, such as “>>de<<”."""
+        return tuple(self._source.tags)
+
+    def encode_source(
+        self, texts: Sequence[str], sampling: float = 0.0, generator: Random | None = None
+    ) -> list[list[int]]:
+        """
+        Turn source text into ids.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Lines of text, each with a language tag and a space before it if there are tags.
+        sampling : float, default 0.0
+            Other subwords each time: the probability that BPE-dropout leaves a merge out (“bpe”,
+            “codes”), or the alpha of sampled segmentations (“unigram”). 0 means the same always.
+        generator : Random, optional
+            Where chance comes from; by default from the system.
+
+        Returns
+        -------
+        list of list of int
+            The ids of each line, the tag's first, without other special symbols; none for a line
+            that is empty or a tag with nothing but spaces behind it.
+
+        Raises
+        ------
+        TextError
+            If a line holds half a surrogate pair, which is no text, or begins with a language tag
+            that this tokenizer does not know although it knows others.
+        TokenizerError
+            If there is `sampling` and the kind has nothing to sample.
+
+        Notes
+        -----
+        Special symbols are added where batches are made, so that ids on disk serve every model.
+        A tokenizer without tags takes a tag for text. For the same state of the generator the ids
+        are the same in every process, which sentencepiece's own sampling (0.2.3) cannot promise.
+        """
+        tags = self._source.tags
+        if not tags:
+            return self._encode(self._source, texts, sampling, generator)
+        parts = [split_tag(text, not is_imported(self.kind)) for text in texts]
+        for number, (tag, _) in enumerate(parts, start=1):
+            if tag and tag not in tags:
+                raise TextError(
+                    f"A language tag must be one that the tokenizer knows ({', '.join(tags)}), but "
+                    f"text {number} of {len(texts)} begins with another one: "
+                    f"“{texts[number - 1][:60]}”; correct it, or train with text that has it."
+                )
+        rows = self._encode(self._source, [rest for _, rest in parts], sampling, generator)
+        return [
+            [tags[tag], *row] * (not rest.isspace() and row != []) if tag else row
+            for (tag, rest), row in zip(parts, rows, strict=True)
+        ]
+
+    def encode_target(
+        self, texts: Sequence[str], sampling: float = 0.0, generator: Random | None = None
+    ) -> list[list[int]]:
+        """
+        Turn target text into ids.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Lines of text.
+        sampling : float, default 0.0
+            As for `encode_source`.
+        generator : Random, optional
+            Where chance comes from; by default from the system.
+
+        Returns
+        -------
+        list of list of int
+            The ids of each line, without special symbols; none for an empty line.
+
+        Raises
+        ------
+        TextError
+            If a line holds half a surrogate pair, which is no text.
+        TokenizerError
+            If there is `sampling` and the kind has nothing to sample.
+
+        Notes
+        -----
+        As `encode_source` when the vocabulary is shared, but a language tag is text here.
+        """
+        return self._encode(self._target, texts, sampling, generator)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """
+        Turn target ids into text.
+
+        Parameters
+        ----------
+        ids : iterable of int
+            Ids of the target side. Reading stops at `END`; `PAD`, `START` and tags are skipped.
+
+        Returns
+        -------
+        str
+            The text, with “ ⁇ ” for what is unknown.
+
+        Notes
+        -----
+        An id past the vocabulary is unknown too: a model's output may be padded to a round size.
+        Subwords that spell bytes can spell any character, a line feed included.
+        """
+        kept = []
+        for number in map(int, ids):
+            if number == END:
+                break
+            if number not in self._silent:
+                kept.append(number if 0 < number < self.target_size else UNKNOWN)
+        return self._target.decode(kept)
+
+    def decode_source(self, ids: Iterable[int]) -> str:
+        """
+        Turn source ids into text.
+
+        Parameters
+        ----------
+        ids : iterable of int
+            Ids of the source side, without special ones and tags.
+
+        Returns
+        -------
+        str
+            The text.
+
+        Notes
+        -----
+        What `encode_source` made of it need not be the same ids again.
+        """
+        return self._source.decode(list(ids))
+
+    def pieces_source(self, ids: Iterable[int]) -> list[str]:
+        """
+        Spell the subwords of source ids.
+
+        Parameters
+        ----------
+        ids : iterable of int
+            Ids of the source side, special ones allowed.
+
+        Returns
+        -------
+        list of str
+            One subword for each id; a space is written ▁.
+
+        Notes
+        -----
+        For people: these are the labels of attention maps and alignments.
+        """
+        return _pieces(self._source, ids)
+
+    def pieces_target(self, ids: Iterable[int]) -> list[str]:
+        """
+        Spell the subwords of target ids.
+
+        Parameters
+        ----------
+        ids : iterable of int
+            Ids of the target side, special ones allowed.
+
+        Returns
+        -------
+        list of str
+            One subword for each id; a space is written ▁.
+
+        Notes
+        -----
+        For people: these are the labels of attention maps and alignments.
+        """
+        return _pieces(self._target, ids)
+
+    def save(self, folder: Path) -> None:
+        """
+        Write the tokenizer into a run folder.
+
+        Parameters
+        ----------
+        folder : Path
+            An existing folder; gets ``tokenizer.json`` and the files of one model, or of two.
+
+        Raises
+        ------
+        StorageError
+            If a file cannot be written.
+
+        Notes
+        -----
+        Each file is written beside, synced and renamed. ``tokenizer.json`` comes last: where it
+        is, the models are.
+        """
+        write_models(folder, self._models, self.source_language, self.target_language)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Tokenizer":
+        """
+        Read the tokenizer of a run folder.
+
+        Parameters
+        ----------
+        folder : Path
+            A folder that `save` wrote into.
+
+        Returns
+        -------
+        Tokenizer
+            The tokenizer that was saved.
+
+        Raises
+        ------
+        RunFolderError
+            If a file is missing, cannot be read, or has another checksum than it was saved with.
+        TokenizerError
+            If ``tokenizer.json`` is not what this version writes, or a model is none.
+
+        Notes
+        -----
+        File names are never taken from ``tokenizer.json``: it may come from a stranger.
+        """
+        models, source_language, target_language = read_models(folder)
+        return cls(*models, source_language=source_language, target_language=target_language)
+
+    def _encode(
+        self, model: SubwordModel, texts: Sequence[str], sampling: float, generator: Random | None
+    ) -> list[list[int]]:
+        """Turn lines into ids, with chance if it is wanted."""
+        if not sampling:
+            return model.encode(texts)
+        if self.kind not in SAMPLED_KINDS:
+            raise TokenizerError(
+                f"data.subword_sampling needs subwords of which some can be cut further (of kind "
+                f"{', '.join(SAMPLED_KINDS)}), but this tokenizer is of kind {self.kind}; set "
+                "data.subword_sampling=0."
+            )
+        return model.sample(texts, sampling, generator or Random())
+
+
+def _pieces(model: SubwordModel, ids: Iterable[int]) -> list[str]:
+    """Spell ids; one past the vocabulary is unknown."""
+    size = model.size
+    known = [number if 0 <= number < size else UNKNOWN for number in map(int, ids)]
+    return [model.piece(number) for number in known]

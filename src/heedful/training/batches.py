@@ -1,0 +1,192 @@
+"""
+The pairs of a run, epoch by epoch: one corpus or a mixture, the same subwords or others each time.
+
+Training asks for nothing else: which batches an epoch has, and the tensors of a batch.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from heedful.data.batch import Batch, Collator
+from heedful.data.batching import BatchOrder
+from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.encoded.sampled import sampled_epoch
+from heedful.data.micro_batches import PADDING_COST_CPU, MicroBatches, Rows
+from heedful.data.mixing import JoinedPairs, Mixture
+from heedful.runs.run import Choices, Run
+from heedful.tokenization.tokenizer import Tokenizer
+from heedful.training.distributed import Ranks
+
+
+class Sampler:
+    """
+    Cut the pairs into other subwords for every epoch.
+
+    Parameters
+    ----------
+    run : Run
+        Says how much is left to chance, and where the ids of an epoch may lie.
+    pairs : sequence of EncodedPairs
+        The corpora; their folders hold the text too.
+    ranks : Ranks
+        Who trains together; the first one samples, the others wait.
+    processes : int
+        How many processes encode.
+
+    Notes
+    -----
+    One epoch lies on the disk at a time. It is a function of the seed and its number, so a resumed
+    run makes the same one again, or finds it.
+    """
+
+    def __init__(
+        self, run: Run, pairs: Sequence[EncodedPairs], ranks: Ranks, processes: int
+    ) -> None:
+        self._run, self._pairs, self._ranks = run, tuple(pairs), ranks
+        self._processes = processes
+
+    def __call__(self, epoch: int) -> JoinedPairs:
+        """Make the pairs of an epoch, or open them if they are there."""
+        made = self._sample(epoch) if self._ranks.is_first else ()
+        self._ranks.tell(0.0)
+        return JoinedPairs(made or self._sample(epoch))
+
+    def _sample(self, epoch: int) -> tuple[EncodedPairs, ...]:
+        """Make or open every corpus."""
+        data, seed = self._run.config.data, self._run.config.train.seed
+        folder = self._run.folder.path / "epoch"
+        return tuple(
+            sampled_epoch(
+                pairs.folder,
+                self._run.folder.path,
+                data.subword_sampling,
+                seed + number,
+                epoch,
+                data.max_length,
+                folder / str(number),
+                self._processes,
+            )
+            for number, pairs in enumerate(self._pairs)
+        )
+
+
+class TrainingPairs:
+    """
+    Hand the loop its batches.
+
+    Parameters
+    ----------
+    pairs : JoinedPairs
+        Every pair, cut into subwords the usual way.
+    run : Run
+        Says how batches are made.
+    choices : Choices
+        Says how much is computed at once.
+    collator : Collator
+        Adds special symbols and padding.
+    mixture : Mixture or None, default None
+        Which pairs an epoch has; all of them, once, when absent.
+    sampler : Sampler or None, default None
+        Gives the same pairs in other subwords for every epoch; the usual ones when absent.
+
+    Notes
+    -----
+    Rows mean the same pairs in every epoch; only their subwords, and so their lengths, change.
+    """
+
+    def __init__(
+        self,
+        pairs: JoinedPairs,
+        run: Run,
+        choices: Choices,
+        collator: Collator,
+        mixture: Mixture | None = None,
+        sampler: Sampler | None = None,
+    ) -> None:
+        self.micro_batch_tokens = choices.micro_batch_tokens
+        self._pairs, self._run, self._collator = pairs, run, collator
+        self._mixture, self._sampler = mixture, sampler
+        self._device = choices.device
+        self._order = self._batch_order()
+
+    def epoch(self, number: int) -> Sequence[Rows]:
+        """Return the batches of an epoch; from here on `collate` takes its subwords."""
+        if self._sampler is not None:
+            self._pairs = self._sampler(number)
+        self._order = self._batch_order()
+        return self._order.epoch(number)
+
+    def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
+        """Cut a batch into micro-batches; return the list of each rank."""
+        return self._order.cut(rows, ranks)
+
+    def largest(self) -> Rows:
+        """Return the micro-batch that needs the most memory."""
+        return self._order.largest()
+
+    def collate(self, rows: Rows) -> Batch:
+        """
+        Put pairs together.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (rows,)
+            Which pairs.
+
+        Returns
+        -------
+        Batch
+            On the processor.
+
+        Notes
+        -----
+        Ids come from memory-mapped files, so a corpus may be larger than the memory.
+        """
+        sources, targets = zip(*(self._pairs.pair(int(row)) for row in rows), strict=True)
+        return self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
+
+    def describe(self, rows: list[int]) -> list[dict[str, Any]]:
+        """
+        Show pairs as subwords.
+
+        Parameters
+        ----------
+        rows : list of int
+            Which pairs.
+
+        Returns
+        -------
+        list of dict
+            Number, source and target of each.
+
+        Notes
+        -----
+        For the report of a batch that could not be used.
+        """
+        tokenizer: Tokenizer = self._run.tokenizer
+        shown = []
+        for row in rows:
+            source, target = (side.tolist() for side in self._pairs.pair(row))
+            shown.append(
+                {
+                    "pair": row,
+                    "source": " ".join(tokenizer.pieces_source(source)),
+                    "target": " ".join(tokenizer.pieces_target(target)),
+                }
+            )
+        return shown
+
+    def _batch_order(self) -> BatchOrder:
+        """Decide which pairs stand in which batch."""
+        settings, source_end = self._run.config.train, self._run.config.model.source_end
+        return BatchOrder(
+            self._pairs.source_lengths + int(source_end),
+            self._pairs.target_lengths + 1,
+            settings.batch_tokens,
+            self.micro_batch_tokens,
+            settings.batch_counting,
+            settings.seed,
+            self._mixture,
+            settings.block_tokens,
+            PADDING_COST_CPU if self._device == "cpu" else 1.0,
+        )

@@ -1,0 +1,74 @@
+"""What a training run would do, found out by doing what comes before its first step."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from heedful.errors import SettingError
+from heedful.machine.devices import resolve_device
+from heedful.model.build import parameter_count
+from heedful.preparation.training_data import Say
+from heedful.runs.folder import RunFolder
+from heedful.runs.lock import refuse_if_written
+from heedful.runs.run import Run
+from heedful.training.distributed import Ranks
+from heedful.training.finetune import check_origin
+from heedful.training.setup import TrainingSetup, check_folder, choose, prepare_data, repeated
+
+
+def describe_plan(
+    setup: TrainingSetup,
+    out: Path | None = None,
+    *,
+    resume: bool = False,
+    inexact: bool = False,
+    say: Say,
+) -> str:
+    """
+    Prepare the text in a temporary folder, as a training does, and say what would be trained.
+
+    Raises whatever the training would raise before its first step. Nothing stays on the disk.
+    """
+    folder = None if out is None else RunFolder(out)
+    if resume and folder is None:
+        raise SettingError("--resume needs --out, the folder of the run that would be continued.")
+    if folder is not None:
+        refuse_if_written(folder.path)
+        check_folder(folder, setup.config, setup.files, resume, inexact)
+        check_origin(folder, setup.origin)
+    with TemporaryDirectory(prefix="heedful-") as scratch:
+        if folder is not None and folder.config.exists():
+            choices = repeated(folder, setup.config, Ranks(), inexact)
+            run, text = Run.open(folder.path), []
+        else:
+            place = RunFolder(Path(scratch))
+            choices = choose(place, setup.config, setup.files, Ranks(), inexact)
+            run, pairs = prepare_data(place, setup.config, setup.material, Ranks(), say)
+            text = [*setup.material.report(pairs, run.tokenizer)]
+        with torch.device("meta"):
+            model = run.build()
+    return "\n".join(_lines(setup, run, text, parameter_count(model), choices.precision))
+
+
+def _lines(
+    setup: TrainingSetup, run: Run, text: list[str], parameters: int, precision: str
+) -> list[str]:
+    """Write the plan, a line for each of its parts."""
+    config = setup.config
+    data, settings = config.data, config.train
+    languages = [name or "not named" for name in (data.source_language, data.target_language)]
+    source, target = run.vocabularies
+    return [
+        f"recipe      {config.recipe}",
+        f"languages   {' to '.join(languages)}",
+        *(f"text        {line}" for line in (setup.material.describe(), *text)),
+        f"validation  {f'{len(setup.valid[0]):,} pairs' if setup.valid else 'none'}",
+        f"model       {parameters:,} parameters, vocabulary {source:,}"
+        + ("" if data.shared_vocabulary else f" and {target:,}")
+        + f" ({data.subwords})",
+        f"training    {settings.steps:,} steps of {settings.batch_tokens:,} tokens a side"
+        + (f", at most {settings.minutes:g} minutes" if settings.minutes else ""),
+        f"device      {resolve_device(settings.device)}, {precision}",
+        "nothing was written",
+    ]

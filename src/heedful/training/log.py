@@ -1,0 +1,307 @@
+"""How fast a run goes, its log lines, and what the person at the terminal sees meanwhile."""
+
+import json
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from heedful.errors import StorageError
+from heedful.files import write_synced, writing
+from heedful.training.history import parse_line
+from heedful.training.validation_metrics import SCORES
+
+
+@dataclass
+class Clock:
+    """Measure the time of a run over all its sittings."""
+
+    earlier: float = 0.0
+    """Seconds of earlier sittings."""
+    _start: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """
+        Tell the time since the start of the run, over all sittings.
+
+        Returns
+        -------
+        float
+            Seconds.
+
+        Notes
+        -----
+        Validation and checkpoints count here.
+        """
+        return self.earlier + time.monotonic() - self._start
+
+
+class _Console(Console):
+    """A console whose reader may go away."""
+
+    def on_broken_pipe(self) -> None:
+        """Go on in silence; rich would end the process."""
+        self.quiet = True
+
+
+class RunLog:
+    """
+    Append JSON lines to a run's log and show progress.
+
+    Parameters
+    ----------
+    path : Path or None
+        `log.jsonl`; None on all ranks but the first, which then stay silent.
+    step : int
+        Step to continue from; later lines of an interrupted sitting are dropped.
+    total_steps : int
+        Where the bar ends.
+    quiet : bool, default False
+        Write the file only.
+    observer : callable, optional
+        Handed each line after it was written.
+
+    Notes
+    -----
+    A bar on a terminal, plain lines elsewhere, both on standard error.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        step: int,
+        total_steps: int,
+        quiet: bool = False,
+        observer: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        self._observer = observer
+        self._path = path
+        self._console = _Console(stderr=True, quiet=quiet or path is None, highlight=False)
+        self._total = total_steps
+        self._bar: Progress | None = None
+        self._file = None
+        if path is not None:
+            with writing(path.parent):
+                _drop_later_lines(path, step)
+                self._file = path.open("a", encoding="utf-8")
+        if self._console.is_terminal and not self._console.quiet:
+            self._bar = Progress(
+                TextColumn("{task.percentage:>3.0f}%"),
+                BarColumn(bar_width=10),
+                TextColumn("{task.description}"),
+                console=self._console,
+            )
+            self._task = self._bar.add_task("starting", total=total_steps, completed=step)
+
+    def __enter__(self) -> "RunLog":
+        """Start showing progress."""
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop showing progress and close the file."""
+        if self._bar is not None:
+            with suppress(OSError):
+                self._bar.stop()
+        if self._file is not None:
+            self._file.close()
+
+    def training(self, line: dict[str, Any], share: float, remaining: float) -> None:
+        """
+        Log what a stretch of training steps gave.
+
+        Parameters
+        ----------
+        line : dict
+            The fields of a training line.
+        share : float
+            How much of the run is done, 0 to 1, by steps or by time, whichever ends first.
+        remaining : float
+            Seconds left at the present pace.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Flushed at once: a killed process loses no line.
+        """
+        self._write(line)
+        rate, speed = line["learning_rate"], line["target_tokens_per_second"]
+        if self._bar is not None:  # fits into 80 columns
+            text = (
+                f"step {line['step']:,}  loss {line['loss']:.2f}  rate {rate:.1e}  "
+                f"{speed:,.0f} tokens/s  {duration(remaining)}"
+            )
+            self._bar.update(self._task, completed=share * self._total, description=text)
+            return
+        self.say(
+            f"step {line['step']:,}  loss {line['loss']:.3f}  perplexity {line['perplexity']:.2f}  "
+            f"rate {rate:.2e}  {speed:,.0f} tokens/s  {duration(remaining)} left"
+        )
+
+    def validation(self, line: dict[str, Any]) -> None:
+        """
+        Log a validation.
+
+        Parameters
+        ----------
+        line : dict
+            The fields of a validation line.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Scores may be absent: a run can be validated by loss alone. Samples stand below.
+        """
+        self._write(line)
+        scores = "".join(
+            f", {metric.label} {line[metric.key]:.1f}" for metric in SCORES if metric.key in line
+        )
+        shown = f"perplexity {line['valid_perplexity']:.2f}{scores}"
+        self.say(f"validation at step {line['step']:,}: {shown}")
+        for sample in line.get("samples", ()):
+            for side, text in sample.items():
+                self.say(f"  {side:<11}  {text}")
+
+    def refusal(self, line: dict[str, Any]) -> None:
+        """
+        Log a batch on which no step was taken.
+
+        Parameters
+        ----------
+        line : dict
+            The step and what was wrong with which pairs.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Dropped again when the run is resumed from the checkpoint before it.
+        """
+        self._write(line)
+
+    def say(self, text: str) -> None:
+        """
+        Print a sentence for the person at the terminal.
+
+        Parameters
+        ----------
+        text : str
+            One line.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Not part of the log file. A terminal that was closed does not end the run.
+        """
+        with suppress(OSError):
+            self._console.print(text, markup=False, soft_wrap=True)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        """Append one line."""
+        if self._file is None:
+            return
+        # JSON knows no infinity
+        finite = {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in line.items()
+        }
+        try:
+            self._open_again_if_removed()
+            self._file.write(json.dumps(finite, ensure_ascii=False) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise StorageError(
+                f"cannot write to {self._path}: {error.strerror}. Free some space and run the "
+                "command again with --resume; the last checkpoint is intact."
+            ) from error
+        if self._observer is not None:
+            self._observer(line)
+
+    def _open_again_if_removed(self) -> None:
+        """Go on in a new file where the log has lost its name."""
+        if self._path is None or self._file is None or self._path.exists():
+            return
+        self._file.close()
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self._path.open("a", encoding="utf-8")
+        self.say(f"warning: {self._path.name} was removed while training; a new one begins here")
+
+
+def perplexity(nll: float) -> float:
+    """
+    Turn a mean negative log-probability into a perplexity.
+
+    Parameters
+    ----------
+    nll : float
+        Per token, natural logarithm, without smoothing.
+
+    Returns
+    -------
+    float
+        Its exponential, infinite where that is too large for a float.
+
+    Notes
+    -----
+    Per subword; the paper's Table 3 says that it is not comparable with per-word perplexities.
+    """
+    return math.exp(nll) if nll < 700 else math.inf
+
+
+def duration(seconds: float) -> str:
+    """
+    Write a time for people.
+
+    Parameters
+    ----------
+    seconds : float
+        How long; what is no finite number counts as nothing.
+
+    Returns
+    -------
+    str
+        Hours, minutes and seconds, as in ``27:05:09``.
+
+    Notes
+    -----
+    Days stay hours, so that runs are easy to compare.
+    """
+    whole = round(seconds) if math.isfinite(seconds) else 0
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def _drop_later_lines(path: Path, step: int) -> None:
+    """Remove what an interrupted sitting logged after its last checkpoint."""
+    if not path.exists():
+        return
+    kept = []
+    for line in path.read_bytes().splitlines(keepends=True):
+        entry = parse_line(line)  # None for what a kill cut in half, and for what is no log line
+        if entry is not None and line.endswith(b"\n") and entry["step"] <= step:
+            kept.append(line)
+    beside = path.with_suffix(".partial")
+    write_synced(beside, b"".join(kept))
+    beside.replace(path)

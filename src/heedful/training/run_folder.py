@@ -1,0 +1,123 @@
+"""
+The run folder from the first check to the first step.
+
+One process writes into it, and a start that is refused leaves nothing behind.
+
+The small files that a run cannot be used without.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from heedful.config.schema import RunConfig
+from heedful.errors import HeedfulError, RunFolderError, TrainingFailed, UserError
+from heedful.files import tidy, write_whole, writing
+from heedful.preparation.training_data import Sizes
+from heedful.runs.folder import RunFolder
+from heedful.runs.lock import LOCK, only_writer, refuse_if_written
+from heedful.runs.run import Run
+from heedful.training.setup import check_folder
+from heedful.training.state import Progress
+
+
+@dataclass
+class Claim:
+    """What a start makes, to be removed if the start is refused."""
+
+    emptied: list[Path] = field(default_factory=list)
+    """Folders whose content goes: they were empty or not there."""
+    made: list[Path] = field(default_factory=list)
+    """Folders that were not there."""
+    trains: bool = False
+    """Whether the loop has been entered."""
+    progress: Progress | None = None
+    """Of the loop."""
+
+    def will_make(self, folder: Path) -> None:
+        """Note a folder that is about to be filled."""
+        self.made += _missing(folder)
+        if not folder.is_dir() or all(entry.name == LOCK for entry in folder.iterdir()):
+            self.emptied.append(folder)
+
+    def undo(self, error: BaseException) -> None:
+        """
+        Remove what was made, unless somebody can use it.
+
+        What was stopped or found no room stays, to be resumed, and so does what was trained; a
+        failure in the loop leaves its report.
+        """
+        began = self.progress is not None and self.progress.counters.step > 0
+        refused = isinstance(error, UserError)
+        if not self.trains:
+            resumable = isinstance(error, HeedfulError) and not isinstance(error, TrainingFailed)
+            refused |= isinstance(error, Exception) and not resumable
+        if began or not refused:
+            return
+        for folder in filter(Path.is_dir, self.emptied):
+            for path in folder.iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        for folder in sorted(self.made, key=lambda path: len(path.parts), reverse=True):
+            with suppress(OSError):
+                folder.rmdir()
+
+
+@contextmanager
+def claimed_folder(
+    folder: RunFolder, config: RunConfig, files: Sizes, resume: bool, inexact: bool
+) -> Iterator[Claim]:
+    """Hold a run folder, made if it is not there; raises `RunFolderError` if it is taken."""
+    refuse_if_written(folder.path)
+    check_folder(folder, config, files, resume, inexact)
+    claim = Claim(made=_missing(folder.path))
+    with writing(folder.path):
+        folder.path.mkdir(parents=True, exist_ok=True)
+    with only_writer(folder.path, "train"):
+        check_folder(folder, config, files, resume, inexact)  # it may have been taken meanwhile
+        claim.will_make(folder.path)
+        with writing(folder.path):
+            tidy(folder.path)
+            tidy(folder.path / "checkpoints")
+        try:
+            yield claim
+        except BaseException as error:
+            claim.undo(error)
+            raise
+
+
+def _missing(folder: Path) -> list[Path]:
+    """List the folder and those it lies in that are not there."""
+    return [path for path in (folder, *folder.parents) if not path.exists()]
+
+
+_PATTERNS = ("config.json", "origin.json", "tokenizer*")
+
+
+class RunFiles:
+    """Settings and subwords as they were at the start, to be written again if they vanish."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        found = [path for pattern in _PATTERNS for path in sorted(folder.path.glob(pattern))]
+        self._content = {path: path.read_bytes() for path in found}
+
+    def restore(self) -> list[str]:
+        """Write again what is missing; return its names."""
+        lost = [path for path in self._content if not path.exists()]
+        for path in lost:
+            with writing(path.parent):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(path, self._content[path])
+        return [path.name for path in lost]
+
+
+def require_usable(folder: RunFolder) -> None:
+    """Raise `TrainingFailed` unless the run can be opened and its last weights be read."""
+    try:
+        run = Run.open(folder.path)
+        run.load_checkpoint(run.checkpoint_folder("last"))
+    except RunFolderError as error:
+        raise TrainingFailed(
+            f"a training must end with a run that translates, but {folder.path} is none: {error}"
+        ) from error

@@ -1,0 +1,399 @@
+"""
+Before the first step: the run folder, the choices for this machine, the subwords, the pairs.
+
+Everything here is done once, on rank zero, and found again by whoever resumes.
+
+What a training is made of, checked before anything is written: for `train` and a dry run.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful.config.load import Settings, load_config, setting_list
+from heedful.config.schema import RunConfig
+from heedful.data.batching import BATCHES_VERSION
+from heedful.data.encoded.dataset import EncodedPairs
+from heedful.errors import DeviceError, RunFolderError, SettingError
+from heedful.machine.benchmark import resolve_precision
+from heedful.machine.devices import (
+    describe_machine,
+    instruction_set,
+    resolve_device,
+    resolve_threads,
+)
+from heedful.preparation.find_training_data import find_material
+from heedful.preparation.training_data import Files, Material, Say, Sizes
+from heedful.runs.folder import RunFolder
+from heedful.runs.lock import LOCK
+from heedful.runs.run import (
+    Choices,
+    Run,
+    flat_settings,
+    read_choices,
+    read_corpus,
+    read_settings,
+    write_config,
+)
+from heedful.training.distributed import Ranks
+from heedful.training.finetune import (
+    Origin,
+    check_shape,
+    find_origin,
+    inherited_settings,
+    subwords_of,
+)
+from heedful.training.validation import files_of, held_out_corpus, read_held_out
+
+# Settings that say how long, how often and where, but not what the weights become.
+_MAY_CHANGE = frozenset(
+    f"train.{name}"
+    for name in (
+        "steps",
+        "minutes",
+        "checkpoint_steps",
+        "checkpoint_minutes",
+        "keep_last",
+        "keep_best",
+        "validate_steps",
+        "validation_samples",
+        "patience",
+    )
+)
+_OF_THE_MACHINE = frozenset(("train.device", "train.precision", "train.threads"))
+_CPU_MICRO_BATCH_TOKENS = 4096
+
+
+def check_folder(
+    folder: RunFolder,
+    config: RunConfig,
+    files: Sizes,
+    resume: bool,
+    inexact: bool,
+) -> None:
+    """
+    Check that a run may be begun or continued in a folder.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Where the run will be.
+    config : RunConfig
+        Its settings.
+    files : dict
+        Its text files, as `sizes` lists them.
+    resume : bool
+        Whether there may be a run already.
+    inexact : bool
+        Whether the device may be another one.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `RunFolderError` if the folder is taken or holds another run. Writes nothing.
+    """
+    if not resume:
+        if folder.path.exists() and (not folder.path.is_dir() or _is_filled(folder.path)):
+            raise RunFolderError(
+                f"--out must be a new or empty folder, but {folder.path} is not; add --resume to "
+                "continue the run in it, or name another folder."
+            )
+    elif not folder.path.exists():
+        raise RunFolderError(
+            f"--resume must find the folder of the run that it continues, but {folder.path} is not "
+            "there; look at the name, or leave --resume out to begin a new run."
+        )
+    elif folder.config.exists():
+        _check_same(folder, config, files, inexact)
+    elif folder.path.is_dir() and (strangers := _strangers(folder)):
+        raise RunFolderError(
+            f"--resume must find a run or an empty folder, but {folder.path} holds no config.json "
+            f"and other files: {', '.join(strangers[:3])}; name another folder."
+        )
+
+
+def _is_filled(folder: Path) -> bool:
+    """Whether a folder holds more than what a killed writer left of its lock."""
+    return any(entry.name != LOCK for entry in folder.iterdir())
+
+
+def _strangers(folder: RunFolder) -> list[str]:
+    """List files that no killed run can have left."""
+    own = re.compile(r"(tokenizer|data|epoch|checkpoints|average|config|log|best|origin)\b.*|\..*")
+    return sorted(e.name for e in folder.path.iterdir() if not own.fullmatch(e.name))
+
+
+def _check_same(folder: RunFolder, config: RunConfig, files: Sizes, inexact: bool) -> None:
+    """Refuse to resume what would become another run."""
+    may_change = _MAY_CHANGE | (_OF_THE_MACHINE if inexact else frozenset())
+    other = _changed(flat_settings(read_settings(folder)), flat_settings(config), may_change)
+    if other:
+        raise RunFolderError(
+            f"--resume must continue the run in {folder.path} with the settings it was begun with, "
+            f"but {'; '.join(other)}. Use the same settings, or start a new run with another --out."
+        )
+    began = read_corpus(folder)
+    if _without_names(files) != _without_names(began):
+        raise RunFolderError(
+            f"--resume must continue the run in {folder.path} with the text it was begun with, but "
+            "the files now have other sizes, or --data is another. Give the same, or start a new "
+            "run."
+        )
+    if changed := _of_other_content(began, files):
+        raise RunFolderError(
+            f"--resume must continue the run in {folder.path} with the validation text it was "
+            f"begun with, but {changed} has changed since. Give the same, or start a new run."
+        )
+
+
+def check_continues(
+    run: Run, pairs: Sequence[EncodedPairs], state: Mapping[str, Any], place: Path
+) -> None:
+    """Refuse to continue a checkpoint with other settings or text than it was trained with."""
+    settings = state.get("settings")
+    if isinstance(settings, dict):
+        may_change = _MAY_CHANGE | _OF_THE_MACHINE
+        # A version that wrote the checkpoint may not have known every setting.
+        now = {key: value for key, value in flat_settings(run.config).items() if key in settings}
+        if other := _changed(settings, now, may_change):
+            raise RunFolderError(
+                f"--resume must continue {place} with the settings it was trained with, but "
+                f"{'; '.join(other)}. Restore {run.folder.config} and give the same settings, or "
+                "start a new run with another --out."
+            )
+    if state.get("pairs", digests := pairs_digests(pairs)) != digests:
+        raise RunFolderError(
+            f"--resume must continue {place} with the text it was trained with, but the ids of "
+            "the text have another digest now. Give the same text, or start a new run with another "
+            "--out."
+        )
+
+
+def pairs_digests(pairs: Sequence[EncodedPairs]) -> list[str]:
+    """List what tells whether training reads the same pairs."""
+    return [part.digest for part in pairs]
+
+
+def _changed(
+    old: Mapping[str, Any], new: Mapping[str, Any], may_change: Collection[str]
+) -> list[str]:
+    """Say which settings are other ones now."""
+    return [
+        f"{key} was {old.get(key)!r} and is now {new.get(key)!r}"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key) and key not in may_change
+    ]
+
+
+def _without_names(files: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out how files are called and their digests, and sides that have none."""
+    return {
+        side: [
+            {key: value for key, value in file.items() if key not in ("file", "digest")}
+            for file in listed
+        ]
+        for side, listed in files.items()
+        if listed
+    }
+
+
+def _of_other_content(began: Mapping[str, Any], files: Mapping[str, Any]) -> str:
+    """Name the first file whose digest is another; older runs noted none."""
+    for side, listed in files.items():
+        for before, now in zip(began.get(side, ()), listed, strict=False):
+            if "digest" in before and before["digest"] != now.get("digest"):
+                return str(now["file"])
+    return ""
+
+
+def choose(
+    folder: RunFolder,
+    config: RunConfig,
+    files: Sizes,
+    ranks: Ranks,
+    inexact: bool,
+) -> Choices:
+    """
+    Choose for this machine, or honour what an earlier sitting chose.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Where the run is.
+    config : RunConfig
+        Its settings.
+    files : dict
+        Its text files, as `sizes` lists them.
+    ranks : Ranks
+        Who trains together.
+    inexact : bool
+        Whether a machine without the device of the first sitting may go on.
+
+    Returns
+    -------
+    Choices
+        The same on every rank.
+
+    Notes
+    -----
+    Written to `config.json` before the first step.
+    """
+    if ranks.is_first:
+        choices = (
+            repeated(folder, config, ranks, inexact)
+            if folder.config.exists()
+            else _chosen(config, ranks)
+        )
+        write_config(folder, config, choices, files, describe_machine())
+    ranks.tell(0.0)
+    return read_choices(folder)
+
+
+def _chosen(config: RunConfig, ranks: Ranks) -> Choices:
+    """Choose device, threads, precision and the size of what is computed at once."""
+    settings = config.train
+    device = resolve_device(settings.device)
+    threads = resolve_threads(settings.threads)
+    precision = resolve_precision(settings.precision, device)
+    micro = settings.micro_batch_tokens
+    if micro is None and device.type == "cuda":
+        micro = -(-settings.batch_tokens // ranks.world)
+    elif micro is None:
+        micro = _CPU_MICRO_BATCH_TOKENS
+    return Choices(
+        settings.device if settings.device.startswith("cuda:") else device.type,
+        precision,
+        threads,
+        micro,
+        ranks.world,
+        torch.__version__,
+        instruction_set(device),
+        BATCHES_VERSION,
+    )
+
+
+def repeated(folder: RunFolder, config: RunConfig, ranks: Ranks, inexact: bool) -> Choices:
+    """Return an earlier sitting's choices if this machine can repeat them bit for bit."""
+    began = read_choices(folder)
+    try:
+        here = instruction_set(resolve_device(began.device))
+    except DeviceError:
+        here = "not here"
+    now = {
+        "ranks": ranks.world,
+        "torch": torch.__version__,
+        "instructions": here,
+        "batches": BATCHES_VERSION,
+    }
+    other = [
+        f"{name} was {getattr(began, name)} and is now {value}"
+        for name, value in now.items()
+        if getattr(began, name) and getattr(began, name) != value
+    ]
+    if not other:
+        return began
+    if not inexact:
+        raise RunFolderError(
+            f"--resume must continue the run in {folder.path} bit for bit, which began on "
+            f"{began.device}, but {'; '.join(other)}. Use what it began with, or add "
+            "--allow-inexact-resume to go on with small differences."
+        )
+    return replace(_chosen(config, ranks), micro_batch_tokens=began.micro_batch_tokens)
+
+
+def prepare_data(
+    folder: RunFolder, config: RunConfig, material: Material, ranks: Ranks, say: Say
+) -> tuple[Run, tuple[EncodedPairs, ...]]:
+    """
+    See to it that subwords and pairs are there.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Where the run is.
+    config : RunConfig
+        Its settings.
+    material : Material
+        Its text.
+    ranks : Ranks
+        Who trains together; the first one works, the others wait.
+    say : callable
+        Told how far it is, if it takes long.
+
+    Returns
+    -------
+    run : Run
+        With its tokenizer.
+    pairs : tuple of EncodedPairs
+        Memory-mapped ids of each corpus.
+
+    Notes
+    -----
+    Each is written whole or not at all, so a killed run goes on here. `train.threads` is the
+    number of processes too.
+    """
+    if ranks.is_first:
+        material.provide(folder, config, config.train.threads, say)
+    ranks.tell(0.0)
+    run = Run.open(folder.path)
+    return run, tuple(EncodedPairs.open(ids, run.tokenizer) for ids in material.ids(folder))
+
+
+@dataclass(frozen=True)
+class TrainingSetup:
+    """Settings, text and the run that training goes on from."""
+
+    config: RunConfig
+    material: Material
+    files: Sizes
+    """Sizes of all text files, by which a resumed run knows them."""
+    valid: tuple[list[str], list[str]] | None
+    """Held-out sources and their translations."""
+    origin: Origin | None
+
+
+def find_setup(
+    recipe: str,
+    *,
+    source: Files | None = None,
+    target: Files | None = None,
+    corpora: str | Path | None = None,
+    data: str | Path | None = None,
+    exclude: Files | None = None,
+    valid_source: Files | None = None,
+    valid_target: Files | None = None,
+    settings: Settings = (),
+    tokenizer: str | Path | None = None,
+    finetune_from: str | Path | None = None,
+    finetune_weights: str = "default",
+    keep_state: Sequence[str] = (),
+    reset: Sequence[str] = (),
+) -> TrainingSetup:
+    """Find and check what the arguments of `heedful.train` name."""
+    settings, origin = setting_list(settings), None
+    if finetune_from is not None:
+        origin = find_origin(finetune_from, finetune_weights, keep_state, reset)
+    elif keep_state or reset:
+        raise SettingError(
+            "--keep-state and --reset say what to take over from --finetune-from, but that is "
+            "missing."
+        )
+    config = load_config(recipe, settings, inherited_settings(origin) if origin else None)
+    if origin is not None:
+        check_shape(origin, config.model)
+    tokenizer = subwords_of(origin, tokenizer) if origin else tokenizer
+    material = find_material(source, target, exclude, data, settings, corpora, tokenizer)
+    config = material.configure(config)
+    valid = held_out_corpus(valid_source, valid_target, config)
+    files = material.files()
+    if valid is not None:
+        files |= files_of(valid)
+    return TrainingSetup(config, material, files, read_held_out(valid), origin)

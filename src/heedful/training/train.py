@@ -1,0 +1,451 @@
+"""
+From two text files to a trained run folder.
+
+::
+
+    settings ─ run folder ─ tokenizer ─ encoded pairs ─ model ─ Trainer ─ checkpoints
+"""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from os.path import abspath
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from heedful.arguments import checked
+from heedful.config.load import Settings
+from heedful.config.schema import RunConfig
+from heedful.data.batch import Collator
+from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.mixing import JoinedPairs, Mixture, mixing_shares
+from heedful.errors import RunFolderError, RunStopped
+from heedful.machine.devices import resolve_device, resolve_threads
+from heedful.model.build import initialise, parameter_count
+from heedful.model.transformer import Transformer
+from heedful.preparation.training_data import Files, Material
+from heedful.runs.checkpoint import Checkpoint, check_weights, retain, save_checkpoint
+from heedful.runs.folder import RunFolder, write_json
+from heedful.runs.run import Choices, Run
+from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.training.batches import Sampler, TrainingPairs
+from heedful.training.distributed import Ranks, joined_ranks
+from heedful.training.finetune import Origin, first_weights, write_origin
+from heedful.training.log import RunLog
+from heedful.training.optimizer import MasterWeights
+from heedful.training.run_folder import Claim, RunFiles, claimed_folder, require_usable
+from heedful.training.setup import check_continues, choose, find_setup, pairs_digests, prepare_data
+from heedful.training.state import Progress, Stop
+from heedful.training.tensorboard import EventLog, require_tensorboard
+from heedful.training.trainer import Trainer
+from heedful.training.trainer_config import Plan
+from heedful.training.validation import validator
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """How a training ended and what it made."""
+
+    reason: str
+    """Why it ended: steps, minutes or patience."""
+    run: Path
+    """The run folder, for `Translator.load`."""
+    step: int
+    """Steps of the run, those of earlier sittings included."""
+    best: tuple[dict[str, Any], ...]
+    """The best validations, best first: step, valid_loss, bleu; empty without held-out text."""
+    log: Path
+    """The file with a line of JSON for every report and validation."""
+
+    def __repr__(self) -> str:
+        return f"TrainingResult({str(self.run)!r}, ended by {self.reason} at step {self.step:,})"
+
+
+@checked
+def train(
+    recipe: str,
+    *,
+    out: str | Path,
+    source: Files | None = None,
+    target: Files | None = None,
+    corpora: str | Path | None = None,
+    data: str | Path | None = None,
+    exclude: Files | None = None,
+    valid_source: Files | None = None,
+    valid_target: Files | None = None,
+    settings: Settings = (),
+    tokenizer: str | Path | None = None,
+    resume: bool = False,
+    allow_inexact_resume: bool = False,
+    tensorboard: str | Path | None = None,
+    quiet: bool = False,
+    finetune_from: str | Path | None = None,
+    finetune_weights: str = "default",
+    keep_state: Sequence[str] = (),
+    reset: Sequence[str] = (),
+) -> TrainingResult:
+    """
+    Train a model.
+
+    Parameters
+    ----------
+    recipe : str
+        A built-in name or a TOML file.
+    out : path
+        The run folder to make or, with `resume`, to continue.
+    source, target : path, glob, or sequence of them, optional
+        Line-aligned text, or parts of files such as ``pairs.tsv:2`` and ``memory.tmx:en``; plain,
+        `.gz` or `.xz`.
+    corpora : path, optional
+        A TOML file that describes several corpora, instead of `source` and `target`.
+    data : path, optional
+        A folder made by `heedful data prepare`, instead of all these.
+    exclude : path, glob, or sequence of them, optional
+        Texts that must stay unseen: pairs with a line of theirs are dropped.
+    valid_source, valid_target : path, glob, or sequence of them, optional
+        Held-out pairs for validation.
+    settings : dict or sequence of str, optional
+        ``{"train.steps": 200}``, ``{"train": {"steps": 200}}`` or ``["train.steps=200"]``.
+    tokenizer : path, optional
+        A folder with ``tokenizer.json``, codes of subword-nmt, a list of words or a sentencepiece
+        ``.model``, instead of subwords learned from the text. A resumed run keeps its own.
+    resume : bool, default False
+        Continue from the last checkpoint, or begin if there is none yet.
+    allow_inexact_resume : bool, default False
+        Let `resume` go on where this machine cannot repeat the run bit for bit.
+    tensorboard : path, optional
+        What TensorBoard's `--logdir` will be; events go to a folder in it, named like the run.
+    quiet : bool, default False
+        Show no progress.
+    finetune_from : path, optional
+        A run folder whose weights, shape and subwords are the beginning.
+    finetune_weights : str, default 'default'
+        Which of its weights: ``average``, ``best``, ``last`` or ``step-N``.
+    keep_state : sequence of {'optimiser', 'schedule'}, optional
+        What goes on besides the weights.
+    reset : sequence of {'tokenizer', 'embeddings', 'encoder', 'decoder'}, optional
+        What is not taken over.
+
+    Returns
+    -------
+    TrainingResult
+        Why it ended, the run folder, its steps, its best validations.
+
+    Notes
+    -----
+    Raises `RunStopped` after a checkpoint if a signal ends it, other kinds of `HeedfulError` for
+    everything a user can cause. Under `torchrun` each process calls this.
+    """
+    if tensorboard is not None:
+        require_tensorboard()
+    setup = find_setup(
+        recipe,
+        source=source,
+        target=target,
+        corpora=corpora,
+        data=data,
+        exclude=exclude,
+        valid_source=valid_source,
+        valid_target=valid_target,
+        settings=settings,
+        tokenizer=tokenizer,
+        finetune_from=finetune_from,
+        finetune_weights=finetune_weights,
+        keep_state=keep_state,
+        reset=reset,
+    )
+    config, files, material = setup.config, setup.files, setup.material
+    folder = RunFolder(Path(out))
+    with joined_ranks(resolve_device(config.train.device)) as ranks, ExitStack() as claimed:
+        claim = Claim()
+        claimed.enter_context(_not_ended_by_sigusr1())
+        if ranks.is_first:
+            claim = claimed.enter_context(
+                claimed_folder(folder, config, files, resume, allow_inexact_resume)
+            )
+            write_origin(folder, setup.origin)
+        ranks.tell(0.0)
+        choices = choose(folder, config, files, ranks, allow_inexact_resume)
+        run, pairs = prepare_data(folder, config, material, ranks, _silent if quiet else _say)
+        events = None
+        if tensorboard is not None:
+            events = Path(tensorboard, Path(abspath(out)).name)
+            claim.will_make(events)
+        session = _Session(
+            run, pairs, choices, ranks, setup.valid, material, setup.origin, quiet, claim, events
+        )
+        return session.train()
+
+
+@dataclass
+class _Session:
+    """One sitting of a run: put the parts together, train, say how it ended."""
+
+    run: Run
+    pairs: tuple[EncodedPairs, ...]
+    choices: Choices
+    ranks: Ranks
+    valid: tuple[list[str], list[str]] | None
+    material: Material
+    origin: Origin | None
+    quiet: bool
+    claim: Claim
+    events: Path | None = None
+
+    def train(self) -> TrainingResult:
+        """Train from the last checkpoint or from the beginning."""
+        settings, device = self.run.config.train, resolve_device(self.choices.device)
+        resolve_threads(self.choices.threads)
+        model = self.run.build()
+        initialise(model, settings.seed)
+        progress, begin = self._beginning(model)
+        self.claim.progress = progress
+        model.to(device)
+        weights = MasterWeights(
+            model,
+            self.choices.precision,
+            settings.beta1,
+            settings.beta2,
+            settings.epsilon,
+            settings.weight_decay,
+            settings.ema_decay,
+        )
+        if begin is not None:
+            adam_steps = progress.counters.step + (self.origin.adam_steps if self.origin else 0)
+            weights.load(begin.model, begin.training, adam_steps)
+        collator = self.run.collator(model)
+        pairs = self._training_pairs(collator)
+        validate = None
+        if self.valid is not None:
+            search = self.run.config.search
+            validate = validator(
+                model,
+                self.run.tokenizer,
+                collator,
+                *self.valid,
+                max_length=self.run.config.data.max_length,
+                limit=LengthLimit.parse(search.max_length),
+                penalty=LengthPenalty.parse(search.length_penalty),
+                language=self.run.config.data.target_language,
+                best_by=settings.best_by,
+                samples=settings.validation_samples,
+            )
+        log_path = self.run.folder.log if self.ranks.is_first else None
+        step = progress.counters.step
+        with (
+            self._observer(step) as observer,
+            RunLog(log_path, step, settings.steps, self.quiet, observer) as log,
+        ):
+            trainer = Trainer(
+                model,
+                weights,
+                pairs,
+                pairs.collate,
+                _plan(self.run.config, self.origin),
+                progress,
+                self.ranks,
+                log,
+                _Keeper(self.run, weights, progress, pairs_digests(self.pairs), log.say),
+                validate,
+                settings.keep_best,
+                pairs.describe,
+            )
+            self._introduce(log, parameter_count(model), progress)
+            trainer.try_largest_batch()
+            self.claim.trains = True
+            with _signals(trainer.stop):
+                reason = trainer.run()
+            step = progress.counters.step
+            if self.ranks.is_first:
+                require_usable(self.run.folder)
+            log.say(f"ended by {reason} at step {step:,}; the run is in {self.run.folder.path}")
+        if reason not in ("steps", "minutes", "patience"):
+            raise RunStopped(
+                f"training was ended by {reason} at step {step:,}; a checkpoint was written. Run "
+                "the same command with --resume to continue."
+            )
+        folder = self.run.folder
+        return TrainingResult(reason, folder.path, step, tuple(progress.best), folder.log)
+
+    def _beginning(self, model: Transformer) -> tuple[Progress, Checkpoint | None]:
+        """Find the last checkpoint, or another run's weights, or nothing; check that they fit."""
+        checkpoint = self.run.last_checkpoint()
+        if checkpoint is not None:
+            place = self.run.folder.checkpoint(self.run.folder.steps()[-1])
+            check_continues(self.run, self.pairs, checkpoint.state, place)
+            check_weights(model, checkpoint.model, self.run.folder.path)
+            return _progress(checkpoint, place), checkpoint
+        if self.origin is not None:
+            return Progress(), first_weights(self.origin, self.run, model)
+        return Progress(), None
+
+    @contextmanager
+    def _observer(self, step: int) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+        """Let TensorBoard follow the log if it was asked for."""
+        if self.events is None or not self.ranks.is_first:
+            yield None
+            return
+        with EventLog.follow(self.events, self.run.folder.log, step) as events:
+            yield events.write
+
+    def _training_pairs(self, collator: Collator) -> TrainingPairs:
+        """Decide which pairs an epoch has and in which subwords."""
+        data, seed = self.run.config.data, self.run.config.train.seed
+        joined = JoinedPairs(self.pairs)
+        mixture = None
+        if len(self.pairs) > 1:
+            weights = self.material.weights()
+            shares = mixing_shares(joined.sizes, weights, data.mixing_temperature)
+            mixture = Mixture(joined.sizes, tuple(shares), seed)
+        sampler = None
+        if data.subword_sampling:
+            sampler = Sampler(self.run, self.pairs, self.ranks, self.choices.threads)
+        return TrainingPairs(joined, self.run, self.choices, collator, mixture, sampler)
+
+    def _introduce(self, log: RunLog, parameters: int, progress: Progress) -> None:
+        """Say what is about to be trained on what and how."""
+        config, choices = self.run.config, self.choices
+        source, target = self.run.vocabularies
+        for line in self.material.report(self.pairs, self.run.tokenizer):
+            log.say(line)
+        log.say(
+            f"{config.recipe}: {parameters:,} parameters, vocabulary {source:,}"
+            + ("" if config.data.shared_vocabulary else f" and {target:,}")
+            + f", {choices.precision} on {choices.device} with {choices.threads} "
+            + ("thread" if choices.threads == 1 else "threads")
+            + (f", {self.ranks.world} ranks" if self.ranks.world > 1 else "")
+        )
+        if self.origin is not None:
+            log.say(f"from {self.origin.describe()}")
+        if progress.counters.step:
+            log.say(f"continuing from step {progress.counters.step:,}")
+
+
+class _Keeper:
+    """Write checkpoints, remember the best, delete the old."""
+
+    def __init__(
+        self,
+        run: Run,
+        weights: MasterWeights,
+        progress: Progress,
+        pairs: list[str],
+        say: Callable[[str], object],
+    ) -> None:
+        self.run, self.weights, self.progress, self.pairs = run, weights, progress, pairs
+        self.say, self.files = say, RunFiles(run.folder)
+
+    def save(self, reason: str) -> None:
+        """Write the present state; a checkpoint of the same step is replaced or kept."""
+        folder, settings = self.run.folder, self.run.config.train
+        step = self.progress.counters.step
+        for name in self.files.restore():
+            self.say(f"warning: {name} was removed while training; it was written again")
+        state = {
+            "reason": reason,
+            "step": step,
+            "recipe": self.run.config.recipe,
+            **self.run.signature,
+            "pairs": self.pairs,
+            "counters": self.progress.counters.to_dict(),
+            "best": self.progress.best,
+            "without_better": self.progress.without_better,
+            "since_log": self.progress.since_log,
+        }
+        save_checkpoint(
+            folder.checkpoint(step), self.weights.weights(), self.weights.moments(), state
+        )
+        best = [int(entry["step"]) for entry in self.progress.best]
+        if best:
+            write_json(folder.best, {"best": self.progress.best})
+        retain(folder, settings.keep_last, best if settings.keep_best else [])
+
+
+def _progress(checkpoint: Checkpoint, place: Path) -> Progress:
+    """Read counters and best validations from a checkpoint."""
+    try:
+        return Progress.from_dict(checkpoint.state)
+    except ValueError as error:
+        raise RunFolderError(
+            f"{place} must hold the state of a training, but {error}: it was changed. Delete "
+            "that folder to continue from the checkpoint before it."
+        ) from error
+
+
+def _plan(config: RunConfig, origin: Origin | None) -> Plan:
+    """Hand the loop the settings it needs, as plain values."""
+    settings = config.train
+    return Plan(
+        steps=settings.steps,
+        d_model=config.model.d_model,
+        warmup=settings.warmup,
+        learning_rate_factor=settings.learning_rate_factor,
+        seed=settings.seed,
+        schedule_steps=origin.schedule_steps if origin else 0,
+        minutes=settings.minutes,
+        label_smoothing=settings.label_smoothing,
+        smoothing_target=settings.smoothing_target,
+        clip_norm=settings.clip_norm,
+        checkpoint_steps=settings.checkpoint_steps,
+        checkpoint_minutes=settings.checkpoint_minutes,
+        validate_steps=settings.validate_steps,
+        patience=settings.patience,
+        best_by=settings.best_by,
+    )
+
+
+def _say(text: str) -> None:
+    """Tell the person at the terminal what takes so long."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _silent(text: str) -> None:
+    """Tell nobody."""
+
+
+@contextmanager
+def _not_ended_by_sigusr1() -> Iterator[None]:
+    """Let a request for a checkpoint do no harm while there is nothing to save."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+@contextmanager
+def _signals(stop: Stop) -> Iterator[None]:
+    """
+    Let signals end the run after the present step, or ask for a checkpoint.
+
+    Ctrl-C, SIGTERM and SIGHUP end it, a second Ctrl-C at once. SIGUSR1 has a checkpoint written. A
+    hang-up that is ignored, as under nohup, stays ignored.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(number: int, _: FrameType | None) -> None:
+        if stop.reason == "SIGINT" and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if number == signal.SIGUSR1:
+            stop.checkpoint = True
+        else:
+            stop.reason = signal.Signals(number).name
+
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, ask) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

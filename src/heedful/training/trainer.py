@@ -1,0 +1,470 @@
+"""
+The training loop: one for one device and for many.
+
+::
+
+    for each step:
+        cut the batch into micro-batches, a list for each rank
+        forward and backward over this rank's micro-batches   loss as sums over tokens
+        add up losses, counts and gradients over all ranks
+        refuse to step on anything that is not a finite number
+        divide by the target tokens of the whole batch, clip if asked to, step
+        now and then: log, validate, write a checkpoint
+
+Batches are a function of (seed, epoch), dropout one of (seed, step, micro-batch). So a run that is
+resumed draws the same numbers. One that is spread over other ranks or computed in other
+micro-batches has the same batches and other dropout.
+
+What the loop asks of those around it; who they are is not its business.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from heedful.data.batch import Batch
+from heedful.data.micro_batches import MicroBatches, Rows
+from heedful.errors import DeviceError, TrainingFailed
+from heedful.machine.device_memory import bound_of, is_lack_of_memory, peak_of
+from heedful.machine.memory import keep_freed_memory
+from heedful.model.seq2seq import Seq2Seq
+from heedful.training.distributed import Ranks
+from heedful.training.log import Clock, RunLog, perplexity
+from heedful.training.loss import chunked_loss
+from heedful.training.optimizer import MasterWeights
+from heedful.training.schedule import learning_rate
+from heedful.training.state import Progress, Stop, Validation
+from heedful.training.trainer_config import Plan
+
+
+@runtime_checkable
+class Order(Protocol):
+    """
+    What the loop asks of whoever lays out the batches.
+
+    Attributes
+    ----------
+    micro_batch_tokens : int
+        Padded tokens a side that are computed at once.
+
+    Notes
+    -----
+    `heedful.data.batching.BatchOrder` is one.
+    """
+
+    @property
+    def micro_batch_tokens(self) -> int:
+        """Padded tokens a side that are computed at once."""
+
+    def epoch(self, number: int) -> Sequence[Rows]:
+        """Return the batches of an epoch; asked for once, before its first batch."""
+
+    def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
+        """Cut a batch into micro-batches; return the list of each rank."""
+
+    def largest(self) -> Rows:
+        """
+        Find the micro-batch that needs the most memory.
+
+        Returns
+        -------
+        ndarray of int, shape (rows,)
+            Indices of its pairs.
+
+        Notes
+        -----
+        Tried before the first step.
+        """
+
+
+@runtime_checkable
+class Checkpointer(Protocol):
+    """
+    What the loop asks of whoever keeps checkpoints.
+
+    Notes
+    -----
+    The loop says when; where and how is not its business.
+    """
+
+    def save(self, reason: str) -> None:
+        """
+        Write a checkpoint of the present state.
+
+        Parameters
+        ----------
+        reason : {'regular', 'best', 'last'}
+            Why it is written.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Returns when it is safely on disk.
+        """
+
+
+# What the model computed on, in the order of `Batch.work`: counters, and fields of a log line.
+_WORK = ("source_places", "target_places", "encoder_pairs", "decoder_pairs", "cross_pairs")
+
+
+class Trainer:
+    """
+    Train a model as planned.
+
+    Parameters
+    ----------
+    model : Seq2Seq
+        Already on its device.
+    weights : MasterWeights
+        Its fp32 weights and Adam.
+    order : Order
+        Which pairs stand in which batch.
+    collate : callable
+        From indices of pairs to a `Batch`.
+    plan : Plan
+        How long and how.
+    progress : Progress
+        Fresh, or from a checkpoint.
+    ranks : Ranks
+        Who else trains.
+    log : RunLog
+        Where lines go.
+    checkpoints : Checkpointer
+        Writes checkpoints; asked on rank zero only.
+    validate : callable, optional
+        Returns `valid_loss`, `valid_perplexity`, scores of translations and perhaps samples of
+        them; called on rank zero only.
+    keep_best : int, default 1
+        How many of the best validations to remember.
+    describe : callable, optional
+        From indices of pairs to what a report shows of them; the indices themselves when absent.
+
+    Notes
+    -----
+    Section 5. `run` is the loop; the other methods are its parts, in order.
+    """
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        weights: MasterWeights,
+        order: Order,
+        collate: Callable[[Rows], Batch],
+        plan: Plan,
+        progress: Progress,
+        ranks: Ranks,
+        log: RunLog,
+        checkpoints: Checkpointer,
+        validate: Callable[[], Validation] | None = None,
+        keep_best: int = 1,
+        describe: Callable[[list[int]], list[Any]] = list,
+    ) -> None:
+        self.model, self.weights, self.order, self.collate = model, weights, order, collate
+        self.plan, self.progress, self.ranks, self.log = plan, progress, ranks, log
+        self.checkpoints, self.validate, self.keep_best = checkpoints, validate, keep_best
+        self.describe = describe
+        self.stop = Stop()
+        self.clock = Clock(progress.counters.seconds)
+        self._logged_at = self._saved_at = self.clock.seconds
+        self._saved_step = self._began_at = progress.counters.step
+        self._warned_of_warmup = False
+
+    def try_largest_batch(self) -> None:
+        """
+        Compute the largest batch once, so that a lack of memory shows before the first step.
+
+        Returns
+        -------
+        None
+            Nothing.
+
+        Notes
+        -----
+        Neither weights nor random state are touched. Raises `DeviceError` with the setting to
+        change.
+        """
+        rows = self.order.largest()
+        try:
+            with torch.random.fork_rng(self._cuda_devices()), bound_of(self.model.device):
+                self._forward_backward(self.collate(rows))
+            self.weights.collect()
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if not is_lack_of_memory(error):
+                raise
+            raise DeviceError(
+                f"the largest batch must fit into the memory of {self.model.device}, but "
+                f"{len(rows)} pairs ({self.order.micro_batch_tokens:,} padded tokens a side) do "
+                f"not; lower train.micro_batch_tokens (it is {self.order.micro_batch_tokens:,}; "
+                "batches stay the same, they are computed in more parts) or data.max_length."
+            ) from error
+        finally:
+            self.weights.discard()
+            for parameter in self.weights.working:
+                if self.weights.masters is not self.weights.working:
+                    parameter.grad = None
+
+    def run(self) -> str:
+        """
+        Train until the plan or somebody says stop.
+
+        Returns
+        -------
+        str
+            Why it ended: 'steps', 'minutes', 'patience', or a signal's name.
+
+        Notes
+        -----
+        The last step is always a checkpoint.
+        """
+        keep_freed_memory()
+        self.model.train()
+        counters = self.progress.counters
+        reason = self._end_before_step()
+        while not reason:
+            batches = self.order.epoch(counters.epoch)
+            while counters.position < len(batches) and not reason:
+                reason = self._one_step(batches[counters.position])
+            if counters.position >= len(batches):
+                counters.epoch, counters.position = counters.epoch + 1, 0
+        return reason
+
+    def _one_step(self, rows: Rows) -> str:
+        """Take one step with everything that may follow it; return why to stop, or nothing."""
+        started = time.monotonic()
+        counters = self.progress.counters
+        step = counters.step + 1
+        totals = self._accumulate(step, rows)
+        loss, nll, source_tokens, target_tokens, *rest = totals.tolist()
+        work, (signals, time_over, asked) = rest[:-3], rest[-3:]
+        norm = self._update(step, rows, loss, target_tokens)
+
+        counters.step = step
+        counters.position += 1
+        counters.source_tokens += int(source_tokens)
+        counters.target_tokens += int(target_tokens)
+        for name, count in zip(_WORK, work, strict=True):
+            setattr(counters, name, getattr(counters, name) + int(count))
+        counters.seconds = self.clock.seconds
+        places, seconds = work[0] + work[1], time.monotonic() - started
+        sums = (loss, nll, target_tokens, source_tokens, places, seconds)
+        since = zip(self.progress.since_log, sums, strict=True)
+        self.progress.since_log = [earlier + now for earlier, now in since]
+
+        last = step >= self.plan.steps
+        of_step = {
+            "step_source_tokens": int(source_tokens),
+            "step_target_tokens": int(target_tokens),
+            "gradient_norm": norm,
+        }
+        ended = bool(last or (time_over and not signals))
+        self._log_if_due(step, of_step, forced=ended)
+        self._warn_of_warmup(step, ended=bool(time_over and not last))
+        is_best, out_of_patience = self._validate_if_due(step, ended)
+        reason = ""
+        if signals:
+            reason = self.stop.reason or "a signal to another rank"
+        elif last:
+            reason = "steps"
+        elif time_over:
+            reason = "minutes"
+        elif out_of_patience:
+            reason = "patience"
+        self._save_if_due(step, bool(reason or asked), is_best)
+        return reason
+
+    def _accumulate(self, step: int, rows: Rows) -> Tensor:
+        """Run this rank's micro-batches and add everything up over all ranks."""
+        totals = torch.zeros(7 + len(_WORK), dtype=torch.float64)
+        shares = self.order.cut(rows, self.ranks.world)
+        earlier = sum(map(len, shares[: self.ranks.rank]))
+        for index, micro_batch in enumerate(shares[self.ranks.rank], start=earlier):
+            batch = self.collate(micro_batch)
+            _seed_dropout(self.plan.seed, step, index)
+            loss, nll = self._forward_backward(batch)
+            self.weights.collect()
+            counts = (batch.source_tokens, batch.target_tokens, *batch.work)
+            totals[:-3] += torch.tensor([loss, nll, *counts], dtype=torch.float64)
+        totals[-3] = float(bool(self.stop.reason))
+        totals[-2] = float(self._time_is_over())
+        totals[-1], self.stop.checkpoint = float(self.stop.checkpoint), False
+        self.ranks.add(totals)
+        self.ranks.add_all(self.weights.gradients)
+        return totals
+
+    def _forward_backward(self, batch: Batch) -> tuple[float, float]:
+        """Add the gradients of one micro-batch; return its summed loss and log-probability."""
+        batch = batch.to(self.model.device)
+        states = self.model(batch.source, batch.target_in)
+        real = batch.target_out != self.model.padding
+        table, bias = self.model.output()
+        loss, nll = chunked_loss(
+            states[real],
+            batch.target_out[real],
+            table,
+            bias,
+            self.plan.label_smoothing,
+            self.plan.smoothing_target,
+        )
+        loss.backward()
+        return float(loss.detach()), float(nll)
+
+    def _update(self, step: int, rows: Rows, loss: float, target_tokens: float) -> float:
+        """Check, scale, clip and step; return the norm of the mean gradient before clipping."""
+        norm = self.weights.gradient_norm() / target_tokens
+        if not (math.isfinite(loss) and math.isfinite(norm)):
+            self._refuse(step, rows, loss, norm)
+        scale = 1.0 / target_tokens
+        if self.plan.clip_norm is not None and norm > self.plan.clip_norm:
+            scale *= self.plan.clip_norm / norm
+        self.weights.step(self._learning_rate(step), scale)
+        return norm
+
+    def _learning_rate(self, step: int) -> float:
+        """Compute the rate of a step, counted from where the schedule began."""
+        plan = self.plan
+        return learning_rate(
+            plan.schedule_steps + step, plan.d_model, plan.warmup, plan.learning_rate_factor
+        )
+
+    def _refuse(self, step: int, rows: Rows, loss: float, norm: float) -> None:
+        """Report a batch whose loss or gradient is no finite number; take no step on it."""
+        self.weights.discard()
+        if self.ranks.is_first:
+            pairs = self.describe(rows.tolist())
+            report = {"loss": str(loss), "gradient_norm": str(norm), "pairs": pairs}
+            self.log.refusal({"step": step, "refused": report})
+            if self.progress.counters.step > self._saved_step:
+                self._save("last")
+        raise TrainingFailed(
+            f"the loss and its gradient must be finite numbers, but at step {step:,} the loss sum "
+            f"is {loss} and the gradient norm {norm}; no step was taken, and what was trained "
+            f"before is in the last checkpoint. The {len(rows)} pairs of the batch are in the last "
+            "line of log.jsonl: look at them, or start a new run with a lower "
+            "train.learning_rate_factor, a longer train.warmup, or train.clip_norm=1.0."
+        )
+
+    def _time_is_over(self) -> bool:
+        """Whether the planned minutes have passed; rank zero's clock decides."""
+        minutes = self.plan.minutes
+        return minutes is not None and self.ranks.is_first and self.clock.seconds >= minutes * 60
+
+    def _end_before_step(self) -> str:
+        """Say why there is nothing to do at all, if so."""
+        if self.progress.counters.step >= self.plan.steps:
+            return "steps"
+        if self.ranks.tell(float(self._is_out_of_patience())):
+            return "patience"
+        return "minutes" if self.ranks.tell(float(self._time_is_over())) else ""
+
+    def _log_if_due(self, step: int, of_step: dict[str, int | float], forced: bool) -> None:
+        """
+        Write a training line every fifty steps, every ten seconds, and at the planned end.
+
+        A signal writes none: its checkpoint carries the sums on, so that the log of a resumed run
+        is that of one that never stopped.
+        """
+        counters = self.progress.counters
+        if not (forced or step % 50 == 0 or self.clock.seconds - self._logged_at >= 10):
+            return
+        self._logged_at = self.clock.seconds
+        loss, nll, target, source, padded, seconds = self.progress.since_log
+        line = {
+            "step": step,
+            "loss": loss / target,
+            "nll": nll / target,
+            "perplexity": perplexity(nll / target),
+            "learning_rate": self._learning_rate(step),
+            "source_tokens": counters.source_tokens,
+            "target_tokens": counters.target_tokens,
+            **of_step,
+            **{name: getattr(counters, name) for name in _WORK},
+            "padding": 1.0 - (source + target) / padded,
+            "target_tokens_per_second": target / max(seconds, 1e-9),
+            "seconds": round(counters.seconds, 3),
+            "memory": peak_of(self.model.device),
+        }
+        share = step / self.plan.steps
+        if self.plan.minutes is not None:
+            share = min(1.0, max(share, counters.seconds / (self.plan.minutes * 60)))
+        self.log.training(line, share, counters.seconds * (1 - share) / max(share, 1e-9))
+        self.progress.since_log = [0.0] * len(self.progress.since_log)
+
+    def _warn_of_warmup(self, step: int, ended: bool) -> None:
+        """Say once that the minutes end before the learning rate has reached its peak."""
+        plan, seconds = self.plan, self.clock.seconds - self.clock.earlier
+        known = seconds >= 10 or step - self._began_at >= 50
+        if plan.minutes is None or not (ended or (known and not self._warned_of_warmup)):
+            return
+        pace = (step - self._began_at) / max(seconds, 1e-9)
+        at_end = step if ended else step + pace * max(plan.minutes * 60 - self.clock.seconds, 0)
+        self._warned_of_warmup = True
+        if min(at_end, plan.steps) + plan.schedule_steps < plan.warmup:
+            when = f"ended at step {step:,}" if ended else f"will end near step {at_end:,.0f}"
+            self.log.say(
+                f"the {plan.minutes:g} minutes {when}, inside the warm-up of {plan.warmup:,} steps "
+                "(train.warmup), while the learning rate still rises: give more minutes, or a new "
+                f"run a shorter warm-up, such as train.warmup={max(1, round(at_end / 4)):,}"
+            )
+
+    def _validate_if_due(self, step: int, last: bool) -> tuple[bool, bool]:
+        """Validate; say whether it is among the best and whether patience has run out."""
+        every = self.plan.validate_steps
+        if self.validate is None or every is None or (step % every and not last):
+            return False, False
+        is_best = False
+        if self.ranks.is_first:
+            self.model.eval()
+            with self.weights.in_use():
+                result = {"step": step, "best_by": self.plan.best_by, **self.validate()}
+            self.model.train()
+            self.log.validation(result)
+            is_best = self.progress.remember(result, self.keep_best, self.plan.best_by)
+        return is_best, bool(self.ranks.tell(float(self._is_out_of_patience())))
+
+    def _is_out_of_patience(self) -> bool:
+        """Whether too many validations brought nothing better; rank zero knows."""
+        patience = self.plan.patience
+        if self.validate is None or patience is None:
+            return False
+        return self.ranks.is_first and self.progress.without_better >= patience
+
+    def _save_if_due(self, step: int, asked: bool, is_best: bool) -> None:
+        """Write a checkpoint, once, with the strongest reason there is; `asked` at the end too."""
+        if not self.ranks.is_first:
+            return
+        steps, minutes = self.plan.checkpoint_steps, self.plan.checkpoint_minutes
+        waited = self.clock.seconds - self._saved_at
+        due_by_steps = steps is not None and step % steps == 0
+        if due_by_steps or (minutes is not None and waited >= minutes * 60):
+            self._save("regular")
+        elif asked:
+            self._save("last")
+        elif is_best:
+            self._save("best")
+
+    def _save(self, reason: str) -> None:
+        """Write a checkpoint and note the time."""
+        self.progress.counters.seconds = self.clock.seconds
+        self.checkpoints.save(reason)
+        self._saved_step = self.progress.counters.step
+        if reason == "regular":
+            self._saved_at = self.clock.seconds
+
+    def _cuda_devices(self) -> list[torch.device]:
+        """List the GPUs whose random state must be left alone."""
+        return [self.model.device] if self.model.device.type == "cuda" else []
+
+
+def _seed_dropout(seed: int, step: int, micro_batch: int) -> None:
+    """Make all randomness of a micro-batch a function of these three numbers."""
+    word = np.random.SeedSequence([seed, step, micro_batch]).generate_state(1, np.uint64)[0]
+    torch.manual_seed(int(word))

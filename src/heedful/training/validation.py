@@ -1,0 +1,240 @@
+"""
+Validation: the loss on held-out pairs, and scores of translations made by real decoding.
+
+The held-out pairs of a training: which files, and what is in them.
+"""
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b, file_digest
+from pathlib import Path
+
+from heedful.config.schema import RunConfig
+from heedful.data.batch import Collator
+from heedful.data.length_batches import by_length
+from heedful.errors import TextError
+from heedful.evaluation.validation import ValidationScorer
+from heedful.model.transformer import Transformer
+from heedful.preparation.training_data import Files, Sizes, listed, several
+from heedful.search.greedy import greedy_search
+from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.search.rules import Allowed
+from heedful.search.scoring import pair_log_probabilities
+from heedful.text.corpus import Corpus, expand
+from heedful.tokenization.tokenizer import PAD, START, Tokenizer
+from heedful.training.log import perplexity
+from heedful.training.state import Validation
+
+
+def held_out_corpus(source: Files | None, target: Files | None, config: RunConfig) -> Corpus | None:
+    """
+    Find the files of held-out pairs.
+
+    Parameters
+    ----------
+    source, target : path, glob, or sequence of them, or None
+        As given on the command line.
+    config : RunConfig
+        The settings, which may need a validation.
+
+    Returns
+    -------
+    Corpus or None
+        The files; None if there is to be no validation.
+
+    Notes
+    -----
+    Raises `TextError` if one side is missing, or both are and `train.patience` needs them.
+    """
+    if source is None and target is None:
+        if config.train.patience is not None:
+            raise TextError(
+                "train.patience waits for better validations and needs --valid-source and "
+                "--valid-target, but there are none; give them or set train.patience=none."
+            )
+        return None
+    if source is None or target is None:
+        raise TextError("validation needs both --valid-source and --valid-target, or neither.")
+    return Corpus(expand(several(source)), expand(several(target)))
+
+
+def files_of(corpus: Corpus) -> Sizes:
+    """List the held-out files as a run folder notes them, to know them again by their content."""
+    return {
+        name: [
+            {**entry, "digest": _digest(text.path)}
+            for entry, text in zip(listed(texts), texts, strict=True)
+        ]
+        for name, texts in (("valid_source", corpus.source), ("valid_target", corpus.target))
+    }
+
+
+def _digest(path: Path) -> str:
+    """Digest a file; its size alone would let the validations of a run be of two texts."""
+    with path.open("rb") as file:
+        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
+
+
+def read_held_out(corpus: Corpus | None) -> tuple[list[str], list[str]] | None:
+    """
+    Read the held-out pairs.
+
+    Parameters
+    ----------
+    corpus : Corpus or None
+        Their files.
+
+    Returns
+    -------
+    tuple of two lists of str, or None
+        Sources and references; None without a corpus.
+
+    Notes
+    -----
+    Pairs with an empty line on either side are left out. Raises `TextError` if nothing is left.
+    """
+    if corpus is None:
+        return None
+    pairs = [(s, t) for s, t in corpus.pairs() if s.strip() and t.strip()]
+    if not pairs:
+        raise TextError("the validation files must hold pairs, but all their lines are empty.")
+    return [s for s, _ in pairs], [t for _, t in pairs]
+
+
+Ids = Sequence[int]
+_BATCH_TOKENS = 4096
+
+
+def validator(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    collator: Collator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    *,
+    max_length: int,
+    limit: LengthLimit,
+    penalty: LengthPenalty,
+    language: str = "",
+    best_by: str = "bleu",
+    samples: int = 0,
+) -> Callable[[], Validation]:
+    """
+    Prepare a validation on some pairs.
+
+    Parameters
+    ----------
+    model : Transformer
+        Looked at anew in each call; must be in evaluation mode then.
+    tokenizer : Tokenizer
+        Of the run.
+    collator : Collator
+        Of the run.
+    sources, references : sequence of str
+        The held-out pairs.
+    max_length : int
+        Subwords a side that the loss is computed on; longer ones are cut.
+    limit : LengthLimit
+        Of the translations.
+    penalty : LengthPenalty
+        For their scores.
+    language : str, default ""
+        Code of the target language, which chooses BLEU's tokeniser.
+    best_by : str, default 'bleu'
+        Computed besides BLEU and the loss.
+    samples : int, default 0
+        How many sentences come with their translations.
+
+    Returns
+    -------
+    callable
+        Without arguments; returns `valid_loss`, `valid_perplexity`, `bleu` with its signature, the
+        number that `best_by` names, and `samples`.
+
+    Notes
+    -----
+    The loss is the mean negative log-probability of a target token, without smoothing and without
+    dropout. BLEU is sacreBLEU, cased, of greedy translations: cheaper than a beam and close enough
+    to tell checkpoints apart.
+    """
+    source_ids = [ids[:max_length] for ids in tokenizer.encode_source(sources)]
+    target_ids = [ids[:max_length] for ids in tokenizer.encode_target(references)]
+
+    names = dict.fromkeys(("bleu", best_by))
+    scorer = ValidationScorer(references, language, [name for name in names if name != "loss"])
+    samples = min(samples, len(references))
+    shown = [index * len(references) // samples for index in range(samples)]
+
+    def validate() -> Validation:
+        loss = mean_loss(model, collator, source_ids, target_ids)
+        translations = _translate(model, tokenizer, collator, source_ids, limit, penalty)
+        found: Validation = {
+            "valid_loss": loss,
+            "valid_perplexity": perplexity(loss),
+            **scorer(translations),
+        }
+        if shown:
+            texts = {"source": sources, "reference": references, "translation": translations}
+            found["samples"] = [
+                {name: lines[index] for name, lines in texts.items()} for index in shown
+            ]
+        return found
+
+    return validate
+
+
+def mean_loss(
+    model: Transformer, collator: Collator, sources: Sequence[Ids], targets: Sequence[Ids]
+) -> float:
+    """
+    Compute the mean negative log-probability of a target token.
+
+    Parameters
+    ----------
+    model : Transformer
+        In evaluation mode.
+    collator : Collator
+        Of the run.
+    sources, targets : sequence of sequence of int
+        Ids of the pairs, without special symbols.
+
+    Returns
+    -------
+    float
+        Natural logarithm; its exponential is the perplexity per subword.
+
+    Notes
+    -----
+    The paper's Table 3 reports this perplexity for newstest2013.
+    """
+    total, tokens = 0.0, 0
+    lengths = [len(s) + len(t) for s, t in zip(sources, targets, strict=True)]
+    for rows in by_length(lengths, _BATCH_TOKENS):
+        some = [sources[i] for i in rows], [targets[i] for i in rows]
+        for log_probabilities in pair_log_probabilities(model, collator, *some):
+            total -= sum(log_probabilities)
+            tokens += len(log_probabilities)
+    return total / tokens
+
+
+def _translate(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    collator: Collator,
+    sources: Sequence[Ids],
+    limit: LengthLimit,
+    penalty: LengthPenalty,
+) -> list[str]:
+    """Translate greedily, in order."""
+    translations = [""] * len(sources)
+    for rows in by_length([len(ids) for ids in sources], _BATCH_TOKENS):
+        source = collator.source([sources[i] for i in rows]).to(model.device)
+        found = greedy_search(
+            model,
+            source,
+            [limit.tokens(len(sources[i])) for i in rows],
+            penalty=penalty,
+            rules=[Allowed(tokenizer.target_size, (PAD, START))],
+        )
+        for i, hypothesis in zip(rows, found, strict=True):
+            translations[i] = tokenizer.decode(hypothesis.tokens)
+    return translations

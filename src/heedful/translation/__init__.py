@@ -1,0 +1,1 @@
+"""Trained runs as objects that translate, score and align."""

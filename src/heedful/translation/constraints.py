@@ -1,0 +1,169 @@
+"""What each line's translation must be like, from text to tokens and back to the user."""
+
+from collections.abc import Callable, Sequence
+
+from heedful.errors import ArgumentError, TextError
+from heedful.search.hypothesis import Hypothesis
+from heedful.search.options import Demands
+from heedful.search.phrases import Phrases
+from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
+
+Lists = Sequence[Sequence[str]]
+Warn = Callable[[str], None]
+
+
+def read_demands(
+    tokenizer: Tokenizer,
+    lines: int,
+    *,
+    target_prefix: Sequence[str] | None,
+    force_phrases: Lists | None,
+    avoid_phrases: Lists | None,
+    first_line: int,
+    warn: Warn | None,
+) -> list[Demands]:
+    """
+    Cut what users ask for into subwords.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+        Its target side.
+    lines : int
+        Number of lines to translate.
+    target_prefix : sequence of str or None
+        How each translation begins; empty where it may begin freely.
+    force_phrases : sequence of sequence of str or None
+        For each line the phrases that its translation must contain.
+    avoid_phrases : sequence of sequence of str or None
+        For each line the phrases that its translation must not contain.
+    first_line : int
+        Number of the first line, for messages.
+    warn : callable or None
+        Told in a sentence about what cannot be spelled.
+
+    Returns
+    -------
+    list of Demands
+        One a line.
+
+    Notes
+    -----
+    Spaces around a phrase do not count. A phrase begins where a word begins, as the tokenizer cuts
+    it alone.
+    """
+    given = {
+        "target_prefix": target_prefix,
+        "force_phrases": force_phrases,
+        "avoid_phrases": avoid_phrases,
+    }
+    for name, some in given.items():
+        if some is not None and len(some) != lines:
+            raise TextError(
+                f"{name} must have one entry for each line that is translated, but there are "
+                f"{len(some):,} for {lines:,} lines; leave an entry empty where nothing is asked."
+            )
+    beginnings = tokenizer.encode_target([text.strip() for text in target_prefix or [""] * lines])
+    wanted = [_cut(tokenizer, phrases) for phrases in force_phrases or [()] * lines]
+    unwanted = [_cut(tokenizer, phrases) for phrases in avoid_phrases or [()] * lines]
+    found = []
+    for number, prefix in enumerate(beginnings):
+        for ids in (prefix, *wanted[number]):
+            if UNKNOWN in ids and warn is not None:
+                warn(
+                    f"line {first_line + number} asks for “{tokenizer.decode(ids)}”, with ⁇ for "
+                    "what the tokenizer does not know; that is how it will be written."
+                )
+        found.append(Demands(tuple(prefix), wanted[number], unwanted[number]))
+    return found
+
+
+def for_lines(
+    name: str, phrases: Sequence[str | Sequence[str]] | None, one: bool
+) -> list[Sequence[str]] | None:
+    """List the phrases of each line; those of a single text may come as they are."""
+    if phrases is None:
+        return None
+    if one and all(isinstance(phrase, str) for phrase in phrases):
+        return [[phrase for phrase in phrases if isinstance(phrase, str)]]
+    lists: list[Sequence[str]] = [each for each in phrases if not isinstance(each, str)]
+    if len(lists) < len(phrases):
+        raise ArgumentError(
+            f"`{name}` must be a list of lists of strings, one for each line, but one of its "
+            "entries is a string."
+        )
+    return lists
+
+
+def check_prefixes(demands: Sequence[Demands], limits: Sequence[int], lines: Sequence[int]) -> None:
+    """
+    Refuse beginnings that are longer than a translation may be.
+
+    Parameters
+    ----------
+    demands : sequence of Demands
+        Of some lines.
+    limits : sequence of int
+        Most subwords of each translation.
+    lines : sequence of int
+        Numbers of the lines.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Raises `TextError` naming the first line: cut in silence, the beginning would be lost.
+    """
+    for demand, limit, line in zip(demands, limits, lines, strict=True):
+        if len(demand.prefix) > limit:
+            raise TextError(
+                f"the prefix of line {line} must fit into its translation, which may have "
+                f"{limit:,} subwords, but it has {len(demand.prefix):,}; shorten it, or allow a "
+                "greater length with max-length."
+            )
+
+
+def report_missing(
+    tokenizer: Tokenizer, demands: Demands, best: Hypothesis, line: int, warn: Warn
+) -> None:
+    """
+    Tell which phrases a translation lacks.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+        Spells the phrases.
+    demands : Demands
+        What was asked for.
+    best : Hypothesis
+        What was found.
+    line : int
+        Its number.
+    warn : callable
+        Told in a sentence.
+
+    Returns
+    -------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Only a translation that was cut at the length limit can lack any.
+    """
+    missing = Phrases(demands.contains).missing(best.tokens)
+    if missing:
+        names = " and ".join(f"“{tokenizer.decode(phrase)}”" for phrase in missing)
+        warn(
+            f"line {line} has no translation with {names} that ends within its length limit; the "
+            "nearest is given, cut there. Allow more with max-length, or a wider beam."
+        )
+
+
+def _cut(tokenizer: Tokenizer, phrases: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Cut phrases into subwords, leaving empty ones out."""
+    ids = tokenizer.encode_target([phrase.strip() for phrase in phrases])
+    return tuple(tuple(phrase) for phrase in ids if phrase)

@@ -1,0 +1,22 @@
+"""The members of an ensemble."""
+
+from collections.abc import Sequence
+
+from heedful.errors import RunFolderError
+from heedful.runs.run import Run
+
+
+def check_members(runs: Sequence[Run]) -> None:
+    """Check that runs read and write the same tokens."""
+    if not runs:
+        raise RunFolderError("a translator needs at least one run folder, but none was named.")
+    first, *others = runs
+    for other in others:
+        same_tokens = other.tokenizer.fingerprint == first.tokenizer.fingerprint
+        if not same_tokens or other.config.model.source_end != first.config.model.source_end:
+            what = "model.source_end" if same_tokens else "subwords"
+            raise RunFolderError(
+                f"runs that translate together must have the same subwords on both sides and end "
+                f"their sources alike, but {first.folder.path} and {other.folder.path} differ in "
+                f"their {what}; train them on the same prepared text, or translate with one alone."
+            )

@@ -1,0 +1,265 @@
+"""Forced decoding of given pairs, from files, in constant memory; and gold links against layers."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from heedful.alignment.links import read_gold
+from heedful.data.length_batches import by_length
+from heedful.errors import TextError
+from heedful.search.scoring import target_ranks
+from heedful.text.corpus import Corpus, read_lines
+from heedful.text.file_formats import Text
+from heedful.tokenization.tokenizer import END
+from heedful.translation.result import Alignment
+from heedful.translation.translate import alignment_entry
+from heedful.translation.translator import Translator
+
+_WINDOW = 2048
+_BATCH_TOKENS = 2048
+
+
+@dataclass(frozen=True)
+class ScoredPair:
+    """
+    Hold what a model thinks of a given translation.
+
+    Attributes
+    ----------
+    tokens : tuple of str
+        Subwords of the translation, the end symbol last.
+    log_probabilities : tuple of float
+        Natural logarithm of the probability of each.
+    ranks : tuple of int, optional
+        How many tokens would have been as probable or more at each place, if that was asked for.
+    alignment : Alignment, optional
+        Which word translates which, if that was asked for.
+
+    Notes
+    -----
+    No length penalty.
+    """
+
+    tokens: tuple[str, ...]
+    log_probabilities: tuple[float, ...]
+    ranks: tuple[int, ...] | None = None
+    alignment: Alignment | None = None
+
+    @property
+    def log_probability(self) -> float:
+        """Log-probability of the whole translation, the end symbol included."""
+        return sum(self.log_probabilities)
+
+    @property
+    def mean(self) -> float:
+        """The same by token."""
+        return self.log_probability / len(self.log_probabilities)
+
+
+@dataclass(frozen=True)
+class ScoreLayout:
+    """
+    Say what is computed of each pair and how it is written.
+
+    Attributes
+    ----------
+    format : {'text', 'jsonl'}, default 'text'
+        A number a line, or a JSON object with everything.
+    normalise : bool, default False
+        Whether plain lines have the mean of a token instead of the sum.
+    ranks : bool, default False
+        Whether JSON has the ranks of the tokens.
+    alignments : bool, default False
+        Whether links are written, in plain lines behind a tab.
+    align_by : str, default ''
+        How they are read off attention.
+
+    Notes
+    -----
+    The twin of `Layout` for translations.
+    """
+
+    format: str = "text"
+    normalise: bool = False
+    ranks: bool = False
+    alignments: bool = False
+    align_by: str = ""
+
+    def line(self, number: int, pair: ScoredPair) -> str:
+        """
+        Write one pair.
+
+        Parameters
+        ----------
+        number : int
+            Of the pair, counted from 0.
+        pair : ScoredPair
+            What was computed.
+
+        Returns
+        -------
+        str
+            A line without line end.
+
+        Notes
+        -----
+        JSON has the sum and the mean always.
+        """
+        if self.format == "jsonl":
+            entry = {
+                "line": number,
+                "log_probability": pair.log_probability,
+                "mean": pair.mean,
+                "tokens": list(pair.tokens),
+                "log_probabilities": list(pair.log_probabilities),
+            }
+            entry |= {} if pair.ranks is None else {"ranks": list(pair.ranks)}
+            entry |= {} if pair.alignment is None else alignment_entry(pair.alignment)
+            return json.dumps(entry, ensure_ascii=False)
+        score = f"{pair.mean if self.normalise else pair.log_probability:.6f}"
+        return score if pair.alignment is None else f"{score}\t{pair.alignment}"
+
+
+def score_lines(
+    translator: Translator, corpus: Corpus, layout: ScoreLayout | None = None
+) -> Iterator[str]:
+    """
+    Score every pair of a corpus.
+
+    Parameters
+    ----------
+    translator : Translator
+        Does the work.
+    corpus : Corpus
+        Sources and their translations.
+    layout : ScoreLayout, optional
+        What is written of each pair; the log-probability alone when absent.
+
+    Yields
+    ------
+    str
+        One line a pair, without line end.
+
+    Notes
+    -----
+    Natural logarithms, the end symbol included, no length penalty.
+    """
+    layout = layout or ScoreLayout()
+    pairs = corpus.pairs()
+    number = 0
+    while window := list(islice(pairs, _WINDOW)):
+        sources, targets = [s for s, _ in window], [t for _, t in window]
+        for pair in score_pairs(translator, sources, targets, layout):
+            yield layout.line(number, pair)
+            number += 1
+
+
+def score_pairs(
+    translator: Translator, sources: Sequence[str], targets: Sequence[str], layout: ScoreLayout
+) -> list[ScoredPair]:
+    """
+    Compute what a model thinks of given translations.
+
+    Parameters
+    ----------
+    translator : Translator
+        Does the work.
+    sources : sequence of str
+        One sentence each.
+    targets : sequence of str
+        Their translations, in order.
+    layout : ScoreLayout
+        What is wanted.
+
+    Returns
+    -------
+    list of ScoredPair
+        In order.
+
+    Notes
+    -----
+    Ranks and alignments take a pass of their own each.
+    """
+    _, ids = translator.aligner.pair_ids(sources, targets)
+    scores = translator.score(sources, targets)
+    ranks = _ranks(translator, sources, targets) if layout.ranks else [None] * len(ids)
+    wanted = layout.alignments
+    links = translator.align(sources, targets, layout.align_by) if wanted else [None] * len(ids)
+    return [
+        ScoredPair(
+            tuple(translator.tokenizer.pieces_target([*row, END])),
+            tuple(score),
+            None if rank is None else tuple(rank),
+            alignment,
+        )
+        for row, score, rank, alignment in zip(ids, scores, ranks, links, strict=True)
+    ]
+
+
+def gold_lines(
+    translator: Translator, corpus: Corpus, gold: Text | Path, format: str = "text"
+) -> Iterator[str]:
+    """
+    Measure each layer's alignment error rate.
+
+    Parameters
+    ----------
+    translator : Translator
+        Does the work.
+    corpus : Corpus
+        Sources and their translations.
+    gold : Text or Path
+        Their gold links, line by line: ``0-0 1p2``.
+    format : {'text', 'jsonl'}, default 'text'
+        Lines for people, or JSON objects.
+
+    Yields
+    ------
+    str
+        One line for each layer, with and without the shift, best first.
+
+    Notes
+    -----
+    What a line calls the layer is what ``--align-by`` takes. All pairs are held at once: gold sets
+    are small.
+    """
+    pairs = list(corpus.pairs())
+    links = [
+        read_gold(line, f"{gold}, line {number}")
+        for number, line in enumerate(read_lines(gold), start=1)
+    ]
+    if len(links) != len(pairs):
+        raise TextError(
+            f"there must be a line of gold links for each pair, but there are {len(pairs):,} pairs "
+            f"and {gold} has {len(links):,} lines."
+        )
+    rated = translator.aligner.rate([s for s, _ in pairs], [t for _, t in pairs], links)
+    for way, counts in rated.items():
+        rates = {
+            "error_rate": counts.error_rate,
+            "precision": counts.precision,
+            "recall": counts.recall,
+        }
+        if format == "jsonl":
+            yield json.dumps({"align_by": str(way), **rates})
+        else:
+            shown = "  ".join(f"{name} {rate:.3f}" for name, rate in rates.items())
+            yield f"{way!s:16} {shown}"
+
+
+def _ranks(
+    translator: Translator, sources: Sequence[str], targets: Sequence[str]
+) -> list[list[int]]:
+    """Compute the ranks of all tokens, in batches of similar length."""
+    ids = list(zip(*translator.aligner.pair_ids(sources, targets), strict=True))
+    found: list[list[int]] = [[] for _ in ids]
+    for rows in by_length([max(map(len, pair)) + 1 for pair in ids], _BATCH_TOKENS):
+        batch = translator.collator.batch(*zip(*(ids[row] for row in rows), strict=True))
+        batch = batch.to(translator.model.device)
+        size = translator.tokenizer.target_size
+        places = (batch.source, batch.target_in, batch.target_out)
+        for row, ranks in zip(rows, target_ranks(translator.model, *places, size), strict=True):
+            found[row] = ranks
+    return found

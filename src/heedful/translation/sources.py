@@ -1,0 +1,63 @@
+"""Source lines as ids, with warnings of what is unknown or too long."""
+
+from collections.abc import Callable, Sequence
+
+from heedful.data.coverage import input_warning
+from heedful.errors import TextError
+from heedful.tokenization.tokenizer import Tokenizer
+
+
+def source_ids(
+    tokenizer: Tokenizer,
+    texts: Sequence[str],
+    limit: int,
+    warn: Callable[[str], None] | None,
+    first_line: int = 1,
+    setting: str = "search.max_source_length",
+) -> list[list[int]]:
+    """
+    Encode lines, and cut those that are too long.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+        Its source side.
+    texts : sequence of str
+        Lines.
+    limit : int
+        Most subwords of a line.
+    warn : callable or None
+        Told in a sentence about lines that were cut and about unknown subwords.
+    first_line : int, default 1
+        Number of the first line in its text.
+    setting : str, default 'search.max_source_length'
+        What the limit is called.
+
+    Returns
+    -------
+    list of list of int
+        None for a line of spaces.
+
+    Notes
+    -----
+    Without special symbols.
+    """
+    ids = tokenizer.encode_source([text if text.strip() else "" for text in texts])
+    if warn is not None and (warning := input_warning(texts, ids, tokenizer)):
+        warn(warning)
+    for number, row in enumerate(ids, start=first_line):
+        if len(row) > limit:
+            if warn is not None:
+                warn(
+                    f"line {number} has {len(row):,} subwords and was cut to the first "
+                    f"{limit:,} ({setting})."
+                )
+            del row[limit:]
+    return ids
+
+
+def check_ids(source: Sequence[int], target: Sequence[int], sizes: tuple[int, int]) -> None:
+    """Refuse numbers that are no ids of the source's or the target's vocabulary."""
+    for name, ids, size in zip(("source", "target"), (source, target), sizes, strict=True):
+        if not all(0 <= number < size for number in ids):
+            raise TextError(f"`{name}` must be ids below {size:,}, but others came.")

@@ -1,0 +1,499 @@
+"""
+A trained run as an object that translates, scores and shows its attention.
+
+::
+
+    translator = Translator.load("runs/en-de")
+    translator.translate("A dog runs.").text
+"""
+
+import math
+import platform
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, overload
+
+import torch
+
+from heedful.arguments import check_counts, checked, read_pairs, read_texts
+from heedful.data.length_batches import by_length
+from heedful.errors import DeviceError, HeedfulError
+from heedful.machine.benchmark import resolve_precision
+from heedful.machine.devices import has_int8, resolve_device, resolve_threads
+from heedful.model.inference.native.product import why_not_native
+from heedful.model.transformer import Transformer
+from heedful.runs.run import Run
+from heedful.search.ensemble import Ensemble
+from heedful.search.hypothesis import Hypothesis
+from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.search.observer import Watch, by_row
+from heedful.search.options import Sampling, SearchOptions
+from heedful.search.scoring import pair_log_probabilities
+from heedful.search.search import find
+from heedful.translation.aligner import Aligner
+from heedful.translation.constraints import check_prefixes, for_lines, read_demands, report_missing
+from heedful.translation.ensemble import check_members
+from heedful.translation.result import Alignment, Attention, Translation, noted
+from heedful.translation.sources import check_ids, source_ids
+
+_BATCH_TOKENS = 2048
+# Sentences x beam x vocabulary: what a step of the search may hold at once, a quarter gibibyte.
+_STEP_LOGITS = 1 << 26
+Warn = Callable[[str], None]
+
+
+class Translator:
+    """
+    Translate with one trained run, or with several together.
+
+    Parameters
+    ----------
+    run : Run
+        Settings and tokenizer; of an ensemble, the first member's.
+    *models : Transformer
+        In evaluation mode, on one device; more than one are an ensemble.
+
+    Notes
+    -----
+    Made by `Translator.load`. Not safe for use from several threads at once.
+    """
+
+    def __init__(self, run: Run, *models: Transformer) -> None:
+        self.run, self.models = run, models
+        self.model = models[0] if len(models) == 1 else Ensemble(models)
+        self.tokenizer = run.tokenizer
+        self.collator = run.collator(models[0])
+        self.aligner = Aligner(run, models)
+
+    def __repr__(self) -> str:
+        return f"Translator({str(self.run.folder.path)!r}, on {self.model.device})"
+
+    @classmethod
+    @checked
+    def load(
+        cls,
+        path: str | Path | Sequence[str | Path],
+        *,
+        weights: str = "default",
+        device: str = "auto",
+        precision: str = "auto",
+        threads: int = 0,
+    ) -> "Translator":
+        """
+        Open a run folder, or several as an ensemble.
+
+        Parameters
+        ----------
+        path : str, Path or sequence of them
+            The folder that `heedful train` made. Several must share their tokenizer; each token
+            then has the mean of the probabilities that they give it, and whatever else a run
+            knows (languages, search settings, attention) is the first one's.
+        weights : str, default 'default'
+            ``average``, ``best``, ``last`` or ``step-N``; by default the average if there is one,
+            else the best, else the last.
+        device : str, default 'auto'
+            ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'
+            `auto` takes bf16 where this machine is clearly faster with it. With int8 weights and
+            states are rounded to 8 bits for the products, on a processor only.
+        threads : int, default 0
+            Of the processor; 0 for all.
+
+        Returns
+        -------
+        Translator
+            Ready to use.
+
+        Notes
+        -----
+        Checksums are checked; nothing in a run folder is ever executed.
+        """
+        runs = [Run.open(one) for one in ([path] if isinstance(path, str | Path) else path)]
+        check_members(runs)
+        place = resolve_device(device)
+        resolve_threads(threads)
+        if precision == "int8" and not has_int8(place):
+            raise DeviceError(
+                f"int8 needs an x86 processor, but this would run on {place} of "
+                f"{platform.machine()}; choose auto, fp32 or bf16, or the device cpu."
+            )
+        if precision == "int8" and (reason := why_not_native()):
+            warnings.warn(
+                f"int8 is slower here, for its compiled functions are missing: {reason}.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        precision = resolve_precision(precision, place)
+        return cls(runs[0], *(run.load_model(weights, place, precision) for run in runs))
+
+    @overload
+    def translate(self, texts: str, **options: Any) -> Translation: ...
+
+    @overload
+    def translate(self, texts: Iterable[str], **options: Any) -> list[Translation]: ...
+
+    @checked  # type: ignore[misc]  # of the keywords, which the overloads do not repeat
+    def translate(
+        self,
+        texts: str | Iterable[str],
+        *,
+        beam: int | None = None,
+        length_penalty: str | None = None,
+        max_length: int | str | None = None,
+        min_length: int | None = None,
+        stop: str | None = None,
+        n_best: int = 1,
+        sample: Sampling | None = None,
+        no_repeat_ngram: int = 0,
+        diverse_groups: int = 1,
+        diversity_strength: float | None = None,
+        target_prefix: str | Sequence[str] | None = None,
+        force_phrases: Sequence[str | Sequence[str]] | None = None,
+        avoid_phrases: Sequence[str | Sequence[str]] | None = None,
+        probabilities: bool = False,
+        attention: bool = False,
+        alignments: bool = False,
+        align_by: str = "",
+        replace_unknown: bool | Mapping[str, str] = False,
+        batch_tokens: int = _BATCH_TOKENS,
+        first_line: int = 1,
+        warn: Warn | None = None,
+        watch: Watch | None = None,
+    ) -> Translation | list[Translation]:
+        """
+        Translate a sentence or several.
+
+        Parameters
+        ----------
+        texts : str or iterable of str
+            A sentence, or one each.
+        beam : int, optional
+            Open hypotheses, 1 for greedy search; the recipe's when absent.
+        length_penalty : str, optional
+            ``gnmt:0.6``, ``power:1.0`` or ``none``; the recipe's when absent.
+        max_length : str or int, optional
+            ``input+50`` or a number of tokens; the recipe's when absent.
+        min_length : int, optional
+            Fewest tokens of a translation; the recipe's when absent.
+        stop : str, optional
+            When a sentence is done (`heedful.search.stopping`); the recipe's when absent.
+        n_best : int, default 1
+            How many translations of each line; the beam is at least as wide.
+        sample : Sampling, optional
+            Draw `n_best` translations instead of searching for the best.
+        no_repeat_ngram : int, default 0
+            No so many subwords in a row occur twice in a translation; 0 allows all.
+        diverse_groups : int, default 1
+            Groups of the beam that are kept different from each other (diverse beam search).
+        diversity_strength : float, optional
+            What it costs a group to choose a subword that an earlier group chose in the same step,
+            as a logarithm of a probability; a half when absent.
+        target_prefix : sequence of str, optional
+            How each translation begins, as whole subwords: “wo” does not become “world” where
+            that is one subword. One string, if `texts` is one.
+        force_phrases : sequence of sequence of str, optional
+            For each line the phrases that its translation must contain. If `texts` is one string,
+            its phrases.
+        avoid_phrases : sequence of sequence of str, optional
+            The same for phrases that its translation must not contain.
+        probabilities : bool, default False
+            Whether to return the log-probability of each subword.
+        attention : bool, default False
+            Whether to return attention weights with the best translation.
+        alignments : bool, default False
+            Whether to return which word translates which.
+        align_by : str, optional
+            How that is read off attention, such as ``layer=2,shift`` (`Extraction.parse`).
+        replace_unknown : bool or mapping of str to str, default False
+            Whether to write, for an unknown word, the source word that it stands for; or that
+            word's translation, if it is among the given ones.
+        batch_tokens : int, default 2048
+            Source tokens, padding included, that are searched together.
+        first_line : int, default 1
+            Number of the first line in its text, for messages and for samples, which depend on it.
+        warn : callable, optional
+            Told in a sentence about lines that had to be cut or lack a constraint, and about
+            unknown subwords.
+        watch : callable, optional
+            Shown each line that is not empty, by its index in `texts`, after each step of its
+            search (`heedful.search.observer`).
+
+        Returns
+        -------
+        Translation or list of Translation
+            One of a string; of several, one a line, in order. An empty line stays empty, whatever
+            is asked of it.
+
+        Notes
+        -----
+        Lines of similar length are searched together; the order of the result is that of `texts`.
+        Phrases are looked for as the tokenizer cuts them: cut in another way, the same letters
+        are another phrase.
+        """
+        lines, one = read_texts("texts", texts), isinstance(texts, str)
+        options = SearchOptions(
+            beam,
+            length_penalty,
+            None if max_length is None else str(max_length),
+            n_best,
+            sample,
+            no_repeat_ngram,
+            diverse_groups,
+            diversity_strength,
+            min_length,
+        )
+        check_counts(batch_tokens=batch_tokens, first_line=first_line)
+        if force_phrases is not None:
+            options.check_constraints()
+        search = self.run.config.search
+        beam = options.width(search.beam)
+        penalty = LengthPenalty.parse(length_penalty or search.length_penalty)
+        limit = LengthLimit.parse(str(max_length or search.max_length))
+        least = search.min_length if min_length is None else min_length
+        manner = replace(self.run.manner, stop=stop or search.stop, min_length=least)
+        by = self.aligner.extraction(align_by)
+        demands = read_demands(
+            self.tokenizer,
+            len(lines),
+            target_prefix=[target_prefix] if isinstance(target_prefix, str) else target_prefix,
+            force_phrases=for_lines("force_phrases", force_phrases, one),
+            avoid_phrases=for_lines("avoid_phrases", avoid_phrases, one),
+            first_line=first_line,
+            warn=warn,
+        )
+        ids = self._source_ids(lines, warn, first_line)
+        results = [Translation("", 0.0, (), 0.0)] * len(lines)
+        written: list[list[tuple[int, ...]]] = [[()] for _ in lines]
+        filled = [index for index, row in enumerate(ids) if row]
+        each_row = beam * self.run.vocabularies[1] * len(self.models)
+        most_rows = max(1, _STEP_LOGITS // each_row)
+        for group in by_length([len(ids[index]) for index in filled], batch_tokens, most_rows):
+            rows = [filled[position] for position in group]
+            source = self.collator.source([ids[row] for row in rows]).to(self.model.device)
+            limits = [limit.tokens(len(ids[row])) for row in rows]
+            numbers = [first_line + row for row in rows]
+            check_prefixes([demands[row] for row in rows], limits, numbers)
+            found = find(
+                self.model,
+                source,
+                limits,
+                options=options,
+                beam=beam,
+                penalty=penalty,
+                manner=manner,
+                allowed=self.run.allowed,
+                demands=[demands[row] for row in rows],
+                lines=numbers,
+                constrained=force_phrases is not None,
+                watch=watch and by_row(watch, rows),
+            )
+            for row, line, hypotheses in zip(rows, numbers, found, strict=True):
+                if not hypotheses or not math.isfinite(hypotheses[0].score):
+                    raise HeedfulError(
+                        f"the model must give numbers, but for line {line} it gives none: these "
+                        "weights have diverged. Use earlier ones with --weights, or train again."
+                    )
+                if warn is not None:
+                    report_missing(self.tokenizer, demands[row], hypotheses[0], line, warn)
+                weights = self.attention_of(ids[row], hypotheses[0].tokens) if attention else None
+                results[row] = self._translation(hypotheses, weights, probabilities)
+                written[row] = [hypothesis.tokens for hypothesis in hypotheses]
+        if alignments or replace_unknown is not False:
+            notes = self.aligner.note(lines, ids, written, by, alignments, replace_unknown)
+            results = [noted(*pair) for pair in zip(results, notes, strict=True)]
+        return results[0] if one else results
+
+    @overload
+    def align(  # type: ignore[overload-overlap]  # a string is taken as one, not as its letters
+        self, sources: str, targets: str, align_by: str = ""
+    ) -> Alignment: ...
+
+    @overload
+    def align(
+        self, sources: Iterable[str], targets: Iterable[str], align_by: str = ""
+    ) -> list[Alignment]: ...
+
+    @checked
+    def align(
+        self, sources: str | Iterable[str], targets: str | Iterable[str], align_by: str = ""
+    ) -> Alignment | list[Alignment]:
+        """
+        Find which word of given translations translates which.
+
+        Parameters
+        ----------
+        sources : str or iterable of str
+            A sentence, or one each.
+        targets : str or iterable of str
+            Its translation, or theirs, in order.
+        align_by : str, optional
+            How it is read off attention, such as ``layer=2,shift`` (`Extraction.parse`).
+
+        Returns
+        -------
+        Alignment or list of Alignment
+            One of two strings; of several pairs one each, in order.
+
+        Notes
+        -----
+        Many pairs are computed at once. `Aligner.rate` finds the best layer with gold links.
+        """
+        by, one = self.aligner.extraction(align_by), isinstance(sources, str)
+        found = self.aligner.align(*read_pairs(sources, targets), by)
+        return found[0] if one else found
+
+    @overload
+    def score(  # type: ignore[overload-overlap]
+        self, sources: str, targets: str, batch_tokens: int = _BATCH_TOKENS
+    ) -> list[float]: ...
+
+    @overload
+    def score(
+        self, sources: Iterable[str], targets: Iterable[str], batch_tokens: int = _BATCH_TOKENS
+    ) -> list[list[float]]: ...
+
+    @checked
+    def score(
+        self,
+        sources: str | Iterable[str],
+        targets: str | Iterable[str],
+        batch_tokens: int = _BATCH_TOKENS,
+    ) -> list[float] | list[list[float]]:
+        """
+        Compute the log-probabilities of given translations.
+
+        Parameters
+        ----------
+        sources : str or iterable of str
+            A sentence, or one each.
+        targets : str or iterable of str
+            Its translation, or theirs, in order.
+        batch_tokens : int, default 2048
+            Places of either side, padding included, that are computed together.
+
+        Returns
+        -------
+        list of float or list of list of float
+            Log-probabilities of the subwords of the pair or of each pair, the end symbol's last.
+
+        Notes
+        -----
+        Their sum agrees with the score of a search that found the same subwords.
+        """
+        check_counts(batch_tokens=batch_tokens)
+        source_ids, target_ids = self.aligner.pair_ids(*read_pairs(sources, targets))
+        lengths = [max(len(s), len(t)) + 1 for s, t in zip(source_ids, target_ids, strict=True)]
+        results: list[list[float]] = [[] for _ in lengths]
+        for rows in by_length(lengths, batch_tokens):
+            scored = self._score(
+                [source_ids[row] for row in rows], [target_ids[row] for row in rows]
+            )
+            for row, log_probabilities in zip(rows, scored, strict=True):
+                results[row] = log_probabilities
+        return results[0] if isinstance(sources, str) else results
+
+    @checked
+    def attend(self, source: str, target: str | None = None) -> Attention:
+        """
+        Show where every head of every layer looks.
+
+        Parameters
+        ----------
+        source : str
+            A sentence.
+        target : str, optional
+            A translation of it; the model's own when absent.
+
+        Returns
+        -------
+        Attention
+            Subwords and weights.
+
+        Notes
+        -----
+        Figures 3 to 5 of the paper show such weights.
+        """
+        if target is None:
+            found = self.translate(source, attention=True).attention
+            if found is not None:
+                return found
+        read_texts("target", target or "")
+        target_ids = self.tokenizer.encode_target([target or ""])[0]
+        return self.attention_of(
+            self._source_ids(read_texts("source", source), None)[0], target_ids
+        )
+
+    @checked
+    @torch.inference_mode()
+    def attention_of(self, source: Sequence[int], target: Sequence[int]) -> Attention:
+        """
+        Compute all attention weights of a pair of ids.
+
+        Parameters
+        ----------
+        source : sequence of int
+            Subwords of the source, without special symbols.
+        target : sequence of int
+            Subwords of the target, without special symbols.
+
+        Returns
+        -------
+        Attention
+            Of the first model, if there are several.
+
+        Notes
+        -----
+        One pass over the known target, as in training.
+        """
+        check_ids(source, target, self.run.vocabularies)
+        batch = self.collator.batch([source], [target]).to(self.model.device)
+        weights = self.models[0].attention(batch.source, batch.target_in)
+        end = [self.collator.end_token]
+        ending = end if self.collator.source_end else []
+        layers = (weights.encoder, weights.decoder, weights.cross)
+        return Attention(
+            tuple(self.tokenizer.pieces_source([*source, *ending])),
+            tuple(self.tokenizer.pieces_target([*target, *end])),
+            *(torch.stack([w[0] for w in kind]).float().cpu().numpy() for kind in layers),
+        )
+
+    def _score(
+        self, sources: Sequence[list[int]], targets: Sequence[list[int]]
+    ) -> list[list[float]]:
+        """Score pairs by every member and average the probabilities of each token."""
+        scored = [
+            pair_log_probabilities(model, self.run.collator(model), sources, targets)
+            for model in self.models
+        ]
+        if not isinstance(self.model, Ensemble):
+            return scored[0]
+        device = self.model.device
+        return [
+            self.model.mean(torch.tensor(each, device=device).T).tolist()
+            for each in zip(*scored, strict=True)
+        ]
+
+    def _source_ids(
+        self, texts: Sequence[str], warn: Warn | None, first_line: int = 1
+    ) -> list[list[int]]:
+        """Encode the lines; cut what is longer than `search.max_source_length`."""
+        limit = self.run.config.search.max_source_length
+        return source_ids(self.tokenizer, texts, limit, warn, first_line)
+
+    def _translation(
+        self, hypotheses: Sequence[Hypothesis], attention: Attention | None, probabilities: bool
+    ) -> Translation:
+        """Turn the hypotheses of a line into text."""
+        best, *others = (
+            Translation(
+                self.tokenizer.decode(hypothesis.tokens),
+                hypothesis.score,
+                tuple(self.tokenizer.pieces_target(hypothesis.tokens)),
+                hypothesis.log_probability,
+                log_probabilities=hypothesis.log_probabilities if probabilities else (),
+            )
+            for hypothesis in hypotheses
+        )
+        return replace(best, alternatives=tuple(others), attention=attention)

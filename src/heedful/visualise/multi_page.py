@@ -1,0 +1,164 @@
+"""
+Many pictures of attention in one file: every head of every layer.
+
+::
+
+    .pdf           a page for each sheet
+    .png, .svg     one sheet as a page; several one below the other, each in a row of small panels
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heedful.visualise.figure_files import INK, check_ending, drawing, printable, save_figure
+from heedful.visualise.panels import (
+    CELL,
+    LETTERS,
+    Canvas,
+    draw_page,
+    full_scale,
+    label,
+    write_tokens,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# A panel on a page grows to so many inches, a row of small ones to so many; then squares shrink.
+_PANEL, _ROW = 17.4, 22.0
+_SMALLEST_CELL, _SMALL_CELL = 0.11, 0.2
+# Of many panels in one picture; each pixel takes a dozen bytes while it is drawn.
+_PIXELS = 60e6
+_TITLE, _NAME = 0.28, 0.36
+# Width of a letter for each point of its size, in inches, and the rise of a slanted line.
+_LETTER, _RISE = 0.62 / 72, 0.71
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """
+    Hold the panels that belong together, such as the heads of one layer.
+
+    Attributes
+    ----------
+    title : str
+        Line above them.
+    panels : tuple of (str, ndarray of float of shape (rows, columns))
+        Each with the name that is written below it.
+    rows : tuple of str
+        Tokens that attend.
+    columns : tuple of str
+        Tokens attended to.
+
+    Raises
+    ------
+    ValueError
+        If there is no panel, or one does not fit the tokens.
+
+    Notes
+    -----
+    All panels of a sheet share their tokens.
+    """
+
+    title: str
+    panels: tuple[tuple[str, np.ndarray], ...]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Check shapes."""
+        wanted = (len(self.rows), len(self.columns))
+        shapes = [panel.shape for _, panel in self.panels]
+        if not shapes or 0 in wanted or any(shape != wanted for shape in shapes):
+            raise ValueError(
+                f"a sheet must have panels of shape {wanted}, none of them 0, but has {shapes}"
+            )
+
+
+def write_sheets(sheets: Sequence[Sheet], out: Path, *, numbers: bool = False) -> None:
+    """
+    Draw sheets into one file.
+
+    Parameters
+    ----------
+    sheets : sequence of Sheet
+        At least one.
+    out : pathlib.Path
+        File to write; its ending, ``.png``, ``.svg`` or ``.pdf``, says in which format.
+    numbers : bool, default False
+        Whether to write each weight into its square.
+
+    Raises
+    ------
+    SettingError
+        If the ending of `out` is none of the three.
+    MissingExtra
+        If matplotlib is not installed.
+    StorageError
+        If the file cannot be written.
+
+    Notes
+    -----
+    Squares shrink for long sentences, and letters with them: of many tokens a page is read
+    enlarged, which pixels bear less well than the other two. The same input gives the same bytes.
+    """
+    check_ending(out)
+    with drawing(LETTERS):
+        if out.suffix.lower() == ".pdf" or len(sheets) == 1:
+            pages = (_page(sheet, numbers) for sheet in sheets)
+            save_figure(next(pages), out, pages)
+        else:
+            save_figure(_rows(sheets, numbers), out)
+
+
+def _page(sheet: Sheet, numbers: bool) -> "Figure":
+    """Draw one sheet in squares as large as they can be."""
+    longest = max(len(sheet.rows), len(sheet.columns))
+    return draw_page(
+        dict(sheet.panels),
+        [*map(label, sheet.rows)],
+        [*map(label, sheet.columns)],
+        printable(sheet.title),
+        cell=min(CELL, _PANEL / longest),
+        numbers=numbers,
+    )
+
+
+def _rows(sheets: Sequence[Sheet], numbers: bool) -> "Figure":
+    """Draw each sheet as a row of small panels; tokens stand above those that share them."""
+    longest = max(len(tokens) for sheet in sheets for tokens in (sheet.rows, sheet.columns))
+    panels = max(len(sheet.panels) for sheet in sheets)
+    largest = CELL if panels < 4 else _SMALL_CELL
+    cell = min(largest, max(_SMALLEST_CELL, _ROW / panels / longest))
+    letters = LETTERS * cell / CELL
+    gap = max(2 * cell, 0.2)
+    columns = [[*map(label, sheet.columns)] for sheet in sheets]
+    pairs = [(sheet.rows, sheet.columns) for sheet in sheets]
+    above = [
+        max(map(len, own)) * letters * _LETTER * _RISE + 0.12 if pair != before else 0.0
+        for own, pair, before in zip(columns, pairs, [None, *pairs[:-1]], strict=True)
+    ]
+    heights = [
+        _TITLE + top + len(sheet.rows) * cell + _NAME
+        for top, sheet in zip(above, sheets, strict=True)
+    ]
+    width = max(len(sheet.panels) * (len(sheet.columns) * cell + gap) for sheet in sheets)
+    squares_of_all = sum(panel.size for sheet in sheets for _, panel in sheet.panels)
+    canvas = Canvas(width, sum(heights), cell, _PIXELS, squares_of_all)
+    full = full_scale(max(float(p.max()) for sheet in sheets for _, p in sheet.panels))
+    start = 0.0
+    for sheet, own, top, height in zip(sheets, columns, above, heights, strict=True):
+        for index, (name, weights) in enumerate(sheet.panels):
+            left = index * (len(sheet.columns) * cell + gap)
+            axes, squares = canvas.panel(left, start + _TITLE + top, weights, full, numbers=numbers)
+            axes.set_xlabel(name, color=INK, labelpad=3, fontsize=8)
+            write_tokens(axes, [] if index else [*map(label, sheet.rows)], own if top else [])
+            if index == 0:
+                axes.set_title(printable(sheet.title), loc="left", color=INK, pad=6, fontsize=10)
+        start += height
+    canvas.scale(width + 0.1, _TITLE + above[0], 1.2, squares)
+    return canvas.figure

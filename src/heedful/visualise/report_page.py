@@ -1,0 +1,164 @@
+"""
+A picture with its caption and its numbers: one file that a reader needs nothing else for.
+
+As PNG, SVG or PDF it is the picture alone. As HTML the picture lies in the page as SVG, with what
+it shows in words below, and behind it a table for whoever cannot see it or wants the numbers.
+"""
+
+import html
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+from heedful.visualise.figure_files import PICTURES, beside, check_ending, printable, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_PAGE = ".html"
+_TEMPLATE = Template("""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>$title</title>
+<style>
+:root { color-scheme: light dark; --ink: #2b2f36; --page: #f6f7f9; --rule: #d5dae1 }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #dfe3e8; --page: #17191d; --rule: #3a404a }
+}
+body { margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: var(--ink);
+  background: var(--page); font: 1rem/1.5 system-ui, sans-serif }
+h1 { font-size: 1.3rem }
+figure { margin: 0 }
+.picture { background: white; border-radius: .5rem; overflow-x: auto; padding: .5rem }
+.picture svg { display: block; margin: 0 auto; height: auto; max-width: none }
+figcaption { margin: 1rem 0; max-width: 45rem }
+summary { cursor: pointer }
+table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
+th, td { text-align: left; padding: .15rem 1rem .15rem 0; border-bottom: 1px solid var(--rule) }
+@media print { body { margin: 0; background: white; color: black } summary { display: none } }
+</style>
+</head>
+<body>
+<h1>$title</h1>
+<figure>
+<div class="picture" role="img" aria-label="$title" tabindex="0">
+$picture
+</div>
+<figcaption>$caption</figcaption>
+</figure>
+<details open>
+<summary>The numbers</summary>
+<table>
+<thead><tr>$head</tr></thead>
+<tbody>
+$body
+</tbody>
+</table>
+</details>
+</body>
+</html>
+""")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """
+    Hold what stands around a picture.
+
+    Attributes
+    ----------
+    title : str
+        A few words.
+    caption : str
+        What the picture shows, in sentences.
+    header : tuple of str
+        Names of the columns of its numbers.
+    rows : tuple of tuple of str
+        The numbers, written.
+
+    Notes
+    -----
+    Only a page shows all of it.
+    """
+
+    title: str
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def check_sheet_ending(out: Path) -> None:
+    """
+    Refuse a file whose ending names no format that a sheet can have.
+
+    Parameters
+    ----------
+    out : pathlib.Path
+        The file to be written.
+
+    Raises
+    ------
+    SettingError
+        If it ends in none of ``.png``, ``.svg``, ``.pdf`` and ``.html``.
+
+    Notes
+    -----
+    Cheap, so that it can be asked before the work begins.
+    """
+    check_ending(out, (*PICTURES, _PAGE))
+
+
+def save_sheet(figure: "Figure", out: Path, sheet: Sheet) -> None:
+    """
+    Write a picture, as a page with what stands around it.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        What was drawn, within `heedful.visualise.figure_files.drawing`.
+    out : pathlib.Path
+        Where; its ending has been checked.
+    sheet : Sheet
+        What stands around it.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written.
+
+    Notes
+    -----
+    The file appears whole or not at all, and asks nothing of the network.
+    """
+    if out.suffix.lower() != _PAGE:
+        save_figure(figure, out)
+        return
+    svg = io.StringIO()
+    figure.savefig(svg, format="svg", bbox_inches="tight", pad_inches=0.1, metadata={"Date": None})
+    picture = svg.getvalue()
+    page = _TEMPLATE.substitute(
+        title=_written(sheet.title),
+        caption=_written(sheet.caption),
+        picture=picture[picture.index("<svg") :],
+        head="".join(f'<th scope="col">{_written(name)}</th>' for name in sheet.header),
+        body="\n".join(_row(row) for row in sheet.rows),
+    )
+    with beside(out, "figure") as place:
+        place.write_text(page, encoding="utf-8")
+
+
+def _row(cells: Sequence[str]) -> str:
+    """Write a row of the table, its first cell as its name."""
+    first, *others = (_written(cell) for cell in cells)
+    return f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{c}</td>" for c in others) + "</tr>"
+
+
+def _written(text: str) -> str:
+    """Write text as HTML."""
+    return html.escape(printable(text))

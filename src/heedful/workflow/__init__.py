@@ -1,1 +1,0 @@
-"""What a user does from start to end, put together from the parts below."""

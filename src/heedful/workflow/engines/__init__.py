@@ -1,1 +1,0 @@
-"""What translates: torch, or CTranslate2 where torch is not installed."""

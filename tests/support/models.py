@@ -1,0 +1,32 @@
+"""Small models of every kind."""
+
+import torch
+
+from heedful.config.schema import ModelConfig
+from heedful.model.build import build_model, initialise
+
+SETTINGS = [
+    {},
+    {"norm": "pre"},
+    {"encoder_norm": "pre-no-final", "decoder_norm": "post"},
+    {"positions": "halves", "decoder_start": "zero"},
+    {"positions": "learned"},
+    {"tie_embeddings": "output", "output_bias": True, "projection_bias": False},
+    {"tie_embeddings": "none", "d_k": 3, "d_v": 5, "activation": "gelu"},
+    {"encoder_layers": 1, "decoder_heads": 4, "decoder_d_ff": 24, "position_offset": 1},
+]
+
+
+def small(**changes):
+    values = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
+    model = build_model(ModelConfig(**{**values, **changes}), 20, 20, max_length=12)
+    initialise(model, 1)
+    return model.eval()
+
+
+def batch(seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    source = torch.randint(4, 20, (3, 7), generator=generator)
+    target = torch.randint(4, 20, (3, 5), generator=generator)
+    source[1, 4:] = source[2, 2:] = 0
+    return source, target

@@ -1,0 +1,71 @@
+"""A server as a process of its own, and a client of it."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx2
+
+from tests.support.fork_client import Started, Zygote
+
+
+class Serving:
+    """A server that was started; its address, and a client for it."""
+
+    def __init__(self, started: Started) -> None:
+        self.started = started
+        self.address = self._address()
+        # No connection is kept: the server may close it in the very moment it is used again.
+        kept = httpx2.Limits(max_keepalive_connections=0)
+        self.client = httpx2.Client(base_url=self.address, timeout=60, limits=kept)
+
+    def _address(self) -> str:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            for line in self.started.written(1).splitlines(keepends=True):
+                if line.startswith("http://") and line.endswith("\n"):
+                    return line.strip()
+            assert self.started.poll() is None, self.started.written(2)
+            time.sleep(0.02)
+        raise AssertionError(f"no address after a minute: {self.started.written(2)}")
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
+
+    def log(self) -> str:
+        """What the server wrote to standard error so far."""
+        return self.started.written(2)
+
+    def metric(self, name: str) -> float:
+        """A number of /metrics; the sum over its labels."""
+        lines = self.client.get("/metrics").text.splitlines()
+        found = [line for line in lines if line.split("{")[0].split(" ")[0] == name]
+        return sum(float(line.rpartition(" ")[2]) for line in found)
+
+    def until(self, condition) -> None:
+        """Wait for something to become true; a busy machine may take its time."""
+        end = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < end, self.log()
+            time.sleep(0.01)
+
+    def signal(self, number: int) -> None:
+        os.kill(self.started.pid, number)
+
+
+@contextmanager
+def serving(zygote: Zygote, *args: object) -> Iterator[Serving]:
+    """Run ``heedful serve`` on a free port, and stop it."""
+    started = zygote.start("serve", *args, "--port", 0, "--device", "cpu")
+    server = None
+    try:
+        server = Serving(started)
+        yield server
+    finally:
+        if server is not None:
+            server.client.close()
+        started.send_signal(signal.SIGTERM)
+        started.communicate(timeout=60)

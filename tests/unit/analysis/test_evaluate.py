@@ -1,0 +1,197 @@
+import json
+import sys
+
+import pytest
+
+from heedful.analysis.evaluate import as_text, evaluate_files
+from heedful.errors import MissingExtra, SettingError, TextError
+from heedful.evaluation import moses
+from heedful.evaluation.bleu import evaluate_texts
+from heedful.evaluation.paper_bleu import paper_bleu
+from heedful.evaluation.significance import Resampling
+from heedful.text.corpus import read_lines
+
+FEW = Resampling(200, seed=5)
+
+
+@pytest.fixture(scope="module")
+def files(corpora, tmp_path_factory):
+    """Thirty lines of a test set: source, two references, and the outputs of three systems."""
+    folder = tmp_path_factory.mktemp("evaluate")
+    wmt = corpora / "fixtures-bleu/wmt22-en-de"
+    parts = {
+        "source.en": "src.en",
+        "reference.de": "ref.A.de",
+        "other.de": "ref.B.de",
+        "ours.txt": "hyp.Online-A.de",
+        "good.txt": "hyp.JDExploreAcademy.de",
+        "poor.txt": "hyp.PROMT.de",
+    }
+    for name, part in parts.items():
+        lines = list(read_lines(wmt / f"generaltest2022.en-de.{part}.xz"))[:30]
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def lines_of(path):
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def test_the_language_is_read_off_the_reference(files):
+    found = evaluate_files(files / "ours.txt", [files / "reference.de"])
+    ours, reference = lines_of(files / "ours.txt"), lines_of(files / "reference.de")
+    assert list(found.scores) == ["bleu", "paper_bleu", "chrf", "ter"]
+    assert found.scores["paper_bleu"] == paper_bleu(ours, [reference], "de")
+    assert found.paper_bleu_missing == ""
+    same = evaluate_texts(ours, [reference], language="de").to_dict()
+    plain = found.to_dict()
+    assert {name: plain[name] for name in same} == same
+    assert set(plain) == {"bleu", "paper_bleu", "chrf", "ter"}
+
+
+def test_a_given_language_comes_first(files, tmp_path):
+    copy = tmp_path / "ours.de"
+    copy.write_bytes((files / "ours.txt").read_bytes())
+    plain = tmp_path / "reference"
+    plain.write_bytes((files / "reference.de").read_bytes())
+
+    def tokeniser(*args, **keywords):
+        return evaluate_files(*args, **keywords).scores["paper_bleu"].signature.split("|")[4]
+
+    assert tokeniser(files / "ours.txt", [files / "reference.de"], language="fr") == "tok:moses-fr"
+    assert tokeniser(copy, [plain]) == "tok:moses-de"
+
+
+@pytest.mark.parametrize("ending", ["", ".txt", ".DE", ".d"])
+def test_what_is_no_language_leaves_the_papers_bleu_out_and_says_why(files, tmp_path, ending):
+    path = tmp_path / f"reference{ending}"
+    path.write_bytes((files / "reference.de").read_bytes())
+    found = evaluate_files(files / "ours.txt", [path])
+    assert found.to_dict()["paper_bleu"] is None
+    assert "--language de" in found.to_dict()["paper_bleu_missing"]
+    assert found.scores.keys() == {"bleu", "chrf", "ter"}
+    score, why = (line for line in as_text(found).splitlines() if line.startswith("paper BLEU"))
+    assert score.endswith(" –")
+    assert why.endswith("none: the target language is not known; give it, as in --language de")
+
+
+def test_a_language_that_moses_cannot_tokenise_leaves_it_out_too(files):
+    found = evaluate_files(files / "ours.txt", [files / "reference.de"], language="zh")
+    assert "puts spaces between words" in found.paper_bleu_missing
+    assert "tok:zh" in found.scores["bleu"].signature
+
+
+def test_without_its_package_it_is_left_out_with_the_command_that_installs_it(files, monkeypatch):
+    moses._tokeniser.cache_clear()
+    moses._normaliser.cache_clear()
+    monkeypatch.setitem(sys.modules, "sacremoses", None)  # what Python itself does not find
+    found = evaluate_files(files / "ours.txt", [files / "reference.de"])
+    assert found.to_dict()["paper_bleu"] is None
+    assert "pip install 'heedful[paper]'" in found.paper_bleu_missing
+
+
+def test_systems_are_compared_by_every_metric(files):
+    rivals = [files / "good.txt", files / "poor.txt"]
+    references = [files / "reference.de", files / "other.de"]
+    found = evaluate_files(files / "ours.txt", references, against=rivals, resampling=FEW)
+    assert [rival.file for rival in found.rivals] == rivals
+    for rival in found.rivals:
+        alone = evaluate_files(rival.file, references)
+        assert list(rival.comparisons) == list(found.scores)
+        for name, comparison in rival.comparisons.items():
+            assert comparison.score == alone.scores[name].score
+            assert comparison.difference == found.scores[name].score - comparison.score
+            assert comparison.interval[0] < comparison.difference < comparison.interval[1]
+            assert 0 < comparison.p_value <= 1
+    plain = json.loads(json.dumps(found.to_dict()))
+    assert plain["resampling"] == {"test": "randomisation", "trials": 200, "seed": 5}
+    assert [entry["hypothesis"] for entry in plain["against"]] == list(map(str, rivals))
+    first = found.rivals[0].comparisons["chrf"]
+    assert plain["against"][0]["chrf"] == {
+        "score": first.score,
+        "difference": first.difference,
+        "interval": list(first.interval),
+        "p_value": first.p_value,
+    }
+
+
+def test_each_score_gets_its_interval_where_it_is_wanted(files):
+    found = evaluate_files(
+        files / "ours.txt", [files / "reference.de"], confidence=True, resampling=FEW
+    )
+    for score in found.scores.values():
+        low, high = score.interval
+        assert low < score.score < high
+    plain = found.to_dict()
+    assert plain["resampling"] == {"trials": 200, "seed": 5}
+    assert plain["bleu"]["interval"] == list(found.scores["bleu"].interval)
+    text = as_text(found)
+    assert "[{:.2f}, {:.2f}]".format(*found.scores["ter"].interval) in text
+    assert text.endswith("\n\nIntervals (95 %): bootstrap, 200 times, seed 5.")
+
+
+def test_the_text_is_a_table_to_read(files):
+    found = evaluate_files(
+        files / "ours.txt",
+        [files / "reference.de"],
+        against=[files / "poor.txt"],
+        test="bootstrap",
+        resampling=FEW,
+    )
+    text = as_text(found).splitlines()
+    labels = ["BLEU", "paper BLEU (tokenised, split)", "chrF", "TER (lower is better)"]
+    width = max(map(len, labels))
+    assert [line[:width].rstrip() for line in text[:4]] == labels
+    assert len({len(line) for line in text[:4]}) == 1
+    assert text[4] == ""
+    names = ["BLEU", "paper BLEU", "chrF", "TER"]
+    signatures = [score.signature for score in found.scores.values()]
+    assert text[5:9] == [f"{name:<10}  {one}" for name, one in zip(names, signatures, strict=True)]
+    assert text[9] == ""
+    assert text[10] == f"{files / 'ours.txt'} against {files / 'poor.txt'}"
+    assert text[11].split() == ["this", "other", "diff.", "95", "%", "interval", "p"]
+    assert [line[:width].rstrip() for line in text[12:16]] == labels
+    assert len({len(line) for line in text[11:16]}) == 1
+    assert max(map(len, (*text[:4], *text[11:16]))) <= 80
+    assert text[16:] == [
+        "",
+        "Intervals (95 %): bootstrap, 200 times, seed 5.",
+        "p: paired bootstrap, two-sided, 200 times, seed 5.",
+    ]
+
+
+@pytest.mark.parametrize("role", ["reference", "other system", "source"])
+def test_files_must_be_aligned(files, tmp_path, role):
+    short = tmp_path / "short.de"
+    short.write_text("Eins.\nZwei.\n", encoding="utf-8")
+    references = [short if role == "reference" else files / "reference.de"]
+    with pytest.raises(TextError, match=f"hypothesis and {role} must have as many lines") as caught:
+        evaluate_files(
+            files / "ours.txt",
+            references,
+            against=[short] if role == "other system" else [],
+            source=short if role == "source" else None,
+        )
+    for part in (str(files / "ours.txt"), str(short), "30", "2"):
+        assert part in str(caught.value)
+
+
+def test_comet_is_refused_without_a_source_before_anything_is_computed(files):
+    with pytest.raises(TextError, match=r"--source.*the source text is not given"):
+        evaluate_files(files / "ours.txt", [files / "reference.de"], comet="Unbabel/wmt22-comet-da")
+
+
+def test_comet_is_refused_with_two_references_before_anything_is_computed(files):
+    references = [files / "reference.de", files / "other.de"]
+    with pytest.raises(TextError, match="one reference, but there are 2"):
+        evaluate_files(files / "ours.txt", references, source=files / "source.en", comet="model")
+
+
+def test_comet_without_its_package_or_its_model_is_refused(files):
+    with pytest.raises((MissingExtra, SettingError), match="comet"):
+        evaluate_files(
+            files / "ours.txt",
+            [files / "reference.de"],
+            source=files / "source.en",
+            comet="no/such-model",
+        )

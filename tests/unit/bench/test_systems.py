@@ -1,0 +1,69 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from heedful.bench.systems import Contender, Field, find_field, in_turns
+
+# A toolkit that speaks the protocol and takes a second, or two in fp32, for everything.
+TOY = """
+import json, sys
+request = json.load(sys.stdin)
+if request["task"] == "variants":
+    names = {"slow": "fp32", "quick": "bf16", "broken": "bf16"}
+    answer = {"variants": [{"name": n, "precision": p} for n, p in names.items()]}
+elif request["variant"] == "broken":
+    sys.exit("it does not go")
+else:
+    print("a library says hello")
+    seconds = 2.0 if request["variant"] == "slow" else 1.0
+    answer = {"seconds": [seconds] * request["steps"], "memory": 1000, "loss": 1.0}
+print(json.dumps(answer))
+"""
+
+
+@pytest.fixture
+def peers(tmp_path: Path) -> Path:
+    """A folder with a toy toolkit and one that is not installed."""
+    for name in ("toy", "absent"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "bench.py").write_text(TOY, encoding="utf-8")
+    programs = tmp_path / "toy" / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "python").symlink_to(sys.executable)
+    return tmp_path
+
+
+def test_peers_that_are_installed_take_part(peers):
+    field = find_field("train", "bf16", peers, (), forced=False)
+    assert [one.title for one in field.contenders] == [
+        "heedful",
+        "toy slow",
+        "toy quick",
+        "toy broken",
+    ]
+    assert field.notes == ("absent is not installed; `make peers` does it.",)
+    forced = find_field("train", "fp32", peers, ("toy",), forced=True)
+    assert [one.title for one in forced.contenders] == ["toy slow"]
+    assert forced.notes == ()
+    one = find_field("train", "bf16", peers, ("toy quick", "absent fast"), forced=False)
+    assert [each.title for each in one.contenders] == ["toy quick"]
+    assert len(one.notes) == 1
+    assert find_field("train", "fp32", None, (), forced=True).contenders[0].title == "heedful"
+
+
+def test_turns_are_added_up_and_a_failure_is_told(peers):
+    command = (sys.executable, str(peers / "toy" / "bench.py"))
+    several = [Contender("toy", command, name, "bf16") for name in ("quick", "broken")]
+    told = []
+    request = {"task": "train", "steps": 2, "device": "cpu", "threads": 1}
+    turns = in_turns(Field(tuple(several), ()), request, 2, told.append)
+    ((contender, answer),) = turns.answers
+    assert (contender.variant, answer["seconds"]) == ("quick", [1.0] * 4)
+    assert [note.endswith("it does not go") for note in turns.notes] == [True]
+    assert told == [
+        "round 1 of 2: toy quick",
+        "round 1 of 2: toy broken",
+        "round 2 of 2: toy quick",
+    ]
+    assert min(turns.rates.values()) > 0

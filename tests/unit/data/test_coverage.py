@@ -1,0 +1,107 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heedful.data.cleaning.filter import PairFilter
+from heedful.data.coverage import input_warning, unknown_parts, unknown_warning
+from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.encoded.encode import encode_corpus
+from heedful.text.corpus import Corpus
+from heedful.tokenization.from_files import given_tokenizer
+from heedful.tokenization.tokenizer import Tokenizer
+
+SOURCE = ["the dog sees a cat"] * 5
+TARGET = ["der Hund sieht eine Katze"] * 5
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(params=["character", "word-list", "codes"])
+def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> Tokenizer:
+    files = [write(tmp_path / "learn.en", SOURCE)], [write(tmp_path / "learn.de", TARGET)]
+    options: dict[str, Any] = {
+        "vocabulary_size": 100,
+        "shared": False,
+        "source_language": "en",
+        "target_language": "de",
+    }
+    if request.param == "character":
+        return Tokenizer.train(*files, kind="character", seed=1, **options)
+    lines = "#version: 0.2\nt h\n" if request.param == "codes" else " ".join(SOURCE + TARGET)
+    given = tmp_path / "given"
+    given.write_text(lines if request.param == "codes" else lines.replace(" ", "\n"), "utf-8")
+    return given_tokenizer(given, *files, **options)
+
+
+def encoded(
+    tokenizer: Tokenizer, folder: Path, source: list[str], target: list[str]
+) -> tuple[EncodedPairs, Tokenizer, Corpus]:
+    corpus = Corpus((write(folder / "x.en", source),), (write(folder / "x.de", target),))
+    return encode_corpus(corpus, tokenizer, PairFilter(99, None), folder / "ids"), tokenizer, corpus
+
+
+def test_known_text_gives_no_warning(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    assert unknown_warning(*encoded(tokenizer, tmp_path, SOURCE, TARGET)) is None
+
+
+def test_one_unknown_in_a_hundred_is_no_warning_and_more_is(
+    tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    source = [*SOURCE, "the dog sees Ж"]
+    pairs = encoded(tokenizer, tmp_path, source * 1, TARGET + TARGET[:1])
+    share = pairs[0].unknown_share["source"]
+    warning = unknown_warning(*pairs)
+    if share <= 0.01:
+        assert warning is None
+    else:
+        assert warning is not None
+        assert f"{share:.1%} of the source subwords (“Ж”) are unknown" in warning
+        assert "target" not in warning and "\n" not in warning
+    many = encoded(tokenizer, tmp_path, [*SOURCE, *["the dog sees Ж"] * 95], TARGET * 20)
+    assert many[0].unknown_share["source"] > 0.01
+    assert "“Ж”" in str(unknown_warning(*many))
+
+
+def test_both_sides_and_the_most_frequent_are_named(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    source = ["я ё ю", "я ё", "я э ы ъ"]
+    warning = unknown_warning(*encoded(tokenizer, tmp_path, source, ["ж", "ж ш", "ж"]))
+    assert warning is not None
+    assert "of the source subwords (“я”, “ё”, “ъ”, “ы”, “э”, …) and " in warning
+    assert "of the target subwords (“ж”, “ш”) are unknown" in warning
+
+
+def test_an_input_is_warned_of_from_a_tenth_on(tokenizer: Tokenizer) -> None:
+    known = tokenizer.encode_source(SOURCE)
+    assert input_warning(SOURCE, known, tokenizer) is None
+    assert input_warning([], [], tokenizer) is None
+    assert input_warning([""], [[]], tokenizer) is None
+    texts = ["the Ж", "Ж ж"]
+    ids = tokenizer.encode_source(texts)
+    numbers = [*ids[0], *ids[1]]
+    warning = input_warning(texts, ids, tokenizer)
+    assert warning is not None and "(“Ж”, “ж”) are unknown to this model" in warning
+    assert warning.startswith(f"{numbers.count(1) / len(numbers):.0%} of the subwords")
+    few = [*SOURCE * 4, "the Ж"]
+    assert input_warning(few, tokenizer.encode_source(few), tokenizer) is None
+
+
+def test_a_language_tag_is_not_taken_for_unknown_text(tmp_path: Path) -> None:
+    files = (
+        [write(tmp_path / "x.en", [">>de<< ab", ">>fr<< ba"])],
+        [write(tmp_path / "x.de", ["ab"])],
+    )
+    tokenizer = Tokenizer.train(
+        *files,
+        kind="character",
+        vocabulary_size=50,
+        shared=False,
+        source_language="en",
+        target_language="de",
+        seed=1,
+    )
+    assert unknown_parts(tokenizer, [">>de<< abc", ">>fr<< a"], "source") == ["c"]
+    assert unknown_parts(tokenizer, [">>"], "target") == [">"]

@@ -1,0 +1,240 @@
+"""What is refused, and how it is said; that models are equal is in tests/parity."""
+
+import json
+import pickle
+
+import pytest
+import safetensors.torch
+import torch
+
+from heedful.errors import ExchangeError, HeedfulError, MissingExtra
+from heedful.exchange.convert import export_model, import_model, read_sentences
+from heedful.exchange.formats import ReadOptions, Reasons, needed
+from heedful.exchange.marian.read import READER
+from heedful.exchange.marian.search import read_rule, write_rule
+from heedful.runs.run import Run
+from heedful.tokenization.id_mapping import Numbering
+from tests.support.marian import make
+
+
+@pytest.fixture
+def folder(tmp_path):
+    make(tmp_path / "theirs")
+    return tmp_path / "theirs"
+
+
+def complaint(folder):
+    with pytest.raises(ExchangeError) as caught:
+        READER.read(folder, ReadOptions())
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def change(path, **settings):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **settings}), encoding="utf-8")
+
+
+def test_wrong_settings_are_told_together(folder):
+    change(
+        folder / "config.json",
+        model_type="bart",
+        activation_function="tanh",
+        d_model=17,
+        encoder_layers="2",
+        dropout=2,
+    )
+    message = complaint(folder)
+    for part in ("marian, but is 'bart'", "'tanh'", "encoder_layers", "dropout must be"):
+        assert part in message
+    change(folder / "config.json", model_type="marian", activation_function="relu")
+    change(folder / "config.json", d_model=18, encoder_layers=2, dropout=0.1)
+    assert "encoder_attention_heads must divide d_model" in complaint(folder)
+
+
+def test_sizes_beyond_the_tensors_are_refused_before_anything_is_made(folder):
+    huge = 10**12
+    change(folder / "config.json", vocab_size=huge, encoder_layers=huge, d_model=huge)
+    change(folder / "config.json", max_position_embeddings=huge, decoder_ffn_dim=huge)
+    message = complaint(folder)
+    for name in ("vocab_size", "encoder_layers", "d_model", "max_position", "decoder_ffn_dim"):
+        assert name in message
+
+
+def test_searches_that_are_not_ours_are_told_together(folder):
+    change(
+        folder / "generation_config.json",
+        do_sample=True,
+        repetition_penalty=1.2,
+        length_penalty=-1.0,
+        bad_words_ids=[[3, 4]],
+        early_stopping="maybe",
+        forced_eos_token_id=7,
+    )
+    message = complaint(folder)
+    for part in (
+        "do_sample",
+        "repetition_penalty",
+        "length_penalty",
+        "[3, 4]",
+        "maybe",
+        "but is 7",
+    ):
+        assert part in message
+
+
+def test_special_ids_must_be_those_of_the_vocabulary(folder):
+    for name in ("config.json", "generation_config.json"):
+        change(folder / name, pad_token_id=5, eos_token_id=6, decoder_start_token_id=1)
+    message = complaint(folder)
+    for part in ("pad_token_id is 5", "eos_token_id is 6", "decoder_start_token_id must be"):
+        assert part in message
+
+
+def test_the_start_and_the_ends_are_those_that_generate_goes_by(folder, tmp_path):
+    numbers = json.loads((folder / "vocab.json").read_text())
+    end, pad = numbers["</s>"], numbers["<pad>"]
+    change(folder / "generation_config.json", decoder_start_token_id=end, eos_token_id=[end, pad])
+    parity, _ = import_model("marian", folder, tmp_path / "run")
+    assert parity.same_outputs >= parity.sentences - 1  # equally probable words may change places
+    assert Run.open(tmp_path / "run").config.model.decoder_start == "end"
+    change(folder / "generation_config.json", eos_token_id=[end, 7])
+    assert f"eos_token_id is [{end}, 7]" in complaint(folder)
+    change(folder / "generation_config.json", eos_token_id=end, decoder_start_token_id=7)
+    change(folder / "config.json", eos_token_id=[end, 8])
+    assert READER.read(folder, ReadOptions()).config.model.decoder_start == "symbol"
+    change(folder / "generation_config.json", bad_words_ids=7, decoder_start_token_id=[[]])
+    assert "must be lists" in complaint(folder)
+    change(folder / "config.json", activation_function=[])
+    assert "activation_function must be" in complaint(folder)
+
+
+def test_tensors_that_do_not_fit_are_named_together(folder):
+    path = folder / "model.safetensors"
+    tensors = safetensors.torch.load_file(path)
+    del tensors["model.encoder.layers.0.fc1.bias"]
+    tensors |= {"strange": torch.rand(1), "final_logits_bias": torch.rand(1, 3)}
+    safetensors.torch.save_file(tensors, path)
+    message = complaint(folder)
+    for part in ("missing: model.encoder.layers.0.fc1.bias", "not expected: strange", "(1, 3)"):
+        assert part in message
+
+
+def test_copies_of_a_tied_table_must_be_equal(folder):
+    path = folder / "model.safetensors"
+    tensors = safetensors.torch.load_file(path)
+    copied = {**tensors, "lm_head.weight": tensors["model.shared.weight"].clone()}
+    safetensors.torch.save_file(copied, path)
+    assert READER.read(folder, ReadOptions()).weights
+    safetensors.torch.save_file({**copied, "lm_head.weight": torch.rand(290, 16)}, path)
+    assert "lm_head.weight must be equal to model.shared.weight" in complaint(folder)
+
+
+def test_stored_positions_must_be_the_sinusoids(folder):
+    path = folder / "model.safetensors"
+    tensors = safetensors.torch.load_file(path)
+    tensors["model.encoder.embed_positions.weight"] = torch.rand(64, 16)
+    safetensors.torch.save_file(tensors, path)
+    assert "embed_positions.weight must hold the sinusoids" in complaint(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "source.spm", "vocab.json"])
+def test_a_file_that_is_not_there_is_named(folder, name):
+    (folder / name).unlink()
+    assert f"lacks {name}" in complaint(folder)
+
+
+def test_a_pickle_is_not_even_opened(folder):
+    (folder / "model.safetensors").unlink()
+
+    class Trap:
+        def __reduce__(self):
+            return (open, (str(folder / "executed"), "w"))
+
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Trap()))
+    assert "pickle, which is never read" in complaint(folder)
+    assert not (folder / "executed").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", b"{"),
+        ("config.json", b"[]"),
+        ("config.json", b"\xff"),
+        ("generation_config.json", b"[" * 100_000),
+        ("tokenizer_config.json", b"7"),
+        ("tokenizer_config.json", b'{"sp_model_kwargs": {"nbest_size": "x"}}'),
+        ("vocab.json", b'{"a": "b"}'),
+        ("vocab.json", b'{"</s>": 0, "<unk>": 1, "<pad>": 1000000}'),
+        ("vocab.json", b'{"</s>": 0, "<unk>": 0, "<pad>": 2}'),
+        ("vocab.json", b"{}"),
+        ("model.safetensors", b"not one"),
+        ("model.safetensors", b""),
+        ("source.spm", b"not one"),
+        ("target.spm", b""),
+    ],
+)
+def test_damaged_files_are_one_paragraph_and_leave_nothing(folder, tmp_path, name, content):
+    (folder / name).write_bytes(content)
+    with pytest.raises(HeedfulError) as caught:
+        import_model("marian", folder, tmp_path / "run")
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
+
+
+def test_a_format_that_is_not_known_lists_those_that_are(tmp_path):
+    with pytest.raises(ExchangeError, match=r"--from must be one of .*marian"):
+        import_model("bart", tmp_path, tmp_path / "run")
+    with pytest.raises(ExchangeError, match=r"--format must be one of .*marian"):
+        export_model(tmp_path, "bart", tmp_path / "out")
+
+
+def test_a_folder_that_is_none_is_told(tmp_path):
+    assert "is none" in complaint(tmp_path / "nothing")
+
+
+def test_sentences_to_compare_on_come_from_a_file(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("a\n\nb\n", encoding="utf-8")
+    assert read_sentences(path) == ["a", "b"]
+    assert read_sentences(None) == []
+
+
+def test_a_missing_library_names_its_extra():
+    with pytest.raises(MissingExtra, match=r"pip install 'heedful\[exchange\]'"):
+        needed("no_such_library", "Comparing")
+
+
+def test_a_rule_survives_the_way_there_and_back():
+    names = ["</s>", "<unk>", "a", "b", "<pad>"]
+    numbers = {name: number for number, name in enumerate(names)}
+    special = {"pad": "<pad>", "unknown": "<unk>", "end": "</s>"}
+    numbering = Numbering.of(numbers, special, 5)
+    given = {
+        "num_beams": 6,
+        "length_penalty": 0.7,
+        "early_stopping": "never",
+        "max_length": 33,
+        "renormalize_logits": True,
+        "forced_eos_token_id": 0,
+        "bad_words_ids": [[4], [2]],
+    }
+    rule = read_rule(given, numbering, 64, Reasons())
+    search = rule.search
+    assert rule.notes == ()
+    assert (search.beam, search.length_penalty, search.stop) == (
+        6,
+        "power:0.7",
+        "when-none-can-win",
+    )
+    assert (search.max_length, search.length_limit_policy, search.forbidden_ids) == (
+        "31",
+        "end",
+        "4",
+    )
+    ids = {ours: their for ours, their in enumerate(numbering.origins) if their is not None}
+    back, again = write_rule(search, (5, 5), ids, 64)
+    assert {**back, "forced_eos_token_id": 0} == {**given, "bad_words_ids": [[2], [4]]}
+    assert again.notes == ()
+    assert again.search == search

@@ -1,0 +1,89 @@
+import resource
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from heedful.machine import memory
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "heedful" / "machine.json"
+
+
+def test_more_memory_than_there_is_cannot_be_promised():
+    free = memory.free_memory()
+    assert free is not None
+    assert free > 0
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with memory.bounded_memory(), pytest.raises(RuntimeError, match="memory"):
+        torch.empty(free + (4 << 30), dtype=torch.uint8)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+def test_a_bound_that_is_there_already_is_kept():
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    tight = 64 << 30
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (tight, before[1]))
+        with memory.bounded_memory():
+            assert resource.getrlimit(resource.RLIMIT_AS)[0] <= tight
+        assert resource.getrlimit(resource.RLIMIT_AS)[0] == tight
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def test_freed_memory_is_used_again_instead_of_asked_for():
+    program = """
+import resource, torch
+from heedful.machine.memory import keep_freed_memory
+def new_pages():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(4):
+        torch.zeros(16 << 20)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+kept = keep_freed_memory()
+for _ in range(6):
+    new_pages()
+print(kept, new_pages())
+"""
+    out = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    kept, pages = out.stdout.split()
+    assert kept == "False" or int(pages) < 4096  # one of the four would be 16,384 small pages
+
+
+def test_memory_of_a_process_is_its_own():
+    size = 200 << 20
+    held = bytearray(size)
+    held[::4096] = b"x" * len(held[::4096])
+    assert memory.peak_memory() >= size
+    program = "from heedful.machine.memory import peak_memory; print(peak_memory())"
+    out = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert 1 << 20 < int(out.stdout) < size
+
+
+def test_freed_memory_is_given_back():
+    program = """
+from pathlib import Path
+import torch
+from heedful.machine.memory import give_memory_back, keep_freed_memory
+def held():
+    return int(Path("/proc/self/status").read_text("ascii").split("VmRSS:")[1].split()[0]) * 1024
+kept = keep_freed_memory()
+torch.ones(16 << 20)
+before = held()
+give_memory_back()
+print(kept, before - held())
+"""
+    out = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    kept, returned = out.stdout.split()
+    assert kept == "False" or int(returned) > 32 << 20  # most of the 64 MiB

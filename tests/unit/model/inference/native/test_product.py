@@ -1,0 +1,63 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.model.inference.native.product import NativeLinear, can_multiply, load_products
+from heedful.model.inference.quantized import Int8Linear
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "heedful"
+
+
+@pytest.fixture(scope="module", params=["", "-mno-avx512f -mno-avxvnni"])
+def products(request, compiled, tmp_path_factory):
+    """Compile the products for processors that know less, too."""
+    del compiled
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("CC", f"cc {request.param}")
+        return load_products()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 8, 21, 64])
+@pytest.mark.parametrize(("inner", "outer"), [(4, 1), (64, 64), (100, 37), (512, 130)])
+def test_products_are_those_of_torch(products, rows, inner, outer):
+    generator = torch.Generator().manual_seed(rows + inner)
+    weight = torch.randn(outer, inner, generator=generator)
+    bias = torch.randn(outer, generator=generator)
+    x = torch.randn(rows, inner, generator=generator) * torch.logspace(-2, 2, rows).unsqueeze(1)
+    for some, rows_in, nonnegative in ((bias, x, 0), (None, x, 0), (bias, x.relu(), 1)):
+        native = NativeLinear(weight, some, bool(nonnegative), products)
+        plain = Int8Linear(weight, some, bool(nonnegative), levels=native.levels)
+        expected = plain(rows_in)
+        # a number in the middle between two steps may be rounded either way
+        step = rows_in.abs().amax(1, keepdim=True) / plain.levels * weight.abs().max()
+        assert ((native(rows_in) - expected).abs() <= 2 * step + 1e-5).all()
+        assert (native(rows_in) - expected).norm() <= 1e-3 * expected.norm() + 1e-6
+
+
+def test_a_row_of_zeros_gives_the_bias(compiled):
+    del compiled
+    bias = torch.randn(24)
+    for nonnegative in (False, True):
+        found = NativeLinear(torch.randn(24, 16), bias, nonnegative)(torch.zeros(3, 16))
+        torch.testing.assert_close(found, bias.expand(3, -1))
+
+
+@given(st.integers(1, 20), st.integers(0, 100))
+def test_a_row_does_not_depend_on_its_neighbours(rows, seed):
+    generator = torch.Generator().manual_seed(seed)
+    linear = NativeLinear(torch.randn(24, 32, generator=generator), None)
+    x = torch.randn(rows, 32, generator=generator) * torch.logspace(-3, 3, rows).unsqueeze(1)
+    alone = torch.cat([linear(row.unsqueeze(0)) for row in x])
+    torch.testing.assert_close(linear(x), alone, rtol=0, atol=0)
+
+
+def test_a_width_that_the_instructions_cannot_take_is_refused():
+    assert not can_multiply(6)
+    with pytest.raises(RuntimeError, match="no product"):
+        NativeLinear(torch.randn(8, 6), None)

@@ -1,0 +1,120 @@
+"""Weights that are laid out for products give the model that they were taken from."""
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.machine.processor import int8_levels
+from heedful.model.inference.int8 import QuickDecoder, QuickEncoder
+from heedful.model.inference.optimize import make_ready
+from heedful.model.inference.quantized import Int8Linear, PackedLinear, can_pack
+from tests.support.models import SETTINGS, batch, small
+
+CPU = torch.device("cpu")
+PACKED = [
+    torch.float32,
+    *([torch.bfloat16] if can_pack(CPU, torch.bfloat16) else []),
+]
+
+
+def outputs(model):
+    """Everything that is asked of a model: whole targets, steps, logits and weights."""
+    source, target = batch()
+    target[:, 0] = model.start_token
+    with torch.inference_mode():
+        states = model(source, target)
+        logs = model.log_probabilities(states.flatten(0, 1))
+        found = [states, model.project(states), logs.exp()]
+        state = model.start(model.encode(source))
+        for position in range(target.size(1)):
+            states, state = model.step(state, target[:, position])
+            found.append(states)
+        weights = model.attention(source, target)
+    return [*found, *weights.encoder, *weights.decoder, *weights.cross]
+
+
+@pytest.mark.parametrize("dtype", PACKED)
+@pytest.mark.parametrize("changes", SETTINGS)
+def test_a_packed_model_computes_the_same(changes, dtype):
+    plain = small(**changes).to(dtype)
+    packed = make_ready(copy.deepcopy(plain), "packed")
+    bound = 1e-5 if dtype == torch.float32 else 0.05
+    for one, other in zip(outputs(packed), outputs(plain), strict=True):
+        torch.testing.assert_close(one, other, atol=bound, rtol=bound)
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("changes", SETTINGS)
+def test_eight_bits_compute_nearly_the_same(changes, native):
+    plain = small(**changes)
+    rounded = make_ready(copy.deepcopy(plain), "int8", native=native)
+    for one, other in zip(outputs(rounded), outputs(plain), strict=True):
+        assert (one - other).norm() < 0.04 * other.norm()
+
+
+@given(st.integers(1, 9), st.integers(0, 100))
+def test_a_row_of_eight_bits_does_not_depend_on_its_neighbours(rows, seed):
+    generator = torch.Generator().manual_seed(seed)
+    linear = Int8Linear(torch.randn(24, 32, generator=generator), None)
+    x = torch.randn(rows, 32, generator=generator) * torch.logspace(-3, 3, rows).unsqueeze(1)
+    together = linear(x)
+    alone = torch.cat([linear(row.unsqueeze(0)) for row in x])
+    torch.testing.assert_close(together, alone, rtol=1e-6, atol=0)
+
+
+# Without VNNI products of more than 63 levels overflow; `int8_levels` knows.
+@pytest.mark.parametrize("levels", sorted({63, int8_levels()}))
+def test_eight_bits_are_as_near_as_their_steps_allow(levels):
+    torch.manual_seed(1)
+    x, weight, bias = torch.randn(50, 64), torch.randn(40, 64), torch.randn(40)
+    found = Int8Linear(weight, bias, levels=levels)(x)
+    # each input and each weight is off by half a step at most
+    step = x.abs().amax(1, keepdim=True) / levels * weight.abs().sum(1) / 2
+    step = step + (weight.abs().amax(1) / 127 / 2) * x.abs().sum(1, keepdim=True) * 1.01
+    assert ((found - (x @ weight.t() + bias)).abs() <= step + 1e-4).all()
+
+
+def test_a_row_of_zeros_gives_the_bias():
+    bias = torch.randn(8)
+    found = Int8Linear(torch.randn(8, 16), bias)(torch.zeros(2, 16))
+    torch.testing.assert_close(found, bias.expand(2, -1))
+
+
+@pytest.mark.parametrize("rows", [1, 4, 33, 200])
+def test_packed_products_are_products(rows):
+    torch.manual_seed(0)
+    x, weight, bias = torch.randn(3, rows, 48), torch.randn(56, 48), torch.randn(56)
+    found = PackedLinear(weight, bias)(x)
+    torch.testing.assert_close(found, torch.nn.functional.linear(x, weight, bias))
+
+
+@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, {"encoder_norm": "pre"}])
+@pytest.mark.usefixtures("compiled")
+def test_compiled_functions_compute_what_the_plain_modules_do(changes):
+    plain, quick = (
+        make_ready(small(**changes, d_model=64, d_ff=128), "int8", native=native)
+        for native in (False, True)
+    )
+    assert isinstance(quick.decoder, QuickDecoder)
+    assert isinstance(quick.encoder, QuickEncoder)
+    for one, other in zip(outputs(quick), outputs(plain), strict=True):
+        # keys and values are bf16 here and fp32 there, and a rounded number may fall either way,
+        # by a step that is twice as large without VNNI
+        assert (one - other).norm() < 0.015 * 127 / int8_levels() * other.norm()
+
+
+def test_the_number_of_threads_changes_nothing():
+    model = make_ready(small(d_model=64, d_ff=128), "int8")
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = outputs(model)
+        torch.set_num_threads(3)
+        other = outputs(model)
+    finally:
+        torch.set_num_threads(before)
+    for a, b in zip(one, other, strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)

@@ -1,0 +1,121 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heedful.model.layer_shape import LayerShape
+from heedful.model.layers import Encoder
+from tests.support.models import SETTINGS, batch, small
+
+
+@pytest.mark.parametrize("changes", SETTINGS)
+def test_steps_equal_the_whole_target_at_once(changes):
+    model = small(**changes)
+    source, target = batch()
+    target[:, 0] = model.start_token
+    with torch.no_grad():
+        whole = model(source, target)
+        state = model.start(model.encode(source))
+        for position in range(target.size(1)):
+            states, state = model.step(state, target[:, position])
+            torch.testing.assert_close(states, whole[:, position], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("changes", SETTINGS)
+def test_padding_and_neighbours_change_nothing(changes):
+    model = small(**changes)
+    source, target = batch()
+    with torch.no_grad():
+        together = model(source, target)
+        alone = model(source[2:, :2], target[2:])
+    torch.testing.assert_close(alone[0], together[2], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("changes", SETTINGS)
+def test_a_position_does_not_see_what_follows(changes):
+    model = small(**changes)
+    source, target = batch()
+    later = target.clone()
+    later[:, 3:] = 9
+    with torch.no_grad():
+        torch.testing.assert_close(model(source, later)[:, :3], model(source, target)[:, :3])
+
+
+def test_hypotheses_of_a_sentence_share_its_source():
+    model = small()
+    source, _ = batch()
+    with torch.no_grad():
+        state = model.start(model.encode(source))
+        _, state = model.step(state, torch.full((3,), model.start_token))
+        rows = torch.tensor([0, 0, 1, 1, 2, 2])
+        tokens = torch.tensor([5, 6, 7, 8, 9, 10])
+        states, _ = model.step(state.select(rows), tokens)
+        for row in range(6):
+            prefix = torch.tensor([[model.start_token, int(tokens[row])]])
+            alone = model(source[row // 2 : row // 2 + 1], prefix)[0, 1]
+            torch.testing.assert_close(states[row], alone, atol=1e-5, rtol=1e-4)
+
+
+def test_finished_sentences_can_leave():
+    model = small()
+    source, _ = batch()
+    with torch.no_grad():
+        state = model.start(model.encode(source))
+        _, state = model.step(state, torch.full((3,), model.start_token))
+        keep = torch.tensor([0, 2])
+        states, _ = model.step(state.select(keep, keep), torch.tensor([5, 9]))
+        alone = model(source[2:, :2], torch.tensor([[model.start_token, 9]]))[0, 1]
+    torch.testing.assert_close(states[1], alone, atol=1e-5, rtol=1e-4)
+
+
+def test_attention_of_every_layer_and_head_on_request():
+    model = small()
+    source, target = batch()
+    with torch.no_grad():
+        weights = model.attention(source, target)
+    assert [w.shape for w in weights.encoder] == [(3, 2, 7, 7)] * 2
+    assert [w.shape for w in weights.decoder] == [(3, 2, 5, 5)] * 2
+    assert [w.shape for w in weights.cross] == [(3, 2, 5, 7)] * 2
+    assert weights.cross[0][2, :, :, 2:].abs().max() == 0  # padding
+    for kind in (weights.encoder, weights.decoder, weights.cross):
+        torch.testing.assert_close(kind[1].sum(-1), torch.ones_like(kind[1].sum(-1)))
+
+
+def test_tied_tables_are_one_tensor():
+    model = small(tie_embeddings="all")
+    assert model.embed_source is model.embed_target
+    assert model.output()[0] is model.embed_source.weight
+    partly = small(tie_embeddings="output")
+    assert partly.embed_source is not partly.embed_target
+    assert partly.output()[0] is partly.embed_target.weight
+    apart = small(tie_embeddings="none")
+    assert apart.output()[0] is not apart.embed_target.weight
+
+
+def test_pre_norm_ends_in_a_norm_and_post_norm_does_not():
+    assert isinstance(small(norm="pre").encoder.norm, torch.nn.LayerNorm)
+    assert isinstance(small(norm="post").encoder.norm, torch.nn.Identity)
+    mixed = small(norm="pre", encoder_norm="pre-no-final")
+    assert isinstance(mixed.encoder.norm, torch.nn.Identity)
+    assert isinstance(mixed.decoder.norm, torch.nn.LayerNorm)
+
+
+@settings(max_examples=10)
+@given(st.integers(1, 600))
+def test_texts_of_any_length_go_through(length):
+    model = small(positions="learned")
+    ids = torch.full((1, length), 5)
+    with torch.no_grad():
+        assert model(ids, ids[:, :3]).shape[0] == 1
+
+
+def test_the_encoder_is_usable_alone():
+    encoder = Encoder(LayerShape(d_model=32, d_ff=64, heads=4, dropout=0.0), layers=2)
+    assert encoder(torch.randn(2, 3, 32)).shape == (2, 3, 32)
+
+
+def test_logits_are_states_times_the_table():
+    model = small(output_bias=True)
+    states = torch.randn(4, 16)
+    table, bias = model.output()
+    torch.testing.assert_close(model.project(states), states @ table.T + bias)

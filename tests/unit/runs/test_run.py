@@ -1,0 +1,124 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from heedful.bench.random_run import make_random_run
+from heedful.config.load import load_config
+from heedful.errors import RunFolderError, TrainingFailed
+from heedful.exchange.convert import export_model
+from heedful.runs.average import average_checkpoints
+from heedful.runs.checkpoint import load_checkpoint, read_state
+from heedful.runs.folder import RunFolder
+from heedful.runs.run import Run
+from heedful.tokenization.tokenizer import Tokenizer
+from heedful.tokenization.vocabulary import Vocabulary
+from heedful.tokenization.vocabulary_model import ListedModel
+from heedful.training.finetune import find_origin
+from heedful.training.run_folder import RunFiles, require_usable
+from heedful.training.setup import check_continues
+from heedful.translation.translator import Translator
+
+WORDS = 50
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with weights, and an average of them."""
+    folder = tmp_path_factory.mktemp("run")
+    run = make_random_run(folder, load_config("tiny"), WORDS)
+    average_checkpoints(run.folder, 1, run.signature)
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "run"))
+
+
+def with_other_subwords(folder: Path) -> None:
+    words = ListedModel(Vocabulary([f"other{number}" for number in range(WORDS - 4)]))
+    Tokenizer(words, source_language="xx", target_language="zz").save(folder)
+
+
+def with_another_activation(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config["settings"]["model"]["activation"] = "gelu"
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+DOORS = {
+    "translate, score, attend, serve": lambda folder: Translator.load(folder, device="cpu"),
+    "of the average": lambda folder: Translator.load(folder, weights="average", device="cpu"),
+    "ensemble": lambda folder: Translator.load([folder, folder], device="cpu"),
+    "average": lambda folder: average_checkpoints(
+        Run.open(folder).folder, 1, Run.open(folder).signature
+    ),
+    "export": lambda folder: export_model(folder, "onnx", folder / "onnx"),
+    "fine-tune": lambda folder: find_origin(folder, "default", (), ()),
+    "resume": lambda folder: Run.open(folder).last_checkpoint(),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_refuses_weights_with_other_subwords(folder: Path, door: str) -> None:
+    with_other_subwords(folder)
+    with pytest.raises(RunFolderError, match=r"tokenizer in .*run is another one"):
+        DOORS[door](folder)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_refuses_weights_with_another_model(folder: Path, door: str) -> None:
+    with_another_activation(folder)
+    with pytest.raises(RunFolderError, match=r"model\.activation was 'relu' and is now 'gelu'"):
+        DOORS[door](folder)
+
+
+def test_an_average_says_whose_it_is(folder: Path) -> None:
+    run = Run.open(folder)
+    state = read_state(folder / "average")
+    assert {name: state[name] for name in run.signature} == run.signature
+    assert load_checkpoint(folder / "average").state == state
+
+
+def test_settings_and_subwords_that_vanish_are_written_again(folder: Path) -> None:
+    files = RunFiles(RunFolder(folder))
+    shutil.rmtree(folder / "average")
+    names = ["config.json", "tokenizer.json", "tokenizer.vocabulary.json"]
+    assert files.restore() == []
+    before = {name: (folder / name).read_bytes() for name in names}
+    for name in names:
+        (folder / name).unlink()
+    with pytest.raises(TrainingFailed, match=r"must end with a run that translates.*config\.json"):
+        require_usable(RunFolder(folder))
+    assert files.restore() == names
+    assert {name: (folder / name).read_bytes() for name in names} == before
+    require_usable(RunFolder(folder))
+    shutil.rmtree(folder)
+    assert files.restore() == names
+    with pytest.raises(TrainingFailed, match="has none yet"):
+        require_usable(RunFolder(folder))
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        ({}, ""),
+        ({"settings": {"train.steps": 1, "train.threads": 9}}, ""),
+        ({"settings": {"data.target_language": "de"}}, "data.target_language was 'de'"),
+        ({"settings": {"train.label_smoothing": 0.9}}, "train.label_smoothing was 0.9"),
+        ({"pairs": ["of other text"]}, "another digest"),
+    ],
+)
+def test_a_checkpoint_is_continued_with_its_settings_and_text_only(
+    folder: Path, change: dict[str, object], refused: str
+) -> None:
+    run = Run.open(folder)
+    state = {**run.signature, "pairs": [], **change}
+    state["settings"] = {**run.signature["settings"], **state["settings"]}
+    if not refused:
+        check_continues(run, [], state, folder)
+        return
+    with pytest.raises(RunFolderError, match=refused):
+        check_continues(run, [], state, folder)

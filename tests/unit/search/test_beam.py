@@ -1,0 +1,195 @@
+import json
+import math
+from dataclasses import dataclass
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heedful.search.beam import beam_search, prune, search
+from heedful.search.greedy import greedy_search
+from heedful.search.hypothesis import Hypothesis
+from heedful.search.length import LengthPenalty
+from heedful.search.rules import Allowed
+from heedful.search.step import extend
+from heedful.search.stopping import can_still_win
+from tests.support.exhaustive_search import (
+    END,
+    PENALTIES,
+    RULES,
+    alone,
+    batch_of_five,
+    every_sequence,
+    is_close,
+    tiny,
+)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_wide_beam_finds_the_best_of_all_sequences(seed, penalty):
+    model = tiny(seed)
+    source = torch.tensor([[4, 5, END]])
+    expected = every_sequence(model, source, 3, penalty)[:4]
+    (found,) = beam_search(model, source, [3], beam=200, penalty=penalty, n_best=4, rules=RULES)
+    is_close(found, expected)
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 50), st.integers(1, 5), st.sampled_from(PENALTIES))
+def test_many_sentences_together_are_found_as_each_alone(seed, beam, penalty):
+    model = tiny(seed, vocabulary=12)
+    source, limits = batch_of_five(seed)
+    options = {"beam": beam, "penalty": penalty, "n_best": min(beam, 2), "rules": RULES}
+    together = beam_search(model, source, limits, **options)
+    for row, limit in enumerate(limits):
+        (single,) = beam_search(model, alone(source, row), [limit], **options)
+        assert [h.tokens for h in together[row]] == [h.tokens for h in single]
+        for one, other in zip(together[row], single, strict=True):
+            assert one.score == pytest.approx(other.score, abs=1e-4)
+
+
+@dataclass
+class Rows:
+    """A state that remembers nothing but which table row each hypothesis reads."""
+
+    step: int
+    sentences: list[int]
+
+    def select(self, rows, sentences=None):
+        del rows
+        kept = self.sentences if sentences is None else [self.sentences[i] for i in sentences]
+        return Rows(self.step, kept)
+
+
+@pytest.mark.parametrize("case", [0, 1])
+def test_the_hypotheses_of_fairseqs_table_are_found(corpora, case):
+    fixture = json.loads((corpora / "fixtures-beam" / "fairseq-beam.json").read_text())
+    table, wanted = fixture["beam_probs"], fixture["cases"][case]
+    columns = fixture["columns"]
+
+    def next_log_probabilities(tokens, state):
+        width = len(tokens) // len(state.sentences)
+        rows = [table[state.step][2 * s + i] for s in state.sentences for i in range(width)]
+        return torch.tensor(rows).log(), Rows(state.step + 1, state.sentences)
+
+    penalty = LengthPenalty("power", wanted["lenpen"]) if wanted["normalize"] else PENALTIES[0]
+    found = search(
+        next_log_probabilities,
+        Rows(0, [0, 1]),
+        torch.tensor([0, 0]),
+        [len(table) - 1] * 2,
+        end_token=columns.index("eos"),
+        beam=wanted["beam"],
+        penalty=penalty,
+        n_best=wanted["beam"],
+    )
+    for hypotheses, expected in zip(found, wanted["expected"], strict=True):
+        for hypothesis, answer in zip(hypotheses, expected, strict=True):
+            tokens = [columns[token] for token in hypothesis.tokens]
+            assert [*tokens, "eos"] == answer["tokens"]
+            logs = [math.log(p) for p in answer["probs"]]
+            assert hypothesis.log_probabilities == pytest.approx(logs, abs=1e-5)
+            assert hypothesis.score == pytest.approx(
+                sum(logs) / penalty.divisor(len(logs)), abs=1e-5
+            )
+
+
+def test_extend_finds_the_best_continuations():
+    totals = torch.tensor([[-1.0, -2.0]])
+    scores = torch.tensor([[[-0.5, -3.0, -1.0], [-0.1, -9.0, -0.2]]])
+    found = extend(totals, scores, 4)
+    torch.testing.assert_close(found.totals, torch.tensor([[-1.5, -2.0, -2.1, -2.2]]))
+    assert found.parents.tolist() == [[0, 0, 1, 1]]
+    assert found.tokens.tolist() == [[0, 2, 0, 2]]
+
+
+def test_prune_keeps_the_best_that_have_not_ended():
+    ended = torch.tensor([[True, False, True, False]])
+    assert prune(ended, 2).tolist() == [[1, 3]]
+
+
+def test_a_sentence_is_done_when_nothing_open_can_win():
+    complete = [Hypothesis((4,), (-1.0, -1.0), -2.0, True)]
+    none, gnmt = PENALTIES[0], PENALTIES[1]
+    assert can_still_win(-1.9, 10, none, complete, 1)
+    assert not can_still_win(-2.0, 10, none, complete, 1)
+    # a long hypothesis gains by the penalty, so a worse one may still win
+    assert can_still_win(-2.5, 10, gnmt, complete, 1)
+    assert not can_still_win(-2.0 * gnmt.divisor(10), 10, gnmt, complete, 1)
+    assert can_still_win(-99.0, 10, none, complete, 2)
+    assert not can_still_win(float("-inf"), 10, none, [], 1)
+
+
+def never_ending(model):
+    """Make the end symbol improbable everywhere."""
+    with torch.no_grad():
+        _, bias = model.output()
+        bias[END] = -50.0
+    return model
+
+
+@pytest.mark.parametrize("limit", [0, 1, 4])
+def test_output_is_cut_at_the_limit_and_an_end_is_not_forced(limit):
+    model = never_ending(tiny(1, output_bias=True))
+    source = torch.tensor([[4, 5, END]])
+    (found,) = beam_search(
+        model, source, [limit], beam=2, penalty=PENALTIES[1], n_best=2, rules=RULES
+    )
+    assert all(len(h.tokens) == limit and not h.ended for h in found)
+    assert all(len(h.log_probabilities) == limit for h in found)
+    (greedy,) = greedy_search(model, source, [limit], penalty=PENALTIES[1], rules=RULES)
+    assert (len(greedy.tokens), greedy.ended) == (limit, False)
+
+
+def test_forbidden_and_filling_ids_are_never_generated():
+    for seed in range(6):
+        model = tiny(seed, vocabulary=12)
+        source = torch.tensor([[4, 5, END]])
+        options = {"penalty": PENALTIES[1], "rules": [Allowed(9, (0, 2, 4))]}
+        found = beam_search(model, source, [9], beam=4, n_best=4, **options)[0]
+        found += greedy_search(model, source, [9], **options)
+        assert {token for h in found for token in h.tokens} <= {1, 5, 6, 7, 8}
+
+
+def test_greedy_takes_the_most_probable_token_each_time():
+    model = tiny(2, vocabulary=12)
+    source = torch.tensor([[4, 5, END, 0], [6, 7, 8, END]])
+    found = greedy_search(model, source, [6, 2], penalty=PENALTIES[0], rules=RULES)
+    for row, hypothesis in enumerate(found):
+        tokens = [model.start_token]
+        for position, log_probability in enumerate(hypothesis.log_probabilities):
+            with torch.no_grad():
+                logits = model.project(model(source[row : row + 1], torch.tensor([tokens])))[0, -1]
+            table = torch.log_softmax(logits, -1)
+            table[[0, 2]] = float("-inf")
+            best = int(table.argmax())
+            wanted = hypothesis.tokens[position] if position < len(hypothesis.tokens) else END
+            assert best == wanted
+            assert float(table[best]) == pytest.approx(log_probability, abs=1e-4)
+            tokens.append(best)
+
+
+def test_ends_among_twice_the_beam_may_count_as_in_the_authors_code():
+    # the end is the third best continuation: outside a beam of 2, inside 2 x 2
+    table = torch.tensor([[0.1, 0.4, 0.3, 0.2]]).log()
+
+    def next_log_probabilities(tokens, state):
+        return table.expand(len(tokens), -1), state
+
+    def run(eos_candidates):
+        return search(
+            next_log_probabilities,
+            Rows(0, [0]),
+            torch.tensor([0]),
+            [1],
+            end_token=3,
+            beam=2,
+            penalty=PENALTIES[0],
+            n_best=2,
+            eos_candidates=eos_candidates,
+        )[0]
+
+    assert () not in [h.tokens for h in run(None)]
+    assert run(4)[0].tokens == ()

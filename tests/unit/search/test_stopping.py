@@ -1,0 +1,263 @@
+import pytest
+import torch
+
+from heedful.search.beam import beam_search
+from heedful.search.hypothesis import Hypothesis
+from heedful.search.length import LengthPenalty
+from heedful.search.options import Demands, SearchOptions
+from heedful.search.rules import Allowed, ForcedEnd, Renormalised
+from heedful.search.search import find
+from heedful.search.stopping import Manner, may_improve
+from tests.support.exhaustive_search import (
+    END,
+    FORBIDDEN,
+    RULES,
+    alone,
+    batch_of_five,
+    log_probabilities,
+    tiny,
+)
+
+POWER = LengthPenalty("power", 1.0)
+COMPLETE = [Hypothesis((4,), (-1.0, -1.0), -1.0, True), Hypothesis((5,), (-2.0, -2.0), -2.0, True)]
+
+
+def test_best_looks_ahead_to_the_limit_and_the_others_do_not():
+    assert may_improve("when-none-can-win", -9.0, 3, 10, POWER, COMPLETE, 1)
+    assert not may_improve("when-none-can-win", -11.0, 3, 10, POWER, COMPLETE, 1)
+    assert not may_improve("as-transformers", -9.0, 3, 10, POWER, COMPLETE, 2)
+    assert may_improve("as-transformers", -5.0, 3, 10, POWER, COMPLETE, 2)
+    assert not may_improve("when-beam-finished", -0.1, 3, 10, POWER, COMPLETE, 2)
+
+
+@pytest.mark.parametrize("stop", ["when-beam-finished", "as-transformers"])
+def test_nothing_stops_before_the_beam_is_complete(stop):
+    assert may_improve(stop, -99.0, 3, 10, POWER, COMPLETE, 3)
+    assert not may_improve(stop, float("-inf"), 3, 10, POWER, COMPLETE, 3)
+
+
+@pytest.mark.parametrize(
+    "stop",
+    ["when-none-can-win", "when-beam-finished", "as-transformers", "as-joey", "as-opennmt"],
+)
+@pytest.mark.parametrize("length_limit_policy", ["cut", "end", "force", "keep"])
+def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, length_limit_policy):
+    model = tiny(3, vocabulary=12)
+    source, limits = batch_of_five(3)
+    limits = [max(1, limit) for limit in limits]
+
+    def search(rows, bounds):
+        return find(
+            model,
+            rows,
+            bounds,
+            options=SearchOptions(),
+            beam=3,
+            penalty=POWER,
+            manner=Manner(stop=stop, length_limit_policy=length_limit_policy, renormalise=True),
+            allowed=Allowed(12, (0, 2)),
+            demands=[Demands()] * len(rows),
+            lines=range(len(rows)),
+        )
+
+    together = search(source, limits)
+    for row, limit in enumerate(limits):
+        (single,) = search(alone(source, row), [limit])
+        assert together[row][0].tokens == single[0].tokens
+        assert len(single[0].tokens) <= limit
+
+
+@pytest.mark.parametrize("length_limit_policy", ["cut", "end", "force", "keep"])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_the_limit_counts_more_than_the_least_length(length_limit_policy, beam):
+    model = tiny(3, vocabulary=12)
+    source, limits = batch_of_five(3)
+    limits = [max(1, limit) for limit in limits]
+    found = find(
+        model,
+        source,
+        limits,
+        options=SearchOptions(no_repeat_ngram=1),
+        beam=beam,
+        penalty=POWER,
+        manner=Manner(length_limit_policy=length_limit_policy, min_length=4),
+        allowed=Allowed(12, (0, 2)),
+        demands=[Demands()] * len(source),
+        lines=range(len(source)),
+    )
+    lengths = [len(hypotheses[0].tokens) for hypotheses in found]
+    assert min(limits) < 4 < max(limits)
+    assert all(
+        min(4, limit) <= length <= limit for length, limit in zip(lengths, limits, strict=True)
+    )
+
+
+def test_a_forced_end_costs_nothing():
+    rule = ForcedEnd([1, 2], END)
+    scores = torch.full((2, 6), -1.0)
+    first = rule(scores, torch.zeros(2, 1, dtype=torch.long), torch.tensor([0, 1]))
+    assert first[0].tolist() == [0.0 if n == END else float("-inf") for n in range(6)]
+    assert first[1].equal(scores[1])
+    assert rule(scores, torch.zeros(2, 0, dtype=torch.long), torch.tensor([0, 1])) is scores
+
+
+def test_a_forced_end_may_cost_what_the_model_says():
+    rule = ForcedEnd([1], END, is_free=False)
+    scores = torch.full((1, 6), -1.5)
+    (found,) = rule(scores, torch.zeros(1, 1, dtype=torch.long), torch.tensor([0]))
+    assert found.tolist() == [-1.5 if n == END else float("-inf") for n in range(6)]
+    scores[:, END] = float("-inf")  # another rule forbids it, and the limit counts more
+    (found,) = rule(scores, torch.zeros(1, 1, dtype=torch.long), torch.tensor([0]))
+    assert found[END] == 0.0
+
+
+def slow_joey(model, source, limit, beam, penalty, least):
+    """Search as Joey NMT 2.3 does, with plain lists: what has ended keeps its place in the beam."""
+    texts, totals, complete, seen = [()], [0.0], [], set()
+    for step in range(1, limit + 1):
+        table = log_probabilities(
+            model, source, torch.tensor([(model.start_token, *text) for text in texts])
+        )[:, -1]
+        table[:, list(FORBIDDEN)] = float("-inf")
+        if step <= least:
+            table[:, END] = float("-inf")
+        weighed = [
+            (total + score, (*text, token))
+            for text, total, row in zip(texts, totals, table.tolist(), strict=True)
+            for token, score in enumerate(row)
+        ]
+        best = sorted(weighed, key=lambda one: -one[0])[:beam]
+        totals, texts = [total for total, _ in best], [text for _, text in best]
+        for place, (total, text) in enumerate(best):
+            if text[-1] == END or total == float("-inf"):
+                seen.add(place)
+            first_end = text[-1] == END and END not in text[:-1]
+            if first_end or (step == limit and END not in text):
+                complete.append((total / penalty.divisor(step), text))
+        if len(seen) == beam:
+            break
+    return max(complete)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+@pytest.mark.parametrize("least", [1, 3])
+def test_joey_ends_when_every_place_of_the_beam_has_held_an_end(alpha, least):
+    penalty, differ = LengthPenalty("gnmt", alpha), 0
+    for seed in range(4):
+        model = tiny(seed, vocabulary=12)
+        source, _ = batch_of_five(seed)
+        limits = [8, 3, 5, 4, 6]
+
+        def found(stop, model=model, source=source, limits=limits):
+            return find(
+                model,
+                source,
+                limits,
+                options=SearchOptions(),
+                beam=3,
+                penalty=penalty,
+                manner=Manner(stop=stop, length_limit_policy="keep", min_length=least),
+                allowed=Allowed(12, FORBIDDEN),
+                demands=[Demands()] * 5,
+                lines=range(5),
+            )
+
+        for row, ((best, *_), (other, *_)) in enumerate(
+            zip(found("as-joey"), found("when-beam-finished"), strict=True)
+        ):
+            score, text = slow_joey(model, alone(source, row), limits[row], 3, penalty, least)
+            assert (*best.tokens, END)[: len(text)] == text
+            assert best.score == pytest.approx(score, abs=1e-4)
+            differ += best.tokens != other.tokens
+    assert differ or alpha < 2.0
+
+
+def slow_opennmt(model, source, limit, beam, penalty, least):
+    """
+    Search as OpenNMT-py 3.5.1 does, with plain lists.
+
+    BeamSearchBase: an end is never extended, and the best candidate that ends ends the search.
+    """
+    open_texts, complete = [((), 0.0)], []
+    for step in range(1, limit + 1):
+        table = log_probabilities(
+            model, source, torch.tensor([(model.start_token, *text) for text, _ in open_texts])
+        )[:, -1]
+        table[:, list(FORBIDDEN)] = float("-inf")
+        if step <= least:
+            table[:, END] = float("-inf")
+        weighed = [
+            (total + score, (*text, token))
+            for (text, total), row in zip(open_texts, table.tolist(), strict=True)
+            for token, score in enumerate(row)
+        ]
+        best = sorted(weighed, key=lambda one: -one[0])[:beam]
+        over = step == limit
+        complete += [
+            (total / penalty.divisor(step + 1), text)
+            for total, text in best
+            if text[-1] == END or over
+        ]
+        if over or best[0][1][-1] == END:
+            break
+        open_texts = [(text, total) for total, text in best if text[-1] != END]
+    return max(complete)
+
+
+@pytest.mark.parametrize("penalty", [LengthPenalty("none"), POWER, LengthPenalty("gnmt", 2.0)])
+def test_opennmt_ends_when_the_best_of_a_step_ends(penalty):
+    differ = 0
+    for seed in range(2):
+        model = tiny(seed, vocabulary=12)
+        source, _ = batch_of_five(seed)
+        limits = [8, 3, 5, 4, 6]
+
+        def found(stop, model=model, source=source, limits=limits):
+            manner = Manner(stop=stop, length_limit_policy="keep")
+            return beam_search(
+                model, source, limits, beam=3, penalty=penalty, rules=RULES, manner=manner
+            )
+
+        for row, ((best, *_), (other, *_)) in enumerate(
+            zip(found("as-opennmt"), found("when-beam-finished"), strict=True)
+        ):
+            score, text = slow_opennmt(model, alone(source, row), limits[row], 3, penalty, 0)
+            assert (*best.tokens, END)[: len(text)] == text
+            assert best.score == pytest.approx(score, abs=1e-4)
+            differ += best.tokens != other.tokens
+    assert differ
+
+
+def test_what_is_left_adds_up_to_one():
+    scores = torch.tensor([[float("-inf"), -1.0, -2.0]])
+    left = Renormalised()(scores, torch.zeros(1, 0, dtype=torch.long), torch.tensor([0]))
+    assert left.exp().sum().item() == pytest.approx(1.0)
+    assert left[0, 0].isneginf()
+
+
+def test_all_that_reach_the_limit_may_count_like_the_others():
+    model = tiny(1, vocabulary=12)
+    source = torch.tensor([[4, 5, END]])
+    (kept,) = beam_search(
+        model,
+        source,
+        [2],
+        beam=3,
+        penalty=POWER,
+        n_best=3,
+        manner=Manner(length_limit_policy="keep"),
+        rules=RULES,
+    )
+    assert max(len(hypothesis.tokens) for hypothesis in kept) == 2
+    assert [h.score for h in kept] == sorted((h.score for h in kept), reverse=True)
+    assert all(
+        h.score == pytest.approx(sum(h.log_probabilities) / len(h.log_probabilities)) for h in kept
+    )
+
+
+def test_top_is_best_where_the_length_does_not_count():
+    top = Manner(stop="as-ctranslate2")
+    assert top.under(LengthPenalty("none")).stop == "when-none-can-win"
+    assert top.under(LengthPenalty("power", 0.0)).stop == "when-none-can-win"
+    assert top.under(LengthPenalty("power", 1.0)).stop == "when-beam-finished"
+    assert Manner(stop="as-transformers").under(LengthPenalty("none")).stop == "as-transformers"

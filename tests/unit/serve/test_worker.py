@@ -1,0 +1,226 @@
+"""Sentences of several requests share batches, in a thread of their own."""
+
+import asyncio
+import threading
+from contextlib import asynccontextmanager
+
+import pytest
+
+from heedful.bench.random_run import make_random_run, random_lines
+from heedful.config.schema import RunConfig
+from heedful.serve.batch_queue import Queue, Search, Sentences
+from heedful.serve.limits import Refused
+from heedful.serve.models import Models, Named, Opening
+from heedful.serve.worker import Worker
+
+LINES = random_lines(20, 12, 30, seed=6)
+SMALL = {
+    "model.d_model": 16,
+    "model.d_ff": 32,
+    "model.heads": 2,
+    "model.encoder_layers": 1,
+    "model.decoder_layers": 1,
+    "search.max_length": "8",
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("worker") / "run"
+    folder.mkdir()
+    make_random_run(folder, RunConfig().with_settings(SMALL), 50)
+    models = Models([Named.parse(f"en:de={folder}")], Opening(device="cpu", threads=1))
+    models.load()
+    return models.current[0]
+
+
+def run(work, **options):
+    """Run a coroutine with a worker."""
+
+    async def main():
+        worker = Worker(**options)
+        worker.start()
+        try:
+            return await asyncio.wait_for(work(worker), 60)
+        finally:
+            worker.stop()
+            worker.join()
+
+    return asyncio.run(main())
+
+
+@asynccontextmanager
+async def busy(worker):
+    """Keep the worker at something else, so that all that is asked for meanwhile waits."""
+    begun, ended = threading.Event(), threading.Event()
+    held = asyncio.ensure_future(worker.call(lambda: begun.set() or ended.wait(60)))
+    assert await asyncio.to_thread(begun.wait, 60)
+    try:
+        yield
+        await asyncio.sleep(0)  # what is asked for begins to wait
+    finally:
+        ended.set()
+        assert await held
+
+
+async def at_once(worker, *asked):
+    """Ask for all of these before the first is begun."""
+    async with busy(worker):
+        answers = asyncio.gather(*asked, return_exceptions=True)
+    return await answers
+
+
+def test_answers_come_in_the_order_of_the_sentences(model):
+    async def work(worker):
+        return await worker.translate(model, LINES, Search(beam=1))
+
+    expected = model.translator.translate(LINES, beam=1)
+    assert [one.tokens for one in run(work)] == [one.tokens for one in expected]
+
+
+def test_a_long_text_does_not_keep_a_short_one_waiting(model):
+    done = []
+
+    async def work(worker):
+        def tell(name):
+            return lambda number, translation: done.append((name, number))
+
+        long = worker.translate(model, LINES, Search(beam=1), each=tell("long"))
+        short = worker.translate(model, ["w1 w2"], Search(beam=1), each=tell("short"))
+        await at_once(worker, long, short)
+
+    run(work, batch_tokens=1, gather_seconds=0.0)
+    assert done.index(("short", 0)) <= 5
+    assert [number for name, number in done if name == "long"] == list(range(len(LINES)))
+
+
+def test_sentences_of_similar_length_go_together(model):
+    batches = []
+    texts = ["w1 " * 40, "w1", "w2", "w1 " * 39]
+
+    async def work(worker):
+        asked = [worker.translate(model, [text.strip()], Search(beam=1)) for text in texts]
+        await at_once(worker, *asked)
+
+    def tell(sentences, tokens, seconds):
+        batches.append((sentences, tokens))
+
+    run(work, batch_tokens=80, tell=tell)
+    assert sorted(batches) == [(2, 2), (2, 79)]
+
+
+def test_searches_that_differ_do_not_mix(model):
+    batches = []
+
+    async def work(worker):
+        searches = [Search(beam=1), Search(beam=2), Search(beam=1)]
+        await at_once(worker, *(worker.translate(model, ["w1"], one) for one in searches))
+
+    run(work, tell=lambda sentences, *_: batches.append(sentences))
+    assert sorted(batches) == [1, 2]
+
+
+def test_what_nobody_waits_for_is_dropped(model):
+    translated = []
+
+    async def work(worker):
+        async with busy(worker):
+            first = asyncio.ensure_future(worker.translate(model, LINES, Search(beam=1)))
+            await asyncio.sleep(0)
+            assert worker.waiting == len(LINES)
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+            assert worker.waiting == 0
+        return await worker.translate(model, ["w1"], Search(beam=1))
+
+    found = run(work, tell=lambda count, *_: translated.append(count))
+    assert len(found) == 1
+    assert translated == [1]
+
+
+def test_a_queue_has_an_end_but_takes_one_request_of_any_length(model):
+    async def work(worker):
+        long = worker.translate(model, LINES, Search(beam=1))
+        short = worker.translate(model, ["w1"], Search(beam=1))
+        return await at_once(worker, long, short)
+
+    answers, refused = run(work, queue=5, batch_tokens=1)
+    assert len(answers) == len(LINES) > 5
+    assert isinstance(refused, Refused)
+    assert refused.status == 429
+    assert refused.retry_after >= 1
+
+
+def test_other_work_has_its_turn_and_its_errors_come_back(model):
+    async def work(worker):
+        assert await worker.call(lambda: 5) == 5
+        with pytest.raises(ZeroDivisionError):
+            await worker.call(lambda: 1 // 0)
+        with pytest.raises(ValueError, match="watched"):
+            await worker.translate(model, ["w1"], Search(beam=1), watch=_fail)
+        return await worker.translate(model, ["w1"], Search(beam=1))
+
+    assert len(run(work)) == 1
+
+
+def _fail(number, snapshot):
+    raise ValueError("watched")
+
+
+def test_one_that_fails_does_not_spoil_the_others(model):
+    async def work(worker):
+        asked = [
+            worker.translate(model, ["w1"], Search(beam=1), watch=_fail),
+            worker.translate(model, ["w2"], Search(beam=1)),
+        ]
+        return await at_once(worker, *asked)
+
+    failed, good = run(work)
+    assert isinstance(failed, ValueError)
+    assert len(good) == 1
+
+
+def test_who_waits_at_the_stop_is_told(model):
+    async def work(worker):
+        async with busy(worker):
+            asked = asyncio.ensure_future(worker.translate(model, LINES, Search(beam=1)))
+            await asyncio.sleep(0)
+            worker.stop()
+            with pytest.raises(Refused):
+                await asked
+            with pytest.raises(Refused):
+                await worker.translate(model, ["w1"], Search(beam=1))
+
+    run(work)
+
+
+@pytest.mark.parametrize("text", ["en=a", "en:=a", ":de=a", "en:de:fr=a", "en:de,=a", "en:de="])
+def test_what_is_no_name_of_a_run_is_refused(text):
+    from heedful.errors import SettingError
+
+    with pytest.raises(SettingError, match="en:fr=runs/mine"):
+        Named.parse(text)
+
+
+def test_a_run_is_named_with_or_without_its_languages():
+    assert Named.parse("runs/a").pairs == ()
+    assert Named.parse("zh-Hans:en,de:en=runs/a").pairs == (("zh-Hans", "en"), ("de", "en"))
+
+
+def test_a_short_request_waits_for_no_more_than_two_long_ones(model):
+    queue = Queue(batch_tokens=4)
+    loop = asyncio.new_event_loop()
+    done = loop.create_future()
+    loop.close()
+
+    def waits(name, sentences):
+        search = Search(beam=name)  # of no two alike, so that each has batches of its own
+        one = Sentences(model, search, [""] * sentences, [4] * sentences, done)
+        queue.put(one)
+        return one
+
+    names = {waits(name, 10): name for name in range(1, 9)}
+    names[waits(9, 1)] = 9
+    taken = [names[queue.take()[0].sentences] for _ in range(20)]
+    assert taken[1] == 9
+    assert set(taken) == set(range(1, 10))  # nor do the long ones wait for ever

@@ -1,0 +1,120 @@
+import gzip
+import lzma
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.errors import TextError
+from heedful.text.corpus import Corpus, language_of, read_lines
+from heedful.text.file_formats import Text, read_rows, split_name
+
+OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}
+
+
+def message(text: Text) -> str:
+    with pytest.raises(TextError) as caught:
+        list(read_lines(text))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".xz"])
+def test_a_column_is_what_stands_between_tabs(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"pairs.tsv{ending}"
+    with OPENERS[ending](path, "wb") as file:
+        file.write('\ufeffa "b\tc\t\r\n d \te"\tf\tg\r\n'.encode())
+    assert list(read_lines(Text(path, "1"))) == ['a "b', " d "]
+    assert list(read_lines(Text(path, "2"))) == ["c", 'e"']
+    assert list(read_rows(path, ["3", "1", "1"])) == [("", 'a "b', 'a "b'), ("f", " d ", " d ")]
+
+
+cell = st.text(st.characters(exclude_characters="\n\r\t\0\ufeff", codec="utf-8"))
+
+
+@given(st.lists(st.tuples(cell, cell, cell), max_size=8))
+def test_columns_come_back_as_they_were_written(tmp_path_factory, rows) -> None:
+    path = tmp_path_factory.mktemp("tsv") / "pairs.tsv"
+    path.write_bytes("".join("\t".join(row) + "\n" for row in rows).encode())
+    assert list(read_rows(path, ["1", "2", "3"])) == rows
+    for column in (1, 2, 3):
+        text = Text(path, str(column))
+        assert list(read_lines(text)) == [row[column - 1] for row in rows]
+
+
+def test_a_row_with_too_few_columns_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes(b"a\tb\nc\td\ne\n")
+    said = message(Text(path, "2"))
+    assert f"{path} must have a column 2 in every line, but line 3 has 1" in said
+    assert "line 1 has 2" in message(Text(path, "3"))
+    with pytest.raises(TextError, match="line 3 has 1"):
+        list(Corpus((Text(path, "1"),), (Text(path, "2"),)).pairs())
+
+
+def test_wrong_encodings_and_damage_are_named_as_in_plain_text(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes(b"a\tb\nc\t\xe9\n")
+    assert "line 2 holds the byte 0xe9 at offset 2" in message(Text(path, "1"))
+    packed = tmp_path / "pairs.tsv.gz"
+    packed.write_bytes(gzip.compress(b"a\tb\n" * 1000)[:-9])
+    assert "cut off or damaged" in message(Text(packed, "1"))
+    assert "No such file" in message(Text(tmp_path / "no.tsv", "1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "said"),
+    [
+        ("pairs.tsv", "", "pairs.tsv must be named with a column, counted from 1, but it came "),
+        ("pairs.tsv.gz", "", "write for example pairs.tsv.gz:1"),
+        ("pairs.tsv", "0", "“0”"),
+        ("pairs.tsv", "de", "“de”"),
+        ("pairs.tsv", "²", "“²”"),
+        ("memory.tmx", "", "memory.tmx must be named with a language"),
+        ("memory.tmx.xz", "e n", "“e n”"),
+        ("set.xml", "", "set.xml:src"),
+        ("set.xml", "target", "“target”"),
+        ("set.sgm", "en", "take that away"),
+        ("text.en", "2", "take that away"),
+    ],
+)
+def test_a_part_must_fit_the_format(name: str, part: str, said: str) -> None:
+    with pytest.raises(TextError) as caught:
+        Text(Path(name), part)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "part"),
+    [
+        ("pairs.tsv:2", "pairs.tsv", "2"),
+        ("a:b/pairs.TSV.gz:2", "a:b/pairs.TSV.gz", "2"),
+        ("*.tmx.xz:en-GB", "*.tmx.xz", "en-GB"),
+        ("memory.tmx:en+de", "memory.tmx", "en+de"),
+        ("set.xml:ref:A", "set.xml", "ref:A"),
+        ("pairs.tsv:", "pairs.tsv", ""),
+        ("pairs.tsv", "pairs.tsv", ""),
+        ("text.en:2", "text.en:2", ""),
+        ("pairs.tsv.zip:2", "pairs.tsv.zip:2", ""),
+        ("a\0.en", "a\0.en", ""),
+    ],
+)
+def test_a_colon_parts_only_behind_a_format_that_has_parts(name: str, file: str, part: str) -> None:
+    assert split_name(name) == (file, part)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (Text(Path("pairs.en.tsv"), "2"), ""),
+        (Text(Path("memory.tmx"), "de"), "de"),
+        (Text(Path("memory.de.tmx.gz"), "en-GB+de"), "en-GB"),
+        (Text(Path("newstest2014-deen-src.de.sgm")), "de"),
+        (Text(Path("newstest2014-deen-src.de.SGML.xz")), "de"),
+        (Text(Path("source.sgm")), ""),
+        (Text(Path("newstest2021.en-de.xml"), "src"), ""),
+    ],
+)
+def test_the_language_of_a_text(text: Text, language: str) -> None:
+    assert language_of(text) == language

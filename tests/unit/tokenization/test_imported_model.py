@@ -1,0 +1,82 @@
+import json
+
+import pytest
+
+from heedful.errors import TokenizerError
+from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.imported_model import ImportedModel
+from heedful.tokenization.tokenizer import Tokenizer
+
+NAMES = ["</s>", "<unk>", ">>fr<<", "a", "b", "c", "<pad>"]
+SPECIAL = {"pad": "<pad>", "unknown": "<unk>", "end": "</s>"}
+NUMBERS = {name: number for number, name in enumerate(NAMES)}
+NUMBERING = Numbering.of(NUMBERS, SPECIAL, 8)
+
+
+def test_special_symbols_come_first_and_the_rest_keeps_its_order():
+    assert NUMBERING.pieces == ("<pad>", "<unk>", "<s>", "</s>", ">>fr<<", "a", "b", "c", None)
+    assert NUMBERING.origins == (6, 1, None, 0, 2, 3, 4, 5, 7)
+    assert NUMBERING.rows == 8
+    assert NUMBERING.to_ours([3, 0, 99]) == [5, 3, 1]
+    assert NUMBERING.to_theirs([5, 3, 0]) == [3, 0, 6]
+
+
+def test_no_text_produces_tags_special_symbols_or_nameless_rows():
+    model = ImportedModel(NUMBERING, "spaces")
+    assert model.encode(["a c", "</s> >>fr<< <7> <pad>", ""]) == [[5, 7], [1, 1, 1, 1], []]
+    assert model.tags == {">>fr<<": 4}
+    assert model.decode([5, 1, 6]) == "a ⁇ b"
+    assert model.piece(8) == "<7>"
+
+
+@pytest.mark.parametrize("cutter", ["spaces", "codes"])
+def test_it_is_saved_and_read_again(cutter, tmp_path):
+    content = b"#version: 0.2\na b\n" if cutter == "codes" else b""
+    model = ImportedModel(NUMBERING, cutter, content)
+    tokenizer = Tokenizer(model, source_language="en", target_language="fr")
+    tokenizer.save(tmp_path)
+    again = Tokenizer.load(tmp_path)
+    assert (again.kind, again.fingerprint) == (tokenizer.kind, tokenizer.fingerprint)
+    assert again.encode_source([">>fr<< a c"]) == tokenizer.encode_source([">>fr<< a c"])
+    assert again.models[0].numbering == NUMBERING
+    assert json.loads((tmp_path / "tokenizer.json").read_text())["format"] == 3
+
+
+def test_two_models_with_one_vocabulary_share_it(tmp_path):
+    models = ImportedModel(NUMBERING, "spaces"), ImportedModel(NUMBERING, "spaces")
+    tokenizer = Tokenizer(*models, source_language="", target_language="")
+    assert tokenizer.shared
+    tokenizer.save(tmp_path)
+    assert Tokenizer.load(tmp_path).shared
+    other = ImportedModel(Numbering.of({**NUMBERS, "d": 7}, SPECIAL, 8), "spaces")
+    assert not Tokenizer(models[0], other, source_language="", target_language="").shared
+
+
+def test_a_vocabulary_that_cannot_be_numbered_says_all_that_is_wrong():
+    with pytest.raises(TokenizerError) as caught:
+        Numbering.of({**NUMBERS, "x": 99, "y": 3}, SPECIAL | {"pad": "<blank>"}, 8)
+    for part in ("'x' has the id 99", "1 ids stand for more", "lacks '<blank>'"):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "[",
+        "[]",
+        '{"pieces": ["a"], "ids": [0]}',
+        '{"pieces": ["a", "b", "c", "d", "d"], "ids": [0, 1, 2, 3, 4]}',
+        '{"pieces": ["a", "b", "c", "d", "e"], "ids": [0, 1, 2, 3, 3]}',
+        '{"pieces": ["a", "b", "c", "d", "e"], "ids": [0, 1, 2, 3, null]}',
+        '{"pieces": ["a", "b", "c", "d", 5], "ids": [0, 1, 2, 3, 4]}',
+        '{"pieces": ["a", "b", null, "d", "e"], "ids": [0, 1, 2, 3, 4]}',
+    ],
+)
+def test_a_damaged_list_is_refused(record):
+    with pytest.raises(TokenizerError):
+        ImportedModel.from_files("imported-spaces", {"imported.json": record.encode()})
+
+
+def test_a_file_that_is_no_sentencepiece_model_is_refused():
+    with pytest.raises(TokenizerError, match="sentencepiece"):
+        ImportedModel(NUMBERING, "sentencepiece", b"no model")
