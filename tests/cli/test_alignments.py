@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from heedful.alignment.links import Gold, count_links, read_links, write_gold
+from heedful.alignment.links import GoldLinks, count_links, read_links, write_gold
 from heedful.data.toy_grammar.corpus import split_aligned
 from heedful.errors import TextError
 from heedful.text.corpus import Corpus
@@ -53,18 +53,18 @@ def test_pairs_together_are_aligned_as_each_alone(translator):
 def test_layers_are_rated_as_their_links_are_counted(translator):
     _, held_out = split_aligned(1500, 8, seed=1)
     sources, targets = [pair.source for pair in held_out], [pair.target for pair in held_out]
-    gold = [Gold(pair.sure, pair.possible) for pair in held_out]
+    gold = [GoldLinks(pair.sure, pair.possible) for pair in held_out]
     rated = translator.aligner.rate(sources, targets, gold)
     assert {str(way) for way in rated} == {"layer=1", "layer=2", "layer=1,shift", "layer=2,shift"}
     for way, counts in rated.items():
         for one, links in zip(translator.align(sources, targets, str(way)), gold, strict=True):
             assert one.links
             counts = counts + count_links(frozenset(one.links), links)
-        assert counts.found == 2 * rated[way].found
+        assert counts.predicted == 2 * rated[way].found
         assert counts.error_rate == pytest.approx(rated[way].error_rate)
     rates = [counts.error_rate for counts in rated.values()]
     assert rates == sorted(rates)
-    far = [Gold(frozenset({(0, 99)}), frozenset({(0, 99)})), *gold[1:]]
+    far = [GoldLinks(frozenset({(0, 99)}), frozenset({(0, 99)})), *gold[1:]]
     with pytest.raises(TextError, match="pair 1 has 4 and 4 words and links up to 0 and 99"):
         translator.aligner.rate(sources, targets, far)
 
@@ -150,7 +150,7 @@ def test_given_pairs_are_scored_with_tokens_ranks_and_links(heedful_cli, trained
 def test_gold_links_rate_every_layer(heedful_cli, trained, translator, tmp_path, text):
     _, held_out = split_aligned(1500, 40, seed=1)
     gold = tmp_path / "valid.links"
-    lines = (write_gold(Gold(pair.sure, pair.possible)) for pair in held_out)
+    lines = (write_gold(GoldLinks(pair.sure, pair.possible)) for pair in held_out)
     gold.write_text("".join(line + "\n" for line in lines))
     files = text / "valid.en", text / "valid.fr"
     done = heedful_cli(

@@ -13,7 +13,7 @@ from heedful.config.recipes import recipe_names
 from heedful.search.beam import beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.length import LengthPenalty
-from heedful.search.rules import Allowed
+from heedful.search.rules import AllowedTokens
 from heedful.search.scoring import pair_log_probabilities
 from heedful.translation.translator import Translator
 from tests.support.commands import train_arguments
@@ -138,7 +138,7 @@ def test_a_beam_of_one_is_greedy(heedful_cli, trained):
         translator.collator.source(ids),
         [len(ids[0]) + 50],
         penalty=LengthPenalty("gnmt", 0.6),
-        rules=[Allowed(forbidden=(0, 2))],
+        rules=[AllowedTokens(forbidden=(0, 2))],
     )
     options = ("--beam", 1, "--precision", "fp32")
     done = heedful_cli("translate", trained, *options, stdin="the dog sleeps\n")

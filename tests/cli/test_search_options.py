@@ -11,7 +11,7 @@ from heedful.search.beam import beam_search
 from heedful.search.ensemble import Ensemble
 from heedful.search.length import LengthPenalty
 from heedful.search.options import Sampling
-from heedful.search.rules import Allowed
+from heedful.search.rules import AllowedTokens
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.translate import Layout, translate_lines
 from heedful.translation.translator import Translator
@@ -77,7 +77,7 @@ def test_several_runs_translate_as_the_mean_of_their_probabilities(
         translator.collator.source(ids),
         [12],
         penalty=LengthPenalty("gnmt", 0.6),
-        rules=[Allowed(translator.tokenizer.target_size, (0, 2))],
+        rules=[AllowedTokens(translator.tokenizer.target_size, (0, 2))],
     )
     done = heedful_cli("translate", trained, earlier, *SHORT, "--format", "jsonl", stdin=STDIN)
     found = entries(done)

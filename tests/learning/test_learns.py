@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from heedful.alignment.links import Gold, LinkCounts, count_links, write_links
+from heedful.alignment.links import GoldLinks, LinkCounts, count_links, write_links
 from heedful.evaluation.bleu import corpus_bleu
 
 PAIRS = 8000
@@ -88,7 +88,7 @@ def test_reversing_letters_is_learned(heedful_cli, task, tmp_path, reading):
     options = ("--gold", tmp_path / "gold", "--format", "jsonl", "--precision", "fp32")
     done = heedful_cli("score", out, *files, *options)
     best = json.loads(done.stdout.splitlines()[0])
-    counted = map(count_links, diagonal, [Gold(links, links) for links in gold])
+    counted = map(count_links, diagonal, [GoldLinks(links, links) for links in gold])
     assert sum(counted, LinkCounts()).error_rate > 0.8
     assert best["error_rate"] < 0.1
 

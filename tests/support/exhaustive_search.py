@@ -7,11 +7,11 @@ import torch
 from heedful.config.schema import ModelConfig
 from heedful.model.build import build_model, initialise
 from heedful.search.length import LengthPenalty
-from heedful.search.rules import Allowed
+from heedful.search.rules import AllowedTokens
 
 END = 3
 FORBIDDEN = (0, 2)
-RULES = [Allowed(forbidden=FORBIDDEN)]
+RULES = [AllowedTokens(forbidden=FORBIDDEN)]
 PENALTIES = [LengthPenalty("none"), LengthPenalty("gnmt", 0.6), LengthPenalty("power", 1.0)]
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from heedful.alignment.links import Gold, LinkCounts, Links, count_links
+from heedful.alignment.links import GoldLinks, LinkCounts, Links, count_links
 from heedful.alignment.words import Unit
 from heedful.errors import SettingError
 
@@ -260,7 +260,7 @@ def attention_links(
 
 
 def rate_layers(
-    pairs: Iterable[tuple[np.ndarray, Sequence[Unit], Sequence[Unit], Gold]],
+    pairs: Iterable[tuple[np.ndarray, Sequence[Unit], Sequence[Unit], GoldLinks]],
     threshold: float = 0.0,
 ) -> dict[Extraction, LinkCounts]:
     """

@@ -29,7 +29,7 @@ _LINK = re.compile(r"([0-9]+)([-p])([0-9]+)")
 _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
-class Gold(NamedTuple):
+class GoldLinks(NamedTuple):
     """
     Hold what annotators said about a sentence pair.
 
@@ -56,13 +56,13 @@ class LinkCounts:
 
     Attributes
     ----------
-    found : int
+    predicted : int
         Links that were found, ``|A|``.
     sure : int
         Links that had to be, ``|S|``.
-    found_sure : int
+    predicted_sure : int
         Both, ``|A ∩ S|``.
-    found_possible : int
+    predicted_possible : int
         Links that were found and may be there, ``|A ∩ P|``.
 
     Notes
@@ -70,45 +70,45 @@ class LinkCounts:
     Counts of sentences add up to those of a corpus; rates do not.
     """
 
-    found: int = 0
+    predicted: int = 0
     sure: int = 0
-    found_sure: int = 0
-    found_possible: int = 0
+    predicted_sure: int = 0
+    predicted_possible: int = 0
 
     def __add__(self, other: "LinkCounts") -> "LinkCounts":
         return LinkCounts(
-            self.found + other.found,
+            self.predicted + other.predicted,
             self.sure + other.sure,
-            self.found_sure + other.found_sure,
-            self.found_possible + other.found_possible,
+            self.predicted_sure + other.predicted_sure,
+            self.predicted_possible + other.predicted_possible,
         )
 
     @property
     def precision(self) -> float:
         """The part of the found links that may be there; 1 if none was found."""
-        return self.found_possible / self.found if self.found else 1.0
+        return self.predicted_possible / self.predicted if self.predicted else 1.0
 
     @property
     def recall(self) -> float:
         """The part of the sure links that was found; 1 if there are none."""
-        return self.found_sure / self.sure if self.sure else 1.0
+        return self.predicted_sure / self.sure if self.sure else 1.0
 
     @property
     def error_rate(self) -> float:
         """The alignment error rate, ``1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)``; 0 is best."""
-        total = self.found + self.sure
-        return 1.0 - (self.found_sure + self.found_possible) / total if total else 0.0
+        total = self.predicted + self.sure
+        return 1.0 - (self.predicted_sure + self.predicted_possible) / total if total else 0.0
 
 
-def count_links(found: Links, gold: Gold) -> LinkCounts:
+def count_links(predicted: Links, gold: GoldLinks) -> LinkCounts:
     """
     Compare the links of a sentence pair with its gold links.
 
     Parameters
     ----------
-    found : frozenset of (int, int)
+    predicted : frozenset of (int, int)
         What an aligner says.
-    gold : Gold
+    gold : GoldLinks
         What annotators said.
 
     Returns
@@ -122,12 +122,15 @@ def count_links(found: Links, gold: Gold) -> LinkCounts:
 
     Examples
     --------
-    >>> gold = Gold(sure=frozenset({(0, 0)}), possible=frozenset({(0, 0), (1, 1)}))
+    >>> gold = GoldLinks(sure=frozenset({(0, 0)}), possible=frozenset({(0, 0), (1, 1)}))
     >>> count_links(frozenset({(0, 0), (1, 1), (2, 2)}), gold).error_rate
     0.25
     """
     return LinkCounts(
-        len(found), len(gold.sure), len(found & gold.sure), len(found & (gold.possible | gold.sure))
+        len(predicted),
+        len(gold.sure),
+        len(predicted & gold.sure),
+        len(predicted & (gold.possible | gold.sure)),
     )
 
 
@@ -160,7 +163,7 @@ def read_links(line: str, where: str = "a line of links") -> Links:
     return gold.sure
 
 
-def read_gold(line: str, where: str = "a line of gold links") -> Gold:
+def read_gold(line: str, where: str = "a line of gold links") -> GoldLinks:
     """
     Read the gold links of a sentence pair.
 
@@ -173,7 +176,7 @@ def read_gold(line: str, where: str = "a line of gold links") -> Gold:
 
     Returns
     -------
-    Gold
+    GoldLinks
         The sure links, and all of them.
 
     Notes
@@ -193,7 +196,7 @@ def read_gold(line: str, where: str = "a line of gold links") -> Gold:
         possible.add(link)
         if match[2] == "-":
             sure.add(link)
-    return Gold(frozenset(sure), frozenset(possible))
+    return GoldLinks(frozenset(sure), frozenset(possible))
 
 
 def write_links(links: Iterable[Link]) -> str:
@@ -217,13 +220,13 @@ def write_links(links: Iterable[Link]) -> str:
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
 
 
-def write_gold(gold: Gold) -> str:
+def write_gold(gold: GoldLinks) -> str:
     """
     Write the gold links of a sentence pair.
 
     Parameters
     ----------
-    gold : Gold
+    gold : GoldLinks
         Sure and possible links.
 
     Returns

@@ -22,7 +22,7 @@ from heedful.data.coverage import input_warning
 from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.runs.run import Run
 from heedful.search.length import LengthPenalty
-from heedful.search.rules import Renormalised, Rule
+from heedful.search.rules import DecodingRule, Renormalization
 from heedful.search.scoring import best_candidates
 from heedful.search.trace import Trace
 from heedful.translation.translator import Translator
@@ -198,7 +198,7 @@ def attend(
             beam=beam,
             length_penalty=length_penalty,
             max_length=max_length,
-            watch=trace,
+            observer=trace,
         )[0]
         end = translator.model.end_token
         best, _ = trace.best()
@@ -289,9 +289,9 @@ def _forced(
     # What was cut has no end: the last row would be that of a step nobody took.
     steps = max(1, len(target) + ended)
     batch = translator.collator.batch([source], [target]).to(translator.model.device)
-    rules: list[Rule] = [run.allowed]
-    if run.manner.renormalise:
-        rules.append(Renormalised())
+    rules: list[DecodingRule] = [run.allowed]
+    if run.stopping.renormalise:
+        rules.append(Renormalization())
     candidates = best_candidates(
         translator.model, batch.source, batch.target_in, batch.target_out, rules=rules
     )[:steps]
@@ -333,7 +333,7 @@ def _beam(translator: Translator, trace: Trace) -> tuple[tuple[Node, ...], ...]:
                 branch.parent,
                 branch.log_probability,
                 branch.score,
-                branch.fate,
+                branch.status,
                 branch.why,
             )
             for branch in step

@@ -114,9 +114,9 @@ def serve(
         )
     _need_extra()
 
-    from heedful.serve.auth import Gate, read_proxies
+    from heedful.serve.auth import Auth, read_proxies
     from heedful.serve.limits import Limits
-    from heedful.serve.models import Models, Named, Opening
+    from heedful.serve.models import ModelLoader, Models, ModelSpec
     from heedful.serve.server import listen
     from heedful.serve.server import serve as run_server
 
@@ -134,10 +134,10 @@ def serve(
         queue=max_queue,
         per_minute=per_minute,
     )
-    gate = Gate(api_keys, per_minute, wrong_keys)
+    auth = Auth(api_keys, per_minute, wrong_keys)
     proxies = read_proxies(trusted_proxies)
-    opening = Opening(engine, weights, device, precision, threads, beam)
-    models = Models([Named.parse(text) for text in run], opening)
+    loader = ModelLoader(engine, weights, device, precision, threads, beam)
+    models = Models([ModelSpec.parse(text) for text in run], loader)
     place = listen(host, port)
     models.load()
     _log_to_stderr(logging.WARNING if quiet else logging.INFO)
@@ -148,7 +148,7 @@ def serve(
         models,
         place=place,
         limits=limits,
-        gate=gate,
+        auth=auth,
         cors=() if cors == ["none"] else tuple(cors or ["*"]),
         proxies=proxies,
         batch_tokens=batch_tokens,

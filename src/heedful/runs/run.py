@@ -25,8 +25,8 @@ from heedful.model.transformer import Transformer
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.size_check import check_sizes
-from heedful.search.rules import Allowed
-from heedful.search.stopping import Manner
+from heedful.search.rules import AllowedTokens
+from heedful.search.stopping import StoppingPolicy
 from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
 
 _FORMAT = 1
@@ -145,10 +145,10 @@ class Run:
         return {"tokenizer": self.tokenizer.fingerprint, "settings": settings}
 
     @property
-    def manner(self) -> Manner:
+    def stopping(self) -> StoppingPolicy:
         """How its searches end."""
         search = self.config.search
-        return Manner(
+        return StoppingPolicy(
             search.eos_candidates == "twice",
             search.stop,
             search.length_limit_policy,
@@ -157,7 +157,7 @@ class Run:
         )
 
     @property
-    def allowed(self) -> Allowed:
+    def allowed(self) -> AllowedTokens:
         """Which ids its searches may write."""
         forbidden = [int(number) for number in self.config.search.forbidden_ids.split()]
         if max(forbidden, default=0) >= self.tokenizer.target_size:
@@ -165,7 +165,7 @@ class Run:
                 f"`search.forbidden_ids` must be ids of the target, below "
                 f"{self.tokenizer.target_size}, but {max(forbidden)} came; leave it out."
             )
-        return Allowed(self.tokenizer.target_size, (PAD, START, *forbidden))
+        return AllowedTokens(self.tokenizer.target_size, (PAD, START, *forbidden))
 
     def build(self) -> Transformer:
         """

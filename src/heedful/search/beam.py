@@ -14,7 +14,7 @@ How many of the best count for `finish` is where searches differ: `beam` of them
 Many sentences are searched together. Sentences that are done leave the batch, a few at a time, so
 the work shrinks with it. Nothing here knows the architecture: the model is asked through
 `heedful.model.seq2seq`. Other beam searches (`heedful.search.diverse`,
-`heedful.search.constrained`) put another `extend` into the same loop.
+`heedful.search.constrained`) put another `expand` into the same loop.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,12 +29,19 @@ from torch import Tensor
 from heedful.model.seq2seq import Seq2Seq, State
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
-from heedful.search.observer import Candidate, Watch, Weighed, Why
-from heedful.search.rules import Rule, apply_all
-from heedful.search.step import LEAVING, Extend, Extensions, NextLogProbabilities, begin, extend
-from heedful.search.stopping import Manner, Places, may_improve
+from heedful.search.observer import Candidate, DropReason, SearchObserver, StepDecision
+from heedful.search.rules import DecodingRule, apply_all
+from heedful.search.step import (
+    COMPACT_SHARE,
+    Candidates,
+    Expand,
+    NextLogProbabilities,
+    expand,
+    start_decoding,
+)
+from heedful.search.stopping import ClosedPlaces, StoppingPolicy, may_improve
 
-PLAIN = Manner()
+PAPER_STOPPING = StoppingPolicy()
 """The paper's."""
 
 
@@ -62,7 +69,7 @@ def prune(ended: Bool[Tensor, "sentences candidates"], beam: int) -> Int[Tensor,
     return ended.int().sort(dim=1, stable=True).indices[:, :beam]
 
 
-class _Open(NamedTuple):
+class _OpenHypothesis(NamedTuple):
     """An open hypothesis; one whose log-probability is minus infinity is dead."""
 
     tokens: list[int]
@@ -71,19 +78,19 @@ class _Open(NamedTuple):
 
 
 @dataclass
-class _Lane:
+class _Beam:
     """
     The open hypotheses of one sentence, or of one group of it, and the complete ones.
 
-    A lane that is done may stay in the batch for a while; its rows are dead.
+    A beam that is done may stay in the batch for a while; its rows are dead.
     """
 
     limit: int
-    open: list[_Open] = field(default_factory=lambda: [_Open([], [], 0.0)])
+    open: list[_OpenHypothesis] = field(default_factory=lambda: [_OpenHypothesis([], [], 0.0)])
     complete: list[Hypothesis] = field(default_factory=list)
     may_win: bool = True
     done: bool = False
-    places: Places = field(default_factory=Places)
+    places: ClosedPlaces = field(default_factory=ClosedPlaces)
 
     def finish(self, hypothesis: Hypothesis, keep: int) -> None:
         """Sort a complete hypothesis in and keep the best few."""
@@ -102,9 +109,9 @@ def beam_search(
     penalty: LengthPenalty,
     n_best: int = 1,
     eos_candidates: int | None = None,
-    manner: Manner = PLAIN,
-    rules: Sequence[Rule] = (),
-    watch: Watch | None = None,
+    stopping: StoppingPolicy = PAPER_STOPPING,
+    rules: Sequence[DecodingRule] = (),
+    observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
     Translate a batch of sentences.
@@ -125,11 +132,11 @@ def beam_search(
         Hypotheses to return a sentence, at most `beam`.
     eos_candidates : int, optional
         An end counts if it is among so many best candidates of a step; `beam` when absent.
-    manner : Manner, optional
+    stopping : StoppingPolicy, optional
         When a sentence is done, and what becomes of hypotheses at their limit.
-    rules : sequence of Rule, optional
+    rules : sequence of DecodingRule, optional
         What may come next.
-    watch : callable, optional
+    observer : callable, optional
         Shown every sentence after every step.
 
     Returns
@@ -144,23 +151,23 @@ def beam_search(
     too few have ended.
     """
     return search(
-        *begin(model, source),
+        *start_decoding(model, source),
         limits,
         end_token=model.end_token,
         beam=beam,
         penalty=penalty,
         n_best=n_best,
         eos_candidates=eos_candidates,
-        manner=manner,
+        stopping=stopping,
         rules=rules,
-        watch=watch,
+        observer=observer,
     )
 
 
 def search(
     next_log_probabilities: NextLogProbabilities,
     state: State,
-    tokens: Int[Tensor, " lanes"],
+    tokens: Int[Tensor, " beams"],
     limits: Sequence[int],
     *,
     end_token: int,
@@ -168,11 +175,11 @@ def search(
     penalty: LengthPenalty,
     n_best: int = 1,
     eos_candidates: int | None = None,
-    manner: Manner = PLAIN,
-    rules: Sequence[Rule] = (),
-    extend_by: Extend | None = None,
+    stopping: StoppingPolicy = PAPER_STOPPING,
+    rules: Sequence[DecodingRule] = (),
+    extend_by: Expand | None = None,
     groups: int = 1,
-    watch: Watch | None = None,
+    observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
     Run the loop over the steps, whatever the probabilities come from.
@@ -183,160 +190,167 @@ def search(
         From the newest tokens (rows,) and the state to log-probabilities (rows, vocabulary) and
         the next state.
     state : State
-        Before the first token, one row a lane.
-    tokens : Tensor of int, shape (lanes,)
+        Before the first token, one row a beam.
+    tokens : Tensor of int, shape (beams,)
         What stands before the first token.
     limits : sequence of int
         Most target tokens of each sentence, the end symbol not counted.
     end_token : int
         The end symbol.
     beam : int
-        Open hypotheses a lane.
+        Open hypotheses a beam.
     penalty : LengthPenalty
         Orders complete hypotheses of different lengths.
     n_best : int, default 1
-        Hypotheses to return a lane.
+        Hypotheses to return a beam.
     eos_candidates : int, optional
         An end counts if it is among so many best candidates of a step; `beam` when absent.
-    manner : Manner, optional
+    stopping : StoppingPolicy, optional
         When a sentence is done, and what becomes of hypotheses at their limit.
-    rules : sequence of Rule, optional
+    rules : sequence of DecodingRule, optional
         What may come next.
     extend_by : callable, optional
-        Chooses the continuations of each lane; `extend` when absent.
+        Chooses the continuations of each beam; `expand` when absent.
     groups : int, default 1
         Lanes of a sentence: beams that are kept apart but stay in the batch together.
-    watch : callable, optional
-        Shown every lane after every step.
+    observer : callable, optional
+        Shown every beam after every step.
 
     Returns
     -------
     list of list of Hypothesis
-        For each lane its best hypotheses, best first; the lanes of a sentence stand together.
+        For each beam its best hypotheses, best first; the beams of a sentence stand together.
 
     Notes
     -----
     Tests drive it with tables of probabilities and compare it with an exhaustive search.
     """
-    penalty, among = manner.counted(penalty), eos_candidates or beam
+    penalty, eos_candidates = stopping.counted(penalty), eos_candidates or beam
     choose = extend_by or partial(_extend, candidates=2 * beam)
     device = tokens.device
-    running = lanes = [_Lane(limit) for limit in limits for _ in range(groups)]
+    active = beams = [_Beam(limit) for limit in limits for _ in range(groups)]
     sentences = torch.arange(len(limits), device=device).repeat_interleave(groups)
-    totals = torch.zeros(len(lanes), 1, device=device)
-    written = tokens.new_empty(len(lanes), 0)
+    totals = torch.zeros(len(beams), 1, device=device)
+    written = tokens.new_empty(len(beams), 0)
     length = 0
-    while running:
+    while active:
         scores, state = next_log_probabilities(tokens, state)
         width = totals.size(1)
         owners = sentences.repeat_interleave(width)
         scores = apply_all(rules, scores, written, owners)
-        found = choose(totals, scores.view(len(running), width, -1), written, owners)
+        found = choose(totals, scores.view(len(active), width, -1), written, owners)
         ended = found.tokens == end_token
-        in_places = torch.arange(min(beam, ended.size(1)), device=device).expand(len(running), -1)
-        columns = in_places if manner.has_places else prune(ended, beam)
-        if manner.stop == "as-joey":  # what has ended is extended, too, and ends once
+        in_places = torch.arange(min(beam, ended.size(1)), device=device).expand(len(active), -1)
+        columns = in_places if stopping.has_places else prune(ended, beam)
+        if stopping.stop == "as-joey":  # what has ended is extended, too, and ends once
             totals = found.totals.gather(1, columns)
-            over = (written == end_token).any(dim=1).view(len(running), width)
+            over = (written == end_token).any(dim=1).view(len(active), width)
             ended &= ~over.gather(1, found.parents)
         else:  # where fewer than `beam` are left without an end, the rest of the rows is dead
             totals = found.totals.masked_fill(ended, float("-inf")).gather(1, columns)
-        ended[:, among:] = False
+        ended[:, eos_candidates:] = False
         length += 1
-        keep = n_best if manner.needs_no_more else max(n_best, beam)
-        step = _Step(length, end_token, penalty, keep, manner)
-        before = [] if watch is None else [[] if lane.done else lane.open for lane in running]
-        step.advance(running, found, ended, columns, among)
+        keep = n_best if stopping.needs_no_more else max(n_best, beam)
+        step = _StepRecorder(length, end_token, penalty, keep, stopping)
+        before = [] if observer is None else [[] if each.done else each.open for each in active]
+        step.advance(active, found, ended, columns, eos_candidates)
         # A sentence stays whole: what one of its groups does next may depend on the others.
-        whole = [row for row in range(0, len(running), groups) if _goes_on(running, row, groups)]
-        if watch is not None:
+        alive_sentences = [
+            row for row in range(0, len(active), groups) if _goes_on(active, row, groups)
+        ]
+        if observer is not None:
             where = [(sentence, row % groups) for row, sentence in enumerate(sentences.tolist())]
-            lanes_now = zip(where, running, before, strict=True)
-            step.show(watch, lanes_now, found, ended, columns, among)
-        if not whole:
+            beams_now = zip(where, active, before, strict=True)
+            step.record(observer, beams_now, found, ended, columns, eos_candidates)
+        if not alive_sentences:
             break
-        staying = list(range(len(running)))
-        if len(whole) * groups <= (1 - LEAVING) * len(running):
-            staying = [row + group for row in whole for group in range(groups)]
+        staying = list(range(len(active)))
+        if len(alive_sentences) * groups <= (1 - COMPACT_SHARE) * len(active):
+            staying = [row + group for row in alive_sentences for group in range(groups)]
         kept = torch.tensor(staying, device=device)
         parents = found.parents.gather(1, columns)
-        rows = (torch.arange(len(running), device=device)[:, None] * width + parents)[kept]
-        all_stay = len(staying) == len(running)
+        rows = (torch.arange(len(active), device=device)[:, None] * width + parents)[kept]
+        all_stay = len(staying) == len(active)
         state = state.select(rows.flatten(), None if all_stay else kept[::groups] // groups)
-        running = [running[row] for row in staying]
+        active = [active[row] for row in staying]
         totals, sentences = totals[kept], sentences[kept]
-        totals[[row for row, lane in enumerate(running) if lane.done]] = float("-inf")
+        totals[[row for row, each in enumerate(active) if each.done]] = float("-inf")
         tokens = found.tokens.gather(1, columns)[kept].flatten()
         written = torch.cat([written[rows.flatten()], tokens.unsqueeze(1)], dim=1)
-    return [lane.complete[:n_best] for lane in lanes]
+    return [each.complete[:n_best] for each in beams]
 
 
-def _goes_on(running: list[_Lane], row: int, groups: int) -> bool:
-    """Whether any lane of a sentence may still win; if not, all of them are done."""
-    lanes = running[row : row + groups]
-    if any(lane.may_win for lane in lanes):
+def _goes_on(active: list[_Beam], row: int, groups: int) -> bool:
+    """Whether any beam of a sentence may still win; if not, all of them are done."""
+    beams = active[row : row + groups]
+    if any(beam.may_win for beam in beams):
         return True
-    for lane in lanes:
-        lane.done = True
+    for beam in beams:
+        beam.done = True
     return False
 
 
 def _extend(
     totals: Tensor, scores: Tensor, written: Tensor, owners: Tensor, *, candidates: int
-) -> Extensions:
+) -> Candidates:
     """Extend as plain beam search does: what was written does not matter, nor whose row it is."""
     del written, owners
-    return extend(totals, scores, candidates)
+    return expand(totals, scores, candidates)
 
 
-class _Step(NamedTuple):
-    """A step of all lanes: what it needs to know besides the candidates."""
+class _StepRecorder(NamedTuple):
+    """A step of all beams: what it needs to know besides the candidates."""
 
     length: int
     end_token: int
     penalty: LengthPenalty
     keep: int
-    manner: Manner
+    stopping: StoppingPolicy
 
     def advance(
-        self, running: list[_Lane], found: Extensions, ended: Tensor, columns: Tensor, among: int
+        self,
+        active: list[_Beam],
+        found: Candidates,
+        ended: Tensor,
+        columns: Tensor,
+        eos_candidates: int,
     ) -> None:
-        """Write the step into the lists of the lanes that are not done, and whether they go on."""
+        """Write the step into the lists of the beams that are not done, and whether they go on."""
         each, parents, tokens = (
             part.tolist() for part in (found.log_probabilities, found.parents, found.tokens)
         )
         ends, kept = ended.tolist(), columns.tolist()
-        for row, lane in enumerate(running):
-            if lane.done:
+        for row, beam in enumerate(active):
+            if beam.done:
                 continue
             candidates = list(zip(parents[row], each[row], tokens[row], strict=True))
-            last = self.manner.length_limit_policy == "keep" and self.length >= lane.limit
+            last = self.stopping.length_limit_policy == "keep" and self.length >= beam.limit
             for column, (parent, score, token) in enumerate(candidates):
-                if ends[row][column] or (last and column < among):
-                    self._finish(lane, lane.open[parent], score, token)
-            self._open(lane, [candidates[column] for column in kept[row]], last)
+                if ends[row][column] or (last and column < eos_candidates):
+                    self._finish(beam, beam.open[parent], score, token)
+            self._open(beam, [candidates[column] for column in kept[row]], last)
 
-    def show(
+    def record(
         self,
-        watch: Watch,
-        lanes: Iterable[tuple[tuple[int, int], _Lane, list[_Open]]],
-        found: Extensions,
+        observer: SearchObserver,
+        beams: Iterable[tuple[tuple[int, int], _Beam, list[_OpenHypothesis]]],
+        found: Candidates,
         ended: Tensor,
         columns: Tensor,
-        among: int,
+        eos_candidates: int,
     ) -> None:
-        """Show lanes that were not done: sentence and group of each, and what was open before."""
+        """Show beams that were not done: sentence and group of each, and what was open before."""
         parts = (found.parents, found.log_probabilities, found.tokens, ended, columns)
         rows = zip(*(part.tolist() for part in parts), strict=True)
-        for (*candidates, ends, kept), (where, lane, before) in zip(rows, lanes, strict=True):
+        for (*candidates, ends, kept), (where, beam, before) in zip(rows, beams, strict=True):
             if not before:
                 continue
-            past_limit = self.length > lane.limit
-            last = self.manner.length_limit_policy == "keep" and self.length >= lane.limit
-            finished = (c for c, end in enumerate(ends) if end or (last and c < among))
-            full: Why = "full" if self.manner.stop == "when-beam-finished" else "win"
-            uncut = {h.tokens for h in lane.complete if past_limit and not h.ended}
-            weighed = Weighed(
+            past_limit = self.length > beam.limit
+            last = self.stopping.length_limit_policy == "keep" and self.length >= beam.limit
+            finished = (c for c, end in enumerate(ends) if end or (last and c < eos_candidates))
+            full: DropReason = "full" if self.stopping.stop == "when-beam-finished" else "win"
+            uncut = {h.tokens for h in beam.complete if past_limit and not h.ended}
+            weighed = StepDecision(
                 *where,
                 self.length,
                 [(past.tokens, self._alive(past)) for past in before],
@@ -344,15 +358,15 @@ class _Step(NamedTuple):
                 frozenset(finished),
                 frozenset(kept),
                 frozenset(i for i, past in enumerate(before) if tuple(past.tokens) in uncut),
-                "limit" if last or past_limit else full if lane.done else "",
+                "limit" if last or past_limit else full if beam.done else "",
             )
-            watch(weighed.snapshot(self.end_token, self.penalty))
+            observer(weighed.snapshot(self.end_token, self.penalty))
 
-    def _alive(self, past: _Open) -> float:
+    def _alive(self, past: _OpenHypothesis) -> float:
         """Give the log-probability of an open hypothesis; one that has ended counts as dead."""
         return float("-inf") if self.end_token in past.tokens else past.log_probability
 
-    def _finish(self, lane: _Lane, past: _Open, score: float, token: int) -> None:
+    def _finish(self, beam: _Beam, past: _OpenHypothesis, score: float, token: int) -> None:
         """Complete a hypothesis, unless it is dead or has ended before."""
         total = past.log_probability + score
         if total > float("-inf") and self.end_token not in past.tokens:
@@ -360,44 +374,48 @@ class _Step(NamedTuple):
             tokens = tuple(past.tokens) if ended else (*past.tokens, token)
             scored = total / self.penalty.divisor(self.length)
             all_of_it = (*past.log_probabilities, score)
-            lane.finish(Hypothesis(tokens, all_of_it, scored, ended), self.keep)
+            beam.finish(Hypothesis(tokens, all_of_it, scored, ended), self.keep)
 
-    def _open(self, lane: _Lane, kept: Sequence[tuple[int, float, int]], last: bool) -> None:
+    def _open(self, beam: _Beam, kept: Sequence[tuple[int, float, int]], last: bool) -> None:
         """Go on with the best that have no end, and decide whether that is worth while."""
-        before, lane.open = lane.open, []
+        before, beam.open = beam.open, []
         for parent, score, token in kept:
             past = before[parent]
-            dead = token == self.end_token and self.manner.stop != "as-joey"
+            dead = token == self.end_token and self.stopping.stop != "as-joey"
             total = float("-inf") if dead else past.log_probability + score
-            lane.open.append(_Open([*past.tokens, token], [*past.log_probabilities, score], total))
-        best = max(hypothesis.log_probability for hypothesis in lane.open)
-        if self.length > lane.limit:
+            beam.open.append(
+                _OpenHypothesis([*past.tokens, token], [*past.log_probabilities, score], total)
+            )
+        best = max(hypothesis.log_probability for hypothesis in beam.open)
+        if self.length > beam.limit:
             uncut = [past for past in before if self.end_token not in past.tokens]
-            _cut(lane, uncut, self.penalty, self.keep)
-        full = lane.limit + 1
+            _cut(beam, uncut, self.penalty, self.keep)
+        full = beam.limit + 1
         goes_on = not last and self.length < full
-        if self.manner.stop == "as-joey":
+        if self.stopping.stop == "as-joey":
             closed = [
                 one.tokens[-1] == self.end_token or one.log_probability == float("-inf")
-                for one in lane.open
+                for one in beam.open
             ]
-            lane.may_win = goes_on and not lane.places.close(closed)
+            beam.may_win = goes_on and not beam.places.close(closed)
             return
-        if self.manner.stop == "as-opennmt":
-            over = kept[0][2] == self.end_token and len(lane.complete) >= self.keep
-            lane.may_win = goes_on and not over and best > float("-inf")
+        if self.stopping.stop == "as-opennmt":
+            over = kept[0][2] == self.end_token and len(beam.complete) >= self.keep
+            beam.may_win = goes_on and not over and best > float("-inf")
             return
-        lane.may_win = goes_on and may_improve(
-            self.manner.stop, best, self.length, full, self.penalty, lane.complete, self.keep
+        beam.may_win = goes_on and may_improve(
+            self.stopping.stop, best, self.length, full, self.penalty, beam.complete, self.keep
         )
 
 
-def _cut(lane: _Lane, open_before: list[_Open], penalty: LengthPenalty, n_best: int) -> None:
+def _cut(
+    beam: _Beam, open_before: list[_OpenHypothesis], penalty: LengthPenalty, n_best: int
+) -> None:
     """Fill the list up with hypotheses that reached the limit without an end."""
-    ended = {hypothesis.tokens for hypothesis in lane.complete}
+    ended = {hypothesis.tokens for hypothesis in beam.complete}
     for past, log_probabilities, total in open_before:
-        missing = len(lane.complete) < n_best
+        missing = len(beam.complete) < n_best
         if missing and tuple(past) not in ended and total > float("-inf"):
             score = total / penalty.divisor(max(1, len(past)))
             cut = Hypothesis(tuple(past), tuple(log_probabilities), score, ended=False)
-            lane.complete.append(cut)
+            beam.complete.append(cut)

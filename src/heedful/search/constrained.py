@@ -28,14 +28,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
-from heedful.search.beam import PLAIN, search
+from heedful.search.beam import PAPER_STOPPING, search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
-from heedful.search.observer import Watch
-from heedful.search.phrases import Phrases, Progress
-from heedful.search.rules import Rule
-from heedful.search.step import Extensions, begin, pick
-from heedful.search.stopping import Manner
+from heedful.search.observer import SearchObserver
+from heedful.search.phrases import PhraseProgress, Phrases
+from heedful.search.rules import DecodingRule
+from heedful.search.step import Candidates, pick, start_decoding
+from heedful.search.stopping import StoppingPolicy
 
 _Item = TypeVar("_Item")
 
@@ -51,9 +51,9 @@ def constrained_beam_search(
     penalty: LengthPenalty,
     n_best: int = 1,
     eos_candidates: int | None = None,
-    manner: Manner = PLAIN,
-    rules: Sequence[Rule] = (),
-    watch: Watch | None = None,
+    stopping: StoppingPolicy = PAPER_STOPPING,
+    rules: Sequence[DecodingRule] = (),
+    observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
     Translate a batch of sentences so that given phrases occur.
@@ -76,11 +76,11 @@ def constrained_beam_search(
         Hypotheses to return a sentence, at most `beam`.
     eos_candidates : int, optional
         An end counts if it is among so many first candidates of a step; `beam` when absent.
-    manner : Manner, optional
+    stopping : StoppingPolicy, optional
         How the search ends.
-    rules : sequence of Rule, optional
+    rules : sequence of DecodingRule, optional
         What may come next.
-    watch : callable, optional
+    observer : callable, optional
         Shown every sentence after every step.
 
     Returns
@@ -96,21 +96,21 @@ def constrained_beam_search(
     """
     sought = [Phrases(some) for some in phrases]
     return search(
-        *begin(model, source),
+        *start_decoding(model, source),
         limits,
         end_token=model.end_token,
         beam=beam,
         penalty=penalty,
         n_best=n_best,
         eos_candidates=eos_candidates,
-        manner=manner,
+        stopping=stopping,
         rules=rules,
-        watch=watch,
+        observer=observer,
         extend_by=_Allocation(sought, beam, model.end_token),
     )
 
 
-def deal(banks: Mapping[int, Sequence[_Item]], wanted: int) -> list[_Item]:
+def divide_beam(banks: Mapping[int, Sequence[_Item]], wanted: int) -> list[_Item]:
     """
     Take one item of each bank in turn, the fullest bank first.
 
@@ -132,7 +132,7 @@ def deal(banks: Mapping[int, Sequence[_Item]], wanted: int) -> list[_Item]:
 
     Examples
     --------
-    >>> deal({0: ["a", "b", "c"], 2: ["x"]}, 3)
+    >>> divide_beam({0: ["a", "b", "c"], 2: ["x"]}, 3)
     ['x', 'a', 'b']
     """
     queues = [banks[met] for met in sorted(banks, reverse=True)]
@@ -154,7 +154,7 @@ class _Allocation:
         scores: Float[Tensor, "sentences width vocabulary"],
         written: Int[Tensor, "rows length"],
         owners: Int[Tensor, " rows"],
-    ) -> Extensions:
+    ) -> Candidates:
         """Put candidates together, sort them into banks and deal."""
         width, vocabulary = scores.shape[1:]
         sought = [self.sought[owner] for owner in owners[::width].tolist()]
@@ -193,7 +193,7 @@ class _Allocation:
     def _choose(
         self,
         sought: Phrases,
-        progress: Sequence[Progress],
+        progress: Sequence[PhraseProgress],
         candidates: Mapping[int, float],
         vocabulary: int,
     ) -> list[int]:
@@ -208,4 +208,4 @@ class _Allocation:
             else:
                 after = one if token == self.end_token else sought.after(one, token)
                 banks.setdefault(sought.bank(after), []).append(place)
-        return [*deal(banks, len(candidates)), *dead]
+        return [*divide_beam(banks, len(candidates)), *dead]

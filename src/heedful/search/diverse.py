@@ -21,13 +21,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
-from heedful.search.beam import PLAIN, beam_search, prune, search
+from heedful.search.beam import PAPER_STOPPING, beam_search, prune, search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
-from heedful.search.observer import Watch
-from heedful.search.rules import Rule
-from heedful.search.step import Extensions, begin, extend
-from heedful.search.stopping import Manner
+from heedful.search.observer import SearchObserver
+from heedful.search.rules import DecodingRule
+from heedful.search.step import Candidates, expand, start_decoding
+from heedful.search.stopping import StoppingPolicy
 
 
 @torch.inference_mode()
@@ -42,9 +42,9 @@ def diverse_beam_search(
     penalty: LengthPenalty,
     n_best: int = 1,
     eos_candidates: int | None = None,
-    manner: Manner = PLAIN,
-    rules: Sequence[Rule] = (),
-    watch: Watch | None = None,
+    stopping: StoppingPolicy = PAPER_STOPPING,
+    rules: Sequence[DecodingRule] = (),
+    observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
     Translate a batch of sentences in several different ways.
@@ -71,11 +71,11 @@ def diverse_beam_search(
     eos_candidates : int, optional
         An end counts if it is among so many best candidates of a group's step; as many as the
         group is wide when absent.
-    manner : Manner, optional
+    stopping : StoppingPolicy, optional
         How the search ends.
-    rules : sequence of Rule, optional
+    rules : sequence of DecodingRule, optional
         What may come next.
-    watch : callable, optional
+    observer : callable, optional
         Shown every sentence, and every group of it, after every step.
 
     Returns
@@ -89,26 +89,29 @@ def diverse_beam_search(
     several groups found comes once; a list that this leaves short is filled up by plain beam
     search. The paper finds costs of 0.2 to 0.8 useful, and as many groups as hypotheses.
     """
-    next_log_probabilities, state, tokens = begin(model, source)
-    lanes = torch.arange(len(limits), device=source.device).repeat_interleave(groups)
+    next_log_probabilities, state, tokens = start_decoding(model, source)
+    beams = torch.arange(len(limits), device=source.device).repeat_interleave(groups)
     width = beam // groups
     found = search(
         next_log_probabilities,
-        state.select(lanes),
-        tokens[lanes],
+        state.select(beams),
+        tokens[beams],
         limits,
         end_token=model.end_token,
         beam=width,
         penalty=penalty,
         n_best=width,
         eos_candidates=eos_candidates,
-        manner=manner,
+        stopping=stopping,
         rules=rules,
-        watch=watch,
+        observer=observer,
         extend_by=_Apart(groups, diversity, width, eos_candidates or width, model.end_token),
         groups=groups,
     )
-    lists = [spread(found[row * groups : (row + 1) * groups], n_best) for row in range(len(limits))]
+    lists = [
+        interleave_groups(found[row * groups : (row + 1) * groups], n_best)
+        for row in range(len(limits))
+    ]
     if all(len(chosen) == n_best for chosen in lists):
         return lists
     plain = beam_search(
@@ -119,7 +122,7 @@ def diverse_beam_search(
         penalty=penalty,
         n_best=beam,
         eos_candidates=eos_candidates and eos_candidates * groups,
-        manner=manner,
+        stopping=stopping,
         rules=rules,
     )
     return [_filled(chosen, more, n_best) for chosen, more in zip(lists, plain, strict=True)]
@@ -132,7 +135,7 @@ def _filled(chosen: list[Hypothesis], more: list[Hypothesis], n_best: int) -> li
     return sorted([*chosen, *new[: n_best - len(chosen)]], key=_worse)
 
 
-def spread(groups: Sequence[Sequence[Hypothesis]], n_best: int) -> list[Hypothesis]:
+def interleave_groups(groups: Sequence[Sequence[Hypothesis]], n_best: int) -> list[Hypothesis]:
     """
     Choose hypotheses from several groups in turn.
 
@@ -174,11 +177,11 @@ class _Apart:
 
     def __call__(
         self,
-        totals: Float[Tensor, "lanes width"],
-        scores: Float[Tensor, "lanes width vocabulary"],
+        totals: Float[Tensor, "beams width"],
+        scores: Float[Tensor, "beams width vocabulary"],
         written: Int[Tensor, "rows length"],
         owners: Int[Tensor, " rows"],
-    ) -> Extensions:
+    ) -> Candidates:
         """Take off from each group's scores what the groups before it have chosen."""
         del written, owners
         sentences, vocabulary = len(scores) // self.groups, scores.size(2)
@@ -187,7 +190,7 @@ class _Apart:
         for group in range(self.groups):
             own = scores[group :: self.groups]
             paid = own - self.diversity * counts.unsqueeze(1)
-            best = extend(totals[group :: self.groups], paid, 2 * self.width)
+            best = expand(totals[group :: self.groups], paid, 2 * self.width)
             where = best.parents * vocabulary + best.tokens
             unpaid = own.flatten(1).gather(1, where)
             parts.append((best.totals, unpaid, best.parents, best.tokens))
@@ -199,7 +202,7 @@ class _Apart:
         totals, each, parents, tokens = (
             torch.stack(some, dim=1).flatten(0, 1) for some in zip(*parts, strict=True)
         )
-        return Extensions(totals, each, parents, tokens)
+        return Candidates(totals, each, parents, tokens)
 
 
 def _worse(hypothesis: Hypothesis) -> tuple[bool, float]:

@@ -13,15 +13,15 @@ from torch import Tensor
 from heedful.model.seq2seq import Seq2Seq, State
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
-from heedful.search.observer import Seen, Snapshot, Watch
-from heedful.search.rules import Rule, apply_all
-from heedful.search.step import LEAVING, NextLogProbabilities, begin
+from heedful.search.observer import HypothesisView, SearchObserver, Snapshot
+from heedful.search.rules import DecodingRule, apply_all
+from heedful.search.step import COMPACT_SHARE, NextLogProbabilities, start_decoding
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
 """From log-probabilities (rows, vocabulary), each row's walk and the step to tokens (rows,)."""
 
 
-def walk(
+def decode_stepwise(
     next_log_probabilities: NextLogProbabilities,
     state: State,
     tokens: Int[Tensor, " walks"],
@@ -30,9 +30,9 @@ def walk(
     *,
     end_token: int,
     penalty: LengthPenalty,
-    rules: Sequence[Rule] = (),
+    rules: Sequence[DecodingRule] = (),
     each: int = 1,
-    watch: Watch | None = None,
+    observer: SearchObserver | None = None,
 ) -> list[Hypothesis]:
     """
     Let some walks choose token by token until each has come to its end.
@@ -55,11 +55,11 @@ def walk(
         The end symbol.
     penalty : LengthPenalty
         Only for the score that is reported; nothing here compares lengths.
-    rules : sequence of Rule, optional
+    rules : sequence of DecodingRule, optional
         What may come next.
     each : int, default 1
         Walks of a sentence, which stand together.
-    watch : callable, optional
+    observer : callable, optional
         Shown every walk after every step.
 
     Returns
@@ -93,14 +93,14 @@ def walk(
             elif not done[index]:
                 written[index].append(token)
                 scores[index].append(score)
-            if watch is not None:
+            if observer is not None:
                 text = (*written[index], token) if ended[index] else tuple(written[index])
                 where = (*divmod(index, each), rows_written.size(1) + 1)
                 total = sum(scores[index], 0.0)
-                watch(_shown(where, text, total, penalty, ended[index], done[index]))
+                observer(_shown(where, text, total, penalty, ended[index], done[index]))
         rows_written = torch.cat([rows_written, tokens.unsqueeze(1)], dim=1)
         open_rows = [row for row, index in enumerate(live.tolist()) if not done[index]]
-        if len(open_rows) <= (1 - LEAVING) * len(live):
+        if len(open_rows) <= (1 - COMPACT_SHARE) * len(live):
             going = torch.tensor(open_rows, dtype=torch.long, device=live.device)
             state = state.select(going, going)
             live, tokens, rows_written = live[going], tokens[going], rows_written[going]
@@ -119,7 +119,7 @@ def _shown(
     done: bool,
 ) -> Snapshot:
     """Show one walk, by its sentence, its number there and the step."""
-    seen = (Seen(0, text, total, total / penalty.divisor(max(1, len(text)))),)
+    seen = (HypothesisView(0, text, total, total / penalty.divisor(max(1, len(text)))),)
     sentence, group, step = where
     return Snapshot(
         sentence,
@@ -139,8 +139,8 @@ def greedy_search(
     limits: Sequence[int],
     *,
     penalty: LengthPenalty,
-    rules: Sequence[Rule] = (),
-    watch: Watch | None = None,
+    rules: Sequence[DecodingRule] = (),
+    observer: SearchObserver | None = None,
 ) -> list[Hypothesis]:
     """
     Translate a batch of sentences by the most probable token at each step.
@@ -155,9 +155,9 @@ def greedy_search(
         Most target tokens of each sentence, the end symbol not counted.
     penalty : LengthPenalty
         Only for the score that is reported; greedy search does not compare lengths.
-    rules : sequence of Rule, optional
+    rules : sequence of DecodingRule, optional
         What may come next.
-    watch : callable, optional
+    observer : callable, optional
         Shown every sentence after every step.
 
     Returns
@@ -170,14 +170,14 @@ def greedy_search(
     Not beam search with one hypothesis: that goes on past a first end while something longer may
     score better. Validation uses this; it is several times cheaper.
     """
-    return walk(
-        *begin(model, source),
+    return decode_stepwise(
+        *start_decoding(model, source),
         limits,
         _most_probable,
         end_token=model.end_token,
         penalty=penalty,
         rules=rules,
-        watch=watch,
+        observer=observer,
     )
 
 

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from heedful.search.length import LengthPenalty
 
-Why = Literal["", "beam", "end", "limit", "win", "full"]
+DropReason = Literal["", "beam", "end", "limit", "win", "full"]
 """
 Why a hypothesis is dropped: others filled the beam; it ended, but not among the best candidates;
 it was at its limit; no open hypothesis could win any more; enough had ended. Empty if it is not.
@@ -26,7 +26,7 @@ it was at its limit; no open hypothesis could win any more; enough had ended. Em
 
 
 @dataclass(frozen=True)
-class Seen:
+class HypothesisView:
     """
     Show one hypothesis at one step.
 
@@ -41,7 +41,7 @@ class Seen:
     score : float
         `log_probability` divided by the length penalty, were it to end here.
     why : str, default ''
-        Why it is dropped, see `Why`.
+        Why it is dropped, see `DropReason`.
 
     Notes
     -----
@@ -53,7 +53,7 @@ class Seen:
     tokens: tuple[int, ...]
     log_probability: float
     score: float
-    why: Why = ""
+    why: DropReason = ""
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ class Snapshot:
         Its row in what was asked.
     step : int
         How many tokens its hypotheses have, counted from 1.
-    open : tuple of Seen
+    open : tuple of HypothesisView
         Best first; the `parent` of the next step counts them. Empty when the sentence is done.
-    ended : tuple of Seen, default ()
+    ended : tuple of HypothesisView, default ()
         Best first. They count, though better ones may come.
-    cut : tuple of Seen, default ()
+    cut : tuple of HypothesisView, default ()
         Open hypotheses of the step before that stop as they are; the token of this step is not
         theirs.
-    dropped : tuple of Seen, default ()
+    dropped : tuple of HypothesisView, default ()
         Best first; those that came nearest to staying, not all there are.
     group : int, default 0
         Which of the groups of its beam, or which of its samples.
@@ -88,15 +88,15 @@ class Snapshot:
 
     sentence: int
     step: int
-    open: tuple[Seen, ...]
-    ended: tuple[Seen, ...] = ()
-    cut: tuple[Seen, ...] = ()
-    dropped: tuple[Seen, ...] = ()
+    open: tuple[HypothesisView, ...]
+    ended: tuple[HypothesisView, ...] = ()
+    cut: tuple[HypothesisView, ...] = ()
+    dropped: tuple[HypothesisView, ...] = ()
     group: int = 0
     done: bool = False
 
 
-Watch = Callable[[Snapshot], None]
+SearchObserver = Callable[[Snapshot], None]
 """
 Called after each step, once for each sentence (and group) that is not done.
 
@@ -119,7 +119,7 @@ class Candidate(NamedTuple):
 
     Notes
     -----
-    As `heedful.search.step.Extensions` holds them for all sentences at once.
+    As `heedful.search.step.Candidates` holds them for all sentences at once.
     """
 
     parent: int
@@ -128,7 +128,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Weighed:
+class StepDecision:
     """
     Know what a step of a beam search has decided for one sentence.
 
@@ -136,7 +136,7 @@ class Weighed:
     ----------
     sentence, group, step : int
         As in `Snapshot`.
-    past : sequence of tuple of (tokens, log-probability)
+    open_before : sequence of tuple of (tokens, log-probability)
         The open hypotheses of the step before; the dead have minus infinity.
     candidates : sequence of Candidate
         Best first.
@@ -157,12 +157,12 @@ class Weighed:
     sentence: int
     group: int
     step: int
-    past: Sequence[tuple[Sequence[int], float]]
+    open_before: Sequence[tuple[Sequence[int], float]]
     candidates: Sequence[Candidate]
     finished: frozenset[int]
     kept: frozenset[int]
     cut: frozenset[int]
-    over: Why
+    over: DropReason
 
     def snapshot(self, end_token: int, penalty: LengthPenalty) -> Snapshot:
         """
@@ -184,22 +184,26 @@ class Weighed:
         -----
         A candidate is dead if a rule forbids it, or if what it continues is.
         """
-        places: dict[str, list[Seen]] = {"open": [], "ended": [], "dropped": []}
+        places: dict[str, list[HypothesisView]] = {"open": [], "ended": [], "dropped": []}
         divisor, shorter = (penalty.divisor(max(1, self.step - less)) for less in (0, 1))
-        alive = itertools.accumulate((total > float("-inf") for _, total in self.past), initial=0)
+        alive = itertools.accumulate(
+            (total > float("-inf") for _, total in self.open_before), initial=0
+        )
         places_before = list(alive)
         for column, candidate in enumerate(self.candidates):
-            tokens, before = self.past[candidate.parent]
+            tokens, before = self.open_before[candidate.parent]
             total = before + candidate.log_probability
             if not total > float("-inf"):
                 continue
             place, why = self._fate(column, candidate.token == end_token)
             text = (*tokens, candidate.token)
-            seen = Seen(places_before[candidate.parent], text, total, total / divisor, why)
+            seen = HypothesisView(
+                places_before[candidate.parent], text, total, total / divisor, why
+            )
             places[place].append(seen)
         cut = tuple(
-            Seen(places_before[index], tuple(tokens), total, total / shorter)
-            for index, (tokens, total) in enumerate(self.past)
+            HypothesisView(places_before[index], tuple(tokens), total, total / shorter)
+            for index, (tokens, total) in enumerate(self.open_before)
             if index in self.cut
         )
         return Snapshot(
@@ -213,7 +217,7 @@ class Weighed:
             bool(self.over),
         )
 
-    def _fate(self, column: int, ends: bool) -> tuple[str, Why]:
+    def _fate(self, column: int, ends: bool) -> tuple[str, DropReason]:
         """Tell what becomes of one candidate."""
         if column in self.finished:
             return "ended", ""
@@ -224,13 +228,13 @@ class Weighed:
         return ("dropped", self.over) if self.over else ("open", "")
 
 
-def by_row(watch: Watch, rows: Sequence[int]) -> Watch:
+def offset_sentence(observer: SearchObserver, rows: Sequence[int]) -> SearchObserver:
     """
     Name sentences by their rows in a larger text.
 
     Parameters
     ----------
-    watch : callable
+    observer : callable
         Knows the text.
     rows : sequence of int
         Of each sentence of a batch, its row in the text.
@@ -246,6 +250,6 @@ def by_row(watch: Watch, rows: Sequence[int]) -> Watch:
     """
 
     def named(snapshot: Snapshot) -> None:
-        watch(replace(snapshot, sentence=rows[snapshot.sentence]))
+        observer(replace(snapshot, sentence=rows[snapshot.sentence]))
 
     return named

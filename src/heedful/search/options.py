@@ -190,7 +190,7 @@ class SearchOptions:
 
 
 @dataclass(frozen=True)
-class Demands:
+class LineConstraints:
     """
     Say what the translation of one line must be like.
 
@@ -198,9 +198,9 @@ class Demands:
     ----------
     prefix : tuple of int, default ()
         Its first tokens.
-    contains : tuple of tuple of int, default ()
+    phrases : tuple of tuple of int, default ()
         Phrases that must occur in it, as often as they are listed.
-    avoids : tuple of tuple of int, default ()
+    avoided : tuple of tuple of int, default ()
         Phrases that must not occur in it.
 
     Notes
@@ -209,5 +209,5 @@ class Demands:
     """
 
     prefix: tuple[int, ...] = ()
-    contains: tuple[tuple[int, ...], ...] = ()
-    avoids: tuple[tuple[int, ...], ...] = ()
+    phrases: tuple[tuple[int, ...], ...] = ()
+    avoided: tuple[tuple[int, ...], ...] = ()

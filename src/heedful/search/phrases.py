@@ -12,7 +12,7 @@ from typing import NamedTuple
 Ids = Sequence[int]
 
 
-class Progress(NamedTuple):
+class PhraseProgress(NamedTuple):
     """
     Tell how far a hypothesis has come with its phrases.
 
@@ -51,9 +51,9 @@ class Phrases:
         self.phrases, self.wanted = tuple(wanted), tuple(wanted.values())
         self._borders = tuple(map(_borders, self.phrases))
         nothing = (0,) * len(self.phrases)
-        self._read: dict[tuple[int, ...], Progress] = {(): Progress(nothing, nothing)}
+        self._read: dict[tuple[int, ...], PhraseProgress] = {(): PhraseProgress(nothing, nothing)}
 
-    def read(self, tokens: tuple[int, ...]) -> Progress:
+    def read(self, tokens: tuple[int, ...]) -> PhraseProgress:
         """
         Read a hypothesis.
 
@@ -64,7 +64,7 @@ class Phrases:
 
         Returns
         -------
-        Progress
+        PhraseProgress
             What it contains.
 
         Notes
@@ -80,20 +80,20 @@ class Phrases:
             self._read[tokens[: length + 1]] = progress
         return progress
 
-    def after(self, progress: Progress, token: int) -> Progress:
+    def after(self, progress: PhraseProgress, token: int) -> PhraseProgress:
         """
         Read one more token.
 
         Parameters
         ----------
-        progress : Progress
+        progress : PhraseProgress
             Before it.
         token : int
             The token.
 
         Returns
         -------
-        Progress
+        PhraseProgress
             After it.
 
         Notes
@@ -108,15 +108,15 @@ class Phrases:
                 length = self._borders[i][length - 1]
             matched[i] = length + (phrase[length] == token)
             counts[i] += matched[i] == len(phrase)
-        return Progress(tuple(counts), tuple(matched))
+        return PhraseProgress(tuple(counts), tuple(matched))
 
-    def met(self, progress: Progress) -> bool:
+    def met(self, progress: PhraseProgress) -> bool:
         """
         Decide whether all phrases are there.
 
         Parameters
         ----------
-        progress : Progress
+        progress : PhraseProgress
             Of a hypothesis.
 
         Returns
@@ -130,13 +130,13 @@ class Phrases:
         """
         return all(have >= want for have, want in zip(progress.counts, self.wanted, strict=True))
 
-    def bank(self, progress: Progress) -> int:
+    def bank(self, progress: PhraseProgress) -> int:
         """
         Count the tokens of the phrases that are met.
 
         Parameters
         ----------
-        progress : Progress
+        progress : PhraseProgress
             Of a hypothesis.
 
         Returns
@@ -156,13 +156,13 @@ class Phrases:
         begun = (self._open_end(i, progress.matched[i]) for i in self._missing(progress))
         return whole + max(begun, default=0)
 
-    def onward(self, progress: Progress) -> set[int]:
+    def onward(self, progress: PhraseProgress) -> set[int]:
         """
         Find the tokens that carry a missing phrase on.
 
         Parameters
         ----------
-        progress : Progress
+        progress : PhraseProgress
             Of a hypothesis.
 
         Returns
@@ -198,7 +198,7 @@ class Phrases:
         """
         return [self.phrases[i] for i in self._missing(self.read(tuple(tokens)))]
 
-    def _missing(self, progress: Progress) -> list[int]:
+    def _missing(self, progress: PhraseProgress) -> list[int]:
         """List the phrases that do not yet occur often enough."""
         return [i for i, want in enumerate(self.wanted) if progress.counts[i] < want]
 

@@ -10,14 +10,15 @@ other toolkits have, change them. Rules are applied one after the other (those a
 ::
 
     Allowed        ids that are no subwords are never written
-    LeastLength    a translation does not end before it has some tokens
+    MinLength    a translation does not end before it has some tokens
     ForcedPrefix   a translation begins with given tokens
     AvoidPhrases   some phrases must not occur
-    NoRepeat       no n tokens occur twice in a row anywhere
-    ForcedEnd      a translation at its limit ends
+    NoRepeatNgram       no n tokens occur twice in a row anywhere
+    ForcedEos      a translation at its limit ends
     Renormalised   the probabilities of what is left add up to one
 
-AvoidPhrases and NoRepeat give way where they would leave nothing: a given prefix may repeat itself.
+AvoidPhrases and NoRepeatNgram give way where they would leave nothing: a given prefix may repeat
+itself.
 
 Rules about the end symbol: when a translation may end, and when it must.
 """
@@ -32,7 +33,7 @@ from torch import Tensor
 
 
 @runtime_checkable
-class Rule(Protocol):
+class DecodingRule(Protocol):
     """
     Forbid some next tokens.
 
@@ -72,7 +73,7 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True)
-class Allowed:
+class AllowedTokens:
     """
     Allow the subwords of the vocabulary and the end symbol only.
 
@@ -198,7 +199,7 @@ class AvoidPhrases:
 
 
 @dataclass(frozen=True)
-class NoRepeat:
+class NoRepeatNgram:
     """
     Write no n-gram twice.
 
@@ -232,7 +233,7 @@ class NoRepeat:
 
 
 @dataclass(frozen=True)
-class Renormalised:
+class Renormalization:
     """
     Let the probabilities of what is left add up to one.
 
@@ -253,7 +254,7 @@ class Renormalised:
 
 
 def apply_all(
-    rules: Sequence[Rule],
+    rules: Sequence[DecodingRule],
     scores: Float[Tensor, "rows vocabulary"],
     written: Int[Tensor, "rows length"],
     sentences: Int[Tensor, " rows"],
@@ -263,7 +264,7 @@ def apply_all(
 
     Parameters
     ----------
-    rules : sequence of Rule
+    rules : sequence of DecodingRule
         In this order.
     scores : Tensor of float, shape (rows, vocabulary)
         Log-probabilities of the next token; may be changed in place.
@@ -299,7 +300,7 @@ def _forbid(
 
 
 @dataclass(frozen=True)
-class LeastLength:
+class MinLength:
     """
     Let no translation end before it has some tokens.
 
@@ -331,7 +332,7 @@ class LeastLength:
         return scores
 
 
-class ForcedEnd:
+class ForcedEos:
     """
     End each translation at its limit, at no cost or at the end's own probability.
 

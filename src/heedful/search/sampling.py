@@ -16,13 +16,13 @@ from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
-from heedful.search.greedy import walk
+from heedful.search.greedy import decode_stepwise
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
-from heedful.search.observer import Watch
+from heedful.search.observer import SearchObserver
 from heedful.search.options import Sampling
-from heedful.search.rules import Rule
-from heedful.search.step import begin
+from heedful.search.rules import DecodingRule
+from heedful.search.step import start_decoding
 
 # SplitMix64: an odd number near 2^64 / golden ratio, and the two multipliers of its mixer.
 _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -40,8 +40,8 @@ def sample(
     samples: int = 1,
     lines: Sequence[int] | None = None,
     penalty: LengthPenalty,
-    rules: Sequence[Rule] = (),
-    watch: Watch | None = None,
+    rules: Sequence[DecodingRule] = (),
+    observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
     Draw translations of a batch of sentences.
@@ -63,9 +63,9 @@ def sample(
         when absent.
     penalty : LengthPenalty
         Only for the score that is reported.
-    rules : sequence of Rule, optional
+    rules : sequence of DecodingRule, optional
         What may come next.
-    watch : callable, optional
+    observer : callable, optional
         Shown every sample after every step, as a group of its sentence.
 
     Returns
@@ -79,7 +79,7 @@ def sample(
     Not sorted: the first of some samples is a sample, the best of them is not. What the decoder
     keeps of the source is copied for every sample, so that each may end when it does.
     """
-    next_log_probabilities, state, tokens = begin(model, source)
+    next_log_probabilities, state, tokens = start_decoding(model, source)
     owners = torch.arange(len(limits), device=source.device).repeat_interleave(samples)
     numbers = range(len(limits)) if lines is None else lines
     line_of = torch.tensor(list(numbers), device=source.device)[owners]
@@ -87,9 +87,9 @@ def sample(
 
     def draw(scores: Tensor, walks: Tensor, step: int) -> Tensor:
         chance = uniforms(sampling.seed, line_of[walks], number_of[walks], step)
-        return choose(filtered(scores, sampling), chance)
+        return choose(filter_scores(scores, sampling), chance)
 
-    found = walk(
+    found = decode_stepwise(
         next_log_probabilities,
         state.select(owners, owners),
         tokens[owners],
@@ -99,12 +99,12 @@ def sample(
         penalty=penalty,
         rules=rules,
         each=samples,
-        watch=watch,
+        observer=observer,
     )
     return [found[row * samples : (row + 1) * samples] for row in range(len(limits))]
 
 
-def filtered(
+def filter_scores(
     scores: Float[Tensor, "rows vocabulary"], sampling: Sampling
 ) -> Float64[Tensor, "rows vocabulary"]:
     """

@@ -15,7 +15,7 @@ from heedful.data.batch import Collator
 from heedful.model.output import chunk_rows, logits, token_log_probabilities
 from heedful.model.seq2seq import Seq2Seq
 from heedful.model.transformer import Transformer
-from heedful.search.rules import Rule, apply_all
+from heedful.search.rules import DecodingRule, apply_all
 
 Ids = Sequence[int]
 
@@ -76,7 +76,7 @@ def best_candidates(
     target_in: Int[Tensor, "1 target"],
     target_out: Int[Tensor, "1 target"],
     *,
-    rules: Sequence[Rule] = (),
+    rules: Sequence[DecodingRule] = (),
     wanted: int = 10,
 ) -> list[list[tuple[int, float]]]:
     """
@@ -92,7 +92,7 @@ def best_candidates(
         What the decoder reads: the start token, then the target.
     target_out : Tensor of int, shape (1, target)
         The target, then the end symbol.
-    rules : sequence of Rule, optional
+    rules : sequence of DecodingRule, optional
         Those of a search that do not look at what is written: which tokens may come at all.
     wanted : int, default 10
         How many.

@@ -7,29 +7,29 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
-from heedful.search.beam import PLAIN, beam_search
+from heedful.search.beam import PAPER_STOPPING, beam_search
 from heedful.search.constrained import constrained_beam_search
 from heedful.search.diverse import diverse_beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
-from heedful.search.observer import Watch
-from heedful.search.options import Demands, SearchOptions
+from heedful.search.observer import SearchObserver
+from heedful.search.options import LineConstraints, SearchOptions
 from heedful.search.rules import (
-    Allowed,
+    AllowedTokens,
     AvoidPhrases,
-    ForcedEnd,
+    DecodingRule,
+    ForcedEos,
     ForcedPrefix,
-    LeastLength,
-    NoRepeat,
-    Renormalised,
-    Rule,
+    MinLength,
+    NoRepeatNgram,
+    Renormalization,
 )
 from heedful.search.sampling import sample
-from heedful.search.stopping import Manner
+from heedful.search.stopping import StoppingPolicy
 
 
-def find(
+def run_search(
     model: Seq2Seq,
     source: Int[Tensor, "sentences source"],
     limits: Sequence[int],
@@ -37,12 +37,12 @@ def find(
     options: SearchOptions,
     beam: int,
     penalty: LengthPenalty,
-    manner: Manner = PLAIN,
-    allowed: Allowed,
-    demands: Sequence[Demands],
+    stopping: StoppingPolicy = PAPER_STOPPING,
+    allowed: AllowedTokens,
+    line_constraints: Sequence[LineConstraints],
     lines: Sequence[int],
     constrained: bool = False,
-    watch: Watch | None = None,
+    observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
     Translate a batch of sentences in the way that the options name.
@@ -61,17 +61,17 @@ def find(
         Open hypotheses a sentence, from `SearchOptions.width`.
     penalty : LengthPenalty
         Orders complete hypotheses of different lengths.
-    manner : Manner, optional
+    stopping : StoppingPolicy, optional
         How the search ends.
-    allowed : Allowed
+    allowed : AllowedTokens
         Which ids are subwords.
-    demands : sequence of Demands
+    line_constraints : sequence of LineConstraints
         What the translation of each sentence must be like.
     lines : sequence of int
         Number of each sentence in its text; samples depend on it.
     constrained : bool, default False
         Whether there are constraints anywhere in the text.
-    watch : callable, optional
+    observer : callable, optional
         Shown every sentence after every step; it is named by its row here.
 
     Returns
@@ -85,14 +85,14 @@ def find(
     constrained beam is a plain one. (Its probabilities may: in bf16 products of another shape are
     rounded otherwise.) A beam of 1 is greedy search, but for a text with constraints it is a beam.
     """
-    manner = manner.under(penalty)
-    least = LeastLength(manner.min_length, model.end_token)
-    rules = rules_for(options, [allowed, least], demands, source.device)
-    if manner.length_limit_policy in ("end", "force"):
-        is_free = manner.length_limit_policy == "end"
-        rules.append(ForcedEnd(limits, model.end_token, source.device, is_free=is_free))
-    if manner.renormalise:
-        rules.append(Renormalised())
+    stopping = stopping.under(penalty)
+    least = MinLength(stopping.min_length, model.end_token)
+    rules = rules_for(options, [allowed, least], line_constraints, source.device)
+    if stopping.length_limit_policy in ("end", "force"):
+        is_free = stopping.length_limit_policy == "end"
+        rules.append(ForcedEos(limits, model.end_token, source.device, is_free=is_free))
+    if stopping.renormalise:
+        rules.append(Renormalization())
     if options.sample is not None:
         return sample(
             model,
@@ -103,12 +103,14 @@ def find(
             lines=lines,
             penalty=penalty,
             rules=rules,
-            watch=watch,
+            observer=observer,
         )
     if beam == 1 and not constrained:
-        greedy = greedy_search(model, source, limits, penalty=penalty, rules=rules, watch=watch)
+        greedy = greedy_search(
+            model, source, limits, penalty=penalty, rules=rules, observer=observer
+        )
         return [[hypothesis] for hypothesis in greedy]
-    among = beam // options.diverse_groups * (2 if manner.among_twice else 1)
+    eos_candidates = beam // options.diverse_groups * (2 if stopping.among_twice else 1)
     if options.diverse_groups > 1:
         return diverse_beam_search(
             model,
@@ -119,24 +121,24 @@ def find(
             diversity=options.diversity_cost,
             penalty=penalty,
             n_best=options.n_best,
-            eos_candidates=among,
-            manner=manner.in_groups(),
+            eos_candidates=eos_candidates,
+            stopping=stopping.in_groups(),
             rules=rules,
-            watch=watch,
+            observer=observer,
         )
-    if any(demand.contains for demand in demands):
+    if any(constraint.phrases for constraint in line_constraints):
         return constrained_beam_search(
             model,
             source,
             limits,
-            phrases=[demand.contains for demand in demands],
+            phrases=[constraint.phrases for constraint in line_constraints],
             beam=beam,
             penalty=penalty,
             n_best=options.n_best,
-            eos_candidates=among,
-            manner=manner.in_groups(),
+            eos_candidates=eos_candidates,
+            stopping=stopping.in_groups(),
             rules=rules,
-            watch=watch,
+            observer=observer,
         )
     return beam_search(
         model,
@@ -145,19 +147,19 @@ def find(
         beam=beam,
         penalty=penalty,
         n_best=options.n_best,
-        eos_candidates=among,
-        manner=manner,
+        eos_candidates=eos_candidates,
+        stopping=stopping,
         rules=rules,
-        watch=watch,
+        observer=observer,
     )
 
 
 def rules_for(
     options: SearchOptions,
-    always: Sequence[Rule],
-    demands: Sequence[Demands],
+    always: Sequence[DecodingRule],
+    line_constraints: Sequence[LineConstraints],
     device: torch.device,
-) -> list[Rule]:
+) -> list[DecodingRule]:
     """
     Collect the rules that a batch needs.
 
@@ -165,9 +167,9 @@ def rules_for(
     ----------
     options : SearchOptions
         For all sentences alike.
-    always : sequence of Rule
+    always : sequence of DecodingRule
         Those that hold for every text.
-    demands : sequence of Demands
+    line_constraints : sequence of LineConstraints
         Of each sentence.
     device : torch.device
         Where the scores are.
@@ -182,10 +184,10 @@ def rules_for(
     Without wishes it is `always` alone, so nobody pays for what nobody asked for.
     """
     rules = [*always]
-    if any(demand.prefix for demand in demands):
-        rules.append(ForcedPrefix([demand.prefix for demand in demands], device))
-    if any(demand.avoids for demand in demands):
-        rules.append(AvoidPhrases([demand.avoids for demand in demands], device))
+    if any(constraint.prefix for constraint in line_constraints):
+        rules.append(ForcedPrefix([constraint.prefix for constraint in line_constraints], device))
+    if any(constraint.avoided for constraint in line_constraints):
+        rules.append(AvoidPhrases([constraint.avoided for constraint in line_constraints], device))
     if options.no_repeat_ngram:
-        rules.append(NoRepeat(options.no_repeat_ngram))
+        rules.append(NoRepeatNgram(options.no_repeat_ngram))
     return rules

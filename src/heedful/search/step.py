@@ -3,8 +3,8 @@ What every search asks a model: how probable each token is, given what is writte
 
 The best continuations of each sentence: the first of the steps of a beam search.
 
-`extend` is plain beam search's choice; other searches (`heedful.search.diverse`,
-`heedful.search.constrained`) choose in their own way and end in the same `Extensions`.
+`expand` is plain beam search's choice; other searches (`heedful.search.diverse`,
+`heedful.search.constrained`) choose in their own way and end in the same `Candidates`.
 """
 
 import math
@@ -23,10 +23,10 @@ NextLogProbabilities = Callable[[Tensor, State], tuple[Tensor, State]]
 
 # What is done leaves the batch when it is so large a part of it: leaving copies what is kept of
 # all that stay, and every size of a batch has products of its own to prepare.
-LEAVING = 1 / 4
+COMPACT_SHARE = 1 / 4
 
 
-def begin(
+def start_decoding(
     model: Seq2Seq, source: Int[Tensor, "sentences source"]
 ) -> tuple[NextLogProbabilities, State, Int[Tensor, " sentences"]]:
     """
@@ -64,7 +64,7 @@ def begin(
 
 
 @dataclass(frozen=True)
-class Extensions:
+class Candidates:
     """
     Hold the best continuations of each sentence, best first.
 
@@ -93,18 +93,18 @@ class Extensions:
 # Tokens whose maximum is looked at first; two rounds over about 300 numbers for 8,000 tokens.
 _BLOCK = 32
 
-Extend = Callable[[Tensor, Tensor, Tensor, Tensor], Extensions]
+Expand = Callable[[Tensor, Tensor, Tensor, Tensor], Candidates]
 """
 From totals (sentences, width), log-probabilities (sentences, width, vocabulary), the tokens so far
 (rows, length) and the sentence of each row (rows,) to the best continuations.
 """
 
 
-def extend(
+def expand(
     totals: Float[Tensor, "sentences width"],
     next_log_probabilities: Float[Tensor, "sentences width vocabulary"],
     candidates: int,
-) -> Extensions:
+) -> Candidates:
     """
     Find the best one-token continuations of each sentence.
 
@@ -119,7 +119,7 @@ def extend(
 
     Returns
     -------
-    Extensions
+    Candidates
         Best first.
 
     Notes
@@ -133,7 +133,7 @@ def extend(
     best, where = sums.topk(min(candidates, sums.size(1)), dim=1)
     parents = where // each.size(2)
     tokens = tokens.view(sentences, -1).gather(1, where)
-    return Extensions(best, each.flatten(1).gather(1, where), parents, tokens)
+    return Candidates(best, each.flatten(1).gather(1, where), parents, tokens)
 
 
 def best_of_each(
@@ -184,7 +184,7 @@ def pick(
     totals: Float[Tensor, "sentences width"],
     next_log_probabilities: Float[Tensor, "sentences width vocabulary"],
     where: Int[Tensor, "sentences candidates"],
-) -> Extensions:
+) -> Candidates:
     """
     Look up chosen continuations.
 
@@ -199,7 +199,7 @@ def pick(
 
     Returns
     -------
-    Extensions
+    Candidates
         In the order of `where`.
 
     Notes
@@ -209,4 +209,4 @@ def pick(
     vocabulary = next_log_probabilities.size(2)
     each = next_log_probabilities.flatten(1).gather(1, where)
     parents = where // vocabulary
-    return Extensions(totals.gather(1, parents) + each, each, parents, where % vocabulary)
+    return Candidates(totals.gather(1, parents) + each, each, parents, where % vocabulary)

@@ -37,7 +37,7 @@ STOPS = (
 
 
 @dataclass(frozen=True)
-class Manner:
+class StoppingPolicy:
     """
     Say how searches end that differ between toolkits.
 
@@ -72,7 +72,7 @@ class Manner:
         if self.stop not in STOPS:
             raise SettingError(f"stop must be {' or '.join(STOPS)}, but is {self.stop!r}.")
 
-    def under(self, penalty: LengthPenalty) -> "Manner":
+    def under(self, penalty: LengthPenalty) -> "StoppingPolicy":
         """
         Choose the rule that ``as-ctranslate2`` stands for.
 
@@ -83,7 +83,7 @@ class Manner:
 
         Returns
         -------
-        Manner
+        StoppingPolicy
             With one of the other three rules.
 
         Notes
@@ -106,13 +106,13 @@ class Manner:
         """Whether a search may be over with as many complete hypotheses as are asked for."""
         return self.stop in ("when-none-can-win", "as-opennmt")
 
-    def in_groups(self) -> "Manner":
+    def in_groups(self) -> "StoppingPolicy":
         """
         Choose the rule for beams that have no places: those of groups and of phrases.
 
         Returns
         -------
-        Manner
+        StoppingPolicy
             With ``when-beam-finished`` instead of ``as-joey`` or ``as-opennmt``.
 
         Notes
@@ -143,7 +143,7 @@ class Manner:
 
 
 @dataclass
-class Places:
+class ClosedPlaces:
     """
     Remember which places of a beam have held an end, for the rule ``as-joey``.
 

@@ -4,7 +4,7 @@ A watched search as a tree: which hypotheses lived, which were dropped, and why.
 ::
 
     trace = Trace()
-    translator.translate(["A dog runs."], watch=trace)
+    translator.translate(["A dog runs."], observer=trace)
     trace.tree()
 """
 
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from heedful.search.observer import Seen, Snapshot, Why
+from heedful.search.observer import DropReason, HypothesisView, Snapshot
 
-Fate = Literal["open", "ended", "dropped", "best"]
+NodeStatus = Literal["open", "ended", "dropped", "best"]
 
-_REASONS: dict[Why, str] = {
+_REASONS: dict[DropReason, str] = {
     "end": "It ended, but was not among the best candidates of its step.",
     "limit": "It was at the limit and had not ended.",
     "win": "Whatever followed, it could not beat the best that had ended.",
@@ -26,7 +26,7 @@ _FOLLOWED = frozenset(("limit", "win", "full"))
 
 
 @dataclass(frozen=True)
-class Branch:
+class BeamNode:
     """
     Hold one hypothesis of a search at one step.
 
@@ -40,7 +40,7 @@ class Branch:
         Natural logarithm of its probability so far.
     score : float
         The same, divided by the length penalty.
-    fate : {'open', 'ended', 'dropped', 'best'}
+    status : {'open', 'ended', 'dropped', 'best'}
         Whether it went on, ended, was given up, or was returned as the best.
     why : str
         A sentence about its fate; empty if it went on.
@@ -54,7 +54,7 @@ class Branch:
     parent: int | None
     log_probability: float
     score: float
-    fate: Fate
+    status: NodeStatus
     why: str = ""
 
 
@@ -116,7 +116,7 @@ class Trace:
         _, chosen, complete = self._best(sentence)
         return chosen.tokens, complete
 
-    def tree(self, sentence: int = 0) -> tuple[tuple[Branch, ...], ...]:
+    def tree(self, sentence: int = 0) -> tuple[tuple[BeamNode, ...], ...]:
         """
         Put the steps of a sentence together.
 
@@ -136,7 +136,7 @@ class Trace:
         """
         where, chosen, complete = self._best(sentence)
         groups = self._steps[sentence]
-        steps: list[list[Branch]] = [[] for _ in range(max(map(len, groups.values())))]
+        steps: list[list[BeamNode]] = [[] for _ in range(max(map(len, groups.values())))]
         for group, snapshots in sorted(groups.items()):
             own = chosen if group == where else None
             for step, branches in enumerate(_branches(snapshots, own, chosen.score, complete)):
@@ -145,7 +145,7 @@ class Trace:
                 steps[step] += [_shifted(branch, shift) for branch in branches]
         return tuple(map(tuple, steps))
 
-    def _best(self, sentence: int) -> tuple[int, Seen, bool]:
+    def _best(self, sentence: int) -> tuple[int, HypothesisView, bool]:
         """Find the group of the best hypothesis, itself, and whether it is complete."""
         groups = sorted(self._steps.get(sentence, {}).items())
         for complete in (True, False):
@@ -160,7 +160,7 @@ class Trace:
         raise ValueError(f"sentence {sentence} must have been watched to its end, but was not")
 
 
-def _weighed(snapshot: Snapshot) -> list[Seen]:
+def _weighed(snapshot: Snapshot) -> list[HypothesisView]:
     """List what a step has weighed, the most probable first."""
     everything = (*snapshot.open, *snapshot.ended, *snapshot.dropped)
     return sorted(everything, key=lambda seen: -seen.log_probability)
@@ -171,14 +171,14 @@ def _width(snapshots: Sequence[Snapshot], step: int) -> int:
     return len(_weighed(snapshots[step])) if step < len(snapshots) else 0
 
 
-def _shifted(branch: Branch, shift: int) -> Branch:
+def _shifted(branch: BeamNode, shift: int) -> BeamNode:
     """Count the parent after the branches of earlier groups."""
     return branch if branch.parent is None else replace(branch, parent=branch.parent + shift)
 
 
 def _branches(
-    snapshots: Sequence[Snapshot], best: Seen | None, best_score: float, complete: bool
-) -> list[list[Branch]]:
+    snapshots: Sequence[Snapshot], best: HypothesisView | None, best_score: float, complete: bool
+) -> list[list[BeamNode]]:
     """Make the steps of one group."""
     steps = []
     places: list[int] = []
@@ -188,23 +188,23 @@ def _branches(
         branches = []
         for seen in weighed:
             parent = places[seen.parent] if step else None
-            fate, why = _fate(seen, snapshot, after, best, best_score, complete)
+            status, why = _status(seen, snapshot, after, best, best_score, complete)
             branches.append(
-                Branch(seen.tokens[-1], parent, seen.log_probability, seen.score, fate, why)
+                BeamNode(seen.tokens[-1], parent, seen.log_probability, seen.score, status, why)
             )
         steps.append(branches)
         places = [weighed.index(seen) for seen in snapshot.open]
     return steps
 
 
-def _fate(
-    seen: Seen,
+def _status(
+    seen: HypothesisView,
     snapshot: Snapshot,
     after: Snapshot | None,
-    best: Seen | None,
+    best: HypothesisView | None,
     best_score: float,
     complete: bool,
-) -> tuple[Fate, str]:
+) -> tuple[NodeStatus, str]:
     """Tell what became of a hypothesis, and say why."""
     if best is not None and seen.tokens == best.tokens:
         reason = "It has the best score of all that ended."
@@ -215,10 +215,10 @@ def _fate(
         kept = len(snapshot.open) + sum(one.why in _FOLLOWED for one in snapshot.dropped)
         places = "The one place" if kept == 1 else f"The {kept} places"
         return "dropped", _REASONS.get(seen.why, f"{places} in the beam went to others.")
-    return ("open", "") if after is None else _fate_of_open(snapshot.open.index(seen), after)
+    return ("open", "") if after is None else _status_of_open(snapshot.open.index(seen), after)
 
 
-def _fate_of_open(place: int, after: Snapshot) -> tuple[Fate, str]:
+def _status_of_open(place: int, after: Snapshot) -> tuple[NodeStatus, str]:
     """Tell what the next step made of an open hypothesis."""
     if any(cut.parent == place for cut in after.cut):
         return "dropped", _REASONS["limit"]

@@ -20,9 +20,9 @@ from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from heedful.serve.limits import Refused
-from heedful.serve.middleware import FAILED, GONE, App, Guard
-from heedful.serve.request_body import problem
+from heedful.serve.limits import HttpError
+from heedful.serve.middleware import FAILED, GONE, App, LimitsMiddleware
+from heedful.serve.request_body import error_response
 from heedful.serve.routes_libretranslate import libre_routes
 from heedful.serve.routes_v1 import own_routes
 from heedful.serve.service import Service
@@ -68,7 +68,7 @@ def make_app(service: Service) -> App:
         lifespan=lifespan,
         redirect_slashes=False,
         exception_handlers={
-            Refused: _refused,
+            HttpError: _refused,
             ClientDisconnect: _gone,
             HTTPException: _http,
             Exception: _failed,
@@ -85,26 +85,26 @@ def make_app(service: Service) -> App:
             allow_headers=["Authorization", "Content-Type"],
             expose_headers=["Retry-After"],
         )
-    return Guard(app, service.limits, service.state, service.metrics)
+    return LimitsMiddleware(app, service.limits, service.state, service.metrics)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     """Say what is wrong."""
     del request
-    assert isinstance(error, Refused)
-    return problem(error)
+    assert isinstance(error, HttpError)
+    return error_response(error)
 
 
 async def _gone(request: Request, error: Exception) -> Response:
     """Count a client that went before its request was complete; nobody hears the answer."""
     del request, error
-    return problem(GONE)
+    return error_response(GONE)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     """Answer; the guard, which gets the error too, logs it."""
     del request, error
-    return problem(FAILED)
+    return error_response(FAILED)
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -112,7 +112,7 @@ async def _http(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, HTTPException)
     text = _TOLD.get(error.status_code, "the request cannot be read.")
-    answer = problem(Refused(error.status_code, text))
+    answer = error_response(HttpError(error.status_code, text))
     for name, value in (error.headers or {}).items():
         answer.headers[name] = value
     return answer

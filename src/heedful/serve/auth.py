@@ -9,40 +9,40 @@ from pathlib import Path
 from fastapi import Request
 
 from heedful.errors import SettingError
-from heedful.serve.limits import Refused
+from heedful.serve.limits import HttpError
 
 # So many clients are remembered; who has not asked for longest is forgotten first.
 _CLIENTS = 100_000
 
 
-class Rate:
+class RateLimit:
     """A token bucket for each client: it fills within a minute."""
 
     def __init__(self, per_minute: int) -> None:
         self.per_minute = per_minute
         self._left: OrderedDict[str | bytes, tuple[float, float]] = OrderedDict()
 
-    def wait(self, who: str | bytes) -> int:
+    def wait(self, client: str | bytes) -> int:
         """Seconds until the client may ask again; 0 if it may now."""
-        left = self._now(who)
+        left = self._now(client)
         return 0 if left >= 1 else 1 + int((1 - left) * 60 / self.per_minute)
 
-    def take(self, who: str | bytes) -> None:
+    def take(self, client: str | bytes) -> None:
         """Count a request; one that is refused anyway costs nothing."""
-        left = self._now(who)
-        self._left.pop(who, None)
-        self._left[who] = (left - 1 if left >= 1 else left, time.monotonic())
+        left = self._now(client)
+        self._left.pop(client, None)
+        self._left[client] = (left - 1 if left >= 1 else left, time.monotonic())
         if len(self._left) > _CLIENTS:
             self._left.popitem(last=False)
 
-    def _now(self, who: str | bytes) -> float:
+    def _now(self, client: str | bytes) -> float:
         """Count what a client has left, which grows with time."""
         full, now = float(self.per_minute), time.monotonic()
-        left, before = self._left.get(who, (full, now))
+        left, before = self._left.get(client, (full, now))
         return min(full, left + (now - before) * self.per_minute / 60)
 
 
-class Gate:
+class Auth:
     """
     Check keys, and count requests.
 
@@ -63,7 +63,7 @@ class Gate:
     def __init__(self, keys: Path | None = None, per_minute: int = 0, wrong_keys: int = 10) -> None:
         self.path = keys
         self.keys: tuple[bytes, ...] = ()
-        self._requests, self._wrong = Rate(per_minute), Rate(wrong_keys)
+        self._requests, self._wrong = RateLimit(per_minute), RateLimit(wrong_keys)
         self.load()
 
     @property
@@ -120,19 +120,20 @@ class Gate:
 
         Notes
         -----
-        Raises `Refused`: 403 without a key that is known, 429 for too many requests or wrong keys.
+        Raises `HttpError`: 403 without a key that is known, 429 for too many requests or wrong
+        keys.
         """
         address = client_of(request.client.host if request.client else "")
-        who: str | bytes = address
+        client: str | bytes = address
         if self.needs_keys:
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
             key = api_key or (token.strip() if scheme.lower() == "bearer" else "")
-            who = self._known(key.encode(errors="replace"), address)
+            client = self._known(key.encode(errors="replace"), address)
         if counts and self._requests.per_minute:
             self._refuse_beyond(
-                self._requests, who, "requests a minute may come from one address or key"
+                self._requests, client, "requests a minute may come from one address or key"
             )
-            self._requests.take(who)
+            self._requests.take(client)
 
     def _known(self, key: bytes, address: str) -> bytes:
         """
@@ -149,16 +150,16 @@ class Gate:
             return known[0]
         if key and self._wrong.per_minute:
             self._wrong.take(address)
-        raise Refused(
+        raise HttpError(
             403,
             "a valid key must come with each request, as api_key in its body or as "
             "Authorization: Bearer KEY.",
         )
 
-    def _refuse_beyond(self, rate: Rate, who: str | bytes, what: str) -> None:
+    def _refuse_beyond(self, rate: RateLimit, client: str | bytes, what: str) -> None:
         """Refuse a client that has nothing left."""
-        if seconds := rate.wait(who):
-            raise Refused(
+        if seconds := rate.wait(client):
+            raise HttpError(
                 429, f"at most {rate.per_minute:,} {what}; ask again in {seconds} s.", seconds
             )
 

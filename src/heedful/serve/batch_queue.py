@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from heedful.search.observer import Snapshot
-from heedful.serve.models import Model
+from heedful.serve.models import ServedModel
 from heedful.translation.result import Translation
 
 
@@ -61,13 +61,13 @@ class Search:
 
 
 @dataclass(eq=False)
-class Sentences:
+class TranslationJob:
     """
     Hold the sentences of one request, and who waits for them.
 
     Attributes
     ----------
-    model : Model
+    model : ServedModel
         With what they are translated.
     search : Search
         How.
@@ -79,24 +79,24 @@ class Sentences:
         For all translations.
     each : callable, optional
         Told of each sentence that is done.
-    watch : callable, optional
+    observer : callable, optional
         Told of each step of a search.
 
     Notes
     -----
-    `waiting` holds the sentences that no batch has taken yet and belongs to the queue; `found`
-    holds those that are done and belongs to the event loop.
+    `waiting` holds the sentences that no batch has taken yet and belongs to the queue;
+    `translations` holds those that are done and belongs to the event loop.
     """
 
-    model: Model
+    model: ServedModel
     search: Search
     texts: Sequence[str]
     lengths: Sequence[int]
     done: "asyncio.Future[list[Translation]]"
     each: Callable[[int, Translation], None] | None = None
-    watch: Callable[[int, Snapshot], None] | None = None
+    observer: Callable[[int, Snapshot], None] | None = None
     waiting: dict[int, int] = field(init=False)  # of each its subwords
-    found: dict[int, Translation] = field(default_factory=dict, init=False)
+    translations: dict[int, Translation] = field(default_factory=dict, init=False)
     gone: bool = field(default=False, init=False)  # nobody waits any more
 
     def __post_init__(self) -> None:
@@ -107,13 +107,13 @@ class Sentences:
         """Number of sentences that no batch has taken yet."""
         return len(self.waiting)
 
-    def alike(self, other: "Sentences") -> bool:
+    def alike(self, other: "TranslationJob") -> bool:
         """
         Tell whether sentences of both can be translated together.
 
         Parameters
         ----------
-        other : Sentences
+        other : TranslationJob
             Of another request.
 
         Returns
@@ -129,7 +129,7 @@ class Sentences:
 
 
 @dataclass(eq=False)
-class Call:
+class FunctionJob:
     """
     Hold something else to compute, alone.
 
@@ -151,13 +151,13 @@ class Call:
     count: int = field(default=1, init=False)
 
 
-class Row(NamedTuple):
+class QueuedSentence(NamedTuple):
     """
     Name a sentence.
 
     Attributes
     ----------
-    sentences : Sentences
+    sentences : TranslationJob
         Whose it is.
     number : int
         Its number there.
@@ -167,7 +167,7 @@ class Row(NamedTuple):
     A batch is a list of them.
     """
 
-    sentences: Sentences
+    sentences: TranslationJob
     number: int
 
 
@@ -188,19 +188,19 @@ class Queue:
     def __init__(self, batch_tokens: int) -> None:
         self.batch_tokens = batch_tokens
         self.count = 0
-        self._line: list[Sentences | Call] = []
+        self._line: list[TranslationJob | FunctionJob] = []
         self._shortest_is_next = False
 
     def __bool__(self) -> bool:
         return bool(self._line)
 
-    def put(self, one: Sentences | Call) -> None:
+    def put(self, job: TranslationJob | FunctionJob) -> None:
         """
         Let something wait behind all others.
 
         Parameters
         ----------
-        one : Sentences or Call
+        job : TranslationJob or FunctionJob
             What came.
 
         Returns
@@ -212,16 +212,16 @@ class Queue:
         -----
         Whether there is room is not asked here.
         """
-        self._line.append(one)
-        self.count += one.count
+        self._line.append(job)
+        self.count += job.count
 
-    def drop(self, one: Sentences | Call) -> None:
+    def drop(self, job: TranslationJob | FunctionJob) -> None:
         """
         Take out what nobody waits for any more.
 
         Parameters
         ----------
-        one : Sentences or Call
+        job : TranslationJob or FunctionJob
             What came before.
 
         Returns
@@ -233,12 +233,12 @@ class Queue:
         -----
         What is being computed is no longer here.
         """
-        one.gone = True
-        if one in self._line:
-            self._line.remove(one)
-            self.count -= one.count
+        job.gone = True
+        if job in self._line:
+            self._line.remove(job)
+            self.count -= job.count
 
-    def clear(self) -> list[Sentences | Call]:
+    def clear(self) -> list[TranslationJob | FunctionJob]:
         """
         Take out everything.
 
@@ -269,14 +269,14 @@ class Queue:
         """
         tokens = 0
         for one in self._line:
-            if isinstance(one, Call):
+            if isinstance(one, FunctionJob):
                 return True
             tokens += sum(one.waiting.values())
             if tokens >= self.batch_tokens:
                 return True
         return False
 
-    def take(self) -> list[Row] | Call:
+    def take(self) -> list[QueuedSentence] | FunctionJob:
         """
         Choose a batch; the request that it was made around goes to the end of the line.
 
@@ -295,20 +295,20 @@ class Queue:
         turn = min(range(len(self._line)), key=lambda place: self._line[place].count)
         first = self._line.pop(turn if self._shortest_is_next else 0)
         self._shortest_is_next = not self._shortest_is_next
-        if isinstance(first, Call):
+        if isinstance(first, FunctionJob):
             self.count -= 1
             return first
-        others = [one for one in self._line if isinstance(one, Sentences) and one.alike(first)]
+        others = [one for one in self._line if isinstance(one, TranslationJob) and one.alike(first)]
         middle, anchor = next(iter(first.waiting.items()))
-        rows = [Row(one, row) for one in (first, *others) for row in one.waiting]
+        rows = [QueuedSentence(one, row) for one in (first, *others) for row in one.waiting]
         rows.sort(key=lambda row: (row != (first, middle), abs(row[0].waiting[row[1]] - anchor)))
-        batch: list[Row] = []
+        batch: list[QueuedSentence] = []
         widest = 1
         for one, row in rows:
             widest = max(widest, one.waiting[row])
             if batch and (len(batch) + 1) * widest > self.batch_tokens:
                 break
-            batch.append(Row(one, row))
+            batch.append(QueuedSentence(one, row))
         for one, row in batch:
             del one.waiting[row]
         self.count -= len(batch)

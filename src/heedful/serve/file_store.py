@@ -4,7 +4,7 @@ import asyncio
 import secrets
 
 
-class Files:
+class FileStore:
     """
     Keep translated files until they are fetched.
 

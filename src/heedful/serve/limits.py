@@ -54,7 +54,7 @@ class Limits:
     per_minute: int = 0
 
 
-class Refused(Exception):
+class HttpError(Exception):
     """
     A request that gets no translation, and what its client is told.
 

@@ -67,7 +67,7 @@ class Metrics:
         queue = Gauge("heedful_queue_sentences", "Sentences that wait.", registry=registry)
         queue.set_function(waiting)
 
-    def tell_batch(self, sentences: int, tokens: int, seconds: float) -> None:
+    def record_batch(self, sentences: int, tokens: int, seconds: float) -> None:
         """
         Count a batch.
 

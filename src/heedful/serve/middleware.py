@@ -13,9 +13,9 @@ import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from heedful.serve.limits import Limits, Refused
+from heedful.serve.limits import HttpError, Limits
 from heedful.serve.metrics import Metrics
-from heedful.serve.request_body import problem
+from heedful.serve.request_body import error_response
 
 _log = logging.getLogger("heedful.serve")
 
@@ -37,15 +37,15 @@ HEADERS = {
 }
 
 
-FAILED = Refused(500, "the server could not do this; its log says where.")
+FAILED = HttpError(500, "the server could not do this; its log says where.")
 """The answer to what should not happen."""
 
 
-GONE = Refused(499, "the client has gone.")
+GONE = HttpError(499, "the client has gone.")
 """What is counted where nobody hears the answer."""
 
 
-class State:
+class ServerState:
     """
     Know what goes on, and whether the server is being stopped.
 
@@ -66,7 +66,7 @@ class State:
         self.open = 0
 
 
-class Guard:
+class LimitsMiddleware:
     """
     Pass requests on within limits.
 
@@ -76,7 +76,7 @@ class Guard:
         The application.
     limits : Limits
         Its bounds.
-    state : State
+    state : ServerState
         Shared with what stops the server.
     metrics : Metrics
         Where requests are counted.
@@ -86,7 +86,7 @@ class Guard:
     Logs one line a request: its route, never its text, address or key.
     """
 
-    def __init__(self, app: App, limits: Limits, state: State, metrics: Metrics) -> None:
+    def __init__(self, app: App, limits: Limits, state: ServerState, metrics: Metrics) -> None:
         self.app, self.limits, self.state, self.metrics = app, limits, state, metrics
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -118,7 +118,7 @@ class Guard:
         self.state.open += 1
         self.metrics.open.inc()
         begun = time.monotonic()
-        answer = _Answer(send, self.state)
+        answer = _TrackedResponse(send, self.state)
         try:
             await self._pass(scope, receive, answer)
         finally:
@@ -131,17 +131,17 @@ class Guard:
             _log.info("%s %s %s %.0f ms", method, route, answer.status, 1000 * seconds)
 
     async def _pass(
-        self, scope: MutableMapping[str, Any], receive: Receive, answer: "_Answer"
+        self, scope: MutableMapping[str, Any], receive: Receive, answer: "_TrackedResponse"
     ) -> None:
         """Answer a request, whatever happens."""
         try:
             if self.state.stopping and scope["path"] not in _ALWAYS:
-                raise Refused(503, "the server is being stopped.", 1)
+                raise HttpError(503, "the server is being stopped.", 1)
             announced = dict(scope["headers"]).get(b"content-length", b"0")
             if not announced.isdigit() or int(announced) > self.limits.body_bytes:
                 raise self._too_large()
             await self.app(scope, self._bounded(receive), answer)
-        except Refused as refused:
+        except HttpError as refused:
             await answer.instead(refused)
         except Exception as error:
             places = "".join(traceback.format_tb(error.__traceback__))
@@ -162,7 +162,7 @@ class Guard:
                     message = await receive()
             except TimeoutError:
                 text = f"a request must arrive within {self.limits.read_seconds:g} s, but did not."
-                raise Refused(408, text) from None
+                raise HttpError(408, text) from None
             size += len(message.get("body", b""))
             complete = not message.get("more_body", False)
             if size > self.limits.body_bytes:
@@ -171,19 +171,19 @@ class Guard:
 
         return take
 
-    def _too_large(self) -> Refused:
+    def _too_large(self) -> HttpError:
         """Say how large a body may be."""
-        return Refused(
+        return HttpError(
             413,
             f"a body may have at most {self.limits.body_bytes:,} bytes, but this one has more; "
             "send less at once.",
         )
 
 
-class _Answer:
+class _TrackedResponse:
     """What goes out, with its headers."""
 
-    def __init__(self, send: Send, state: State) -> None:
+    def __init__(self, send: Send, state: ServerState) -> None:
         self._send, self._state = send, state
         self.status, self.complete = 0, False
 
@@ -200,12 +200,12 @@ class _Answer:
             self.complete = True
         await self._send(message)
 
-    async def instead(self, refused: Refused) -> None:
+    async def instead(self, refused: HttpError) -> None:
         """Say what is wrong, if nothing was said yet; else in the last line of what was begun."""
         if self.complete:
             return
         if not self.status:
-            answer = problem(refused)
+            answer = error_response(refused)
             start = {"status": answer.status_code, "headers": answer.raw_headers}
             await self({"type": "http.response.start", **start})
             await self({"type": "http.response.body", "body": answer.body})

@@ -44,7 +44,7 @@ class Direction(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Named:
+class ModelSpec:
     """
     Hold a run as the command line names it.
 
@@ -57,14 +57,14 @@ class Named:
 
     Notes
     -----
-    Made by `Named.parse`.
+    Made by `ModelSpec.parse`.
     """
 
     path: Path
     pairs: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> "Named":
+    def parse(cls, text: str) -> "ModelSpec":
         """
         Read an argument of `heedful serve`.
 
@@ -75,7 +75,7 @@ class Named:
 
         Returns
         -------
-        Named
+        ModelSpec
             The folder need not be there.
 
         Notes
@@ -95,7 +95,7 @@ class Named:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class ServedModel:
     """
     Hold an opened model and what is known of it.
 
@@ -127,7 +127,7 @@ class Model:
     facts: dict[str, Any]
 
     @property
-    def looks(self) -> bool:
+    def shows_attention(self) -> bool:
         """Whether attention can be seen: alignments, pictures, the steps of a search."""
         return self.engine == "torch"
 
@@ -153,7 +153,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Opening:
+class ModelLoader:
     """
     Say how models are opened.
 
@@ -184,20 +184,20 @@ class Opening:
     threads: int = 0
     beam: int | None = None
 
-    def open(self, named: Named, name: str) -> Model:
+    def open(self, spec: ModelSpec, name: str) -> ServedModel:
         """
         Open one model.
 
         Parameters
         ----------
-        named : Named
+        spec : ModelSpec
             Which.
         name : str
             What clients will call it.
 
         Returns
         -------
-        Model
+        ServedModel
             Ready to use.
 
         Notes
@@ -207,7 +207,7 @@ class Opening:
         how: dict[str, Any] = {} if self.engine == "ctranslate2" else {"weights": self.weights}
         translator = open_engine(
             self.engine,
-            [named.path],
+            [spec.path],
             device=self.device,
             precision=self.precision,
             threads=self.threads,
@@ -215,12 +215,12 @@ class Opening:
         )
         tokenizer = translator.tokenizer
         told = tokenizer.source_language, tokenizer.target_language
-        directions = _directions(named, told, tokenizer.tags)
+        directions = _directions(spec, told, tokenizer.tags)
         read = _facts_of_export if self.engine == "ctranslate2" else _facts_of_run
         longest, facts = read(translator, self.weights)
         if self.beam is not None:
             facts["beam"] = self.beam
-        return Model(name, self.engine, translator, directions, longest, facts)
+        return ServedModel(name, self.engine, translator, directions, longest, facts)
 
 
 class Models:
@@ -229,9 +229,9 @@ class Models:
 
     Parameters
     ----------
-    named : sequence of Named
+    specs : sequence of ModelSpec
         In the order of the command line; the first is the default.
-    opening : Opening
+    loader : ModelLoader
         How they are opened.
 
     Notes
@@ -239,10 +239,10 @@ class Models:
     While new ones are opened the old ones translate, so there must be memory for both.
     """
 
-    def __init__(self, named: Sequence[Named], opening: Opening) -> None:
-        self.named, self.opening = tuple(named), opening
+    def __init__(self, specs: Sequence[ModelSpec], loader: ModelLoader) -> None:
+        self.specs, self.loader = tuple(specs), loader
         self._loading = threading.Lock()
-        self.current: tuple[Model, ...] = ()
+        self.current: tuple[ServedModel, ...] = ()
 
     def load(self) -> None:
         """
@@ -258,8 +258,8 @@ class Models:
         If one cannot be opened the old ones stay, and what went wrong is raised.
         """
         with self._loading:
-            names = _names([one.path for one in self.named])
-            opened = [self.opening.open(*pair) for pair in zip(self.named, names, strict=True)]
+            names = _names([one.path for one in self.specs])
+            opened = [self.loader.open(*pair) for pair in zip(self.specs, names, strict=True)]
             self.current = tuple(opened)
 
     def languages(self) -> dict[str, list[str]]:
@@ -283,7 +283,7 @@ class Models:
                     targets.append(direction.target)
         return found
 
-    def called(self, name: str | None) -> tuple[Model, ...]:
+    def find(self, name: str | None) -> tuple[ServedModel, ...]:
         """
         Find models by their name.
 
@@ -314,23 +314,25 @@ def _names(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def _directions(named: Named, told: tuple[str, str], tags: Sequence[str]) -> tuple[Direction, ...]:
+def _directions(
+    spec: ModelSpec, languages: tuple[str, str], tags: Sequence[str]
+) -> tuple[Direction, ...]:
     """Find the directions of a model: as it is named, else by its tags, else by its settings."""
     codes = {tag.removeprefix(">>").removesuffix("<<"): tag for tag in tags}
-    pairs = named.pairs or tuple((told[0], target) for target in codes or [told[1]])
+    pairs = spec.pairs or tuple((languages[0], target) for target in codes or [languages[1]])
     if not all(map(all, pairs)):
         raise SettingError(
-            f"the languages of {named.path} must be known, but its settings do not name them; name "
-            f"them before the folder: en:fr={named.path}"
+            f"the languages of {spec.path} must be known, but its settings do not name them; name "
+            f"them before the folder: en:fr={spec.path}"
         )
     if codes and (unknown := {target for _, target in pairs} - codes.keys()):
         raise SettingError(
-            f"{named.path} must have a tag for each language to translate into, but has "
+            f"{spec.path} must have a tag for each language to translate into, but has "
             f"{', '.join(codes.values())} and none for {', '.join(sorted(unknown))}."
         )
     if not codes and len(pairs) > 1:
         raise SettingError(
-            f"{named.path} has no language tags, so it has one direction, but {len(pairs)} came; "
+            f"{spec.path} has no language tags, so it has one direction, but {len(pairs)} came; "
             "name one."
         )
     return tuple(Direction(source, target, codes.get(target, "")) for source, target in pairs)

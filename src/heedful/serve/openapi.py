@@ -11,15 +11,15 @@ from heedful.serve.limits import Limits
 from heedful.serve.request_schemas import (
     FORMS,
     MULTIPART,
-    Asked,
-    AttendAsked,
-    DetectAsked,
-    FileAsked,
-    SearchAsked,
-    StreamAsked,
-    TranslateAsked,
+    AttentionRequest,
+    DetectRequest,
+    RequestBody,
+    StreamV1Request,
+    TranslateFileRequest,
+    TranslateRequest,
+    TranslateV1Request,
 )
-from heedful.serve.response_schemas import Problem
+from heedful.serve.response_schemas import ErrorResponse
 
 _WRONG = {
     400: "What is asked is wrong.",
@@ -35,9 +35,9 @@ _WRONG = {
 _REFERENCE = "#/components/schemas/{model}"
 
 
-def described(
-    given: Any,
-    asked: type[Asked] | None = None,
+def describe_route(
+    response: Any,
+    request: type[RequestBody] | None = None,
     *,
     stream: bool = False,
     wrong: Iterable[int] = (403, 500, 503),
@@ -47,9 +47,9 @@ def described(
 
     Parameters
     ----------
-    given : type or None
+    response : type or None
         What is answered; None for text.
-    asked : type, optional
+    request : type, optional
         What its body holds.
     stream : bool, default False
         Whether the answer is a line of JSON for each event.
@@ -66,28 +66,28 @@ def described(
     Bodies are read by `heedful.serve.request_body`, which takes forms as well as JSON; FastAPI only
     shows them.
     """
-    kind = "application/x-ndjson" if stream else "application/json" if given else "text/plain"
-    right: dict[str, Any] = {"description": "The answer.", "model": given}
-    if stream or given is None:
+    kind = "application/x-ndjson" if stream else "application/json" if response else "text/plain"
+    right: dict[str, Any] = {"description": "The answer.", "model": response}
+    if stream or response is None:
         right = {"description": "The answer.", "content": {kind: {"schema": {"type": "string"}}}}
     answers = {200: right}
-    for code in _WRONG if asked else wrong:
-        answers[code] = {"description": _WRONG[code], "model": Problem}
+    for code in _WRONG if request else wrong:
+        answers[code] = {"description": _WRONG[code], "model": ErrorResponse}
     found: dict[str, Any] = {"response_model": None, "responses": answers}
-    if asked is not None:
+    if request is not None:
         content: dict[str, Any] = {
-            kind: {"schema": {"$ref": _reference(asked, kind)}} for kind in asked.types
+            kind: {"schema": {"$ref": _reference(request, kind)}} for kind in request.types
         }
-        if asked is FileAsked:
+        if request is TranslateFileRequest:
             content[MULTIPART]["encoding"] = {"file": {"contentType": "text/plain, text/html"}}
         body = {"required": True, "content": content}
         found["openapi_extra"] = {"requestBody": body}
     return found
 
 
-def _reference(asked: type[Asked], kind: str) -> str:
+def _reference(request: type[RequestBody], kind: str) -> str:
     """Name the schema of a body; a form, which has no null, has its own."""
-    return _REFERENCE.format(model=asked.__name__ + "Form" * (kind in FORMS))
+    return _REFERENCE.format(model=request.__name__ + "Form" * (kind in FORMS))
 
 
 def _form(schema: dict[str, Any]) -> dict[str, Any]:
@@ -147,11 +147,18 @@ def document(app: FastAPI, limits: Limits) -> dict[str, Any]:
             license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         )
         schemas = found.setdefault("components", {}).setdefault("schemas", {})
-        for kind in (TranslateAsked, DetectAsked, FileAsked, SearchAsked, StreamAsked, AttendAsked):
+        for kind in (
+            TranslateRequest,
+            DetectRequest,
+            TranslateFileRequest,
+            TranslateV1Request,
+            StreamV1Request,
+            AttentionRequest,
+        ):
             schema = kind.model_json_schema(ref_template=_REFERENCE)
             _narrow(schema, limits)
             schemas[f"{kind.__name__}Form"] = _form(schema)
-            if kind is not FileAsked:
+            if kind is not TranslateFileRequest:
                 schemas[kind.__name__] = schema
         app.openapi_schema = found
     return app.openapi_schema

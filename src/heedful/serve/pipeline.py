@@ -20,15 +20,15 @@ from typing import TypeVar
 from heedful.search.observer import Snapshot
 from heedful.serve.batch_queue import Search
 from heedful.serve.documents.html_document import Markup
-from heedful.serve.documents.sentences import Layout, keep_whole, split
-from heedful.serve.limits import Refused
-from heedful.serve.models import Model
-from heedful.serve.routing import Chosen, Form
+from heedful.serve.documents.sentences import TextLayout, keep_whole, split
+from heedful.serve.limits import HttpError
+from heedful.serve.models import ServedModel
+from heedful.serve.routing import Form, ModelRoute
 from heedful.serve.worker import Worker
 from heedful.translation.result import Alignment, Translation
 
 
-def combined(translations: Sequence[Translation], layout: Layout | Markup) -> Translation:
+def join_sentences(translations: Sequence[Translation], layout: TextLayout | Markup) -> Translation:
     """
     Make one translation of those of several sentences.
 
@@ -36,7 +36,7 @@ def combined(translations: Sequence[Translation], layout: Layout | Markup) -> Tr
     ----------
     translations : sequence of Translation
         In order, at least one.
-    layout : Layout or Markup
+    layout : TextLayout or Markup
         What stood around them.
 
     Returns
@@ -57,7 +57,7 @@ def combined(translations: Sequence[Translation], layout: Layout | Markup) -> Tr
     return replace(best, alternatives=tuple(others))
 
 
-def _sum(translations: Sequence[Translation], layout: Layout | Markup) -> Translation:
+def _sum(translations: Sequence[Translation], layout: TextLayout | Markup) -> Translation:
     """Combine without alternatives."""
     texts = [one.text for one in translations]
     alignments = [one.alignment for one in translations]
@@ -87,7 +87,7 @@ def _joined(alignments: Sequence[Alignment]) -> Alignment:
     return Alignment(tuple(source), tuple(target), tuple(links))
 
 
-def untagged(translation: Translation, tag: str) -> Translation:
+def drop_tag(translation: Translation, tag: str) -> Translation:
     """
     Take the language tag out of the words of the source.
 
@@ -111,7 +111,7 @@ def untagged(translation: Translation, tag: str) -> Translation:
     if not tag or alignment is None or alignment.source_words[:1] != (tag,):
         return translation
     links = tuple((i - 1, j) for i, j in alignment.links if i > 0)
-    others = tuple(untagged(other, tag) for other in translation.alternatives)
+    others = tuple(drop_tag(other, tag) for other in translation.alternatives)
     without = Alignment(alignment.source_words[1:], alignment.target_words, links)
     return replace(translation, alignment=without, alternatives=others)
 
@@ -122,7 +122,7 @@ _AT_ONCE = 2000
 # Sentences of a request whose attention is given: a document of each is as large as a book.
 MOST_LOOKED_AT = 16
 _Result = TypeVar("_Result")
-_TAKE_APART: dict[Form, Callable[..., Layout | Markup]] = {
+_TAKE_APART: dict[Form, Callable[..., TextLayout | Markup]] = {
     "text": split,
     "html": Markup.parse,
     "sentence": lambda text, _, fits: keep_whole(text, fits),
@@ -130,15 +130,15 @@ _TAKE_APART: dict[Form, Callable[..., Layout | Markup]] = {
 
 
 @dataclass(frozen=True)
-class Spoken:
+class TextResult:
     """
     Hold a translated text.
 
     Attributes
     ----------
-    chosen : Chosen
+    route : ModelRoute
         What translated it.
-    whole : Translation
+    translation : Translation
         Of the text, with its alternatives.
     pieces : tuple of str
         Its sentences.
@@ -150,14 +150,14 @@ class Spoken:
     A text without anything to translate has no pieces and is itself.
     """
 
-    chosen: Chosen
-    whole: Translation
+    route: ModelRoute
+    translation: Translation
     pieces: tuple[str, ...] = ()
     translations: tuple[Translation, ...] = ()
 
 
 @dataclass(frozen=True)
-class Watched:
+class ProgressCallbacks:
     """
     Hold what is to be told while a text is being translated.
 
@@ -181,12 +181,12 @@ class Watched:
 async def translate(
     worker: Worker,
     text: str,
-    chosen: Chosen,
+    route: ModelRoute,
     search: Search,
     *,
     form: Form = "text",
-    watched: Watched,
-) -> Spoken:
+    callbacks: ProgressCallbacks,
+) -> TextResult:
     """
     Translate a text, and tell how that goes.
 
@@ -196,46 +196,46 @@ async def translate(
         Where it is done.
     text : str
         The text.
-    chosen : Chosen
+    route : ModelRoute
         With what.
     search : Search
         How.
     form : {'text', 'html', 'sentence'}, default 'text'
         What the text is; a sentence is not taken apart.
-    watched : Watched
+    callbacks : ProgressCallbacks
         Told of every step and every sentence.
 
     Returns
     -------
-    Spoken
+    TextResult
         With the text's layout or markup.
 
     Notes
     -----
     Cancelled, it takes what waits out of the queue.
     """
-    parted = await aside(len(text), _Parted.of, text, chosen, form)
-    if chosen.model is None:
-        return parted.spoken([])
+    parted = await aside(len(text), _SplitText.of, text, route, form)
+    if route.model is None:
+        return parted.result([])
 
     def each(number: int, translation: Translation) -> None:
-        plain = untagged(translation, chosen.direction.tag)
-        watched.piece(number, parted.layout.pieces[number], plain)
+        plain = drop_tag(translation, route.direction.tag)
+        callbacks.piece(number, parted.layout.pieces[number], plain)
 
     _check_looked_at(search, len(parted.lines))
-    watch = watched.step if chosen.model.looks else None
-    found = await worker.translate(chosen.model, parted.lines, search, each=each, watch=watch)
-    return await aside(len(text), parted.spoken, found)
+    observer = callbacks.step if route.model.shows_attention else None
+    found = await worker.translate(route.model, parted.lines, search, each=each, observer=observer)
+    return await aside(len(text), parted.result, found)
 
 
 async def translate_all(
     worker: Worker,
     texts: Sequence[str],
-    chosen: Sequence[Chosen],
+    route: Sequence[ModelRoute],
     search: Search,
     *,
     form: Form = "text",
-) -> list[Spoken]:
+) -> list[TextResult]:
     """
     Translate the texts of one request.
 
@@ -245,7 +245,7 @@ async def translate_all(
         Where it is done.
     texts : sequence of str
         Texts.
-    chosen : sequence of Chosen
+    route : sequence of ModelRoute
         With what each.
     search : Search
         How.
@@ -262,18 +262,18 @@ async def translate_all(
     The sentences of all texts wait together, so a request is taken or refused as a whole.
     """
     size = sum(map(len, texts))
-    parted = await aside(size, _take_apart, texts, chosen, form)
-    groups: dict[tuple[Model | None, bool], list[_Parted]] = {}
+    parted = await aside(size, _take_apart, texts, route, form)
+    groups: dict[tuple[ServedModel | None, bool], list[_SplitText]] = {}
     for one in parted:
-        groups.setdefault((one.chosen.model, one.linked), []).append(one)
+        groups.setdefault((one.route.model, one.linked), []).append(one)
     _check_looked_at(search, sum(len(one.lines) for one in parted))
-    found: dict[_Parted, list[Translation]] = {}
+    found: dict[_SplitText, list[Translation]] = {}
     for (model, linked), several in groups.items():
         lines = [line for one in several for line in one.lines]
         how = replace(search, alignments=True) if linked else search
         rest = iter(await worker.translate(model, lines, how) if model else [])
         found |= {one: list(islice(rest, len(one.lines))) for one in several}
-    return await aside(size, lambda: [one.spoken(found[one]) for one in parted])
+    return await aside(size, lambda: [one.result(found[one]) for one in parted])
 
 
 async def aside(size: int, work: Callable[..., _Result], *arguments: object) -> _Result:
@@ -284,58 +284,60 @@ async def aside(size: int, work: Callable[..., _Result], *arguments: object) -> 
 def _check_looked_at(search: Search, sentences: int) -> None:
     """Refuse attention of a long text."""
     if search.attention and sentences > MOST_LOOKED_AT:
-        raise Refused(
+        raise HttpError(
             400,
             f"attention can be given of at most {MOST_LOOKED_AT} sentences at once, but "
             f"{sentences:,} came; ask in several requests.",
         )
 
 
-def _take_apart(texts: Sequence[str], chosen: Sequence[Chosen], form: Form) -> list["_Parted"]:
+def _take_apart(
+    texts: Sequence[str], route: Sequence[ModelRoute], form: Form
+) -> list["_SplitText"]:
     """Take texts apart."""
-    return [_Parted.of(*pair, form) for pair in zip(texts, chosen, strict=True)]
+    return [_SplitText.of(*pair, form) for pair in zip(texts, route, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
-class _Parted:
+class _SplitText:
     """A text that was taken apart."""
 
     text: str
-    chosen: Chosen
-    layout: Layout | Markup
+    route: ModelRoute
+    layout: TextLayout | Markup
 
     @classmethod
-    def of(cls, text: str, chosen: Chosen, form: Form) -> "_Parted":
+    def of(cls, text: str, route: ModelRoute, form: Form) -> "_SplitText":
         """Take a text apart, unless it stays as it is."""
-        if chosen.model is None:
-            return cls(text, chosen, Layout((), (text,)))
-        fits = partial(_fits, chosen.model, chosen)
-        return cls(text, chosen, _TAKE_APART[form](text, chosen.direction.source, fits))
+        if route.model is None:
+            return cls(text, route, TextLayout((), (text,)))
+        fits = partial(_fits, route.model, route)
+        return cls(text, route, _TAKE_APART[form](text, route.direction.source, fits))
 
     @property
     def lines(self) -> list[str]:
         """Its sentences as the model reads them."""
-        return [self.chosen.tagged(piece) for piece in self.layout.pieces]
+        return [self.route.tagged(piece) for piece in self.layout.pieces]
 
     @property
     def linked(self) -> bool:
         """Whether alignments are needed to put it together, and can be had."""
-        model = self.chosen.model
-        return model is not None and model.looks and any(self.layout.linked)
+        model = self.route.model
+        return model is not None and model.shows_attention and any(self.layout.linked)
 
-    def spoken(self, found: Sequence[Translation]) -> Spoken:
+    def result(self, line_translations: Sequence[Translation]) -> TextResult:
         """Put it together again."""
-        if not found:
-            return Spoken(self.chosen, Translation(self.text, 0.0, (), 0.0))
-        translations = tuple(untagged(one, self.chosen.direction.tag) for one in found)
-        whole = combined(translations, self.layout)
-        return Spoken(self.chosen, whole, self.layout.pieces, translations)
+        if not line_translations:
+            return TextResult(self.route, Translation(self.text, 0.0, (), 0.0))
+        translations = tuple(drop_tag(one, self.route.direction.tag) for one in line_translations)
+        whole = join_sentences(translations, self.layout)
+        return TextResult(self.route, whole, self.layout.pieces, translations)
 
 
-def _fits(model: Model, chosen: Chosen, sentence: str) -> bool:
+def _fits(model: ServedModel, route: ModelRoute, sentence: str) -> bool:
     """Whether a model can read a sentence as a whole."""
     room = model.longest - 1
     # No subword is shorter than a byte, and the space before the first word may be one more.
     if len(sentence.encode()) < room:
         return True
-    return model.lengths([chosen.tagged(sentence)])[0] <= room
+    return model.lengths([route.tagged(sentence)])[0] <= room

@@ -8,18 +8,18 @@ from fastapi import Request, Response
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import UploadFile
 
-from heedful.serve.limits import Limits, Refused
-from heedful.serve.request_schemas import FORMS, Asked, SentFile
-from heedful.serve.response_schemas import Problem
+from heedful.serve.limits import HttpError, Limits
+from heedful.serve.request_schemas import FORMS, RequestBody, UploadedFile
+from heedful.serve.response_schemas import ErrorResponse
 
-_Asked = TypeVar("_Asked", bound=Asked)
+_Body = TypeVar("_Body", bound=RequestBody)
 _JSON = "application/json"
 _LONGEST_NAME = 40  # of a field that is not known, as it is told
 _MOST_WRONG = 10  # fields that are told
 _MOST_FIELDS = 100  # of a body; no client has so many
 
 
-async def read_asked(request: Request, kind: type[_Asked]) -> _Asked:
+async def read_body(request: Request, kind: type[_Body]) -> _Body:
     """
     Read and check a body.
 
@@ -32,29 +32,29 @@ async def read_asked(request: Request, kind: type[_Asked]) -> _Asked:
 
     Returns
     -------
-    Asked
+    RequestBody
         Of that kind.
 
     Notes
     -----
-    Raises `Refused` with every field that is wrong. A form may repeat ``q``.
+    Raises `HttpError` with every field that is wrong. A form may repeat ``q``.
     """
     sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     sent = _JSON if not sent or sent.endswith("+json") else sent
     if sent not in kind.types:
-        raise Refused(
+        raise HttpError(
             415, f"a body must be {' or '.join(kind.types)} here, but is of another type."
         )
     is_form = sent in FORMS
     values = await _form(request) if is_form else _json(await request.body())
     if isinstance(values, dict) and len(values) > _MOST_FIELDS:
-        raise Refused(
+        raise HttpError(
             400, f"a body may have at most {_MOST_FIELDS} fields, but {len(values):,} came."
         )
     try:
         return kind.model_validate(values, strict=kind.exact and not is_form)
     except ValidationError as error:
-        raise Refused(400, _wrong(error, kind)) from None
+        raise HttpError(400, _wrong(error, kind)) from None
 
 
 def check_texts(texts: list[str], limits: Limits) -> None:
@@ -75,21 +75,21 @@ def check_texts(texts: list[str], limits: Limits) -> None:
 
     Notes
     -----
-    Raises `Refused`.
+    Raises `HttpError`.
     """
     if len(texts) > limits.lines:
-        raise Refused(
+        raise HttpError(
             400, f"q may hold at most {limits.lines:,} texts, but {len(texts):,} came; send fewer."
         )
     if (characters := sum(map(len, texts))) > limits.characters:
-        raise Refused(
+        raise HttpError(
             400,
             f"a request may hold at most {limits.characters:,} characters, but {characters:,} "
             "came; send less at once.",
         )
 
 
-def given(content: BaseModel | list[Any] | dict[str, Any], status: int = 200) -> Response:
+def json_response(content: BaseModel | list[Any] | dict[str, Any], status: int = 200) -> Response:
     """
     Answer in JSON.
 
@@ -116,13 +116,13 @@ def given(content: BaseModel | list[Any] | dict[str, Any], status: int = 200) ->
     return Response(text, status, media_type="application/json")
 
 
-def problem(refused: Refused) -> Response:
+def error_response(refused: HttpError) -> Response:
     """
     Answer that something is wrong.
 
     Parameters
     ----------
-    refused : Refused
+    refused : HttpError
         What.
 
     Returns
@@ -134,7 +134,7 @@ def problem(refused: Refused) -> Response:
     -----
     After a body that was not read to its end nothing more can come over the connection.
     """
-    answer = given(Problem(error=refused.text), refused.status)
+    answer = json_response(ErrorResponse(error=refused.text), refused.status)
     if refused.retry_after is not None:
         answer.headers["Retry-After"] = str(refused.retry_after)
     if refused.status in (408, 413):
@@ -152,9 +152,9 @@ async def _form(request: Request) -> dict[str, Any]:
     return {name: several[0] if len(several) == 1 else several for name, several in values.items()}
 
 
-async def _file(sent: UploadFile) -> SentFile:
+async def _file(sent: UploadFile) -> UploadedFile:
     """Read a file of a form, which is gone with the form."""
-    return SentFile(sent.filename or "", await sent.read())
+    return UploadedFile(sent.filename or "", await sent.read())
 
 
 def _json(body: bytes) -> Any:
@@ -165,11 +165,13 @@ def _json(body: bytes) -> Any:
         if b"\\ud" in body or b"\\uD" in body:  # half a character; the other may be missing
             json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        raise Refused(400, "the body must be a JSON object in UTF-8, but cannot be read.") from None
+        raise HttpError(
+            400, "the body must be a JSON object in UTF-8, but cannot be read."
+        ) from None
     return found
 
 
-def _wrong(error: ValidationError, kind: type[Asked]) -> str:
+def _wrong(error: ValidationError, kind: type[RequestBody]) -> str:
     """Name the fields that are wrong, never their values."""
     told: dict[str, str] = {}
     for one in error.errors(include_url=False, include_context=False, include_input=False):
@@ -184,7 +186,7 @@ def _wrong(error: ValidationError, kind: type[Asked]) -> str:
     return "; ".join(f"{field}: {message}" for field, message in told.items()) + "."
 
 
-def _unknown(field: str, kind: type[Asked]) -> str:
+def _unknown(field: str, kind: type[RequestBody]) -> str:
     """Say that there is no such field, and which one may be meant."""
     known = [*kind.model_fields]
     near = get_close_matches(field[:_LONGEST_NAME].lower(), known, n=1, cutoff=0.5)

@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 
 Language = Annotated[str, Field(min_length=1, max_length=35, description="Its code, such as en.")]
 # Fail fast: a list of a hundred thousand numbers must not make as many complaints.
-Text = str | Annotated[list[str], Field(min_length=1, fail_fast=True)]
+RequestText = str | Annotated[list[str], Field(min_length=1, fail_fast=True)]
 
 
 def _flag(sent: object) -> object:
@@ -76,7 +76,7 @@ def _with_nulls(schema: dict[str, Any]) -> None:
             schema["properties"][name] = {"anyOf": [field, {"type": "null"}], **kept}
 
 
-class Asked(BaseModel):
+class RequestBody(BaseModel):
     """
     Hold what every body may have.
 
@@ -113,10 +113,10 @@ class Asked(BaseModel):
         return []
 
 
-class _WithTexts(Asked):
+class _BodyWithTexts(RequestBody):
     """A body with one text or several."""
 
-    q: Text = Field(description="A text, or several.")
+    q: RequestText = Field(description="A text, or several.")
 
     @property
     def texts(self) -> list[str]:
@@ -124,7 +124,7 @@ class _WithTexts(Asked):
         return [self.q] if isinstance(self.q, str) else self.q
 
 
-class TranslateAsked(_WithTexts):
+class TranslateRequest(_BodyWithTexts):
     """
     Hold what ``POST /translate`` is asked: LibreTranslate's body.
 
@@ -141,7 +141,7 @@ class TranslateAsked(_WithTexts):
     )
 
 
-class DetectAsked(_WithTexts):
+class DetectRequest(_BodyWithTexts):
     """
     Hold what ``POST /detect`` is asked.
 
@@ -150,11 +150,11 @@ class DetectAsked(_WithTexts):
     As LibreTranslate has it.
     """
 
-    q: Text = Field(description="A text, or several, which are then read as one.")
+    q: RequestText = Field(description="A text, or several, which are then read as one.")
 
 
 @dataclass(frozen=True)
-class SentFile:
+class UploadedFile:
     """
     Hold a file as it was sent.
 
@@ -174,7 +174,7 @@ class SentFile:
     content: bytes
 
 
-class TextFile(NamedTuple):
+class DecodedFile(NamedTuple):
     """
     Hold a file of text.
 
@@ -197,20 +197,20 @@ class TextFile(NamedTuple):
 ENDINGS = (".txt", ".html")
 
 
-def _read_file(sent: object) -> TextFile:
+def _read_file(sent: object) -> DecodedFile:
     """Check a file: its name, its bytes."""
-    if not isinstance(sent, SentFile):
+    if not isinstance(sent, UploadedFile):
         raise PydanticCustomError("file", "must be a file")
     ending = next((one for one in ENDINGS if sent.name.lower().endswith(one)), None)
     if ending is None:
         raise PydanticCustomError("ending", "must have a name that ends in .txt or .html")
     try:
-        return TextFile(ending, sent.content.decode("utf-8-sig"))
+        return DecodedFile(ending, sent.content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise PydanticCustomError("encoding", "must be text in UTF-8") from None
 
 
-class FileAsked(Asked):
+class TranslateFileRequest(RequestBody):
     """
     Hold what ``POST /translate_file`` is asked.
 
@@ -222,7 +222,7 @@ class FileAsked(Asked):
     types: ClassVar[tuple[str, ...]] = (MULTIPART,)
 
     file: Annotated[
-        TextFile,
+        DecodedFile,
         BeforeValidator(_read_file),
         WithJsonSchema({"type": "string", "format": "binary", "description": "Text or HTML."}),
     ]
@@ -240,7 +240,7 @@ class FileAsked(Asked):
         return "html" if self.file.ending == ".html" else "text"
 
 
-class Searched(Asked):
+class SearchRequest(RequestBody):
     """
     Hold what every route under ``/v1`` is asked about languages, model and search.
 
@@ -267,7 +267,7 @@ class Searched(Asked):
     )
 
 
-class SearchAsked(_WithTexts, Searched):
+class TranslateV1Request(_BodyWithTexts, SearchRequest):
     """
     Hold what ``POST /v1/translate`` is asked.
 
@@ -287,7 +287,7 @@ class SearchAsked(_WithTexts, Searched):
     attention: Flag = Field(False, description="Whether to give attention, for the explorer.")
 
 
-class StreamAsked(SearchAsked):
+class StreamV1Request(TranslateV1Request):
     """Hold what ``POST /v1/stream`` is asked: one text."""
 
     q: str | Annotated[list[str], Field(min_length=1, max_length=1, fail_fast=True)] = Field(
@@ -295,7 +295,7 @@ class StreamAsked(SearchAsked):
     )
 
 
-class AttendAsked(Searched):
+class AttentionRequest(SearchRequest):
     """
     Hold what ``POST /v1/attend`` is asked.
 

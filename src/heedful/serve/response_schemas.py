@@ -9,13 +9,13 @@ from heedful.serve.request_schemas import without_notes
 Link = tuple[int, int]
 
 
-class _Given(BaseModel):
+class ResponseBody(BaseModel):
     """An answer."""
 
     model_config = ConfigDict(frozen=True, json_schema_extra=without_notes)
 
 
-class Problem(_Given):
+class ErrorResponse(ResponseBody):
     """
     Say what is wrong, in one paragraph.
 
@@ -27,7 +27,7 @@ class Problem(_Given):
     error: str
 
 
-class Detected(_Given):
+class DetectedLanguage(ResponseBody):
     """
     Name a language that a text may be in.
 
@@ -40,7 +40,7 @@ class Detected(_Given):
     confidence: float
 
 
-class TranslateGiven(_Given):
+class TranslateResponse(ResponseBody):
     """
     Answer ``POST /translate``.
 
@@ -50,11 +50,11 @@ class TranslateGiven(_Given):
     """
 
     translatedText: str | list[str]  # noqa: N815
-    detectedLanguage: Detected | list[Detected] | None = None  # noqa: N815
+    detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = None  # noqa: N815
     alternatives: list[str] | list[list[str]] | None = None
 
 
-class FileGiven(_Given):
+class TranslateFileResponse(ResponseBody):
     """
     Answer ``POST /translate_file``.
 
@@ -66,7 +66,7 @@ class FileGiven(_Given):
     translatedFileUrl: str = Field(description="Where the translated file is.")  # noqa: N815
 
 
-class LanguageGiven(_Given):
+class LanguageInfo(ResponseBody):
     """
     Name a language that can be translated from, and those it can be translated into.
 
@@ -80,7 +80,7 @@ class LanguageGiven(_Given):
     targets: list[str]
 
 
-class Token(_Given):
+class TokenProbability(ResponseBody):
     """
     Show a subword, and its probability if that was asked for.
 
@@ -93,7 +93,7 @@ class Token(_Given):
     probability: float | None = None
 
 
-class Sentence(_Given):
+class ScoredTranslation(ResponseBody):
     """
     Show a translation of one sentence, or of a text: then it is the sum of its sentences.
 
@@ -106,12 +106,12 @@ class Sentence(_Given):
     text: str
     score: float = Field(description="Log-probability divided by the length penalty.")
     log_probability: float
-    tokens: list[Token]
+    tokens: list[TokenProbability]
     alignment: list[Link] | None = None
     attention: dict[str, Any] | None = None
 
 
-class Best(Sentence):
+class TranslationWithAlternatives(ScoredTranslation):
     """
     Show the best translation of one sentence, or of a text, and the next best.
 
@@ -120,10 +120,10 @@ class Best(Sentence):
     The k-th alternative of a text is made of the k-th of each sentence.
     """
 
-    alternatives: list[Sentence] = Field(default_factory=list)
+    alternatives: list[ScoredTranslation] = Field(default_factory=list)
 
 
-class SentenceBest(Best):
+class SentenceTranslation(TranslationWithAlternatives):
     """
     Show the best translation of one sentence of a text, and the sentence.
 
@@ -135,7 +135,7 @@ class SentenceBest(Best):
     source: str
 
 
-class TextGiven(Best):
+class TextTranslation(TranslationWithAlternatives):
     """
     Show the translation of one text.
 
@@ -144,11 +144,11 @@ class TextGiven(Best):
     `sentences` is there where the text has more than one.
     """
 
-    sentences: list[SentenceBest] | None = None
-    detected: Detected | None = None
+    sentences: list[SentenceTranslation] | None = None
+    detected: DetectedLanguage | None = None
 
 
-class SearchGiven(_Given):
+class TranslateV1Response(ResponseBody):
     """
     Answer ``POST /v1/translate``.
 
@@ -158,11 +158,11 @@ class SearchGiven(_Given):
     """
 
     model: str
-    translations: list[TextGiven]
-    detected: Detected | None = None
+    translations: list[TextTranslation]
+    detected: DetectedLanguage | None = None
 
 
-class Shorter(_Given):
+class PartialHypothesis(ResponseBody):
     """
     Show a hypothesis while the search goes on: an open one, or one that has ended.
 
@@ -176,7 +176,7 @@ class Shorter(_Given):
     ended: bool | None = Field(None, description="True once nothing can be added to it.")
 
 
-class StepEvent(_Given):
+class StepEvent(ResponseBody):
     """
     Tell how far the search has come.
 
@@ -189,10 +189,10 @@ class StepEvent(_Given):
     sentence: int
     step: int
     text: str
-    beam: list[Shorter]
+    beam: list[PartialHypothesis]
 
 
-class SentenceEvent(SentenceBest):
+class SentenceEvent(SentenceTranslation):
     """
     Give a sentence that is done.
 
@@ -205,7 +205,7 @@ class SentenceEvent(SentenceBest):
     sentence: int
 
 
-class EndEvent(_Given):
+class EndEvent(ResponseBody):
     """
     Give the whole text; nothing follows.
 
@@ -217,10 +217,10 @@ class EndEvent(_Given):
     event: Literal["end"] = "end"
     model: str
     text: str
-    detected: Detected | None = None
+    detected: DetectedLanguage | None = None
 
 
-class ErrorEvent(Problem):
+class ErrorEvent(ErrorResponse):
     """
     Say what went wrong after the answer had begun; nothing follows.
 
@@ -232,7 +232,7 @@ class ErrorEvent(Problem):
     event: Literal["error"] = "error"
 
 
-class ModelGiven(_Given):
+class ModelInfo(ResponseBody):
     """
     Describe a model and one direction that it translates in.
 
@@ -256,7 +256,7 @@ class ModelGiven(_Given):
     attention: bool = Field(description="Whether it can show attention and its steps.")
 
 
-class ModelsGiven(_Given):
+class ModelsResponse(ResponseBody):
     """
     Answer ``GET /v1/models``.
 
@@ -265,5 +265,5 @@ class ModelsGiven(_Given):
     The default is the model that was named first on the command line.
     """
 
-    models: list[ModelGiven]
+    models: list[ModelInfo]
     default: str

@@ -4,41 +4,50 @@ import math
 from typing import Any
 
 from heedful.serve.documents.detect import Guess
-from heedful.serve.pipeline import Spoken
-from heedful.serve.response_schemas import Best, Detected, Sentence, SentenceBest, TextGiven, Token
+from heedful.serve.pipeline import TextResult
+from heedful.serve.response_schemas import (
+    DetectedLanguage,
+    ScoredTranslation,
+    SentenceTranslation,
+    TextTranslation,
+    TokenProbability,
+    TranslationWithAlternatives,
+)
 from heedful.translation.result import Attention, Translation
 from heedful.visualise.record import ModelRecord, Record
 
 
-def text_given(spoken: Spoken) -> TextGiven:
+def text_translation(result: TextResult) -> TextTranslation:
     """
     Write the translation of a text.
 
     Parameters
     ----------
-    spoken : Spoken
+    result : TextResult
         The translation.
 
     Returns
     -------
-    TextGiven
+    TextTranslation
         With its sentences, if it has more than one.
 
     Notes
     -----
     Attention of a text is that of its only sentence.
     """
-    name = spoken.chosen.name
-    best = _best(spoken.whole, name)
+    name = result.route.name
+    best = _best(result.translation, name)
     several = [
-        sentence_given(piece, translation, name)
-        for piece, translation in zip(spoken.pieces, spoken.translations, strict=True)
+        sentence_translation(piece, translation, name)
+        for piece, translation in zip(result.pieces, result.translations, strict=True)
     ]
-    detected = detected_given(spoken.chosen.detected)
-    return TextGiven(**best, sentences=several if len(several) > 1 else None, detected=detected)
+    detected = detected_language(result.route.detected)
+    return TextTranslation(
+        **best, sentences=several if len(several) > 1 else None, detected=detected
+    )
 
 
-def sentence_given(source: str, translation: Translation, model: str) -> SentenceBest:
+def sentence_translation(source: str, translation: Translation, model: str) -> SentenceTranslation:
     """
     Write the translation of a sentence.
 
@@ -53,17 +62,17 @@ def sentence_given(source: str, translation: Translation, model: str) -> Sentenc
 
     Returns
     -------
-    SentenceBest
+    SentenceTranslation
         The sentence and its translation.
 
     Notes
     -----
-    A part of `text_given`, and an event of a stream.
+    A part of `text_translation`, and an event of a stream.
     """
-    return SentenceBest(source=source, **_best(translation, model))
+    return SentenceTranslation(source=source, **_best(translation, model))
 
 
-def detected_given(guess: Guess | None) -> Detected | None:
+def detected_language(guess: Guess | None) -> DetectedLanguage | None:
     """
     Write a guess about a language.
 
@@ -83,7 +92,7 @@ def detected_given(guess: Guess | None) -> Detected | None:
     """
     if guess is None:
         return None
-    return Detected(language=guess.language, confidence=round(guess.confidence, 1))
+    return DetectedLanguage(language=guess.language, confidence=round(guess.confidence, 1))
 
 
 def explorer_document(attention: Attention, translation: Translation, model: str) -> dict[str, Any]:
@@ -124,8 +133,8 @@ def explorer_document(attention: Attention, translation: Translation, model: str
 
 def _best(translation: Translation, model: str) -> dict[str, Any]:
     """Name the parts of a translation and of its alternatives."""
-    others = [Sentence(**_one(other, model)) for other in translation.alternatives]
-    return Best(**_one(translation, model), alternatives=others).__dict__
+    others = [ScoredTranslation(**_one(other, model)) for other in translation.alternatives]
+    return TranslationWithAlternatives(**_one(translation, model), alternatives=others).__dict__
 
 
 def _one(translation: Translation, model: str) -> dict[str, Any]:
@@ -138,7 +147,7 @@ def _one(translation: Translation, model: str) -> dict[str, Any]:
         "text": translation.text,
         "score": translation.score,
         "log_probability": translation.log_probability,
-        "tokens": [Token(piece=piece, probability=each) for piece, each in pairs],
+        "tokens": [TokenProbability(piece=piece, probability=each) for piece, each in pairs],
         "alignment": list(translation.alignment.links) if translation.alignment else None,
         "attention": attention and explorer_document(attention, translation, model),
     }

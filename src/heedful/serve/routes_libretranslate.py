@@ -15,15 +15,25 @@ from fastapi import APIRouter, Request, Response
 
 from heedful.serve.batch_queue import Search
 from heedful.serve.documents.detect import detect
-from heedful.serve.limits import Refused
+from heedful.serve.limits import HttpError
 from heedful.serve.metrics import CONTENT_TYPE
-from heedful.serve.openapi import described
-from heedful.serve.pipeline import Spoken, translate_all
-from heedful.serve.request_body import given
-from heedful.serve.request_schemas import ENDINGS, DetectAsked, FileAsked, TranslateAsked
-from heedful.serve.response_schemas import Detected, FileGiven, LanguageGiven, TranslateGiven
-from heedful.serve.responses import detected_given
-from heedful.serve.routing import choose
+from heedful.serve.openapi import describe_route
+from heedful.serve.pipeline import TextResult, translate_all
+from heedful.serve.request_body import json_response
+from heedful.serve.request_schemas import (
+    ENDINGS,
+    DetectRequest,
+    TranslateFileRequest,
+    TranslateRequest,
+)
+from heedful.serve.response_schemas import (
+    DetectedLanguage,
+    LanguageInfo,
+    TranslateFileResponse,
+    TranslateResponse,
+)
+from heedful.serve.responses import detected_language
+from heedful.serve.routing import choose_route
 from heedful.serve.service import Service
 
 _NAMES = """
@@ -106,32 +116,34 @@ def libre_routes(service: Service) -> APIRouter:
     """
     routes = APIRouter(tags=["LibreTranslate"])
 
-    @routes.post("/translate", **described(TranslateGiven, asked=TranslateAsked))
+    @routes.post("/translate", **describe_route(TranslateResponse, request=TranslateRequest))
     async def translate(request: Request) -> Response:
         """Translate a text, or several."""
-        asked = await service.read(request, TranslateAsked)
-        spoken = await service.wait(request, _translated(service, asked, asked.alternatives))
-        return given(_answer(asked, spoken))
+        body = await service.read(request, TranslateRequest)
+        result = await service.wait(request, _translated(service, body, body.alternatives))
+        return json_response(_answer(body, result))
 
-    @routes.post("/translate_file", **described(FileGiven, asked=FileAsked))
+    @routes.post(
+        "/translate_file", **describe_route(TranslateFileResponse, request=TranslateFileRequest)
+    )
     async def translate_file(request: Request) -> Response:
         """Translate a file of text or HTML."""
-        asked = await service.read(request, FileAsked)
-        (spoken,) = await service.wait(request, _translated(service, asked))
-        name = service.files.keep(spoken.whole.text.encode(), asked.file.ending)
+        body = await service.read(request, TranslateFileRequest)
+        (result,) = await service.wait(request, _translated(service, body))
+        name = service.files.keep(result.translation.text.encode(), body.file.ending)
         # By the client's own name for this server, as LibreTranslate does.
         host = request.headers.get("host", "")
         if not _HOST.fullmatch(host):
             host = ":".join(map(str, request.scope["server"]))
         url = f"{request.scope['scheme']}://{host}/download_file/{name}"
-        return given(FileGiven(translatedFileUrl=url))
+        return json_response(TranslateFileResponse(translatedFileUrl=url))
 
-    @routes.get("/download_file/{name}", **described(None, wrong=(404, 500, 503)))
+    @routes.get("/download_file/{name}", **describe_route(None, wrong=(404, 500, 503)))
     async def download_file(name: str) -> Response:
         """Fetch a translated file."""
         content = service.files.find(name)
         if content is None:
-            raise Refused(404, "there is no such file; each is kept for some minutes.")
+            raise HttpError(404, "there is no such file; each is kept for some minutes.")
         ending = name[name.rfind(".") :]
         # To be saved, not shown: it may hold scripts.
         headers = {"Content-Disposition": f'attachment; filename="translation{ending}"'}
@@ -140,36 +152,36 @@ def libre_routes(service: Service) -> APIRouter:
     @routes.post("/suggest", include_in_schema=False)
     async def suggest() -> Response:
         """Refuse better translations, as LibreTranslate does where they are switched off."""
-        raise Refused(403, "suggestions are not taken here.")
+        raise HttpError(403, "suggestions are not taken here.")
 
-    @routes.post("/detect", **described(list[Detected], asked=DetectAsked))
+    @routes.post("/detect", **describe_route(list[DetectedLanguage], request=DetectRequest))
     async def detect_language(request: Request) -> Response:
         """Guess the language of a text."""
-        asked = await service.read(request, DetectAsked)
-        text = "\n".join(asked.texts)
+        body = await service.read(request, DetectRequest)
+        text = "\n".join(body.texts)
         languages = service.models.languages()
         every = list(dict.fromkeys([*languages, *(t for ts in languages.values() for t in ts)]))
         guesses = await service.wait(request, asyncio.to_thread(detect, text, every))
-        found = [detected_given(guess) for guess in guesses]
-        return given([one.model_dump() for one in found if one])
+        found = [detected_language(guess) for guess in guesses]
+        return json_response([one.model_dump() for one in found if one])
 
-    @routes.get("/languages", **described(list[LanguageGiven]))
+    @routes.get("/languages", **describe_route(list[LanguageInfo]))
     async def languages() -> Response:
         """List the languages, and what each can be translated into."""
         known = service.models.languages()
-        return given(
+        return json_response(
             [
-                LanguageGiven(code=code, name=language_name(code), targets=targets).model_dump()
+                LanguageInfo(code=code, name=language_name(code), targets=targets).model_dump()
                 for code, targets in known.items()
             ]
         )
 
-    @routes.get("/frontend/settings", **described(dict[str, Any]))
+    @routes.get("/frontend/settings", **describe_route(dict[str, Any]))
     async def settings() -> Response:
         """Tell a page what it may ask."""
         source, targets = next(iter(service.models.languages().items()))
-        needed = service.gate.needs_keys
-        return given(
+        needed = service.auth.needs_keys
+        return json_response(
             {
                 "apiKeys": needed,
                 "keyRequired": needed,
@@ -185,47 +197,47 @@ def libre_routes(service: Service) -> APIRouter:
             }
         )
 
-    @routes.get("/health", **described(dict[str, str]))
+    @routes.get("/health", **describe_route(dict[str, str]))
     async def health() -> Response:
         """Say whether new work is taken."""
         if service.state.stopping:
-            return given({"status": "stopping"}, 503)
-        return given({"status": "ok"})
+            return json_response({"status": "stopping"}, 503)
+        return json_response({"status": "ok"})
 
-    @routes.get("/metrics", **described(None))
+    @routes.get("/metrics", **describe_route(None))
     async def metrics(request: Request) -> Response:
         """Count, for Prometheus."""
-        if service.gate.needs_keys:
-            service.gate.check(request, counts=False)
+        if service.auth.needs_keys:
+            service.auth.check(request, counts=False)
         return Response(service.metrics.page(), media_type=CONTENT_TYPE)
 
     return routes
 
 
 async def _translated(
-    service: Service, asked: TranslateAsked | FileAsked, alternatives: int = 0
-) -> list[Spoken]:
+    service: Service, body: TranslateRequest | TranslateFileRequest, alternatives: int = 0
+) -> list[TextResult]:
     """Translate all texts at once, each in its own language."""
-    texts, form = asked.texts, asked.format
+    texts, form = body.texts, body.format
     service.check_search(None, None, alternatives + 1)
-    chosen = await choose(service.models, texts, asked.source, asked.target, form=form)
+    route = await choose_route(service.models, texts, body.source, body.target, form=form)
     search = Search(n_best=alternatives + 1)
-    return await translate_all(service.worker, texts, chosen, search, form=form)
+    return await translate_all(service.worker, texts, route, search, form=form)
 
 
-def _answer(asked: TranslateAsked, spoken: list[Spoken]) -> TranslateGiven:
+def _answer(body: TranslateRequest, result: list[TextResult]) -> TranslateResponse:
     """Answer with one text or with lists, as was asked."""
-    texts = [one.whole.text for one in spoken]
-    guesses = [guess for one in spoken if (guess := detected_given(one.chosen.detected))]
-    others = [[other.text for other in one.whole.alternatives] for one in spoken]
-    if isinstance(asked.q, str):
-        return TranslateGiven(
+    texts = [one.translation.text for one in result]
+    guesses = [guess for one in result if (guess := detected_language(one.route.detected))]
+    others = [[other.text for other in one.translation.alternatives] for one in result]
+    if isinstance(body.q, str):
+        return TranslateResponse(
             translatedText=texts[0],
             detectedLanguage=guesses[0] if guesses else None,
-            alternatives=others[0] if asked.alternatives else None,
+            alternatives=others[0] if body.alternatives else None,
         )
-    return TranslateGiven(
+    return TranslateResponse(
         translatedText=texts,
         detectedLanguage=guesses or None,
-        alternatives=others if asked.alternatives else None,
+        alternatives=others if body.alternatives else None,
     )

@@ -7,15 +7,20 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from heedful.serve.batch_queue import Search
-from heedful.serve.limits import Refused
-from heedful.serve.models import Direction, Model
-from heedful.serve.openapi import described
+from heedful.serve.limits import HttpError
+from heedful.serve.models import Direction, ServedModel
+from heedful.serve.openapi import describe_route
 from heedful.serve.pipeline import aside, translate_all
-from heedful.serve.request_body import given
-from heedful.serve.request_schemas import AttendAsked, SearchAsked, Searched, StreamAsked
-from heedful.serve.response_schemas import ModelGiven, ModelsGiven, SearchGiven
-from heedful.serve.responses import detected_given, text_given
-from heedful.serve.routing import Chosen, choose
+from heedful.serve.request_body import json_response
+from heedful.serve.request_schemas import (
+    AttentionRequest,
+    SearchRequest,
+    StreamV1Request,
+    TranslateV1Request,
+)
+from heedful.serve.response_schemas import ModelInfo, ModelsResponse, TranslateV1Response
+from heedful.serve.responses import detected_language, text_translation
+from heedful.serve.routing import ModelRoute, choose_route
 from heedful.serve.service import Service
 from heedful.serve.streaming import Stream
 
@@ -40,68 +45,70 @@ def own_routes(service: Service) -> APIRouter:
     """
     routes = APIRouter(prefix="/v1", tags=["heedful"])
 
-    @routes.get("/models", **described(ModelsGiven))
+    @routes.get("/models", **describe_route(ModelsResponse))
     async def models() -> Response:
         """List the models, and the directions that they translate in."""
         current = service.models.current
         entries = [_model(model, way) for model in current for way in model.directions]
-        return given(ModelsGiven(models=entries, default=current[0].name))
+        return json_response(ModelsResponse(models=entries, default=current[0].name))
 
-    @routes.post("/translate", **described(SearchGiven, asked=SearchAsked))
+    @routes.post("/translate", **describe_route(TranslateV1Response, request=TranslateV1Request))
     async def translate(request: Request) -> Response:
         """Translate texts, with all that is known of their translations."""
-        asked = await service.read(request, SearchAsked)
-        return await service.wait(request, _translated(service, asked))
+        body = await service.read(request, TranslateV1Request)
+        return await service.wait(request, _translated(service, body))
 
-    @routes.post("/stream", **described(None, asked=StreamAsked, stream=True))
+    @routes.post("/stream", **describe_route(None, request=StreamV1Request, stream=True))
     async def stream(request: Request) -> Response:
         """Translate a text and tell of every step on the way."""
-        asked = await service.read(request, StreamAsked)
-        (chosen,) = await _chosen(service, asked, asked.texts)
-        search = _search(service, asked, chosen.model)
-        events = Stream(service, chosen, search)
-        await service.wait(request, events.begin(asked.texts[0], _form(asked)))
+        body = await service.read(request, StreamV1Request)
+        (route,) = await _chosen(service, body, body.texts)
+        search = _search(service, body, route.model)
+        events = Stream(service, route, search)
+        await service.wait(request, events.begin(body.texts[0], _form(body)))
         return StreamingResponse(
             events.lines(),
             media_type="application/x-ndjson",
             headers={"X-Accel-Buffering": "no"},
         )
 
-    @routes.post("/attend", **described(dict[str, Any], asked=AttendAsked))
+    @routes.post("/attend", **describe_route(dict[str, Any], request=AttentionRequest))
     async def attend(request: Request) -> Response:
         """Show where a model looks, and its search step by step, as the explorer draws it."""
-        asked = await service.read(request, AttendAsked)
-        document = await service.wait(request, _attended(service, asked))
-        return await asyncio.to_thread(given, document)
+        body = await service.read(request, AttentionRequest)
+        document = await service.wait(request, _attended(service, body))
+        return await asyncio.to_thread(json_response, document)
 
     return routes
 
 
-async def _translated(service: Service, asked: SearchAsked) -> Response:
+async def _translated(service: Service, body: TranslateV1Request) -> Response:
     """Translate all texts at once."""
-    chosen = await _chosen(service, asked, asked.texts)
-    first = chosen[0]
-    search = _search(service, asked, first.model)
-    spoken = await translate_all(service.worker, asked.texts, chosen, search, form=_form(asked))
+    route = await _chosen(service, body, body.texts)
+    first = route[0]
+    search = _search(service, body, first.model)
+    result = await translate_all(service.worker, body.texts, route, search, form=_form(body))
 
     def answer() -> Response:
-        translations = [text_given(one) for one in spoken]
-        detected = detected_given(first.detected)
-        return given(SearchGiven(model=first.name, translations=translations, detected=detected))
+        translations = [text_translation(one) for one in result]
+        detected = detected_language(first.detected)
+        return json_response(
+            TranslateV1Response(model=first.name, translations=translations, detected=detected)
+        )
 
-    size = sum(map(len, asked.texts)) * asked.n_best * (100 if asked.attention else 1)
+    size = sum(map(len, body.texts)) * body.n_best * (100 if body.attention else 1)
     return await aside(size, answer)
 
 
-async def _attended(service: Service, asked: AttendAsked) -> dict[str, Any]:
+async def _attended(service: Service, body: AttentionRequest) -> dict[str, Any]:
     """Look at one sentence."""
-    (chosen,) = await _chosen(service, asked, [asked.q])
-    model, text = chosen.model, " ".join(asked.q.split())
-    service.check_search(asked.beam, asked.length_penalty, 1)
+    (route,) = await _chosen(service, body, [body.q])
+    model, text = route.model, " ".join(body.q.split())
+    service.check_search(body.beam, body.length_penalty, 1)
     if model is None or not text:
-        raise Refused(400, "q must be a sentence that is not in the target language.")
+        raise HttpError(400, "q must be a sentence that is not in the target language.")
     _check_looks(model)
-    line, target = chosen.tagged(text), asked.target_text
+    line, target = route.tagged(text), body.target_text
 
     def look() -> dict[str, Any]:
         from heedful.analysis.attend import attend_all
@@ -110,56 +117,56 @@ async def _attended(service: Service, asked: AttendAsked) -> dict[str, Any]:
             {model.name: model.translator},  # type: ignore[dict-item]
             line,
             " ".join(target.split()) if target else None,
-            beam=asked.beam or model.facts["beam"],
-            length_penalty=asked.length_penalty,
+            beam=body.beam or model.facts["beam"],
+            length_penalty=body.length_penalty,
         ).document()
 
     return await service.worker.call(look)
 
 
-async def _chosen(service: Service, asked: Searched, texts: list[str]) -> list[Chosen]:
+async def _chosen(service: Service, body: SearchRequest, texts: list[str]) -> list[ModelRoute]:
     """Find the models."""
-    return await choose(service.models, texts, asked.source, asked.target, asked.model)
+    return await choose_route(service.models, texts, body.source, body.target, body.model)
 
 
-def _search(service: Service, asked: SearchAsked, model: Model | None) -> Search:
+def _search(service: Service, body: TranslateV1Request, model: ServedModel | None) -> Search:
     """Check what is asked and how."""
-    service.check_search(asked.beam, asked.length_penalty, asked.n_best)
-    if model is not None and (asked.alignments or asked.attention):
+    service.check_search(body.beam, body.length_penalty, body.n_best)
+    if model is not None and (body.alignments or body.attention):
         _check_looks(model)
     return Search(
-        asked.beam,
-        asked.length_penalty,
-        asked.n_best,
-        asked.probabilities,
-        asked.alignments,
-        asked.attention,
+        body.beam,
+        body.length_penalty,
+        body.n_best,
+        body.probabilities,
+        body.alignments,
+        body.attention,
     )
 
 
-def _form(asked: SearchAsked) -> Literal["text", "sentence"]:
+def _form(body: TranslateV1Request) -> Literal["text", "sentence"]:
     """Say whether texts are cut into sentences."""
-    return "text" if asked.split else "sentence"
+    return "text" if body.split else "sentence"
 
 
-def _check_looks(model: Model) -> None:
+def _check_looks(model: ServedModel) -> None:
     """Refuse attention where there is none."""
-    if not model.looks:
-        raise Refused(
+    if not model.shows_attention:
+        raise HttpError(
             400,
             "alignments and attention need a model whose `attention` is true in GET /v1/models, "
             "but this one runs in CTranslate2, which does not tell them.",
         )
 
 
-def _model(model: Model, direction: Direction) -> ModelGiven:
+def _model(model: ServedModel, direction: Direction) -> ModelInfo:
     """Describe a model in one direction."""
-    return ModelGiven(
+    return ModelInfo(
         name=model.name,
         source=direction.source,
         target=direction.target,
         engine=model.engine,  # type: ignore[arg-type]
-        alignments=model.looks,
-        attention=model.looks,
+        alignments=model.shows_attention,
+        attention=model.shows_attention,
         **model.facts,
     )

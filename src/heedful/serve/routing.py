@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from heedful.serve.documents.detect import Guess, detect
-from heedful.serve.documents.html_document import shown
-from heedful.serve.limits import Refused
-from heedful.serve.models import Direction, Model, Models
+from heedful.serve.documents.html_document import visible_text
+from heedful.serve.limits import HttpError
+from heedful.serve.models import Direction, Models, ServedModel
 
 Form = Literal["text", "html", "sentence"]
 """What a text is; a sentence is not taken apart."""
@@ -21,13 +21,13 @@ _REGION = re.compile(r"-([a-z]{2}|[0-9]{3})$")
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ModelRoute:
     """
     Hold what translates a text.
 
     Attributes
     ----------
-    model : Model, optional
+    model : ServedModel, optional
         None where the text is in the target language and stays as it is.
     direction : Direction
         From which language to which.
@@ -36,10 +36,10 @@ class Chosen:
 
     Notes
     -----
-    Made by `choose`.
+    Made by `choose_route`.
     """
 
-    model: Model | None
+    model: ServedModel | None
     direction: Direction
     detected: Guess | None = None
 
@@ -64,20 +64,20 @@ class Chosen:
 
         Notes
         -----
-        `heedful.serve.pipeline.untagged` takes it out of the answer.
+        `heedful.serve.pipeline.drop_tag` takes it out of the answer.
         """
         tag = self.direction.tag
         return f"{tag} {sentence}" if tag else sentence
 
 
-async def choose(
+async def choose_route(
     models: Models,
     texts: Sequence[str],
     source: str,
     target: str | None,
     name: str | None = None,
     form: Form = "text",
-) -> list[Chosen]:
+) -> list[ModelRoute]:
     """
     Find what translates some texts.
 
@@ -103,14 +103,14 @@ async def choose(
 
     Notes
     -----
-    Raises `Refused` for what is not there.
+    Raises `HttpError` for what is not there.
     """
     if source.lower() != "auto":
         return [_chosen(models, "", source, target, name)] * len(texts)
 
-    def each() -> list[Chosen]:
+    def each() -> list[ModelRoute]:
         # What a page shows tells its language, not its tags.
-        read = map(shown, texts) if form == "html" else texts
+        read = map(visible_text, texts) if form == "html" else texts
         return [_chosen(models, text, source, target, name) for text in read]
 
     # In a thread, so that others need not wait.
@@ -128,11 +128,13 @@ def same_language(code: str, known: Sequence[str]) -> str:
     return folded.get(asked) or folded.get(_REGION.sub("", asked), code)
 
 
-def _chosen(models: Models, text: str, source: str, target: str | None, name: str | None) -> Chosen:
+def _chosen(
+    models: Models, text: str, source: str, target: str | None, name: str | None
+) -> ModelRoute:
     """Find what translates a text."""
-    called = models.called(name)
+    called = models.find(name)
     if not called:
-        raise Refused(404, f"model must be a name of GET /v1/models, but is {name!r}.")
+        raise HttpError(404, f"model must be a name of GET /v1/models, but is {name!r}.")
     every = [direction for model in called for direction in model.directions]
     source = same_language(source, ["auto", *(code for one in every for code in one[:2])])
     if target is None:
@@ -142,7 +144,7 @@ def _chosen(models: Models, text: str, source: str, target: str | None, name: st
     sources = list(dict.fromkeys(one.source for one in every if one.target == target))
     if not sources:
         known = ", ".join(dict.fromkeys(one.target for one in every))
-        raise Refused(
+        raise HttpError(
             400,
             f"target must be a language that can be translated into ({known}), but is {target!r}.",
         )
@@ -153,10 +155,10 @@ def _chosen(models: Models, text: str, source: str, target: str | None, name: st
     for model in called:
         for direction in model.directions:
             if (direction.source, direction.target) == (source, target):
-                return Chosen(model, direction, detected)
+                return ModelRoute(model, direction, detected)
     if source == target:
-        return Chosen(None, Direction(source, target, ""), detected)
-    raise Refused(
+        return ModelRoute(None, Direction(source, target, ""), detected)
+    raise HttpError(
         400,
         f"source must be auto or a language that can be translated into {target} "
         f"({', '.join(sources)}), but is {source!r}.",

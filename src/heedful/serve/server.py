@@ -19,11 +19,11 @@ import uvicorn
 
 from heedful.errors import HeedfulError, SettingError
 from heedful.serve.app import make_app
-from heedful.serve.auth import Gate
+from heedful.serve.auth import Auth
 from heedful.serve.connection import Connection
 from heedful.serve.limits import Limits
 from heedful.serve.metrics import Metrics
-from heedful.serve.middleware import State
+from heedful.serve.middleware import ServerState
 from heedful.serve.models import Models
 from heedful.serve.service import Service
 from heedful.serve.worker import Worker
@@ -152,7 +152,7 @@ class Server(uvicorn.Server):
         service = self.service
         try:
             await asyncio.to_thread(service.models.load)
-            service.gate.load()
+            service.auth.load()
         except (HeedfulError, OSError) as error:
             service.metrics.reloads.labels("failed").inc()
             _log.error("nothing was reloaded: %s", error)
@@ -201,7 +201,7 @@ def serve(
     *,
     place: socket.socket,
     limits: Limits,
-    gate: Gate,
+    auth: Auth,
     cors: tuple[str, ...],
     proxies: tuple[str, ...],
     batch_tokens: int,
@@ -219,7 +219,7 @@ def serve(
         From `listen`.
     limits : Limits
         Of requests.
-    gate : Gate
+    auth : Auth
         Who may ask.
     cors : tuple of str
         Origins whose pages may ask.
@@ -244,13 +244,13 @@ def serve(
     metrics: Metrics
 
     def tell(sentences: int, tokens: int, seconds: float) -> None:
-        metrics.tell_batch(sentences, tokens, seconds)
+        metrics.record_batch(sentences, tokens, seconds)
 
     worker = Worker(
         queue=limits.queue, batch_tokens=batch_tokens, gather_seconds=gather_seconds, tell=tell
     )
     metrics = Metrics(lambda: worker.waiting)
-    server = Server(Service(models, worker, gate, limits, State(), metrics, cors), proxies)
+    server = Server(Service(models, worker, auth, limits, ServerState(), metrics, cors), proxies)
     place.listen(2048)
     host, port = place.getsockname()[:2]
     say(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")

@@ -9,17 +9,17 @@ from fastapi import Request
 
 from heedful.errors import HeedfulError, UserError
 from heedful.search.length import LengthPenalty
-from heedful.serve.auth import Gate
-from heedful.serve.file_store import Files
-from heedful.serve.limits import Limits, Refused
+from heedful.serve.auth import Auth
+from heedful.serve.file_store import FileStore
+from heedful.serve.limits import HttpError, Limits
 from heedful.serve.metrics import Metrics
-from heedful.serve.middleware import GONE, State
+from heedful.serve.middleware import GONE, ServerState
 from heedful.serve.models import Models
-from heedful.serve.request_body import check_texts, read_asked
-from heedful.serve.request_schemas import Asked
+from heedful.serve.request_body import check_texts, read_body
+from heedful.serve.request_schemas import RequestBody
 from heedful.serve.worker import Worker
 
-_Asked = TypeVar("_Asked", bound=Asked)
+_Body = TypeVar("_Body", bound=RequestBody)
 _Result = TypeVar("_Result")
 
 
@@ -34,17 +34,17 @@ class Service:
         What translates.
     worker : Worker
         Where it does.
-    gate : Gate
+    auth : Auth
         Who may ask.
     limits : Limits
         How much.
-    state : State
+    state : ServerState
         Whether the server is being stopped.
     metrics : Metrics
         What is counted.
     cors : tuple of str, default ('*',)
         Origins whose pages may ask; ``*`` for all.
-    files : Files
+    files : FileStore
         Those that were translated.
 
     Notes
@@ -54,14 +54,14 @@ class Service:
 
     models: Models
     worker: Worker
-    gate: Gate
+    auth: Auth
     limits: Limits
-    state: State
+    state: ServerState
     metrics: Metrics
     cors: tuple[str, ...] = ("*",)
-    files: Files = field(default_factory=Files)
+    files: FileStore = field(default_factory=FileStore)
 
-    async def read(self, request: Request, kind: type[_Asked]) -> _Asked:
+    async def read(self, request: Request, kind: type[_Body]) -> _Body:
         """
         Read what a client asks, and let it in.
 
@@ -74,17 +74,17 @@ class Service:
 
         Returns
         -------
-        Asked
+        RequestBody
             Of that kind, within the bounds on its texts.
 
         Notes
         -----
-        Raises `Refused`. The key may stand in the body, so that is read first.
+        Raises `HttpError`. The key may stand in the body, so that is read first.
         """
-        asked = await read_asked(request, kind)
-        self.gate.check(request, asked.api_key)
-        check_texts(asked.texts, self.limits)
-        return asked
+        body = await read_body(request, kind)
+        self.auth.check(request, body.api_key)
+        check_texts(body.texts, self.limits)
+        return body
 
     async def wait(self, request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:
         """
@@ -104,7 +104,7 @@ class Service:
 
         Notes
         -----
-        Raises `Refused` when time is over.
+        Raises `HttpError` when time is over.
         """
         task = asyncio.ensure_future(work)
         gone = asyncio.ensure_future(_gone(request))
@@ -118,13 +118,13 @@ class Service:
                 self.metrics.gone.inc()
                 raise GONE
             seconds = self.limits.seconds
-            raise Refused(
+            raise HttpError(
                 503, f"an answer must be found within {seconds:g} s, but was not; ask for less.", 1
             )
         except UserError as error:
-            raise Refused(400, str(error)) from error
+            raise HttpError(400, str(error)) from error
         except HeedfulError as error:
-            raise Refused(500, str(error)) from error
+            raise HttpError(500, str(error)) from error
         finally:
             task.cancel()
             gone.cancel()
@@ -149,12 +149,12 @@ class Service:
 
         Notes
         -----
-        Raises `Refused`.
+        Raises `HttpError`.
         """
         if beam is not None and beam > self.limits.beam:
-            raise Refused(400, f"beam may be at most {self.limits.beam}, but is {beam}.")
+            raise HttpError(400, f"beam may be at most {self.limits.beam}, but is {beam}.")
         if n_best - 1 > self.limits.alternatives:
-            raise Refused(
+            raise HttpError(
                 400,
                 f"at most {self.limits.alternatives} alternatives can be had, but {n_best - 1} "
                 "were asked for.",
@@ -163,7 +163,7 @@ class Service:
             try:
                 LengthPenalty.parse(length_penalty)
             except HeedfulError:
-                raise Refused(
+                raise HttpError(
                     400,
                     "length_penalty must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a "
                     "number such as 0.6.",

@@ -6,9 +6,9 @@ from importlib.resources import files
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from heedful.serve.limits import Limits
-from heedful.serve.openapi import described, document
+from heedful.serve.openapi import describe_route, document
 from heedful.serve.page import PAGE_HEADERS, PageFile, page_files
-from heedful.serve.request_body import given
+from heedful.serve.request_body import json_response
 
 _SWAGGER = ("swagger-ui-bundle.js", "swagger-ui.css")
 _KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
@@ -61,10 +61,10 @@ def add_pages(app: FastAPI, limits: Limits) -> None:
         routes.add_api_route(path, _sender(file))
     app.include_router(routes)
 
-    @app.get("/spec", tags=["LibreTranslate"], **described(dict[str, object]))
+    @app.get("/spec", tags=["LibreTranslate"], **describe_route(dict[str, object]))
     async def spec() -> Response:
         """Describe all routes, in the form of OpenAPI."""
-        return given(document(app, limits))
+        return json_response(document(app, limits))
 
 
 def _sender(file: PageFile) -> Callable[[Request], Awaitable[Response]]:

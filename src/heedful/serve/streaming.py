@@ -14,13 +14,19 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from heedful.errors import HeedfulError
-from heedful.search.observer import Seen, Snapshot
+from heedful.search.observer import HypothesisView, Snapshot
 from heedful.serve.batch_queue import Search
-from heedful.serve.limits import Refused
-from heedful.serve.pipeline import Spoken, Watched, translate
-from heedful.serve.response_schemas import EndEvent, ErrorEvent, SentenceEvent, Shorter, StepEvent
-from heedful.serve.responses import detected_given, sentence_given
-from heedful.serve.routing import Chosen, Form
+from heedful.serve.limits import HttpError
+from heedful.serve.pipeline import ProgressCallbacks, TextResult, translate
+from heedful.serve.response_schemas import (
+    EndEvent,
+    ErrorEvent,
+    PartialHypothesis,
+    SentenceEvent,
+    StepEvent,
+)
+from heedful.serve.responses import detected_language, sentence_translation
+from heedful.serve.routing import Form, ModelRoute
 from heedful.serve.service import Service
 from heedful.translation.result import Translation
 
@@ -36,7 +42,7 @@ class Stream:
     ----------
     service : Service
         Does the work.
-    chosen : Chosen
+    route : ModelRoute
         The model.
     search : Search
         How it searches.
@@ -46,11 +52,11 @@ class Stream:
     For one request. A client that goes ends its work.
     """
 
-    def __init__(self, service: Service, chosen: Chosen, search: Search) -> None:
-        self.service, self.chosen, self.search = service, chosen, search
+    def __init__(self, service: Service, route: ModelRoute, search: Search) -> None:
+        self.service, self.route, self.search = service, route, search
         self._steps: dict[int, Snapshot] = {}
         # Hypotheses that have ended, without their end symbols: they may still be the best.
-        self._over: dict[int, tuple[Seen, ...]] = {}
+        self._over: dict[int, tuple[HypothesisView, ...]] = {}
         # Written when the client takes them: with attention each is large.
         self._done: list[tuple[int, str, Translation]] = []
         self._news = asyncio.Event()
@@ -74,11 +80,11 @@ class Stream:
 
         Notes
         -----
-        Raises `Refused` while the answer can still have a status of its own.
+        Raises `HttpError` while the answer can still have a status of its own.
         """
-        watched = Watched(self._piece, self._step)
+        callbacks = ProgressCallbacks(self._piece, self._step)
         speaking = translate(
-            self.service.worker, text, self.chosen, self.search, form=form, watched=watched
+            self.service.worker, text, self.route, self.search, form=form, callbacks=callbacks
         )
         self._task = asyncio.ensure_future(speaking)
         self._task.add_done_callback(lambda _: self._news.set())
@@ -109,14 +115,14 @@ class Stream:
             while not task.done():
                 left = latest - time.monotonic()
                 if left <= 0:
-                    raise Refused(503, "the answer took too long and was given up; ask for less.")
+                    raise HttpError(503, "the answer took too long and was given up; ask for less.")
                 await self._wait(min(left, 1.0))
                 async for line in self._lines():
                     yield line
             async for line in self._lines():
                 yield line
             yield _line(self._end(task.result()))
-        except (Refused, HeedfulError) as error:
+        except (HttpError, HeedfulError) as error:
             yield _line(ErrorEvent(error=str(error)))
         finally:
             task.cancel()
@@ -161,19 +167,19 @@ class Stream:
 
     def _sentence_line(self, number: int, source: str, translation: Translation) -> bytes:
         """Write a sentence that is done."""
-        given = sentence_given(source, translation, self.chosen.name)
+        given = sentence_translation(source, translation, self.route.name)
         return _line(SentenceEvent(sentence=number, **given.__dict__))
 
     def _step_event(self, number: int, snapshot: Snapshot) -> StepEvent | None:
         """Write the hypotheses of a sentence that are open or have ended, best first."""
-        model = self.chosen.model
+        model = self.route.model
         if model is None or not snapshot.open:
             return None
         decode = model.translator.tokenizer.decode
         over = self._over.get(number, ())
         best_first = sorted([*over, *snapshot.open], key=lambda seen: -seen.score)
         beam = [
-            Shorter(
+            PartialHypothesis(
                 text=decode(seen.tokens),
                 log_probability=seen.log_probability,
                 ended=True if seen in over else None,
@@ -182,10 +188,10 @@ class Stream:
         ]
         return StepEvent(sentence=number, step=snapshot.step, text=beam[0].text, beam=beam)
 
-    def _end(self, spoken: Spoken) -> EndEvent:
+    def _end(self, result: TextResult) -> EndEvent:
         """Give the whole text."""
-        detected = detected_given(self.chosen.detected)
-        return EndEvent(model=self.chosen.name, text=spoken.whole.text, detected=detected)
+        detected = detected_language(self.route.detected)
+        return EndEvent(model=self.route.name, text=result.translation.text, detected=detected)
 
 
 def _line(event: BaseModel) -> bytes:

@@ -20,9 +20,9 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from heedful.search.observer import Snapshot
-from heedful.serve.batch_queue import Call, Queue, Row, Search, Sentences
-from heedful.serve.limits import Refused
-from heedful.serve.models import Model
+from heedful.serve.batch_queue import FunctionJob, Queue, QueuedSentence, Search, TranslationJob
+from heedful.serve.limits import HttpError
+from heedful.serve.models import ServedModel
 from heedful.translation.result import Translation
 
 _log = logging.getLogger("heedful.serve")
@@ -105,8 +105,8 @@ class Worker:
             self._closed = True
             left = self._queue.clear()
             self._shared.notify()
-        for asked in left:
-            _settle(asked.done, Refused(503, "the server is being stopped.", 1))
+        for job in left:
+            _settle(job.done, HttpError(503, "the server is being stopped.", 1))
 
     def join(self, seconds: float = 10.0) -> None:
         """
@@ -136,19 +136,19 @@ class Worker:
 
     async def translate(
         self,
-        model: Model,
+        model: ServedModel,
         texts: Sequence[str],
         search: Search,
         *,
         each: Callable[[int, Translation], None] | None = None,
-        watch: Callable[[int, Snapshot], None] | None = None,
+        observer: Callable[[int, Snapshot], None] | None = None,
     ) -> list[Translation]:
         """
         Translate some sentences.
 
         Parameters
         ----------
-        model : Model
+        model : ServedModel
             With what.
         texts : sequence of str
             With their tags, none of them empty.
@@ -156,7 +156,7 @@ class Worker:
             How.
         each : callable, optional
             Called in the event loop with the index of each sentence that is done.
-        watch : callable, optional
+        observer : callable, optional
             Called in the translating thread after each step of each sentence's search.
 
         Returns
@@ -166,7 +166,7 @@ class Worker:
 
         Notes
         -----
-        Raises `Refused` if too many wait. Cancelled, it drops what has not begun.
+        Raises `HttpError` if too many wait. Cancelled, it drops what has not begun.
         """
         if not texts:
             return []
@@ -178,8 +178,8 @@ class Worker:
             if size > _AT_ONCE
             else model.lengths(texts)
         )
-        asked = Sentences(model, search, texts, lengths, done, each, watch)
-        return await self._answered(asked, done)
+        job = TranslationJob(model, search, texts, lengths, done, each, observer)
+        return await self._answered(job, done)
 
     async def call(self, function: Callable[[], _Result]) -> _Result:
         """
@@ -200,34 +200,36 @@ class Worker:
         Waits for its turn like a sentence.
         """
         done: asyncio.Future[_Result] = self._loop.create_future()
-        return await self._answered(Call(function, done), done)
+        return await self._answered(FunctionJob(function, done), done)
 
-    def _put(self, asked: Sentences | Call) -> None:
+    def _put(self, job: TranslationJob | FunctionJob) -> None:
         """Let sentences wait, if there is room; a request that finds no other has room."""
         with self._shared:
             if self._closed:
-                raise Refused(503, "the server is being stopped.", 1)
+                raise HttpError(503, "the server is being stopped.", 1)
             waiting = self._queue.count
-            if waiting and waiting + asked.count > self.most:
+            if waiting and waiting + job.count > self.most:
                 seconds = min(60, 1 + int(waiting / self._rate))
-                raise Refused(
+                raise HttpError(
                     429,
                     f"at most {self.most:,} sentences can wait, but {waiting:,} do and "
-                    f"{asked.count:,} more came; ask again in {seconds} s.",
+                    f"{job.count:,} more came; ask again in {seconds} s.",
                     seconds,
                 )
-            self._queue.put(asked)
+            self._queue.put(job)
             self._arrived = time.monotonic()
             self._shared.notify()
 
-    async def _answered(self, asked: Sentences | Call, done: "asyncio.Future[_Result]") -> _Result:
+    async def _answered(
+        self, job: TranslationJob | FunctionJob, done: "asyncio.Future[_Result]"
+    ) -> _Result:
         """Put something into the queue and wait; a client that goes takes it along."""
-        self._put(asked)
+        self._put(job)
         try:
             return await done
         except asyncio.CancelledError:
             with self._shared:
-                self._queue.drop(asked)
+                self._queue.drop(job)
             raise
 
     def _work(self) -> None:
@@ -240,7 +242,7 @@ class Worker:
                     return
                 self._gather()
                 batch = self._queue.take()
-            if isinstance(batch, Call):
+            if isinstance(batch, FunctionJob):
                 self._compute(batch)
             elif batch:
                 self._translate(batch)
@@ -255,7 +257,7 @@ class Worker:
                 return
             self._shared.wait(left)
 
-    def _compute(self, call: Call) -> None:
+    def _compute(self, call: FunctionJob) -> None:
         """Do something else."""
         if call.gone:
             return
@@ -265,7 +267,7 @@ class Worker:
             result = error
         self._post(_settle, call.done, result)
 
-    def _translate(self, batch: list[Row]) -> None:
+    def _translate(self, batch: list[QueuedSentence]) -> None:
         """Translate a batch; if that fails, each request's part of it alone."""
         batch = [row for row in batch if not row.sentences.gone]
         if not batch:
@@ -274,7 +276,7 @@ class Worker:
         try:
             found = self._search(batch)
         except Exception as error:
-            apart: dict[Sentences, list[Row]] = {}
+            apart: dict[TranslationJob, list[QueuedSentence]] = {}
             for row in batch:
                 apart.setdefault(row.sentences, []).append(row)
             if len(apart) == 1:
@@ -287,26 +289,26 @@ class Worker:
         self._last_seconds = seconds
         self._rate += 0.2 * (len(batch) / max(seconds, 1e-6) - self._rate)
         if self._tell is not None:
-            tokens = sum(asked.lengths[row] for asked, row in batch)
+            tokens = sum(job.lengths[row] for job, row in batch)
             self._tell(len(batch), tokens, seconds)
         # Counted first: who has the answer may ask at once what was counted.
         self._post(_deliver, batch, found)
 
-    def _search(self, batch: list[Row]) -> list[Translation]:
+    def _search(self, batch: list[QueuedSentence]) -> list[Translation]:
         """Ask the engine."""
         first = batch[0].sentences
         keywords = first.search.keywords()
         if first.search.beam is None:
             keywords["beam"] = first.model.facts["beam"]
-        if any(asked.watch for asked, _ in batch):
+        if any(job.observer for job, _ in batch):
 
-            def watch(snapshot: Snapshot) -> None:
-                asked, row = batch[snapshot.sentence]
-                if asked.watch is not None:
-                    asked.watch(row, snapshot)
+            def observer(snapshot: Snapshot) -> None:
+                job, row = batch[snapshot.sentence]
+                if job.observer is not None:
+                    job.observer(row, snapshot)
 
-            keywords["watch"] = watch
-        texts = [asked.texts[row] for asked, row in batch]
+            keywords["watch"] = observer
+        texts = [job.texts[row] for job, row in batch]
         return first.model.translator.translate(texts, **keywords)
 
     def _post(self, function: Callable[..., None], *arguments: object) -> None:
@@ -315,16 +317,16 @@ class Worker:
             self._loop.call_soon_threadsafe(function, *arguments)
 
 
-def _deliver(batch: list[Row], translations: list[Translation]) -> None:
+def _deliver(batch: list[QueuedSentence], translations: list[Translation]) -> None:
     """Hand out a batch; who has everything need not wait any more."""
-    for (asked, row), translation in zip(batch, translations, strict=True):
-        if asked.gone:
+    for (job, row), translation in zip(batch, translations, strict=True):
+        if job.gone:
             continue
-        asked.found[row] = translation
-        if asked.each is not None:
-            asked.each(row, translation)
-        if len(asked.found) == len(asked.texts):
-            _settle(asked.done, [asked.found[row] for row in range(len(asked.texts))])
+        job.translations[row] = translation
+        if job.each is not None:
+            job.each(row, translation)
+        if len(job.translations) == len(job.texts):
+            _settle(job.done, [job.translations[row] for row in range(len(job.texts))])
 
 
 def _settle(done: "asyncio.Future[Any]", result: object) -> None:

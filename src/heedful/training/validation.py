@@ -17,7 +17,7 @@ from heedful.model.transformer import Transformer
 from heedful.preparation.training_data import Files, Sizes, listed, several
 from heedful.search.greedy import greedy_search
 from heedful.search.length import LengthLimit, LengthPenalty
-from heedful.search.rules import Allowed
+from heedful.search.rules import AllowedTokens
 from heedful.search.scoring import pair_log_probabilities
 from heedful.text.corpus import Corpus, expand
 from heedful.tokenization.tokenizer import PAD, START, Tokenizer
@@ -233,7 +233,7 @@ def _translate(
             source,
             [limit.tokens(len(sources[i])) for i in rows],
             penalty=penalty,
-            rules=[Allowed(tokenizer.target_size, (PAD, START))],
+            rules=[AllowedTokens(tokenizer.target_size, (PAD, START))],
         )
         for i, hypothesis in zip(rows, found, strict=True):
             translations[i] = tokenizer.decode(hypothesis.tokens)

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.alignment.from_attention import Extraction, attention_links, rate_layers
-from heedful.alignment.links import Gold, LinkCounts, Links
+from heedful.alignment.links import GoldLinks, LinkCounts, Links
 from heedful.alignment.unknown_words import replace_unknown, split_words
 from heedful.alignment.words import CONTINUED, SPACE, Unit, units_of, units_of_words
 from heedful.data.length_batches import by_length
@@ -284,7 +284,7 @@ class Aligner:
         return found
 
     def rate(
-        self, sources: Sequence[str], targets: Sequence[str], gold: Sequence[Gold]
+        self, sources: Sequence[str], targets: Sequence[str], gold: Sequence[GoldLinks]
     ) -> dict[Extraction, LinkCounts]:
         """
         Measure how well each layer aligns given pairs.
@@ -295,7 +295,7 @@ class Aligner:
             One sentence each.
         targets : sequence of str
             Their translations, in order.
-        gold : sequence of Gold
+        gold : sequence of GoldLinks
             Their gold links.
 
         Returns

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from heedful.errors import ArgumentError, TextError
 from heedful.search.hypothesis import Hypothesis
-from heedful.search.options import Demands
+from heedful.search.options import LineConstraints
 from heedful.search.phrases import Phrases
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
 
@@ -12,7 +12,7 @@ Lists = Sequence[Sequence[str]]
 Warn = Callable[[str], None]
 
 
-def read_demands(
+def read_constraints(
     tokenizer: Tokenizer,
     lines: int,
     *,
@@ -21,7 +21,7 @@ def read_demands(
     avoid_phrases: Lists | None,
     first_line: int,
     warn: Warn | None,
-) -> list[Demands]:
+) -> list[LineConstraints]:
     """
     Cut what users ask for into subwords.
 
@@ -74,11 +74,11 @@ def read_demands(
                     f"line {first_line + number} asks for “{tokenizer.decode(ids)}”, with ⁇ for "
                     "what the tokenizer does not know; that is how it will be written."
                 )
-        found.append(Demands(tuple(prefix), wanted[number], unwanted[number]))
+        found.append(LineConstraints(tuple(prefix), wanted[number], unwanted[number]))
     return found
 
 
-def for_lines(
+def by_line(
     name: str, phrases: Sequence[str | Sequence[str]] | None, one: bool
 ) -> list[Sequence[str]] | None:
     """List the phrases of each line; those of a single text may come as they are."""
@@ -95,13 +95,15 @@ def for_lines(
     return lists
 
 
-def check_prefixes(demands: Sequence[Demands], limits: Sequence[int], lines: Sequence[int]) -> None:
+def check_prefixes(
+    line_constraints: Sequence[LineConstraints], limits: Sequence[int], lines: Sequence[int]
+) -> None:
     """
     Refuse beginnings that are longer than a translation may be.
 
     Parameters
     ----------
-    demands : sequence of Demands
+    line_constraints : sequence of LineConstraints
         Of some lines.
     limits : sequence of int
         Most subwords of each translation.
@@ -117,17 +119,18 @@ def check_prefixes(demands: Sequence[Demands], limits: Sequence[int], lines: Seq
     -----
     Raises `TextError` naming the first line: cut in silence, the beginning would be lost.
     """
-    for demand, limit, line in zip(demands, limits, lines, strict=True):
-        if len(demand.prefix) > limit:
+    for constraint, limit, line in zip(line_constraints, limits, lines, strict=True):
+        if len(constraint.prefix) > limit:
             raise TextError(
                 f"the prefix of line {line} must fit into its translation, which may have "
-                f"{limit:,} subwords, but it has {len(demand.prefix):,}; shorten it, or allow a "
+                f"{limit:,} subwords, but it has {len(constraint.prefix):,}; shorten it, or allow "
+                "a "
                 "greater length with max-length."
             )
 
 
-def report_missing(
-    tokenizer: Tokenizer, demands: Demands, best: Hypothesis, line: int, warn: Warn
+def warn_missing(
+    tokenizer: Tokenizer, line_constraints: LineConstraints, best: Hypothesis, line: int, warn: Warn
 ) -> None:
     """
     Tell which phrases a translation lacks.
@@ -136,7 +139,7 @@ def report_missing(
     ----------
     tokenizer : Tokenizer
         Spells the phrases.
-    demands : Demands
+    line_constraints : LineConstraints
         What was asked for.
     best : Hypothesis
         What was found.
@@ -154,7 +157,7 @@ def report_missing(
     -----
     Only a translation that was cut at the length limit can lack any.
     """
-    missing = Phrases(demands.contains).missing(best.tokens)
+    missing = Phrases(line_constraints.phrases).missing(best.tokens)
     if missing:
         names = " and ".join(f"“{tokenizer.decode(phrase)}”" for phrase in missing)
         warn(

@@ -28,12 +28,12 @@ from heedful.runs.run import Run
 from heedful.search.ensemble import Ensemble
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthLimit, LengthPenalty
-from heedful.search.observer import Watch, by_row
+from heedful.search.observer import SearchObserver, offset_sentence
 from heedful.search.options import Sampling, SearchOptions
 from heedful.search.scoring import pair_log_probabilities
-from heedful.search.search import find
+from heedful.search.search import run_search
 from heedful.translation.aligner import Aligner
-from heedful.translation.constraints import check_prefixes, for_lines, read_demands, report_missing
+from heedful.translation.constraints import by_line, check_prefixes, read_constraints, warn_missing
 from heedful.translation.ensemble import check_members
 from heedful.translation.result import Alignment, Attention, Translation, noted
 from heedful.translation.sources import check_ids, source_ids
@@ -160,7 +160,7 @@ class Translator:
         batch_tokens: int = _BATCH_TOKENS,
         first_line: int = 1,
         warn: Warn | None = None,
-        watch: Watch | None = None,
+        observer: SearchObserver | None = None,
     ) -> Translation | list[Translation]:
         """
         Translate a sentence or several.
@@ -216,7 +216,7 @@ class Translator:
         warn : callable, optional
             Told in a sentence about lines that had to be cut or lack a constraint, and about
             unknown subwords.
-        watch : callable, optional
+        observer : callable, optional
             Shown each line that is not empty, by its index in `texts`, after each step of its
             search (`heedful.search.observer`).
 
@@ -252,14 +252,14 @@ class Translator:
         penalty = LengthPenalty.parse(length_penalty or search.length_penalty)
         limit = LengthLimit.parse(str(max_length or search.max_length))
         least = search.min_length if min_length is None else min_length
-        manner = replace(self.run.manner, stop=stop or search.stop, min_length=least)
+        stopping = replace(self.run.stopping, stop=stop or search.stop, min_length=least)
         by = self.aligner.extraction(align_by)
-        demands = read_demands(
+        line_constraints = read_constraints(
             self.tokenizer,
             len(lines),
             target_prefix=[target_prefix] if isinstance(target_prefix, str) else target_prefix,
-            force_phrases=for_lines("force_phrases", force_phrases, one),
-            avoid_phrases=for_lines("avoid_phrases", avoid_phrases, one),
+            force_phrases=by_line("force_phrases", force_phrases, one),
+            avoid_phrases=by_line("avoid_phrases", avoid_phrases, one),
             first_line=first_line,
             warn=warn,
         )
@@ -274,20 +274,20 @@ class Translator:
             source = self.collator.source([ids[row] for row in rows]).to(self.model.device)
             limits = [limit.tokens(len(ids[row])) for row in rows]
             numbers = [first_line + row for row in rows]
-            check_prefixes([demands[row] for row in rows], limits, numbers)
-            found = find(
+            check_prefixes([line_constraints[row] for row in rows], limits, numbers)
+            found = run_search(
                 self.model,
                 source,
                 limits,
                 options=options,
                 beam=beam,
                 penalty=penalty,
-                manner=manner,
+                stopping=stopping,
                 allowed=self.run.allowed,
-                demands=[demands[row] for row in rows],
+                line_constraints=[line_constraints[row] for row in rows],
                 lines=numbers,
                 constrained=force_phrases is not None,
-                watch=watch and by_row(watch, rows),
+                observer=observer and offset_sentence(observer, rows),
             )
             for row, line, hypotheses in zip(rows, numbers, found, strict=True):
                 if not hypotheses or not math.isfinite(hypotheses[0].score):
@@ -296,7 +296,7 @@ class Translator:
                         "weights have diverged. Use earlier ones with --weights, or train again."
                     )
                 if warn is not None:
-                    report_missing(self.tokenizer, demands[row], hypotheses[0], line, warn)
+                    warn_missing(self.tokenizer, line_constraints[row], hypotheses[0], line, warn)
                 weights = self.attention_of(ids[row], hypotheses[0].tokens) if attention else None
                 results[row] = self._translation(hypotheses, weights, probabilities)
                 written[row] = [hypothesis.tokens for hypothesis in hypotheses]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.alignment.from_attention import Extraction, attention_links, rate_layers, word_weights
-from heedful.alignment.links import Gold
+from heedful.alignment.links import GoldLinks
 from heedful.alignment.words import CONTINUED, Unit, units_of, units_of_words
 from heedful.errors import SettingError
 from heedful.tokenization.tokenizer import Tokenizer
@@ -192,12 +192,12 @@ def test_the_layer_that_aligns_is_found():
             cross[1, :, place + 1, looked_at] = 1.0
         words = [Unit(range(i, i + 1), range(i, i + 1)) for i in range(size)]
         links = frozenset((int(s), t) for t, s in enumerate(order))
-        pairs.append((cross, words, words, Gold(links, links)))
+        pairs.append((cross, words, words, GoldLinks(links, links)))
     rated = rate_layers(pairs)
     assert len(rated) == 6
     (best, counts), *others = rated.items()
     assert best == Extraction(layer=2, shift=True)
-    assert (counts.error_rate, counts.found) == (0.0, 18)
+    assert (counts.error_rate, counts.predicted) == (0.0, 18)
     assert all(other.error_rate > 0.4 for _, other in others)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from heedful.alignment.links import (
     SYMMETRISATIONS,
-    Gold,
+    GoldLinks,
     LinkCounts,
     count_links,
     read_gold,
@@ -21,7 +21,7 @@ from heedful.errors import SettingError, TextError
 
 SIZE = 6
 LINKS = st.frozensets(st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1)), max_size=14)
-GOLD = st.tuples(LINKS, LINKS).map(lambda pair: Gold(pair[0], pair[0] | pair[1]))
+GOLD = st.tuples(LINKS, LINKS).map(lambda pair: GoldLinks(pair[0], pair[0] | pair[1]))
 
 
 @settings(max_examples=30)
@@ -38,7 +38,7 @@ def test_gold_links_are_read_as_they_were_written(gold):
 
 def test_links_are_written_by_source_and_target_word():
     assert write_links({(10, 0), (2, 1), (2, 0)}) == "2-0 2-1 10-0"
-    assert write_gold(Gold(frozenset({(1, 1)}), frozenset({(1, 1), (0, 2)}))) == "0p2 1-1"
+    assert write_gold(GoldLinks(frozenset({(1, 1)}), frozenset({(1, 1), (0, 2)}))) == "0p2 1-1"
     assert read_links("") == frozenset()
 
 
@@ -79,7 +79,7 @@ def test_rates_are_those_of_a_plain_count(corpus):
 def test_rates_of_a_small_example():
     gold = read_gold("0-0 1-2 2-1 2p2 3p3")
     counts = count_links(read_links("0-0 1-1 2-1 2-2"), gold)
-    assert counts == LinkCounts(found=4, sure=3, found_sure=2, found_possible=3)
+    assert counts == LinkCounts(predicted=4, sure=3, predicted_sure=2, predicted_possible=3)
     assert counts.precision == 3 / 4
     assert counts.recall == 2 / 3
     assert counts.error_rate == pytest.approx(1 - 5 / 7)

@@ -11,8 +11,8 @@ from heedful.search.beam import beam_search, prune, search
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
-from heedful.search.rules import Allowed
-from heedful.search.step import extend
+from heedful.search.rules import AllowedTokens
+from heedful.search.step import expand
 from heedful.search.stopping import can_still_win
 from tests.support.exhaustive_search import (
     END,
@@ -99,7 +99,7 @@ def test_the_hypotheses_of_fairseqs_table_are_found(corpora, case):
 def test_extend_finds_the_best_continuations():
     totals = torch.tensor([[-1.0, -2.0]])
     scores = torch.tensor([[[-0.5, -3.0, -1.0], [-0.1, -9.0, -0.2]]])
-    found = extend(totals, scores, 4)
+    found = expand(totals, scores, 4)
     torch.testing.assert_close(found.totals, torch.tensor([[-1.5, -2.0, -2.1, -2.2]]))
     assert found.parents.tolist() == [[0, 0, 1, 1]]
     assert found.tokens.tolist() == [[0, 2, 0, 2]]
@@ -147,7 +147,7 @@ def test_forbidden_and_filling_ids_are_never_generated():
     for seed in range(6):
         model = tiny(seed, vocabulary=12)
         source = torch.tensor([[4, 5, END]])
-        options = {"penalty": PENALTIES[1], "rules": [Allowed(9, (0, 2, 4))]}
+        options = {"penalty": PENALTIES[1], "rules": [AllowedTokens(9, (0, 2, 4))]}
         found = beam_search(model, source, [9], beam=4, n_best=4, **options)[0]
         found += greedy_search(model, source, [9], **options)
         assert {token for h in found for token in h.tokens} <= {1, 5, 6, 7, 8}

@@ -6,9 +6,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from heedful.search.beam import beam_search
-from heedful.search.constrained import constrained_beam_search, deal
+from heedful.search.constrained import constrained_beam_search, divide_beam
 from heedful.search.phrases import Phrases
-from heedful.search.rules import ForcedPrefix, NoRepeat
+from heedful.search.rules import ForcedPrefix, NoRepeatNgram
 from tests.support.exhaustive_search import (
     END,
     FORBIDDEN,
@@ -179,12 +179,12 @@ def test_each_sentence_of_a_batch_has_its_own_phrases():
     phrases = [[[5, 6], [7]], [], [[9, 9]], [[4]], [[8], [8]]]
     prefixes = [[], [4], [10], [], [8]]
     options = {"beam": 4, "penalty": PENALTY, "n_best": 2}
-    rules = [*RULES, ForcedPrefix(prefixes), NoRepeat(2)]
+    rules = [*RULES, ForcedPrefix(prefixes), NoRepeatNgram(2)]
     together = constrained_beam_search(
         model, source, limits, phrases=phrases, rules=rules, **options
     )
     for row, limit in enumerate(limits):
-        own = [*RULES, ForcedPrefix(prefixes[row : row + 1]), NoRepeat(2)]
+        own = [*RULES, ForcedPrefix(prefixes[row : row + 1]), NoRepeatNgram(2)]
         (single,) = constrained_beam_search(
             model, alone(source, row), [limit], phrases=[phrases[row]], rules=own, **options
         )
@@ -223,7 +223,7 @@ def test_reading_a_text_counts_what_a_plain_search_counts(phrases, tokens):
 )
 def test_banks_are_dealt_as_evenly_as_can_be(sizes, wanted):
     banks = {met: [(met, i) for i in range(len(some))] for met, some in sizes.items()}
-    dealt = deal(banks, wanted)
+    dealt = divide_beam(banks, wanted)
     assert len(dealt) == min(wanted, sum(map(len, banks.values())))
     for met, some in banks.items():
         mine = [item for item in dealt if item[0] == met]

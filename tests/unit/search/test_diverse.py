@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.search.beam import beam_search
-from heedful.search.diverse import diverse_beam_search, spread
+from heedful.search.diverse import diverse_beam_search, interleave_groups
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.rules import ForcedPrefix
 from tests.support.exhaustive_search import (
@@ -149,9 +149,12 @@ def test_the_list_takes_from_each_group_in_turn_and_nothing_twice():
         [one(-1.05, 2), one(-4.0, 5)],
         [one(-0.5, 6, ended=False)],
     ]
-    assert [h.tokens for h in spread(groups, 3)] == [(1,), (2,), (6,)]
-    assert [h.tokens for h in spread(groups, 4)] == [(1,), (2,), (5,), (6,)]
-    assert [h.tokens for h in spread(groups, 9)] == [(1,), (2,), (3,), (5,), (6,)]
-    assert [h.tokens for h in spread(groups, 1)] == [(1,)]
+    assert [h.tokens for h in interleave_groups(groups, 3)] == [(1,), (2,), (6,)]
+    assert [h.tokens for h in interleave_groups(groups, 4)] == [(1,), (2,), (5,), (6,)]
+    assert [h.tokens for h in interleave_groups(groups, 9)] == [(1,), (2,), (3,), (5,), (6,)]
+    assert [h.tokens for h in interleave_groups(groups, 1)] == [(1,)]
     cut = one(-0.5, 4, ended=False)
-    assert spread([[cut], [one(-1.0, 7), one(-2.0, 4)]], 2) == [one(-1.0, 7), one(-2.0, 4)]
+    assert interleave_groups([[cut], [one(-1.0, 7), one(-2.0, 4)]], 2) == [
+        one(-1.0, 7),
+        one(-2.0, 4),
+    ]

@@ -7,7 +7,7 @@ from heedful.search.beam import beam_search
 from heedful.search.ensemble import Ensemble
 from heedful.search.greedy import greedy_search
 from heedful.search.options import Sampling
-from heedful.search.rules import Allowed
+from heedful.search.rules import AllowedTokens
 from heedful.search.sampling import sample
 from tests.support.exhaustive_search import (
     END,
@@ -64,7 +64,7 @@ def test_a_wide_beam_finds_the_best_of_all_sequences_under_the_mean(weights, sha
         return table_of(*pair)[..., :6]
 
     expected = every_sequence(ensemble, SOURCE, 3, PENALTY, without_filling)[:4]
-    rules = [Allowed(6, FORBIDDEN)]
+    rules = [AllowedTokens(6, FORBIDDEN)]
     (found,) = beam_search(ensemble, SOURCE, [3], beam=100, penalty=PENALTY, n_best=4, rules=rules)
     is_close(found, expected)
 

@@ -13,10 +13,10 @@ from heedful.search.beam import beam_search
 from heedful.search.constrained import constrained_beam_search
 from heedful.search.diverse import diverse_beam_search
 from heedful.search.greedy import greedy_search
-from heedful.search.observer import Seen, Snapshot, by_row
+from heedful.search.observer import HypothesisView, Snapshot, offset_sentence
 from heedful.search.options import Sampling
 from heedful.search.sampling import sample
-from heedful.search.stopping import Manner
+from heedful.search.stopping import StoppingPolicy
 from heedful.search.trace import Trace
 from heedful.translation.engine import check_engine
 from tests.support.exhaustive_search import (
@@ -60,7 +60,7 @@ def test_watching_changes_nothing_and_shows_every_sentence_to_its_end(kind, seed
     search, options = KINDS[kind]
     options = {**options, "penalty": PENALTIES[1], "rules": RULES}
     seen = []
-    assert search(model, source, limits, watch=seen.append, **options) == search(
+    assert search(model, source, limits, observer=seen.append, **options) == search(
         model, source, limits, **options
     )
     lanes = {(one.sentence, one.group) for one in seen}
@@ -89,13 +89,20 @@ def test_hypotheses_grow_from_those_before_and_the_best_is_found_again(
     source, limits = batch_of_five(seed)
     trace, seen = Trace(), []
 
-    def watch(snapshot):
+    def observer(snapshot):
         trace(snapshot)
         seen.append(snapshot)
 
-    manner = Manner(stop=stop, length_limit_policy=length_limit_policy)
+    stopping = StoppingPolicy(stop=stop, length_limit_policy=length_limit_policy)
     found = beam_search(
-        model, source, limits, beam=beam, penalty=penalty, rules=RULES, manner=manner, watch=watch
+        model,
+        source,
+        limits,
+        beam=beam,
+        penalty=penalty,
+        rules=RULES,
+        stopping=stopping,
+        observer=observer,
     )
     for row, (best,) in enumerate(found):
         own = [one for one in seen if one.sentence == row]
@@ -114,7 +121,7 @@ def test_hypotheses_grow_from_those_before_and_the_best_is_found_again(
             (step, place)
             for step, branches in enumerate(tree)
             for place, branch in enumerate(branches)
-            if branch.fate == "best"
+            if branch.status == "best"
         ]
         assert complete or not best.ended
         if not tokens:  # cut before its first token, it stands nowhere
@@ -174,19 +181,19 @@ def test_the_tree_is_that_of_a_search_with_plain_lists(seed, beam, penalty, limi
     model = tiny(seed, vocabulary=9)
     source = torch.tensor([[4, 5, END]])
     trace = Trace()
-    beam_search(model, source, [limit], beam=beam, penalty=penalty, rules=RULES, watch=trace)
+    beam_search(model, source, [limit], beam=beam, penalty=penalty, rules=RULES, observer=trace)
     tree = trace.tree()
     expected = slow_tree(model, source, limit, beam, penalty)
     assert len(tree) == len(expected)
     for step, (branches, wanted) in enumerate(zip(tree, expected, strict=True)):
         shown = [
-            (tokens_of(tree, step, place), branch.fate) for place, branch in enumerate(branches)
+            (tokens_of(tree, step, place), branch.status) for place, branch in enumerate(branches)
         ]
         assert shown == [(tokens, fate) for tokens, _, fate in wanted]
         for branch, (tokens, total, _) in zip(branches, wanted, strict=True):
             assert branch.log_probability == pytest.approx(total, abs=1e-4)
             assert branch.score == pytest.approx(total / penalty.divisor(len(tokens)), abs=1e-4)
-            assert bool(branch.why) == (branch.fate != "open")
+            assert bool(branch.why) == (branch.status != "open")
 
 
 def test_a_sentence_is_seen_in_a_batch_as_it_is_alone():
@@ -194,10 +201,10 @@ def test_a_sentence_is_seen_in_a_batch_as_it_is_alone():
     source, limits = batch_of_five(4)
     options = {"beam": 3, "penalty": PENALTIES[1], "rules": RULES}
     trace = Trace()
-    beam_search(model, source, limits, watch=trace, **options)
+    beam_search(model, source, limits, observer=trace, **options)
     for row, limit in enumerate(limits):
         single = Trace()
-        beam_search(model, alone(source, row), [limit], watch=single, **options)
+        beam_search(model, alone(source, row), [limit], observer=single, **options)
         together, apart = trace.tree(row), single.tree()
         assert len(together) == len(apart)
         for some, others in zip(together, apart, strict=True):
@@ -213,23 +220,28 @@ def test_groups_of_a_diverse_beam_stand_side_by_side_in_one_tree():
     source, limits = batch_of_five(1)
     trace = Trace()
     options = {"beam": 4, "groups": 2, "penalty": PENALTIES[1], "rules": RULES}
-    diverse_beam_search(model, source, limits, watch=trace, **options)
+    diverse_beam_search(model, source, limits, observer=trace, **options)
     tree = trace.tree(0)
     for step, branches in enumerate(tree):
         texts = [tokens_of(tree, step, place) for place in range(len(branches))]
         assert all(len(text) == step + 1 for text in texts)
         assert {branch.parent for branch in branches} <= {None, *range(len(tree[step - 1]))}
-    assert sum(branch.fate == "best" for step in tree for branch in step) == 1
+    assert sum(branch.status == "best" for step in tree for branch in step) == 1
 
 
 def test_what_the_watcher_raises_ends_the_search():
-    def watch(snapshot):
+    def observer(snapshot):
         raise KeyboardInterrupt
 
     source, limits = batch_of_five(0)
     with pytest.raises(KeyboardInterrupt):
         greedy_search(
-            tiny(0, vocabulary=12), source, limits, penalty=PENALTIES[0], rules=RULES, watch=watch
+            tiny(0, vocabulary=12),
+            source,
+            limits,
+            penalty=PENALTIES[0],
+            rules=RULES,
+            observer=observer,
         )
 
 
@@ -240,7 +252,7 @@ def test_another_engine_says_that_it_cannot_be_watched():
 
 def test_rows_are_named_by_their_place_in_the_text():
     seen = []
-    by_row(seen.append, [7, 2])(Snapshot(1, 1, (Seen(0, (4,), -1.0, -1.0),)))
+    offset_sentence(seen.append, [7, 2])(Snapshot(1, 1, (HypothesisView(0, (4,), -1.0, -1.0),)))
     assert [one.sentence for one in seen] == [2]
 
 

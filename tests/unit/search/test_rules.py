@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from heedful.search.beam import beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.rules import (
-    Allowed,
+    AllowedTokens,
     AvoidPhrases,
+    DecodingRule,
     ForcedPrefix,
-    LeastLength,
-    NoRepeat,
-    Rule,
+    MinLength,
+    NoRepeatNgram,
     apply_all,
 )
 from tests.support.exhaustive_search import (
@@ -52,7 +52,7 @@ def search_widely(rule, seed, limit=4):
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_no_n_gram_occurs_twice(size):
     expected = every_sequence_that(lambda tokens: not repeats(tokens, size), size)
-    is_close(search_widely(NoRepeat(size), size), expected)
+    is_close(search_widely(NoRepeatNgram(size), size), expected)
 
 
 @pytest.mark.parametrize("prefix", [(5,), (1, 4), (4, 4, 4, 4)])
@@ -64,7 +64,7 @@ def test_a_translation_begins_with_its_prefix(prefix):
 @pytest.mark.parametrize("least", [1, 2, 3])
 def test_no_translation_ends_too_early(least):
     expected = every_sequence_that(lambda tokens: len(tokens) >= least, 3, 3)
-    is_close(search_widely(LeastLength(least, END), 3, 3), expected)
+    is_close(search_widely(MinLength(least, END), 3, 3), expected)
 
 
 @pytest.mark.parametrize("phrases", [[(4,)], [(1, 5), (5, 5, 4)], [(4, 1), (1, 4), ()]])
@@ -108,7 +108,7 @@ def test_rules_forbid_what_plain_loops_forbid(written, size, data):
         }
         for text in written
     ]
-    assert forbidden(NoRepeat(size)) == by_loop
+    assert forbidden(NoRepeatNgram(size)) == by_loop
     by_loop = [
         {
             phrase[-1]
@@ -127,7 +127,7 @@ def test_each_sentence_of_a_batch_has_its_own_prefix_and_phrases():
     phrases = [[[8]], [[9, 9], [4]], [], [[5]], [[4, 5], [4, 6], [6]]]
 
     def search(source, limits, rules):
-        rules = [*RULES, *rules, NoRepeat(3)]
+        rules = [*RULES, *rules, NoRepeatNgram(3)]
         wide = beam_search(model, source, limits, beam=3, penalty=PENALTIES[1], rules=rules)
         return [best for (best,) in wide], greedy_search(
             model, source, limits, penalty=PENALTIES[1], rules=rules
@@ -146,7 +146,7 @@ def test_each_sentence_of_a_batch_has_its_own_prefix_and_phrases():
 
 def test_greedy_search_takes_the_best_token_that_the_rules_leave():
     model = tiny(5, vocabulary=9)
-    rules = [*RULES, ForcedPrefix([(4, 6)]), NoRepeat(2)]
+    rules = [*RULES, ForcedPrefix([(4, 6)]), NoRepeatNgram(2)]
     (found,) = greedy_search(model, SOURCE, [8], penalty=PENALTIES[0], rules=rules)
     tokens = []
     for position, score in enumerate(found.log_probabilities):
@@ -179,7 +179,7 @@ def test_a_prefix_is_cut_at_the_limit(limit):
 
 def test_a_prefix_may_repeat_itself_and_hold_what_is_avoided():
     prefix = (4, 4, 4)
-    rules = [*RULES, ForcedPrefix([prefix]), AvoidPhrases([[(4,)]]), NoRepeat(1)]
+    rules = [*RULES, ForcedPrefix([prefix]), AvoidPhrases([[(4,)]]), NoRepeatNgram(1)]
     for best in (
         beam_search(tiny(6), SOURCE, [8], beam=3, penalty=PENALTIES[1], rules=rules)[0][0],
         greedy_search(tiny(6), SOURCE, [8], penalty=PENALTIES[1], rules=rules)[0],
@@ -190,7 +190,7 @@ def test_a_prefix_may_repeat_itself_and_hold_what_is_avoided():
 
 
 def test_rules_are_applied_in_order_to_the_same_scores():
-    rules = [Allowed(7, (0,)), NoRepeat(1)]
-    assert all(isinstance(rule, Rule) for rule in rules)
+    rules = [AllowedTokens(7, (0,)), NoRepeatNgram(1)]
+    assert all(isinstance(rule, DecodingRule) for rule in rules)
     scores = apply_all(rules, torch.zeros(1, 8), torch.tensor([[5]]), torch.tensor([0]))
     assert scores.isneginf().nonzero()[:, 1].tolist() == [0, 5, 7]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from heedful.errors import SettingError
 from heedful.search.greedy import greedy_search
 from heedful.search.options import Sampling
-from heedful.search.rules import ForcedPrefix, NoRepeat
-from heedful.search.sampling import choose, filtered, sample, uniforms
+from heedful.search.rules import ForcedPrefix, NoRepeatNgram
+from heedful.search.sampling import choose, filter_scores, sample, uniforms
 from tests.support.exhaustive_search import (
     END,
     FORBIDDEN,
@@ -42,7 +42,7 @@ def chance_of_as_bad(observed, expected):
 
 
 def draw_from(table, sampling):
-    """Temper and filter one distribution, token by token: the slow twin of `filtered`."""
+    """Temper and filter one distribution, token by token: the slow twin of `filter_scores`."""
     weights = {t: math.exp(s / sampling.temperature) for t, s in enumerate(table)}
     falling = sorted(weights, key=lambda token: (-weights[token], token))
     if sampling.top_k:
@@ -129,7 +129,7 @@ def test_lines_and_seeds_draw_as_samples_do():
 def test_filters_keep_what_a_plain_loop_keeps(table, temperature, top_k, top_p):
     scores = torch.tensor([table])
     sampling = Sampling(temperature, top_k, top_p)
-    found = filtered(scores, sampling)[0].tolist()
+    found = filter_scores(scores, sampling)[0].tolist()
     expected = draw_from(scores[0].double().tolist(), sampling)
     assert found == pytest.approx([expected.get(t, 0.0) for t in range(len(table))], abs=1e-9)
 
@@ -137,7 +137,7 @@ def test_filters_keep_what_a_plain_loop_keeps(table, temperature, top_k, top_p):
 def test_top_p_keeps_the_token_that_crosses_and_top_k_keeps_ties():
     scores = torch.tensor([[0.5, 0.25, 0.125, 0.125]]).log()
     kept = {
-        sampling: filtered(scores, sampling)[0].nonzero().flatten().tolist()
+        sampling: filter_scores(scores, sampling)[0].nonzero().flatten().tolist()
         for sampling in (Sampling(top_p=0.5), Sampling(top_p=0.51), Sampling(top_k=3))
     }
     assert list(kept.values()) == [[0], [0, 1], [0, 1, 2, 3]]
@@ -168,7 +168,7 @@ def test_a_sample_does_not_depend_on_its_batch(seed, samples):
 def test_log_probabilities_are_the_models_own():
     model = tiny(4, vocabulary=9)
     hard = Sampling(temperature=2.0, top_k=4, top_p=0.9, seed=9)
-    rules = [*RULES, ForcedPrefix([(5, 6)]), NoRepeat(2)]
+    rules = [*RULES, ForcedPrefix([(5, 6)]), NoRepeatNgram(2)]
     (found,) = sample(model, SOURCE, [6], sampling=hard, samples=20, penalty=PENALTY, rules=rules)
     assert len({hypothesis.tokens for hypothesis in found}) > 5
     for hypothesis in found:

@@ -9,7 +9,7 @@ from heedful.config.schema import ModelConfig
 from heedful.data.batch import Collator
 from heedful.model.build import build_model, initialise
 from heedful.search.ensemble import Ensemble
-from heedful.search.rules import Allowed
+from heedful.search.rules import AllowedTokens
 from heedful.search.scoring import best_candidates, pair_log_probabilities, target_ranks
 
 VOCABULARY, REAL = 16, 13
@@ -74,7 +74,7 @@ def test_the_best_candidates_are_those_of_a_search_that_is_told_what_to_write(
     model, source, target, wanted
 ):
     batch = Collator(model.padding, model.start_token, model.end_token).batch([source], [target])
-    rules = [Allowed(REAL, (model.padding, 2))]
+    rules = [AllowedTokens(REAL, (model.padding, 2))]
     pair = batch.source, batch.target_in, batch.target_out
     found = best_candidates(model, *pair, rules=rules, wanted=wanted)
     twice = best_candidates(Ensemble([model, model]), *pair, rules=rules, wanted=wanted)

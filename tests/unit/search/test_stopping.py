@@ -4,10 +4,10 @@ import torch
 from heedful.search.beam import beam_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
-from heedful.search.options import Demands, SearchOptions
-from heedful.search.rules import Allowed, ForcedEnd, Renormalised
-from heedful.search.search import find
-from heedful.search.stopping import Manner, may_improve
+from heedful.search.options import LineConstraints, SearchOptions
+from heedful.search.rules import AllowedTokens, ForcedEos, Renormalization
+from heedful.search.search import run_search
+from heedful.search.stopping import StoppingPolicy, may_improve
 from tests.support.exhaustive_search import (
     END,
     FORBIDDEN,
@@ -47,16 +47,18 @@ def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, length_limit_po
     limits = [max(1, limit) for limit in limits]
 
     def search(rows, bounds):
-        return find(
+        return run_search(
             model,
             rows,
             bounds,
             options=SearchOptions(),
             beam=3,
             penalty=POWER,
-            manner=Manner(stop=stop, length_limit_policy=length_limit_policy, renormalise=True),
-            allowed=Allowed(12, (0, 2)),
-            demands=[Demands()] * len(rows),
+            stopping=StoppingPolicy(
+                stop=stop, length_limit_policy=length_limit_policy, renormalise=True
+            ),
+            allowed=AllowedTokens(12, (0, 2)),
+            line_constraints=[LineConstraints()] * len(rows),
             lines=range(len(rows)),
         )
 
@@ -73,16 +75,16 @@ def test_the_limit_counts_more_than_the_least_length(length_limit_policy, beam):
     model = tiny(3, vocabulary=12)
     source, limits = batch_of_five(3)
     limits = [max(1, limit) for limit in limits]
-    found = find(
+    found = run_search(
         model,
         source,
         limits,
         options=SearchOptions(no_repeat_ngram=1),
         beam=beam,
         penalty=POWER,
-        manner=Manner(length_limit_policy=length_limit_policy, min_length=4),
-        allowed=Allowed(12, (0, 2)),
-        demands=[Demands()] * len(source),
+        stopping=StoppingPolicy(length_limit_policy=length_limit_policy, min_length=4),
+        allowed=AllowedTokens(12, (0, 2)),
+        line_constraints=[LineConstraints()] * len(source),
         lines=range(len(source)),
     )
     lengths = [len(hypotheses[0].tokens) for hypotheses in found]
@@ -93,7 +95,7 @@ def test_the_limit_counts_more_than_the_least_length(length_limit_policy, beam):
 
 
 def test_a_forced_end_costs_nothing():
-    rule = ForcedEnd([1, 2], END)
+    rule = ForcedEos([1, 2], END)
     scores = torch.full((2, 6), -1.0)
     first = rule(scores, torch.zeros(2, 1, dtype=torch.long), torch.tensor([0, 1]))
     assert first[0].tolist() == [0.0 if n == END else float("-inf") for n in range(6)]
@@ -102,7 +104,7 @@ def test_a_forced_end_costs_nothing():
 
 
 def test_a_forced_end_may_cost_what_the_model_says():
-    rule = ForcedEnd([1], END, is_free=False)
+    rule = ForcedEos([1], END, is_free=False)
     scores = torch.full((1, 6), -1.5)
     (found,) = rule(scores, torch.zeros(1, 1, dtype=torch.long), torch.tensor([0]))
     assert found.tolist() == [-1.5 if n == END else float("-inf") for n in range(6)]
@@ -149,16 +151,16 @@ def test_joey_ends_when_every_place_of_the_beam_has_held_an_end(alpha, least):
         limits = [8, 3, 5, 4, 6]
 
         def found(stop, model=model, source=source, limits=limits):
-            return find(
+            return run_search(
                 model,
                 source,
                 limits,
                 options=SearchOptions(),
                 beam=3,
                 penalty=penalty,
-                manner=Manner(stop=stop, length_limit_policy="keep", min_length=least),
-                allowed=Allowed(12, FORBIDDEN),
-                demands=[Demands()] * 5,
+                stopping=StoppingPolicy(stop=stop, length_limit_policy="keep", min_length=least),
+                allowed=AllowedTokens(12, FORBIDDEN),
+                line_constraints=[LineConstraints()] * 5,
                 lines=range(5),
             )
 
@@ -213,9 +215,9 @@ def test_opennmt_ends_when_the_best_of_a_step_ends(penalty):
         limits = [8, 3, 5, 4, 6]
 
         def found(stop, model=model, source=source, limits=limits):
-            manner = Manner(stop=stop, length_limit_policy="keep")
+            stopping = StoppingPolicy(stop=stop, length_limit_policy="keep")
             return beam_search(
-                model, source, limits, beam=3, penalty=penalty, rules=RULES, manner=manner
+                model, source, limits, beam=3, penalty=penalty, rules=RULES, stopping=stopping
             )
 
         for row, ((best, *_), (other, *_)) in enumerate(
@@ -230,7 +232,7 @@ def test_opennmt_ends_when_the_best_of_a_step_ends(penalty):
 
 def test_what_is_left_adds_up_to_one():
     scores = torch.tensor([[float("-inf"), -1.0, -2.0]])
-    left = Renormalised()(scores, torch.zeros(1, 0, dtype=torch.long), torch.tensor([0]))
+    left = Renormalization()(scores, torch.zeros(1, 0, dtype=torch.long), torch.tensor([0]))
     assert left.exp().sum().item() == pytest.approx(1.0)
     assert left[0, 0].isneginf()
 
@@ -245,7 +247,7 @@ def test_all_that_reach_the_limit_may_count_like_the_others():
         beam=3,
         penalty=POWER,
         n_best=3,
-        manner=Manner(length_limit_policy="keep"),
+        stopping=StoppingPolicy(length_limit_policy="keep"),
         rules=RULES,
     )
     assert max(len(hypothesis.tokens) for hypothesis in kept) == 2
@@ -256,8 +258,11 @@ def test_all_that_reach_the_limit_may_count_like_the_others():
 
 
 def test_top_is_best_where_the_length_does_not_count():
-    top = Manner(stop="as-ctranslate2")
+    top = StoppingPolicy(stop="as-ctranslate2")
     assert top.under(LengthPenalty("none")).stop == "when-none-can-win"
     assert top.under(LengthPenalty("power", 0.0)).stop == "when-none-can-win"
     assert top.under(LengthPenalty("power", 1.0)).stop == "when-beam-finished"
-    assert Manner(stop="as-transformers").under(LengthPenalty("none")).stop == "as-transformers"
+    assert (
+        StoppingPolicy(stop="as-transformers").under(LengthPenalty("none")).stop
+        == "as-transformers"
+    )

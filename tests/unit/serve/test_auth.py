@@ -4,8 +4,8 @@ import pytest
 from fastapi import Request
 
 from heedful.errors import SettingError
-from heedful.serve.auth import Gate, client_of, read_proxies
-from heedful.serve.limits import Refused
+from heedful.serve.auth import Auth, client_of, read_proxies
+from heedful.serve.limits import HttpError
 
 
 def request(host, key=""):
@@ -16,7 +16,7 @@ def request(host, key=""):
 def status(gate, host, key=""):
     try:
         gate.check(request(host, key))
-    except Refused as refused:
+    except HttpError as refused:
         assert refused.status != 429 or refused.retry_after >= 1
         return refused.status
     return 200
@@ -30,7 +30,7 @@ def keys(tmp_path):
 
 
 def test_after_some_wrong_keys_an_address_is_told_nothing_more(keys):
-    gate = Gate(keys, wrong_keys=3)
+    gate = Auth(keys, wrong_keys=3)
     assert [status(gate, "192.0.2.1", "wrong") for _ in range(4)] == [403, 403, 403, 429]
     assert status(gate, "192.0.2.1", "right") == 429  # else a guess could be told apart
     assert status(gate, "192.0.2.1") == 403  # no key is no guess
@@ -38,14 +38,14 @@ def test_after_some_wrong_keys_an_address_is_told_nothing_more(keys):
 
 
 def test_right_keys_and_no_key_are_no_wrong_ones(keys):
-    gate = Gate(keys, wrong_keys=1)
+    gate = Auth(keys, wrong_keys=1)
     assert [status(gate, "192.0.2.1", "right") for _ in range(5)] == [200] * 5
     assert [status(gate, "192.0.2.1") for _ in range(5)] == [403] * 5
-    assert [status(Gate(keys, wrong_keys=0), "192.0.2.1", "wrong") for _ in range(20)] == [403] * 20
+    assert [status(Auth(keys, wrong_keys=0), "192.0.2.1", "wrong") for _ in range(20)] == [403] * 20
 
 
 def test_a_network_of_version_six_is_one_client():
-    gate = Gate(per_minute=2)
+    gate = Auth(per_minute=2)
     hosts = ["2001:db8::1", "2001:db8::2", "2001:db8:0:0:ffff::3", "2001:db8:0:1::1"]
     assert [status(gate, host) for host in hosts] == [200, 200, 429, 200]
     assert client_of("::ffff:192.0.2.1") == "192.0.2.1"

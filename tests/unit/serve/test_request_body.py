@@ -6,9 +6,9 @@ import json
 import pytest
 from fastapi import Request
 
-from heedful.serve.limits import Refused
-from heedful.serve.request_body import read_asked
-from heedful.serve.request_schemas import AttendAsked, SearchAsked, TranslateAsked
+from heedful.serve.limits import HttpError
+from heedful.serve.request_body import read_body
+from heedful.serve.request_schemas import AttentionRequest, TranslateRequest, TranslateV1Request
 
 NEEDED = {"q": "a", "source": "en", "target": "fr"}
 
@@ -18,10 +18,10 @@ def read(kind, **body):
         return {"type": "http.request", "body": json.dumps({**NEEDED, **body}).encode()}
 
     scope = {"type": "http", "method": "POST", "headers": []}
-    return asyncio.run(read_asked(Request(scope, receive), kind))
+    return asyncio.run(read_body(Request(scope, receive), kind))
 
 
-@pytest.mark.parametrize("kind", [TranslateAsked, SearchAsked, AttendAsked])
+@pytest.mark.parametrize("kind", [TranslateRequest, TranslateV1Request, AttentionRequest])
 def test_what_is_optional_may_be_null(kind):
     fields = kind.model_fields
     optional = [name for name, field in fields.items() if not field.is_required()]
@@ -30,27 +30,27 @@ def test_what_is_optional_may_be_null(kind):
     )
     properties = kind.model_json_schema()["properties"]
     assert all({"type": "null"} in properties[name]["anyOf"] for name in optional)
-    with pytest.raises(Refused, match=r"^q: "):
+    with pytest.raises(HttpError, match=r"^q: "):
         read(kind, q=None)
 
 
 def test_a_field_that_is_not_known_is_told_with_the_nearest():
-    with pytest.raises(Refused, match="n_bests: there is no such field; the nearest is n_best"):
-        read(SearchAsked, n_bests=3)
-    with pytest.raises(Refused, match=r"^zzz: there is no such field; known are api_key, "):
-        read(AttendAsked, zzz=3)
-    with pytest.raises(Refused) as refused:
-        read(SearchAsked, **{"y" * 500_000: 1, **{f"x{k}": 1 for k in range(90)}})
+    with pytest.raises(HttpError, match="n_bests: there is no such field; the nearest is n_best"):
+        read(TranslateV1Request, n_bests=3)
+    with pytest.raises(HttpError, match=r"^zzz: there is no such field; known are api_key, "):
+        read(AttentionRequest, zzz=3)
+    with pytest.raises(HttpError) as refused:
+        read(TranslateV1Request, **{"y" * 500_000: 1, **{f"x{k}": 1 for k in range(90)}})
     assert refused.value.status == 400
     assert len(refused.value.text) < 3000
 
 
 def test_a_hundred_thousand_mistakes_are_one():
     for wrong in ({f"x{k}": 1 for k in range(100_000)}, {"q": [1] * 100_000}):
-        with pytest.raises(Refused) as refused:
-            read(SearchAsked, **wrong)
+        with pytest.raises(HttpError) as refused:
+            read(TranslateV1Request, **wrong)
         assert len(refused.value.text) < 200
 
 
 def test_libretranslates_bodies_may_hold_more():
-    assert read(TranslateAsked, secret="x", n_bests=3) == read(TranslateAsked)
+    assert read(TranslateRequest, secret="x", n_bests=3) == read(TranslateRequest)

@@ -8,9 +8,9 @@ import pytest
 
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
-from heedful.serve.batch_queue import Queue, Search, Sentences
-from heedful.serve.limits import Refused
-from heedful.serve.models import Models, Named, Opening
+from heedful.serve.batch_queue import Queue, Search, TranslationJob
+from heedful.serve.limits import HttpError
+from heedful.serve.models import ModelLoader, Models, ModelSpec
 from heedful.serve.worker import Worker
 
 LINES = random_lines(20, 12, 30, seed=6)
@@ -29,7 +29,7 @@ def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("worker") / "run"
     folder.mkdir()
     make_random_run(folder, RunConfig().with_settings(SMALL), 50)
-    models = Models([Named.parse(f"en:de={folder}")], Opening(device="cpu", threads=1))
+    models = Models([ModelSpec.parse(f"en:de={folder}")], ModelLoader(device="cpu", threads=1))
     models.load()
     return models.current[0]
 
@@ -146,7 +146,7 @@ def test_a_queue_has_an_end_but_takes_one_request_of_any_length(model):
 
     answers, refused = run(work, queue=5, batch_tokens=1)
     assert len(answers) == len(LINES) > 5
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, HttpError)
     assert refused.status == 429
     assert refused.retry_after >= 1
 
@@ -157,7 +157,7 @@ def test_other_work_has_its_turn_and_its_errors_come_back(model):
         with pytest.raises(ZeroDivisionError):
             await worker.call(lambda: 1 // 0)
         with pytest.raises(ValueError, match="watched"):
-            await worker.translate(model, ["w1"], Search(beam=1), watch=_fail)
+            await worker.translate(model, ["w1"], Search(beam=1), observer=_fail)
         return await worker.translate(model, ["w1"], Search(beam=1))
 
     assert len(run(work)) == 1
@@ -170,7 +170,7 @@ def _fail(number, snapshot):
 def test_one_that_fails_does_not_spoil_the_others(model):
     async def work(worker):
         asked = [
-            worker.translate(model, ["w1"], Search(beam=1), watch=_fail),
+            worker.translate(model, ["w1"], Search(beam=1), observer=_fail),
             worker.translate(model, ["w2"], Search(beam=1)),
         ]
         return await at_once(worker, *asked)
@@ -186,9 +186,9 @@ def test_who_waits_at_the_stop_is_told(model):
             asked = asyncio.ensure_future(worker.translate(model, LINES, Search(beam=1)))
             await asyncio.sleep(0)
             worker.stop()
-            with pytest.raises(Refused):
+            with pytest.raises(HttpError):
                 await asked
-            with pytest.raises(Refused):
+            with pytest.raises(HttpError):
                 await worker.translate(model, ["w1"], Search(beam=1))
 
     run(work)
@@ -199,12 +199,12 @@ def test_what_is_no_name_of_a_run_is_refused(text):
     from heedful.errors import SettingError
 
     with pytest.raises(SettingError, match="en:fr=runs/mine"):
-        Named.parse(text)
+        ModelSpec.parse(text)
 
 
 def test_a_run_is_named_with_or_without_its_languages():
-    assert Named.parse("runs/a").pairs == ()
-    assert Named.parse("zh-Hans:en,de:en=runs/a").pairs == (("zh-Hans", "en"), ("de", "en"))
+    assert ModelSpec.parse("runs/a").pairs == ()
+    assert ModelSpec.parse("zh-Hans:en,de:en=runs/a").pairs == (("zh-Hans", "en"), ("de", "en"))
 
 
 def test_a_short_request_waits_for_no_more_than_two_long_ones(model):
@@ -215,7 +215,7 @@ def test_a_short_request_waits_for_no_more_than_two_long_ones(model):
 
     def waits(name, sentences):
         search = Search(beam=name)  # of no two alike, so that each has batches of its own
-        one = Sentences(model, search, [""] * sentences, [4] * sentences, done)
+        one = TranslationJob(model, search, [""] * sentences, [4] * sentences, done)
         queue.put(one)
         return one
 

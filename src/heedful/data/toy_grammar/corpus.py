@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from heedful.alignment.links import Gold, write_gold
+from heedful.alignment.links import GoldLinks, write_gold
 from heedful.data.toy_grammar.alignment import Token, links
 from heedful.data.toy_grammar.english import english
 from heedful.data.toy_grammar.french import french
@@ -260,7 +260,7 @@ def write_grammar_text(folder: Path, sizes: tuple[int, int, int] = SIZES) -> Non
         for name, part in parts.items()
         for side, language in enumerate(("en", "fr"))
     }
-    links = [write_gold(Gold(pair.sure, pair.possible)) for pair in aligned[:test_pairs]]
+    links = [write_gold(GoldLinks(pair.sure, pair.possible)) for pair in aligned[:test_pairs]]
     files = {
         folder / name: "".join(f"{line}\n" for line in part).encode()
         for name, part in (lines | {"test.links": links}).items()

@@ -18,7 +18,7 @@ from heedful.exchange.ctranslate2.vocabulary import never_written, read_vocabula
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.options import SearchOptions
 from heedful.tokenization.tokenizer import END, Tokenizer
-from heedful.translation.constraints import check_prefixes, read_demands
+from heedful.translation.constraints import check_prefixes, read_constraints
 from heedful.translation.engine import check_engine
 from heedful.translation.result import Translation
 from heedful.translation.sources import source_ids
@@ -176,7 +176,7 @@ class ExportedTranslator:
             no_repeat_ngram=no_repeat_ngram,
             min_length=min_length,
         )
-        demands = read_demands(
+        line_constraints = read_constraints(
             self.tokenizer,
             len(texts),
             target_prefix=target_prefix,
@@ -196,7 +196,7 @@ class ExportedTranslator:
         )
         rows = [row for row, line in enumerate(ids) if line]
         limits = self._limits(max_length or search.max_length, [len(ids[row]) for row in rows])
-        begun = [demands[row] for row in rows]
+        begun = [line_constraints[row] for row in rows]
         check_prefixes(begun, limits, [first_line + row for row in rows])
         sources = [[self._source[number] for number in ids[row]] for row in rows]
         found = self.engine.search(
@@ -204,7 +204,9 @@ class ExportedTranslator:
             limits,
             beam=options.width(search.beam),
             penalty=LengthPenalty.parse(length_penalty or search.length_penalty),
-            prefixes=[[self._target[number] for number in demand.prefix] for demand in begun],
+            prefixes=[
+                [self._target[number] for number in constraint.prefix] for constraint in begun
+            ],
             no_repeat=no_repeat_ngram,
             least=search.min_length if min_length is None else min_length,
         )

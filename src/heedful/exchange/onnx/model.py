@@ -22,10 +22,10 @@ from heedful.exchange.parity import Ids
 from heedful.model.seq2seq import Seq2Seq
 from heedful.runs.folder import read_json
 from heedful.search.length import LengthLimit, LengthPenalty
-from heedful.search.options import Demands, SearchOptions
-from heedful.search.rules import Allowed
-from heedful.search.search import find
-from heedful.search.stopping import Manner
+from heedful.search.options import LineConstraints, SearchOptions
+from heedful.search.rules import AllowedTokens
+from heedful.search.search import run_search
+from heedful.search.stopping import StoppingPolicy
 from heedful.tokenization.tokenizer import PAD, START, Tokenizer
 
 DESCRIPTION = "onnx.json"
@@ -387,22 +387,22 @@ class OnnxSide:
             return [[] for _ in ids]
         search, options = self._search, SearchOptions()
         limit = LengthLimit.parse(search.max_length)
-        found = find(
+        found = run_search(
             self._model,
             self._collator.source(filled),
             [limit.tokens(len(row)) for row in filled],
             options=options,
             beam=options.width(search.beam),
             penalty=LengthPenalty.parse(search.length_penalty),
-            manner=Manner(
+            stopping=StoppingPolicy(
                 search.eos_candidates == "twice",
                 search.stop,
                 search.length_limit_policy,
                 search.renormalise,
                 search.min_length,
             ),
-            allowed=Allowed(self._tokenizer.target_size, never_written(search)),
-            demands=[Demands()] * len(filled),
+            allowed=AllowedTokens(self._tokenizer.target_size, never_written(search)),
+            line_constraints=[LineConstraints()] * len(filled),
             lines=list(range(1, len(filled) + 1)),
         )
         best = iter(found)

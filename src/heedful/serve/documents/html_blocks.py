@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
-from heedful.serve.documents.html_lexer import RAW, VOID, Kind, Token, names, tokenize
+from heedful.serve.documents.html_lexer import RAW, VOID, HtmlToken, HtmlTokenKind, names, tokenize
 
 _BLOCKS = names(
     """
@@ -58,7 +58,7 @@ _SOFT_HYPHEN = "\xad"
 _CLOSING = frozenset(".,;:!?)]}…»”’")
 
 
-class Part(Enum):
+class AtomKind(Enum):
     """
     Tell what an atom is.
 
@@ -93,7 +93,7 @@ class Atom(NamedTuple):
 
     Attributes
     ----------
-    part : Part
+    part : AtomKind
         What it is.
     raw : str
         As it is written.
@@ -107,7 +107,7 @@ class Atom(NamedTuple):
     `raw` of all atoms of a paragraph, in order, is its HTML.
     """
 
-    part: Part
+    part: AtomKind
     raw: str
     text: str = ""
     name: str = ""
@@ -134,7 +134,7 @@ def paragraphs(source: str) -> Iterator[str | list[Atom]]:
     """
     paragraph = _Paragraph()
     for item in _without_kept(tokenize(source)):
-        block = item.block if isinstance(item, _Kept) else item.name in _BLOCKS
+        block = item.block if isinstance(item, _KeptElement) else item.name in _BLOCKS
         if block:
             if paragraph.atoms:
                 yield paragraph.atoms
@@ -167,7 +167,7 @@ def plain(raw: str) -> str:
     return " ".join(html.unescape(raw).split())
 
 
-class _Kept(NamedTuple):
+class _KeptElement(NamedTuple):
     """An element that is left alone."""
 
     raw: str
@@ -175,7 +175,7 @@ class _Kept(NamedTuple):
     block: bool
 
 
-class _Open(NamedTuple):
+class _OpenElement(NamedTuple):
     """An element that has begun."""
 
     name: str
@@ -186,14 +186,14 @@ class _Elements:
     """Follow which elements are open, as far as it matters for what is left alone."""
 
     def __init__(self) -> None:
-        self.open: list[_Open] = []
+        self.open: list[_OpenElement] = []
         self.counts: dict[str, int] = {}
         self.kept = 0
 
-    def begin(self, token: Token) -> None:
+    def begin(self, token: HtmlToken) -> None:
         """Open an element."""
         kept = token.name in _KEPT or _is_not_translated(token)
-        self.open.append(_Open(token.name, kept))
+        self.open.append(_OpenElement(token.name, kept))
         self.counts[token.name] = self.counts.get(token.name, 0) + 1
         self.kept += kept
 
@@ -228,22 +228,22 @@ class _Elements:
             self.kept -= one.kept
 
 
-def _without_kept(tokens: Iterable[Token]) -> Iterator[Token | _Kept]:
+def _without_kept(tokens: Iterable[HtmlToken]) -> Iterator[HtmlToken | _KeptElement]:
     """Put elements that are left alone together."""
     elements = _Elements()
-    held: list[Token] = []
+    held: list[HtmlToken] = []
     for token in tokens:
         ends_here = False
         if not token.foreign:
-            if token.kind in (Kind.OPEN, Kind.VOID):
+            if token.kind in (HtmlTokenKind.OPEN, HtmlTokenKind.VOID):
                 before = elements.kept
                 elements.end_before(token.name)
                 if before and not elements.kept and held:
                     yield _gathered(held)
                     held = []
-            if token.kind is Kind.OPEN:
+            if token.kind is HtmlTokenKind.OPEN:
                 elements.begin(token)
-            elif token.kind is Kind.CLOSE:
+            elif token.kind is HtmlTokenKind.CLOSE:
                 before = elements.kept
                 elements.end(token.name)
                 ends_here = bool(before and not elements.kept)
@@ -261,18 +261,18 @@ def _without_kept(tokens: Iterable[Token]) -> Iterator[Token | _Kept]:
         yield _gathered(held)
 
 
-def _gathered(tokens: list[Token]) -> _Kept:
+def _gathered(tokens: list[HtmlToken]) -> _KeptElement:
     """Make one thing of an element's tokens."""
     raw = "".join(token.raw for token in tokens)
     first, *middle = tokens
     text = None
-    if not first.foreign and middle and all(one.kind is Kind.TEXT for one in middle[:-1]):
+    if not first.foreign and middle and all(one.kind is HtmlTokenKind.TEXT for one in middle[:-1]):
         text = plain("".join(one.raw for one in middle[:-1]))
         text = text if 0 < len(text) <= _MOST_SHOWN and first.name not in _UNSHOWN else None
-    return _Kept(raw, text, any(one.name in _BLOCKS for one in tokens))
+    return _KeptElement(raw, text, any(one.name in _BLOCKS for one in tokens))
 
 
-def _is_not_translated(token: Token) -> bool:
+def _is_not_translated(token: HtmlToken) -> bool:
     """Tell whether the page asks to leave an element alone."""
     found = dict(reversed(token.attributes))
     return (
@@ -289,19 +289,19 @@ class _Paragraph:
         # The last atom with text; a paragraph does not begin with a space.
         self.last = -1
 
-    def add(self, item: "Token | _Kept") -> None:
+    def add(self, item: "HtmlToken | _KeptElement") -> None:
         """Add text, a tag, or what is left alone."""
-        if isinstance(item, _Kept):
+        if isinstance(item, _KeptElement):
             self._add_kept(item)
-        elif item.kind is Kind.TEXT:
+        elif item.kind is HtmlTokenKind.TEXT:
             for found in _ATOM.finditer(item.raw):
                 self._add_text(found.group())
-        elif item.kind is Kind.OPEN:
-            self.atoms.append(Atom(Part.OPEN, item.raw, name=item.name))
-        elif item.kind is Kind.CLOSE and item.name not in VOID:
-            self.atoms.append(Atom(Part.CLOSE, item.raw, name=item.name))
+        elif item.kind is HtmlTokenKind.OPEN:
+            self.atoms.append(Atom(AtomKind.OPEN, item.raw, name=item.name))
+        elif item.kind is HtmlTokenKind.CLOSE and item.name not in VOID:
+            self.atoms.append(Atom(AtomKind.CLOSE, item.raw, name=item.name))
         else:
-            self.atoms.append(Atom(Part.POINT, item.raw))
+            self.atoms.append(Atom(AtomKind.POINT, item.raw))
 
     def _add_text(self, raw: str) -> None:
         """Add a character, an entity or spaces."""
@@ -312,14 +312,14 @@ class _Paragraph:
             text = ""
         elif text[0] in _CLOSING:
             self._close_up()
-        self._add_shown(Atom(Part.TEXT, raw, text))
+        self._add_shown(Atom(AtomKind.TEXT, raw, text))
 
-    def _add_kept(self, kept: "_Kept") -> None:
+    def _add_kept(self, kept: "_KeptElement") -> None:
         """Add an element that is left alone."""
         if kept.text is None:
-            self.atoms.append(Atom(Part.POINT, kept.raw))
+            self.atoms.append(Atom(AtomKind.POINT, kept.raw))
         else:
-            self._add_shown(Atom(Part.KEPT, kept.raw, kept.text))
+            self._add_shown(Atom(AtomKind.KEPT, kept.raw, kept.text))
 
     def _add_shown(self, atom: Atom) -> None:
         """Add an atom and remember whether it shows something."""
@@ -330,9 +330,9 @@ class _Paragraph:
     def _close_up(self) -> None:
         """Take the space away between a word and a full stop if only a point stands there."""
         between = self.atoms[self.last + 1 :]
-        if self.last >= 0 and between and all(one.part is Part.POINT for one in between):
+        if self.last >= 0 and between and all(one.part is AtomKind.POINT for one in between):
             last = self.atoms[self.last]
-            if last.text == " " and last.part is Part.TEXT:
+            if last.text == " " and last.part is AtomKind.TEXT:
                 self.atoms[self.last] = last._replace(text="")
                 # A space never follows a space, nor begins a paragraph.
                 self.last -= 1

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from heedful.serve.documents.html_blocks import Atom, Part, paragraphs
+from heedful.serve.documents.html_blocks import Atom, AtomKind, paragraphs
 from heedful.serve.documents.sentences import Fits, sentence_spans
-from heedful.serve.documents.tag_projection import Links, Mark, escaped, place
+from heedful.serve.documents.tag_projection import Links, Mark, escape, place
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class _Sentence:
         if translation == self.text:
             return self.raw
         if not self.marks:
-            return escaped(translation)
+            return escape(translation)
         return place(self.text, self.marks, translation, links)
 
 
@@ -126,7 +126,7 @@ class Markup:
         )
 
 
-def shown(html: str) -> str:
+def visible_text(html: str) -> str:
     """
     Read what a page shows and is to be translated, as plain text.
 
@@ -152,7 +152,7 @@ def _sentences(atoms: Sequence[Atom], language: str, fits: Fits | None) -> list[
     """Find the sentences of a paragraph."""
     shown = "".join(atom.text for atom in atoms)
     # What is kept is a word that no sentence ends in.
-    masked = "".join("X" * len(a.text) if a.part is Part.KEPT else a.text for a in atoms)
+    masked = "".join("X" * len(a.text) if a.part is AtomKind.KEPT else a.text for a in atoms)
     starts = [0, *accumulate(len(atom.text) for atom in atoms)]
     parts: list[str | _Sentence] = []
     here = 0
@@ -166,7 +166,7 @@ def _sentences(atoms: Sequence[Atom], language: str, fits: Fits | None) -> list[
             behind += 1
             last = behind if atoms[behind - 1].text.strip() else last
         inside = atoms[first:last]
-        if any(one.text.isalpha() for one in inside if one.part is Part.TEXT):
+        if any(one.text.isalpha() for one in inside if one.part is AtomKind.TEXT):
             parts += ["".join(one.raw for one in atoms[here:first]), _sentence(inside)]
             here = last
     return [*parts, "".join(one.raw for one in atoms[here:])]
@@ -178,7 +178,7 @@ def _sentence(atoms: Sequence[Atom]) -> _Sentence:
     where = 0
     for atom in atoms:
         end = where + len(atom.text)
-        if atom.part is not Part.TEXT:
+        if atom.part is not AtomKind.TEXT:
             marks.append(Mark(atom, where, end))
         elif not atom.text and marks and marks[-1].end == where:
             # Spaces beside a tag stay there.

@@ -70,7 +70,7 @@ _BREAKOUT = names(
 )
 
 
-class Kind(Enum):
+class HtmlTokenKind(Enum):
     """
     Tell what a stretch of HTML is.
 
@@ -99,13 +99,13 @@ class Kind(Enum):
     OTHER = auto()
 
 
-class Token(NamedTuple):
+class HtmlToken(NamedTuple):
     """
     Hold a stretch of HTML.
 
     Attributes
     ----------
-    kind : Kind
+    kind : HtmlTokenKind
         What it is.
     raw : str
         As it is written.
@@ -121,14 +121,14 @@ class Token(NamedTuple):
     The first of attributes with one name counts.
     """
 
-    kind: Kind
+    kind: HtmlTokenKind
     raw: str
     name: str = ""
     attributes: tuple[tuple[str, str], ...] = ()
     foreign: bool = False
 
 
-def tokenize(html: str) -> Iterator[Token]:
+def tokenize(html: str) -> Iterator[HtmlToken]:
     """
     Cut HTML into text, tags and the rest.
 
@@ -139,7 +139,7 @@ def tokenize(html: str) -> Iterator[Token]:
 
     Yields
     ------
-    token : Token
+    token : HtmlToken
         In order; their `raw` together are the HTML.
 
     Notes
@@ -151,16 +151,16 @@ def tokenize(html: str) -> Iterator[Token]:
         token = _markup(html, place, foreign.rules) if html[place] == "<" else None
         if token is None:
             end = html.find("<", place + 1)
-            token = Token(Kind.TEXT, html[place : end if end >= 0 else len(html)])
+            token = HtmlToken(HtmlTokenKind.TEXT, html[place : end if end >= 0 else len(html)])
         drawn = foreign.rules
         token = foreign.follow(token)
         yield token
         place += len(token.raw)
-        if token.kind is Kind.OPEN and not drawn:
+        if token.kind is HtmlTokenKind.OPEN and not drawn:
             content = _unread_content(html, place, token.name)
             if content:
-                kind = Kind.TEXT if token.name in ESCAPABLE else Kind.OTHER
-                yield Token(kind, content, foreign=token.foreign)
+                kind = HtmlTokenKind.TEXT if token.name in ESCAPABLE else HtmlTokenKind.OTHER
+                yield HtmlToken(kind, content, foreign=token.foreign)
                 place += len(content)
 
 
@@ -175,36 +175,40 @@ class _Foreign:
         """Whether the rules of drawings hold here."""
         return bool(self.open) and self.open[-1] not in _INTEGRATION
 
-    def follow(self, token: Token) -> Token:
+    def follow(self, token: HtmlToken) -> HtmlToken:
         """Take notice of a token and mark it."""
         if not self.open and token.name not in _FOREIGN:
             return token
-        if self.rules and token.kind in (Kind.OPEN, Kind.VOID) and token.name in _BREAKOUT:
+        if (
+            self.rules
+            and token.kind in (HtmlTokenKind.OPEN, HtmlTokenKind.VOID)
+            and token.name in _BREAKOUT
+        ):
             while self.rules:
                 self.open.pop()
             return token._replace(foreign=bool(self.open))
         inside = self.rules or token.name in _FOREIGN
-        if inside and token.kind in (Kind.OPEN, Kind.VOID):
+        if inside and token.kind in (HtmlTokenKind.OPEN, HtmlTokenKind.VOID):
             if token.raw.endswith("/>"):
-                token = token._replace(kind=Kind.VOID)
+                token = token._replace(kind=HtmlTokenKind.VOID)
             else:
                 self.open.append(token.name)
-                token = token._replace(kind=Kind.OPEN)
-        elif token.kind is Kind.CLOSE and token.name in self.open:
+                token = token._replace(kind=HtmlTokenKind.OPEN)
+        elif token.kind is HtmlTokenKind.CLOSE and token.name in self.open:
             while self.open.pop() != token.name:
                 pass
         return token._replace(foreign=True)
 
 
-def _markup(html: str, place: int, foreign: bool) -> Token | None:
+def _markup(html: str, place: int, foreign: bool) -> HtmlToken | None:
     """Read what a ``<`` begins; None if it is text."""
     following = html[place + 1 : place + 2]
     if following == "!":
-        return Token(Kind.OTHER, html[place : _declaration_end(html, place, foreign)])
+        return HtmlToken(HtmlTokenKind.OTHER, html[place : _declaration_end(html, place, foreign)])
     if following == "?" or (following == "/" and not _is_letter(html, place + 2)):
         if place + 2 >= len(html):
             return None
-        return Token(Kind.OTHER, html[place : _after(html, ">", place)])
+        return HtmlToken(HtmlTokenKind.OTHER, html[place : _after(html, ">", place)])
     if following == "/":
         return _tag(html, place, place + 2)
     return _tag(html, place, place + 1) if _is_letter(html, place + 1) else None
@@ -235,11 +239,11 @@ def _declaration_end(html: str, place: int, foreign: bool) -> int:
     return _after(html, ">", place)
 
 
-def _tag(html: str, place: int, name_start: int) -> Token:
+def _tag(html: str, place: int, name_start: int) -> HtmlToken:
     """Read a tag; one without an end takes all that follows."""
     named = _NAME.match(html, name_start)
     if named is None:  # a letter is here
-        return Token(Kind.OTHER, html[place:])
+        return HtmlToken(HtmlTokenKind.OTHER, html[place:])
     # Only ASCII letters change their case in names.
     name, here = _lower(named.group()), named.end()
     attributes: list[tuple[str, str]] = []
@@ -247,7 +251,7 @@ def _tag(html: str, place: int, name_start: int) -> Token:
         before = _BEFORE_ATTRIBUTE.match(html, here)
         here = before.end() if before else here
         if here >= len(html):
-            return Token(Kind.OTHER, html[place:])
+            return HtmlToken(HtmlTokenKind.OTHER, html[place:])
         if html[here] == ">":
             break
         found = _ATTRIBUTE_NAME.match(html, here)
@@ -258,16 +262,16 @@ def _tag(html: str, place: int, name_start: int) -> Token:
             if quote and quote in "\"'":
                 end = html.find(quote, here + 1)
                 if end < 0:
-                    return Token(Kind.OTHER, html[place:])
+                    return HtmlToken(HtmlTokenKind.OTHER, html[place:])
                 value, here = html[here + 1 : end], end + 1
             elif unquoted := _UNQUOTED.match(html, here):
                 value, here = unquoted.group(), unquoted.end()
         attributes.append((_lower(attribute), value))
     raw = html[place : here + 1]
     if html[place + 1] == "/":
-        return Token(Kind.CLOSE, raw, name)
-    kind = Kind.VOID if name in VOID else Kind.OPEN
-    return Token(kind, raw, name, tuple(attributes))
+        return HtmlToken(HtmlTokenKind.CLOSE, raw, name)
+    kind = HtmlTokenKind.VOID if name in VOID else HtmlTokenKind.OPEN
+    return HtmlToken(kind, raw, name, tuple(attributes))
 
 
 def _lower(name: str) -> str:

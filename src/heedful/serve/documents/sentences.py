@@ -41,7 +41,7 @@ _MOST_CHARACTERS = 1000
 
 
 @dataclass(frozen=True)
-class Layout:
+class TextLayout:
     """
     Hold the sentences of a text and what stands between them.
 
@@ -90,7 +90,7 @@ class Layout:
         return "".join(chain(*zip_longest(self.gaps, translations, fillvalue="")))
 
 
-def split(text: str, language: str, fits: Fits | None = None) -> Layout:
+def split(text: str, language: str, fits: Fits | None = None) -> TextLayout:
     """
     Find the sentences of a text.
 
@@ -106,7 +106,7 @@ def split(text: str, language: str, fits: Fits | None = None) -> Layout:
 
     Returns
     -------
-    Layout
+    TextLayout
         The sentences and what stands between them.
 
     Notes
@@ -126,7 +126,7 @@ def split(text: str, language: str, fits: Fits | None = None) -> Layout:
     return _laid_out(text, spans)
 
 
-def keep_whole(text: str, fits: Fits) -> Layout:
+def keep_whole(text: str, fits: Fits) -> TextLayout:
     """
     Take a text for one sentence.
 
@@ -139,7 +139,7 @@ def keep_whole(text: str, fits: Fits) -> Layout:
 
     Returns
     -------
-    Layout
+    TextLayout
         One piece, or none if there are only spaces.
 
     Notes
@@ -215,11 +215,11 @@ def _trimmed(text: str, start: int, end: int) -> Span:
     return start + len(part) - len(part.lstrip()), start + len(part.rstrip())
 
 
-def _laid_out(text: str, spans: Iterable[Span]) -> Layout:
+def _laid_out(text: str, spans: Iterable[Span]) -> TextLayout:
     """Take pieces out of a text."""
     edges = [0, *chain(*spans), len(text)]
     parts = [text[start:end] for start, end in pairwise(edges)]
-    return Layout(tuple(parts[1::2]), tuple(parts[::2]))
+    return TextLayout(tuple(parts[1::2]), tuple(parts[::2]))
 
 
 def _cut(

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
-from heedful.serve.documents.html_blocks import Atom, Part
+from heedful.serve.documents.html_blocks import Atom, AtomKind
 
 Links = Iterable[tuple[int, int]]
 """Numbers of a source word and of a target word, from 0; words are what spaces set apart."""
@@ -123,7 +123,7 @@ def place(source: str, marks: Sequence[Mark], target: str, links: Links | None) 
     return _written(root, target)
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """
     Write plain text as HTML.
 
@@ -149,12 +149,12 @@ def _by_share(source: str, marks: Sequence[Mark], target: str) -> str:
     out, here = [], 0
     for mark in marks:
         where = max(here, round(mark.start / len(source) * len(target)))
-        if mark.atom.part is not Part.KEPT:
+        if mark.atom.part is not AtomKind.KEPT:
             # Not in the midst of a word.
             where = max(here, target.rfind(" ", 0, where) + 1) if where < len(target) else where
-        out += [escaped(target[here:where]), mark.atom.raw]
+        out += [escape(target[here:where]), mark.atom.raw]
         here = where
-    return "".join([*out, escaped(target[here:])])
+    return "".join([*out, escape(target[here:])])
 
 
 def _tree(marks: Iterable[Mark], length: int) -> _Element:
@@ -163,11 +163,11 @@ def _tree(marks: Iterable[Mark], length: int) -> _Element:
     waiting = [root]
     for mark in marks:
         part, raw, name = mark.atom.part, mark.atom.raw, mark.atom.name
-        if part is Part.OPEN:
+        if part is AtomKind.OPEN:
             waiting.append(_Element(mark.start, length, raw, name=name))
-        elif part is Part.CLOSE:
+        elif part is AtomKind.CLOSE:
             _close(waiting, raw, name, mark.start)
-        elif part is Part.KEPT:
+        elif part is AtomKind.KEPT:
             waiting[-1].inside.append(_Element(mark.start, mark.end, kept=raw))
         else:
             waiting[-1].inside.append(_Element(mark.start, mark.start, raw))
@@ -402,6 +402,6 @@ def _written(element: _Element, target: str) -> str:
         return lead + element.kept + trail
     out = [element.before]
     for one in sorted(element.inside, key=lambda one: one.place):
-        out += [escaped(target[here : one.place[0]]), _written(one, target)]
+        out += [escape(target[here : one.place[0]]), _written(one, target)]
         here = max(here, one.place[1])
-    return "".join([*out, escaped(target[here:end]), element.after])
+    return "".join([*out, escape(target[here:end]), element.after])

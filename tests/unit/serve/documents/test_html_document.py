@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from heedful.serve.documents.html_document import Markup, shown
+from heedful.serve.documents.html_document import Markup, visible_text
 from heedful.serve.documents.html_lexer import tokenize
 
 WRITTEN = """
@@ -239,4 +239,4 @@ def test_many_tags_find_their_words_in_time():
 
 def test_a_page_shows_its_text_alone():
     page = "<div class='the big house'>Das <b>rote</b>\n Haus&nbsp;!<pre>code</pre><p>Ja</div>"
-    assert shown(page) == "Das rote Haus !\nJa"
+    assert visible_text(page) == "Das rote Haus !\nJa"
