@@ -66,7 +66,7 @@ def keys_bias_removed(name, tensor):
     rounding leaves of that into steps of full size, differently in every order of additions.
     """
     tensor = tensor.clone()
-    if name.endswith("project_in.bias"):
+    if name.endswith("qkv_proj.bias"):
         tensor[64:128] = 0.0
     return tensor
 

@@ -10,15 +10,15 @@ from heedful.model.build import build_model, initialise
 
 
 def copy_attention(ours, theirs):
-    theirs.in_proj_weight.data.copy_(ours.project_in.weight)
-    theirs.in_proj_bias.data.copy_(ours.project_in.bias)
-    theirs.out_proj.load_state_dict(ours.project_out.state_dict())
+    theirs.in_proj_weight.data.copy_(ours.qkv_proj.weight)
+    theirs.in_proj_bias.data.copy_(ours.qkv_proj.bias)
+    theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
 
 
 def copy_layer(ours, theirs):
     copy_attention(ours.self_attention, theirs.self_attn)
-    theirs.linear1.load_state_dict(ours.feed_forward.widen.state_dict())
-    theirs.linear2.load_state_dict(ours.feed_forward.narrow.state_dict())
+    theirs.linear1.load_state_dict(ours.feed_forward.linear1.state_dict())
+    theirs.linear2.load_state_dict(ours.feed_forward.linear2.state_dict())
     norms = [ours.self_residual.norm, ours.feed_forward_residual.norm]
     if hasattr(ours, "cross_attention"):
         copy_attention(ours.cross_attention, theirs.multihead_attn)
@@ -30,7 +30,7 @@ def copy_layer(ours, theirs):
 def test_multi_head_attention_is_torchs():
     torch.manual_seed(1)
     ours = MultiHeadAttention(24, 4)
-    nn.init.normal_(ours.project_in.bias)
+    nn.init.normal_(ours.qkv_proj.bias)
     theirs = nn.MultiheadAttention(24, 4, batch_first=True)
     copy_attention(ours, theirs)
     x, memory = torch.randn(2, 5, 24), torch.randn(2, 7, 24)
@@ -100,7 +100,7 @@ def test_the_transformer_is_torchs(norm, activation):
         [*ours.encoder.layers, *ours.decoder.layers], encoder + decoder, strict=True
     ):
         (one,) = torch.autograd.grad(
-            found, mine.self_attention.project_in.weight, upstream, retain_graph=True
+            found, mine.self_attention.qkv_proj.weight, upstream, retain_graph=True
         )
         (other,) = torch.autograd.grad(
             expected, yours.self_attn.in_proj_weight, upstream, retain_graph=True

@@ -148,17 +148,17 @@ def convert_layer(layer: Any, name: str, weights: dict[str, Any]) -> None:
         spec.gamma = weights[f"{name}.{place}.norm.weight"]
         spec.beta = weights[f"{name}.{place}.norm.bias"]
 
-    linear(layer.self_attention.linear[0], "self_attention.project_in")
-    linear(layer.self_attention.linear[1], "self_attention.project_out")
+    linear(layer.self_attention.linear[0], "self_attention.qkv_proj")
+    linear(layer.self_attention.linear[1], "self_attention.out_proj")
     norm(layer.self_attention.layer_norm, "self_residual")
     if hasattr(layer, "attention"):
-        width = len(weights[f"{name}.cross_attention.project_in.weight"]) // 3
-        linear(layer.attention.linear[0], "cross_attention.project_in", slice(0, width))
-        linear(layer.attention.linear[1], "cross_attention.project_in", slice(width, None))
-        linear(layer.attention.linear[2], "cross_attention.project_out")
+        width = len(weights[f"{name}.cross_attention.qkv_proj.weight"]) // 3
+        linear(layer.attention.linear[0], "cross_attention.qkv_proj", slice(0, width))
+        linear(layer.attention.linear[1], "cross_attention.qkv_proj", slice(width, None))
+        linear(layer.attention.linear[2], "cross_attention.out_proj")
         norm(layer.attention.layer_norm, "cross_residual")
-    linear(layer.ffn.linear_0, "feed_forward.widen")
-    linear(layer.ffn.linear_1, "feed_forward.narrow")
+    linear(layer.ffn.linear_0, "feed_forward.linear1")
+    linear(layer.ffn.linear_1, "feed_forward.linear2")
     norm(layer.ffn.layer_norm, "feed_forward_residual")
 
 

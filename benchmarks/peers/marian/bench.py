@@ -193,14 +193,14 @@ def copy_layer(layer: Any, name: str, theirs: dict[str, Any], shape: dict[str, A
     norms["feed_forward_residual.norm"] = layer.final_layer_norm
     for place, attention in attentions.items():
         parts = (attention.q_proj, attention.k_proj, attention.v_proj)
-        copy_linear(attention.out_proj, f"{name}.{place}.project_out", theirs)
-        weight = theirs[f"{name}.{place}.project_in.weight"].chunk(3)
-        bias = theirs.get(f"{name}.{place}.project_in.bias")
+        copy_linear(attention.out_proj, f"{name}.{place}.out_proj", theirs)
+        weight = theirs[f"{name}.{place}.qkv_proj.weight"].chunk(3)
+        bias = theirs.get(f"{name}.{place}.qkv_proj.bias")
         for number, part in enumerate(parts):
             part.weight.copy_(weight[number])
             part.bias.zero_() if bias is None else part.bias.copy_(bias.chunk(3)[number])
-    copy_linear(layer.fc1, f"{name}.feed_forward.widen", theirs)
-    copy_linear(layer.fc2, f"{name}.feed_forward.narrow", theirs)
+    copy_linear(layer.fc1, f"{name}.feed_forward.linear1", theirs)
+    copy_linear(layer.fc2, f"{name}.feed_forward.linear2", theirs)
     for place, norm in norms.items():
         norm.eps = shape["norm_epsilon"]
         copy_linear(norm, f"{name}.{place}", theirs)

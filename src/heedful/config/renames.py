@@ -66,6 +66,15 @@ OPTIONS = {
 ORIGIN = {"keep": "keep_state", "anew": "reset"}
 """Fields of ``origin.json``."""
 
+TENSORS = {
+    "project_in": "qkv_proj",
+    "project_out": "out_proj",
+    "widen": "linear1",
+    "narrow": "linear2",
+    "output_table": "output_embedding",
+}
+"""Parts of the names of tensors in checkpoints."""
+
 
 def renamed_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings that an older version wrote, in tables or by dotted names, as of today."""
@@ -75,6 +84,11 @@ def renamed_settings(values: Mapping[str, Any]) -> dict[str, Any]:
 def renamed_table(table: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of one table that an older version wrote, as they are called today."""
     return dict(_renamed(f"{table}.", name, value) for name, value in values.items())
+
+
+def renamed_tensor(name: str) -> str:
+    """Return the present name of a tensor of a checkpoint."""
+    return ".".join(TENSORS.get(part, part) for part in name.split("."))
 
 
 def _renamed(table: str, name: str, value: Any) -> tuple[str, Any]:

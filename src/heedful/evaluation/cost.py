@@ -226,7 +226,7 @@ def paper_flops(hours: Number, devices: int, sustained_tflops: float) -> float:
 
 def _own_positions(attention: MultiHeadAttention) -> int:
     """Operations of the projections Q, K, V and O for one position."""
-    return 2 * (attention.project_in.weight.numel() + attention.project_out.weight.numel())
+    return 2 * (attention.qkv_proj.weight.numel() + attention.out_proj.weight.numel())
 
 
 def _offering(attention: MultiHeadAttention) -> int:
@@ -241,4 +241,4 @@ def _pair(attention: MultiHeadAttention) -> int:
 
 def _network(network: FeedForward) -> int:
     """Operations of the feed-forward network for one position."""
-    return 2 * (network.widen.weight.numel() + network.narrow.weight.numel())
+    return 2 * (network.linear1.weight.numel() + network.linear2.weight.numel())

@@ -214,8 +214,8 @@ class Original:
         """List what our model has no tensor for since it is tied."""
         names, tie = self.spelling, config.model.tie_embeddings
         tied = {
-            "all": (names.target_table, names.output_table),
-            "output": (names.output_table,),
+            "all": (names.target_table, names.output_embedding),
+            "output": (names.output_embedding,),
             "none": (),
         }[tie]
         learned = () if self.learned else (names.source_positions, names.target_positions)

@@ -28,15 +28,15 @@ SPELLING = Spelling(
     key="k_proj",
     value="v_proj",
     mixed="out_proj",
-    widen="fc1",
-    narrow="fc2",
+    linear1="fc1",
+    linear2="fc2",
     encoder_norms=("self_attn_layer_norm", "final_layer_norm"),
     decoder_norms=("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"),
     encoder_norm="encoder.layer_norm",
     decoder_norm="decoder.layer_norm",
     source_table="encoder.embed_tokens.weight",
     target_table="decoder.embed_tokens.weight",
-    output_table="decoder.output_projection.weight",
+    output_embedding="decoder.output_projection.weight",
     source_positions="encoder.embed_positions.weight",
     target_positions="decoder.embed_positions.weight",
 )
@@ -126,9 +126,9 @@ def upgraded(tensors: Mapping[str, Array]) -> dict[str, Array]:
             own = names[min(int(norm[3]), len(names) - 1)]
             new[f"{norm[1]}{own}.{norm[4]}"] = array
         else:
-            new[SPELLING.output_table if name == "decoder.embed_out" else name] = array
-    if SPELLING.output_table not in new and SPELLING.target_table in new:
-        new[SPELLING.output_table] = new[SPELLING.target_table]
+            new[SPELLING.output_embedding if name == "decoder.embed_out" else name] = array
+    if SPELLING.output_embedding not in new and SPELLING.target_table in new:
+        new[SPELLING.output_embedding] = new[SPELLING.target_table]
     return new
 
 

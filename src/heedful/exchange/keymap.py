@@ -4,8 +4,8 @@ Which tensor of another toolkit is which of ours, declared once and read in both
 ::
 
     Entry("encoder.norm.weight", ("final.scale",))             the same numbers
-    Entry("…project_in.weight", ("q", "k", "v"), Stacked())     ours is theirs, one below the other
-    Entry("…widen.weight", ("kernel",), TRANSPOSED)            rows are columns there
+    Entry("…qkv_proj.weight", ("q", "k", "v"), Stacked())     ours is theirs, one below the other
+    Entry("…linear1.weight", ("kernel",), TRANSPOSED)            rows are columns there
     Entry("embed_source.weight", ("table",), Rows(origins))    rows in another order
 
 What is missing, not expected or of another shape is reported together, by their names.

@@ -27,7 +27,7 @@ class Spelling:
         The three attentions, inside of a layer.
     query, key, value, mixed : str
         The four products of an attention; the last one brings the heads together.
-    widen, narrow : str
+    linear1, linear2 : str
         The two products of a feed-forward network, inside of a layer.
     encoder_norms : tuple of str and str
         Norms of self-attention and feed-forward network, inside of a layer.
@@ -35,7 +35,7 @@ class Spelling:
         Norms of self-attention, attention to the source, feed-forward network.
     encoder_norm, decoder_norm : str
         Norms at the end of the stacks.
-    source_table, target_table, output_table : str
+    source_table, target_table, output_embedding : str
         The three tables, with what stands for “weight” at the end.
     output_bias : str
         Bias of the logits; empty if there never is one.
@@ -56,15 +56,15 @@ class Spelling:
     key: str
     value: str
     mixed: str
-    widen: str
-    narrow: str
+    linear1: str
+    linear2: str
     encoder_norms: tuple[str, str]
     decoder_norms: tuple[str, str, str]
     encoder_norm: str
     decoder_norm: str
     source_table: str
     target_table: str
-    output_table: str
+    output_embedding: str
     output_bias: str = ""
     source_positions: str = ""
     target_positions: str = ""
@@ -126,7 +126,7 @@ def key_map(
     entries = [
         Entry("embed_source.weight", (spelling.source_table,), tables.source),
         Entry("embed_target.weight", (spelling.target_table,), tables.target),
-        Entry("output_table", (spelling.output_table,), tables.target),
+        Entry("output_embedding", (spelling.output_embedding,), tables.target),
         Entry("output_bias", (spelling.output_bias,), bias),
         Entry(
             "source_positions.weight", (spelling.source_positions,), tables.source_positions or SAME
@@ -169,7 +169,7 @@ def with_zero_biases(
     Adding zero changes nothing, and our feed-forward networks have a bias, as in equation 2.
     """
     parts = (spelling.query, spelling.key, spelling.value, spelling.mixed) if attention else ()
-    ends = tuple(f".{part}.weight" for part in (*parts, spelling.widen, spelling.narrow))
+    ends = tuple(f".{part}.weight" for part in (*parts, spelling.linear1, spelling.linear2))
     layers = tuple(
         layer.partition("{")[0] for layer in (spelling.encoder_layer, spelling.decoder_layer)
     )
@@ -202,19 +202,19 @@ def _layer(spelling: Spelling, side: str, number: str) -> list[Entry]:
         for end in ("weight", "bias"):
             entries += [
                 Entry(
-                    f"{ours}.{name}_attention.project_in.{end}",
+                    f"{ours}.{name}_attention.qkv_proj.{end}",
                     tuple(f"{theirs}.{attention}.{part}.{end}" for part in parts),
                     Stacked(count=3),
                 ),
                 Entry(
-                    f"{ours}.{name}_attention.project_out.{end}",
+                    f"{ours}.{name}_attention.out_proj.{end}",
                     (f"{theirs}.{attention}.{spelling.mixed}.{end}",),
                 ),
             ]
     for name, norm in zip((*attentions, "feed_forward"), norms, strict=True):
         entries += _module(f"{ours}.{name}_residual.norm", f"{theirs}.{norm}")
-    entries += _module(f"{ours}.feed_forward.widen", f"{theirs}.{spelling.widen}")
-    entries += _module(f"{ours}.feed_forward.narrow", f"{theirs}.{spelling.narrow}")
+    entries += _module(f"{ours}.feed_forward.linear1", f"{theirs}.{spelling.linear1}")
+    entries += _module(f"{ours}.feed_forward.linear2", f"{theirs}.{spelling.linear2}")
     return entries
 
 

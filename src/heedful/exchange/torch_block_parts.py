@@ -12,7 +12,7 @@ from torch import nn
 from heedful.exchange.formats import Reasons
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import ACTIVATIONS
-from heedful.model.layer_shape import LayerShape
+from heedful.model.layer_shape import LayerConfig
 from heedful.model.layers import DecoderLayer, EncoderLayer
 from heedful.model.residual import RESIDUALS
 
@@ -20,17 +20,17 @@ TorchLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
 OurLayer = EncoderLayer | DecoderLayer
 
 ATTENTION = {
-    "project_in.weight": "in_proj_weight",
-    "project_in.bias": "in_proj_bias",
-    "project_out.weight": "out_proj.weight",
-    "project_out.bias": "out_proj.bias",
+    "qkv_proj.weight": "in_proj_weight",
+    "qkv_proj.bias": "in_proj_bias",
+    "out_proj.weight": "out_proj.weight",
+    "out_proj.bias": "out_proj.bias",
 }
 """Parameters of an attention, ours and torch's."""
 ENCODER_LAYER = {
     "self_attention": "self_attn",
     "self_residual.norm": "norm1",
-    "feed_forward.widen": "linear1",
-    "feed_forward.narrow": "linear2",
+    "feed_forward.linear1": "linear1",
+    "feed_forward.linear2": "linear2",
     "feed_forward_residual.norm": "norm2",
 }
 """Parts of an encoder layer, ours and torch's."""
@@ -39,8 +39,8 @@ DECODER_LAYER = {
     "self_residual.norm": "norm1",
     "cross_attention": "multihead_attn",
     "cross_residual.norm": "norm2",
-    "feed_forward.widen": "linear1",
-    "feed_forward.narrow": "linear2",
+    "feed_forward.linear1": "linear1",
+    "feed_forward.linear2": "linear2",
     "feed_forward_residual.norm": "norm3",
 }
 """Parts of a decoder layer, ours and torch's."""
@@ -304,7 +304,7 @@ def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], place: str)
         yield f"{place} is wired by {names}, not by PostNorm or PreNorm throughout"
 
 
-def shape_of_torch(theirs: TorchLayer) -> LayerShape:
+def shape_of_torch(theirs: TorchLayer) -> LayerConfig:
     """
     Read the shape of a layer off a torch layer.
 
@@ -315,14 +315,14 @@ def shape_of_torch(theirs: TorchLayer) -> LayerShape:
 
     Returns
     -------
-    LayerShape
+    LayerConfig
         Ours.
 
     Notes
     -----
     Dropout is that of the sub-layers' outputs.
     """
-    return LayerShape(
+    return LayerConfig(
         d_model=theirs.self_attn.embed_dim,
         d_ff=theirs.linear1.out_features,
         heads=theirs.self_attn.num_heads,

@@ -414,7 +414,7 @@ def _torch_layer(
     theirs = kind(
         ours.self_attention.d_model,
         ours.self_attention.heads,
-        ours.feed_forward.widen.out_features,
+        ours.feed_forward.linear1.out_features,
         activation=ours.feed_forward.activation,
         batch_first=batch_first,
         norm_first=isinstance(ours.self_residual, PreNorm),

@@ -4,9 +4,9 @@ Attention: section 3.2 of the paper.
 `scaled_dot_product_attention` is equation 1 as it is printed. `fused_attention` computes the same
 with torch's fused kernels, which never write the weights to memory; the tests hold the two equal.
 `MultiHeadAttention` runs several of them side by side (section 3.2.2). A mask is always called
-`may_attend` and is true where a query may look at a key.
+`mask` and is true where a query may look at a key.
 
-Who may look at whom; a mask is called `may_attend` and is true where a look is allowed.
+Who may look at whom; a mask is called `mask` and is true where a look is allowed.
 """
 
 import math
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from heedful.arguments import check_counts, checked
 from heedful.errors import ArgumentError, SettingError
-from heedful.model.cpu.attention import SHORT, Packings, serves, short_attention
+from heedful.model.cpu.attention import SHORT, Packings, short_attention, use_cpu_kernel
 from heedful.model.cpu.linear import Linear, linear
 from heedful.model.inputs import check_mask, check_states
 
@@ -74,7 +74,7 @@ def scaled_dot_product_attention(
     query: Float[Tensor, "batch heads queries d_k"],
     key: Float[Tensor, "batch heads keys d_k"],
     value: Float[Tensor, "batch heads keys d_v"],
-    may_attend: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
+    mask: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
 ) -> tuple[Float[Tensor, "batch heads queries d_v"], Float[Tensor, "batch heads queries keys"]]:
     """
     Weigh the values by how well each query matches each key.
@@ -89,7 +89,7 @@ def scaled_dot_product_attention(
         One row per position that may answer.
     value : Tensor of float, shape (batch, heads, keys, d_v)
         What each key hands over, in the order of `key`.
-    may_attend : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
+    mask : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
         True where the query may look at the key; everywhere when absent.
 
     Returns
@@ -119,8 +119,8 @@ def scaled_dot_product_attention(
                 f"(batch, heads, time, width), but a {type(x).__name__} came."
             )
     scores = (query * (1.0 / math.sqrt(query.size(-1)))) @ key.transpose(-2, -1)
-    if may_attend is not None:
-        scores = scores.masked_fill(~may_attend, float("-inf"))
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
     weights = torch.softmax(scores, dim=-1)
     return weights @ value, weights
 
@@ -129,7 +129,7 @@ def fused_attention(
     query: Float[Tensor, "batch heads queries d_k"],
     key: Float[Tensor, "batch heads keys d_k"],
     value: Float[Tensor, "batch heads keys d_v"],
-    may_attend: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
+    mask: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
 ) -> Float[Tensor, "batch heads queries d_v"]:
     """
     Compute the context of `scaled_dot_product_attention` without storing the weights.
@@ -142,7 +142,7 @@ def fused_attention(
         One row per position that may answer.
     value : Tensor of float, shape (batch, heads, keys, d_v)
         What each key hands over, in the order of `key`.
-    may_attend : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
+    mask : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
         True where the query may look at the key; everywhere when absent.
 
     Returns
@@ -154,14 +154,14 @@ def fused_attention(
     -----
     Memory grows with the number of keys, not with queries x keys.
     """
-    return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=may_attend)
+    return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
 
 
 def biased_attention(
     query: Float[Tensor, "batch heads queries d_k"],
     key: Float[Tensor, "batch heads keys d_k"],
     value: Float[Tensor, "batch heads keys d_v"],
-    bias: Float[Tensor, "batch heads queries keys"],
+    mask_bias: Float[Tensor, "batch heads queries keys"],
 ) -> Float[Tensor, "batch heads queries d_v"]:
     """
     Compute the context for a few queries with a mask that is written as numbers.
@@ -174,7 +174,7 @@ def biased_attention(
         One row per position that may answer.
     value : Tensor of float, shape (batch, heads, keys, d_v)
         What each key hands over, in the order of `key`.
-    bias : Tensor of float, shape (batch, heads, queries, keys)
+    mask_bias : Tensor of float, shape (batch, heads, queries, keys)
         Zero where the query may look at the key, minus infinity elsewhere.
 
     Returns
@@ -189,9 +189,9 @@ def biased_attention(
     """
     batch, heads, queries, _ = query.shape
     if query.device.type != "cpu" or batch * heads <= _FEW_PRODUCTS:
-        return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+        return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask_bias)
     scores = torch.baddbmm(
-        bias.flatten(0, 1),
+        mask_bias.flatten(0, 1),
         query.reshape(batch * heads, queries, -1),
         key.flatten(0, 1).transpose(1, 2),
         alpha=1.0 / math.sqrt(query.size(-1)),
@@ -204,7 +204,7 @@ def biased_attention(
 _FEW_PRODUCTS = 16
 
 
-class KeysAndValues(NamedTuple):
+class KeyValue(NamedTuple):
     """
     Keep what a sequence offers to be looked at.
 
@@ -223,7 +223,7 @@ class KeysAndValues(NamedTuple):
     keys: Float[Tensor, "batch heads keys d_k"]
     values: Float[Tensor, "batch heads keys d_v"]
 
-    def select(self, rows: Tensor) -> "KeysAndValues":
+    def select(self, rows: Tensor) -> "KeyValue":
         """
         Take rows of the batch, in any order and number.
 
@@ -234,14 +234,14 @@ class KeysAndValues(NamedTuple):
 
         Returns
         -------
-        KeysAndValues
+        KeyValue
             The chosen rows.
 
         Notes
         -----
         Sentences leave a search with this.
         """
-        return KeysAndValues(self.keys.index_select(0, rows), self.values.index_select(0, rows))
+        return KeyValue(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
 
 class MultiHeadAttention(nn.Module):
@@ -264,7 +264,7 @@ class MultiHeadAttention(nn.Module):
     Notes
     -----
     The projections W^Q, W^K, W^V of all heads are one matrix, so that self-attention is one
-    product; `project_out` is the paper's W^O. Weights are returned on request and never kept on
+    product; `out_proj` is the paper's W^O. Weights are returned on request and never kept on
     the module.
 
     Examples
@@ -296,14 +296,14 @@ class MultiHeadAttention(nn.Module):
         self.d_k = d_k if d_k is not None else d_model // heads
         self.d_v = d_v if d_v is not None else d_model // heads
         self.widths = (heads * self.d_k, heads * self.d_k, heads * self.d_v)
-        self.project_in = Linear(d_model, sum(self.widths), bias=bias)
-        self.project_out = Linear(heads * self.d_v, d_model, bias=bias)
+        self.qkv_proj = Linear(d_model, sum(self.widths), bias=bias)
+        self.out_proj = Linear(heads * self.d_v, d_model, bias=bias)
 
     def forward(
         self,
         queries_from: Float[Tensor, "batch queries d_model"],
         keys_from: Float[Tensor, "other keys d_model"],
-        may_attend: Bool[Tensor, "_ _ _ _"] | None = None,
+        mask: Bool[Tensor, "_ _ _ _"] | None = None,
         need_weights: bool = False,
         packings: Packings = (None, None),
     ) -> tuple[
@@ -318,7 +318,7 @@ class MultiHeadAttention(nn.Module):
             The sequence that asks.
         keys_from : Tensor of float, shape (batch, keys, d_model)
             The sequence that answers; the same tensor for self-attention.
-        may_attend : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
+        mask : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
             True where the query may look at the key, in rows; everywhere when absent.
         need_weights : bool, default False
             Whether to return the weights, which needs the plain computation.
@@ -340,19 +340,19 @@ class MultiHeadAttention(nn.Module):
         if not packed:
             states = {"queries_from": queries_from, "keys_from": keys_from}
             check_states("MultiHeadAttention", self.d_model, 3, **states)
-            if may_attend is not None:
-                check_mask("MultiHeadAttention", may_attend)
-        if packed or (serves(queries_from, keys_from.size(1)) and not need_weights):
-            return self._attend_shortly(queries_from, keys_from, may_attend, packings), None
+            if mask is not None:
+                check_mask("MultiHeadAttention", mask)
+        if packed or (use_cpu_kernel(queries_from, keys_from.size(1)) and not need_weights):
+            return self._attend_shortly(queries_from, keys_from, mask, packings), None
         if queries_from is keys_from:
-            query, offered = self.project(queries_from)
+            query, key_value = self.project_qkv(queries_from)
         else:
-            query, offered = self.ask(queries_from), self.offer(keys_from)
-        return self._attend(query, offered, may_attend, need_weights)
+            query, key_value = self.project_query(queries_from), self.project_kv(keys_from)
+        return self._attend(query, key_value, mask, need_weights)
 
-    def project(
+    def project_qkv(
         self, x: Float[Tensor, "batch time d_model"]
-    ) -> tuple[Float[Tensor, "batch heads time d_k"], KeysAndValues]:
+    ) -> tuple[Float[Tensor, "batch heads time d_k"], KeyValue]:
         """
         Project a sequence that looks at itself.
 
@@ -365,7 +365,7 @@ class MultiHeadAttention(nn.Module):
         -------
         query : Tensor of float, shape (batch, heads, time, d_k)
             What it asks.
-        offered : KeysAndValues
+        key_value : KeyValue
             What it offers.
 
         Notes
@@ -373,9 +373,9 @@ class MultiHeadAttention(nn.Module):
         ``ask`` and ``offer`` in one product.
         """
         query, key, value = self._project(x, 0, 3).split(self.widths, dim=-1)
-        return self._split(query), KeysAndValues(self._split(key), self._split(value))
+        return self._split(query), KeyValue(self._split(key), self._split(value))
 
-    def ask(
+    def project_query(
         self, queries_from: Float[Tensor, "batch queries d_model"]
     ) -> Float[Tensor, "batch heads queries d_k"]:
         """
@@ -397,7 +397,7 @@ class MultiHeadAttention(nn.Module):
         """
         return self._split(self._project(queries_from, 0, 1))
 
-    def offer(self, keys_from: Float[Tensor, "batch keys d_model"]) -> KeysAndValues:
+    def project_kv(self, keys_from: Float[Tensor, "batch keys d_model"]) -> KeyValue:
         """
         Project a sequence to the keys and values that it offers.
 
@@ -408,7 +408,7 @@ class MultiHeadAttention(nn.Module):
 
         Returns
         -------
-        KeysAndValues
+        KeyValue
             Its keys and values, split into heads.
 
         Notes
@@ -416,9 +416,9 @@ class MultiHeadAttention(nn.Module):
         Search calls this once a source sentence, not once a step.
         """
         key, value = self._project(keys_from, 1, 3).split(self.widths[1:], dim=-1)
-        return KeysAndValues(self._split(key), self._split(value))
+        return KeyValue(self._split(key), self._split(value))
 
-    def mix(
+    def merge_heads_and_project(
         self, context: Float[Tensor, "batch heads queries d_v"]
     ) -> Float[Tensor, "batch queries d_model"]:
         """
@@ -438,17 +438,17 @@ class MultiHeadAttention(nn.Module):
         -----
         Section 3.2.2.
         """
-        out: Tensor = self.project_out(context.transpose(1, 2).flatten(2))
+        out: Tensor = self.out_proj(context.transpose(1, 2).flatten(2))
         return out
 
     def _project(self, x: Tensor, first: int, last: int) -> Tensor:
         """Multiply by some of W^Q, W^K and W^V (numbers 0, 1, 2), those of all heads together."""
         if last - first == 3:
-            out: Tensor = self.project_in(x)
+            out: Tensor = self.qkv_proj(x)
             return out
         part = slice(sum(self.widths[:first]), sum(self.widths[:last]))
-        bias = self.project_in.bias
-        return linear(x, self.project_in.weight[part], None if bias is None else bias[part])
+        bias = self.qkv_proj.bias
+        return linear(x, self.qkv_proj.weight[part], None if bias is None else bias[part])
 
     def _split(self, x: Tensor) -> Tensor:
         """Cut the last axis into heads: (batch, time, heads * d) -> (batch, heads, time, d)."""
@@ -458,26 +458,26 @@ class MultiHeadAttention(nn.Module):
         self,
         queries_from: Tensor,
         keys_from: Tensor,
-        may_attend: Tensor | None,
+        mask: Tensor | None,
         packings: Packings,
     ) -> Tensor:
         """Do the same for short rows on a processor, several times as fast."""
         if queries_from is keys_from:
-            queries, offered = self._project(queries_from, 0, 3), None
+            queries, key_value = self._project(queries_from, 0, 3), None
         else:
-            queries, offered = self._project(queries_from, 0, 1), self._project(keys_from, 1, 3)
-        found = short_attention(queries, offered, may_attend, self.heads, self.d_k, packings)
-        out: Tensor = self.project_out(found)
+            queries, key_value = self._project(queries_from, 0, 1), self._project(keys_from, 1, 3)
+        found = short_attention(queries, key_value, mask, self.heads, self.d_k, packings)
+        out: Tensor = self.out_proj(found)
         return out
 
     def _attend(
-        self, query: Tensor, offered: KeysAndValues, may_attend: Tensor | None, need_weights: bool
+        self, query: Tensor, key_value: KeyValue, mask: Tensor | None, need_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
         """Run the heads and mix them: (batch, heads, time, d_v) -> (batch, time, d_model)."""
         weights = None
-        short_on_cpu = query.device.type == "cpu" and offered.keys.size(2) <= SHORT
+        short_on_cpu = query.device.type == "cpu" and key_value.keys.size(2) <= SHORT
         if need_weights or short_on_cpu:
-            context, weights = scaled_dot_product_attention(query, *offered, may_attend)
+            context, weights = scaled_dot_product_attention(query, *key_value, mask)
         else:
-            context = fused_attention(query, *offered, may_attend)
-        return self.mix(context), weights if need_weights else None
+            context = fused_attention(query, *key_value, mask)
+        return self.merge_heads_and_project(context), weights if need_weights else None

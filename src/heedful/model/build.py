@@ -15,7 +15,7 @@ from heedful.config.schema import ModelConfig
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
 from heedful.model.feed_forward import FeedForward
-from heedful.model.layer_shape import LayerShape
+from heedful.model.layer_shape import LayerConfig
 from heedful.model.layers import Decoder, DecoderLayer, Encoder
 from heedful.model.transformer import Positions, Transformer
 
@@ -69,7 +69,7 @@ def build_model(
         _positions(config, max_length),
         Encoder(_shape(config, "encoder"), config.encoder_layers),
         Decoder(_shape(config, "decoder"), config.decoder_layers),
-        output_table=table if config.tie_embeddings == "none" else None,
+        output_embedding=table if config.tie_embeddings == "none" else None,
         output_bias=nn.Parameter(torch.zeros(target_vocabulary)) if config.output_bias else None,
         dropout=config.dropout,
         padding=padding,
@@ -109,19 +109,19 @@ def initialise(model: Transformer, seed: int) -> None:
             first = module.widths[0]
             parts = [slice(0, first), slice(first, None)] if module in cross else [slice(None)]
             for part in parts:
-                _glorot(module.project_in.weight[part], generator)
-            _glorot(module.project_out.weight, generator)
-            for linear in (module.project_in, module.project_out):
+                _glorot(module.qkv_proj.weight[part], generator)
+            _glorot(module.out_proj.weight, generator)
+            for linear in (module.qkv_proj, module.out_proj):
                 if linear.bias is not None:
                     nn.init.zeros_(linear.bias)
         elif isinstance(module, FeedForward):
-            for linear in (module.widen, module.narrow):
+            for linear in (module.linear1, module.linear2):
                 _glorot(linear.weight, generator)
                 nn.init.zeros_(linear.bias)
         elif isinstance(module, TokenEmbedding | LearnedPositions):
             _embedding(module.weight, generator)
-    if model.output_table is not None:
-        _embedding(model.output_table, generator)
+    if model.output_embedding is not None:
+        _embedding(model.output_embedding, generator)
 
 
 def parameter_count(model: nn.Module) -> int:
@@ -168,11 +168,11 @@ def padded_vocabulary(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
-def _shape(config: ModelConfig, side: str) -> LayerShape:
+def _shape(config: ModelConfig, side: str) -> LayerConfig:
     """Gather what the layers of one stack look like."""
     heads = getattr(config, f"{side}_heads") or config.heads
     d_ff = getattr(config, f"{side}_d_ff") or config.d_ff
-    return LayerShape(
+    return LayerConfig(
         d_model=config.d_model,
         d_ff=d_ff,
         heads=heads,

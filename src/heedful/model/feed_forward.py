@@ -46,8 +46,8 @@ class FeedForward(nn.Module):
                 f"`activation` must be {' or '.join(ACTIVATIONS)}, but is {activation!r}."
             )
         self.d_model = d_model
-        self.widen = Linear(d_model, d_ff)
-        self.narrow = Linear(d_ff, d_model)
+        self.linear1 = Linear(d_model, d_ff)
+        self.linear2 = Linear(d_ff, d_model)
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
@@ -70,6 +70,6 @@ class FeedForward(nn.Module):
         """
         check_states("FeedForward", self.d_model, x=x)
         is_relu = self.activation is ACTIVATIONS["relu"]
-        inner = self.widen(x, relu=is_relu)
-        out: Tensor = self.narrow(inner if is_relu else self.activation(inner))
+        inner = self.linear1(x, relu=is_relu)
+        out: Tensor = self.linear2(inner if is_relu else self.activation(inner))
         return out

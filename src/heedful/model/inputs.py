@@ -24,14 +24,14 @@ def check_states(owner: str, width: int, least_axes: int = 1, **states: Any) -> 
             )
 
 
-def check_mask(owner: str, may_attend: Any) -> None:
+def check_mask(owner: str, mask: Any) -> None:
     """Refuse a mask that would be added as numbers, or laid along other axes than it means."""
-    is_tensor = isinstance(may_attend, Tensor)
-    if not is_tensor or may_attend.dtype is not torch.bool or may_attend.dim() != 4:
+    is_tensor = isinstance(mask, Tensor)
+    if not is_tensor or mask.dtype is not torch.bool or mask.dim() != 4:
         raise ArgumentError(
             f"`may_attend` of {owner} must be a tensor of bool of shape (batch, heads or 1, "
             "queries or 1, keys), true where a query may look at a key, but "
-            f"{_what_came(may_attend)}."
+            f"{_what_came(mask)}."
         )
 
 

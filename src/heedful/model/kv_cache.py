@@ -25,20 +25,20 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.model.attention import KeysAndValues
+from heedful.model.attention import KeyValue
 
 # A new block has room for so many tokens of each hypothesis; slots are a multiple of the second.
 _BLOCK_STEPS = 8
 _MULTIPLE = 16
 
 
-def bias_of(may_attend: Tensor, dtype: torch.dtype) -> Tensor:
+def mask_to_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
     """
     Turn a mask into what is added to the scores.
 
     Parameters
     ----------
-    may_attend : Tensor of bool, any shape
+    mask : Tensor of bool, any shape
         True where a look is allowed.
     dtype : torch.dtype
         Of the scores.
@@ -52,18 +52,18 @@ def bias_of(may_attend: Tensor, dtype: torch.dtype) -> Tensor:
     -----
     Adding is part of the product that makes the scores; masking would be a pass of its own.
     """
-    bias = torch.zeros(may_attend.shape, dtype=dtype, device=may_attend.device)
-    return bias.masked_fill_(~may_attend, float("-inf"))
+    bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
+    return bias.masked_fill_(~mask, float("-inf"))
 
 
 @dataclass(frozen=True)
-class TokenCache:
+class KVCache:
     """
     Keep the keys and values of all tokens that open hypotheses are made of.
 
     Attributes
     ----------
-    layers : tuple of KeysAndValues
+    layers : tuple of KeyValue
         For each decoder layer keys and values, shape (sentences, heads, slots, d_k).
     bias : Tensor of float, shape (sentences, width, slots)
         Zero where a hypothesis descends from the token in a slot, else minus infinity.
@@ -75,12 +75,12 @@ class TokenCache:
     The tensors are written in place: only the newest cache of a search may be used.
     """
 
-    layers: tuple[KeysAndValues, ...]
+    layers: tuple[KeyValue, ...]
     bias: Float[Tensor, "sentences width slots"]
     filled: int = 0
 
     @classmethod
-    def empty(cls, layers: int, memory: KeysAndValues) -> "TokenCache":
+    def empty(cls, layers: int, memory: KeyValue) -> "KVCache":
         """
         Begin without tokens.
 
@@ -88,25 +88,25 @@ class TokenCache:
         ----------
         layers : int
             How many decoder layers there are.
-        memory : KeysAndValues
+        memory : KeyValue
             What the sources offer to one of them: it shows the number of sentences and the shape.
 
         Returns
         -------
-        TokenCache
+        KVCache
             With no slots.
 
         Notes
         -----
         Slots come with the first step.
         """
-        nothing = KeysAndValues(memory.keys[:, :, :0], memory.values[:, :, :0])
+        nothing = KeyValue(memory.keys[:, :, :0], memory.values[:, :, :0])
         sentences = memory.keys.size(0)
         return cls((nothing,) * layers, memory.keys.new_zeros(sentences, 1, 0))
 
     def select(
         self, rows: Int[Tensor, " rows"], sentences: Int[Tensor, " kept"] | None = None
-    ) -> "TokenCache":
+    ) -> "KVCache":
         """
         Continue with other hypotheses.
 
@@ -119,7 +119,7 @@ class TokenCache:
 
         Returns
         -------
-        TokenCache
+        KVCache
             The same tokens for other descendants.
 
         Notes
@@ -132,9 +132,9 @@ class TokenCache:
         count = layers[0].keys.size(0)
         bias = self.bias.flatten(0, 1).index_select(0, rows)
         bias = bias.view(count, len(rows) // max(count, 1), self.bias.size(2))
-        return TokenCache(layers, bias, self.filled)
+        return KVCache(layers, bias, self.filled)
 
-    def advance(self, width: int) -> "TokenCache":
+    def advance(self, width: int) -> "KVCache":
         """
         Give each hypothesis the slot of its next token.
 
@@ -145,7 +145,7 @@ class TokenCache:
 
         Returns
         -------
-        TokenCache
+        KVCache
             The last `width` slots in use await `write`.
 
         Notes
@@ -155,10 +155,10 @@ class TokenCache:
         cache = self if self.filled + width <= self.bias.size(2) else self._with_room(width)
         own = torch.eye(width, dtype=torch.bool, device=self.bias.device)
         bias = cache.bias.repeat(1, width // cache.bias.size(1), 1)
-        bias[:, :, cache.filled : cache.filled + width] = bias_of(own, bias.dtype)
-        return TokenCache(cache.layers, bias, cache.filled + width)
+        bias[:, :, cache.filled : cache.filled + width] = mask_to_bias(own, bias.dtype)
+        return KVCache(cache.layers, bias, cache.filled + width)
 
-    def write(self, layer: int, newest: KeysAndValues) -> KeysAndValues:
+    def write(self, layer: int, newest: KeyValue) -> KeyValue:
         """
         Put the newest tokens of a layer into their slots.
 
@@ -166,12 +166,12 @@ class TokenCache:
         ----------
         layer : int
             Index of the decoder layer.
-        newest : KeysAndValues
+        newest : KeyValue
             Shape (sentences, heads, width, d_k).
 
         Returns
         -------
-        KeysAndValues
+        KeyValue
             All slots of the layer.
 
         Notes
@@ -184,7 +184,7 @@ class TokenCache:
         kept.values[:, :, first : self.filled] = newest.values
         return kept
 
-    def _with_room(self, width: int) -> "TokenCache":
+    def _with_room(self, width: int) -> "KVCache":
         """Move what is still looked at to new tensors with a further block of slots."""
         sentences, heads = self.layers[0].keys.shape[:2]
         used = (self.bias[:, :, : self.filled] == 0).any(dim=1)
@@ -205,5 +205,5 @@ class TokenCache:
         bias = self.bias.new_full((sentences, self.bias.size(1), slots), float("-inf"))
         chosen = order.unsqueeze(1).expand(-1, self.bias.size(1), -1)
         bias[:, :, :most] = self.bias.gather(2, chosen)
-        layers = tuple(KeysAndValues(move(layer.keys), move(layer.values)) for layer in self.layers)
-        return TokenCache(layers, bias, most)
+        layers = tuple(KeyValue(move(layer.keys), move(layer.values)) for layer in self.layers)
+        return KVCache(layers, bias, most)

@@ -10,7 +10,7 @@ from heedful.model.residual import RESIDUALS
 
 
 @dataclass(frozen=True)
-class LayerShape:
+class LayerConfig:
     """
     Say what the layers of a stack look like.
 

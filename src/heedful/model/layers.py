@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.model.attention import KeysAndValues, biased_attention, causal_mask
-from heedful.model.cpu.attention import Packings, serves
+from heedful.model.attention import KeyValue, biased_attention, causal_mask
+from heedful.model.cpu.attention import Packings, use_cpu_kernel
 from heedful.model.cpu.unpadding import Packing
-from heedful.model.kv_cache import TokenCache
-from heedful.model.layer_shape import LayerShape
+from heedful.model.kv_cache import KVCache
+from heedful.model.layer_shape import LayerConfig
 
-LookBack = Callable[[Tensor, KeysAndValues], Tensor]
+SelfAttend = Callable[[Tensor, KeyValue], Tensor]
 """From queries and the newest keys and values to the context of all tokens so far."""
-LookAtMemory = Callable[[Tensor], Tensor]
+CrossAttend = Callable[[Tensor], Tensor]
 """From queries to the context of the source."""
 
 
@@ -28,7 +28,7 @@ class EncoderLayer(nn.Module):
 
     Parameters
     ----------
-    shape : LayerShape
+    config : LayerConfig
         Widths, heads, dropout and norm.
 
     Notes
@@ -36,17 +36,17 @@ class EncoderLayer(nn.Module):
     Section 3.1.
     """
 
-    def __init__(self, shape: LayerShape) -> None:
+    def __init__(self, config: LayerConfig) -> None:
         super().__init__()
-        self.self_attention = shape.attention()
-        self.self_residual = shape.residual()
-        self.feed_forward = shape.feed_forward()
-        self.feed_forward_residual = shape.residual()
+        self.self_attention = config.attention()
+        self.self_residual = config.residual()
+        self.feed_forward = config.feed_forward()
+        self.feed_forward_residual = config.residual()
 
     def forward(
         self,
         x: Float[Tensor, "batch time d_model"],
-        may_attend: Bool[Tensor, "_ 1 1 _"] | None = None,
+        mask: Bool[Tensor, "_ 1 1 _"] | None = None,
         weights: list[Tensor] | None = None,
         packing: Packing | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
@@ -57,7 +57,7 @@ class EncoderLayer(nn.Module):
         ----------
         x : Tensor of float, shape (batch, time, d_model)
             States.
-        may_attend : Tensor of bool, shape (batch, 1, 1, time), optional
+        mask : Tensor of bool, shape (batch, 1, 1, time), optional
             True at real tokens.
         weights : list, optional
             Collects the attention weights of this layer.
@@ -74,12 +74,12 @@ class EncoderLayer(nn.Module):
         Section 3.1, encoder.
         """
 
-        def look(states: Tensor) -> Tensor:
+        def self_attend(states: Tensor) -> Tensor:
             need = weights is not None
-            found = self.self_attention(states, states, may_attend, need, (packing, packing))
+            found = self.self_attention(states, states, mask, need, (packing, packing))
             return _collect(found, weights)
 
-        x = self.self_residual(x, look)
+        x = self.self_residual(x, self_attend)
         out: Tensor = self.feed_forward_residual(x, self.feed_forward)
         return out
 
@@ -90,7 +90,7 @@ class Encoder(nn.Module):
 
     Parameters
     ----------
-    shape : LayerShape
+    config : LayerConfig
         What each layer looks like.
     layers : int
         How many.
@@ -105,7 +105,7 @@ class Encoder(nn.Module):
 
     >>> import torch
     >>> words = torch.randn(1, 2, 512)
-    >>> encoder = Encoder(LayerShape(d_model=512, d_ff=2048, heads=8), layers=6)
+    >>> encoder = Encoder(LayerConfig(d_model=512, d_ff=2048, heads=8), layers=6)
     >>> weights = []
     >>> encoder(words, weights=weights).shape
     torch.Size([1, 2, 512])
@@ -113,15 +113,15 @@ class Encoder(nn.Module):
     (6, torch.Size([1, 8, 2, 2]))
     """
 
-    def __init__(self, shape: LayerShape, layers: int) -> None:
+    def __init__(self, config: LayerConfig, layers: int) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
-        self.norm = shape.final_norm()
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(layers))
+        self.norm = config.final_norm()
 
     def forward(
         self,
         x: Float[Tensor, "batch time d_model"],
-        may_attend: Bool[Tensor, "batch 1 1 time"] | None = None,
+        mask: Bool[Tensor, "batch 1 1 time"] | None = None,
         weights: list[Tensor] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
@@ -131,7 +131,7 @@ class Encoder(nn.Module):
         ----------
         x : Tensor of float, shape (batch, time, d_model)
             Embedded tokens with their positions.
-        may_attend : Tensor of bool, shape (batch, 1, 1, time), optional
+        mask : Tensor of bool, shape (batch, 1, 1, time), optional
             True at real tokens.
         weights : list, optional
             Collects the attention weights (batch, heads, time, time), one tensor a layer.
@@ -146,11 +146,11 @@ class Encoder(nn.Module):
         Section 3.1.
         """
         packing = None
-        if may_attend is not None and weights is None and serves(x, x.size(1)):
-            packing = Packing.of(may_attend[:, 0, 0])
+        if mask is not None and weights is None and use_cpu_kernel(x, x.size(1)):
+            packing = Packing.of(mask[:, 0, 0])
         x = x if packing is None else packing.pack(x)
         for layer in self.layers:
-            x = layer(x, may_attend, weights, packing)
+            x = layer(x, mask, weights, packing)
         out: Tensor = self.norm(x)
         return out if packing is None else packing.unpack(out)
 
@@ -161,7 +161,7 @@ class DecoderLayer(nn.Module):
 
     Parameters
     ----------
-    shape : LayerShape
+    config : LayerConfig
         Widths, heads, dropout and norm.
 
     Notes
@@ -169,21 +169,21 @@ class DecoderLayer(nn.Module):
     Section 3.1.
     """
 
-    def __init__(self, shape: LayerShape) -> None:
+    def __init__(self, config: LayerConfig) -> None:
         super().__init__()
-        self.self_attention = shape.attention()
-        self.self_residual = shape.residual()
-        self.cross_attention = shape.attention()
-        self.cross_residual = shape.residual()
-        self.feed_forward = shape.feed_forward()
-        self.feed_forward_residual = shape.residual()
+        self.self_attention = config.attention()
+        self.self_residual = config.residual()
+        self.cross_attention = config.attention()
+        self.cross_residual = config.residual()
+        self.feed_forward = config.feed_forward()
+        self.feed_forward_residual = config.residual()
 
     def forward(
         self,
         x: Float[Tensor, "batch time d_model"],
         memory: Float[Tensor, "_ source d_model"],
-        may_attend: Bool[Tensor, "1 1 _ _"],
-        may_attend_memory: Bool[Tensor, "_ 1 1 _"],
+        mask: Bool[Tensor, "1 1 _ _"],
+        memory_mask: Bool[Tensor, "_ 1 1 _"],
         weights: tuple[list[Tensor], list[Tensor]] | None = None,
         packings: Packings = (None, None),
     ) -> Float[Tensor, "batch time d_model"]:
@@ -196,9 +196,9 @@ class DecoderLayer(nn.Module):
             States.
         memory : Tensor of float, shape (batch, source, d_model)
             What the encoder returned.
-        may_attend : Tensor of bool, shape (1, 1, time, time)
+        mask : Tensor of bool, shape (1, 1, time, time)
             True at and before each position.
-        may_attend_memory : Tensor of bool, shape (batch, 1, 1, source)
+        memory_mask : Tensor of bool, shape (batch, 1, 1, source)
             True at real source tokens.
         weights : pair of lists, optional
             Collects the weights of self-attention and of attention to the memory.
@@ -218,23 +218,23 @@ class DecoderLayer(nn.Module):
         own, cross = weights if weights is not None else (None, None)
         here = (packings[0], packings[0])
 
-        def look_back(states: Tensor) -> Tensor:
-            return _collect(self.self_attention(states, states, may_attend, need, here), own)
+        def self_attend(states: Tensor) -> Tensor:
+            return _collect(self.self_attention(states, states, mask, need, here), own)
 
-        def look_at_memory(states: Tensor) -> Tensor:
-            found = self.cross_attention(states, memory, may_attend_memory, need, packings)
+        def cross_attend(states: Tensor) -> Tensor:
+            found = self.cross_attention(states, memory, memory_mask, need, packings)
             return _collect(found, cross)
 
-        x = self.self_residual(x, look_back)
-        x = self.cross_residual(x, look_at_memory)
+        x = self.self_residual(x, self_attend)
+        x = self.cross_residual(x, cross_attend)
         out: Tensor = self.feed_forward_residual(x, self.feed_forward)
         return out
 
     def step(
         self,
         x: Float[Tensor, "sentences width d_model"],
-        past: LookBack,
-        memory: LookAtMemory,
+        cache: SelfAttend,
+        memory: CrossAttend,
     ) -> Float[Tensor, "sentences width d_model"]:
         """
         Read one more token for each hypothesis.
@@ -243,7 +243,7 @@ class DecoderLayer(nn.Module):
         ----------
         x : Tensor of float, shape (sentences, width, d_model)
             States of the newest tokens.
-        past : callable
+        cache : callable
             From queries and what the newest tokens offer to what the tokens so far tell.
         memory : callable
             From queries to what the source tells.
@@ -258,14 +258,18 @@ class DecoderLayer(nn.Module):
         The hypotheses of a sentence ask as so many queries of one sequence.
         """
 
-        def look_back(states: Tensor) -> Tensor:
-            return self.self_attention.mix(past(*self.self_attention.project(states)))
+        def self_attend(states: Tensor) -> Tensor:
+            return self.self_attention.merge_heads_and_project(
+                cache(*self.self_attention.project_qkv(states))
+            )
 
-        def look_at_memory(states: Tensor) -> Tensor:
-            return self.cross_attention.mix(memory(self.cross_attention.ask(states)))
+        def cross_attend(states: Tensor) -> Tensor:
+            return self.cross_attention.merge_heads_and_project(
+                memory(self.cross_attention.project_query(states))
+            )
 
-        x = self.self_residual(x, look_back)
-        x = self.cross_residual(x, look_at_memory)
+        x = self.self_residual(x, self_attend)
+        x = self.cross_residual(x, cross_attend)
         out: Tensor = self.feed_forward_residual(x, self.feed_forward)
         return out
 
@@ -276,7 +280,7 @@ class Decoder(nn.Module):
 
     Parameters
     ----------
-    shape : LayerShape
+    config : LayerConfig
         What each layer looks like.
     layers : int
         How many.
@@ -286,16 +290,16 @@ class Decoder(nn.Module):
     Section 3.1: the paper stacks six.
     """
 
-    def __init__(self, shape: LayerShape, layers: int) -> None:
+    def __init__(self, config: LayerConfig, layers: int) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(DecoderLayer(shape) for _ in range(layers))
-        self.norm = shape.final_norm()
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(layers))
+        self.norm = config.final_norm()
 
     def forward(
         self,
         x: Float[Tensor, "batch time d_model"],
         memory: Float[Tensor, "batch source d_model"],
-        may_attend_memory: Bool[Tensor, "batch 1 1 source"],
+        memory_mask: Bool[Tensor, "batch 1 1 source"],
         weights: tuple[list[Tensor], list[Tensor]] | None = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
@@ -308,7 +312,7 @@ class Decoder(nn.Module):
             Embedded target tokens with their positions, moved right by one.
         memory : Tensor of float, shape (batch, source, d_model)
             What the encoder returned.
-        may_attend_memory : Tensor of bool, shape (batch, 1, 1, source)
+        memory_mask : Tensor of bool, shape (batch, 1, 1, source)
             True at real source tokens.
         weights : pair of lists, optional
             Collects the weights of self-attention and of attention to the memory.
@@ -325,24 +329,24 @@ class Decoder(nn.Module):
         -----
         Section 3.1; the mask is that of section 3.2.3.
         """
-        may_attend = causal_mask(x.size(1), x.device)
+        mask = causal_mask(x.size(1), x.device)
         own = cross = None
-        if weights is None and serves(x, x.size(1)) and serves(x, memory.size(1)):
+        if weights is None and use_cpu_kernel(x, x.size(1)) and use_cpu_kernel(x, memory.size(1)):
             own = None if real is None else Packing.of(real)
-            cross = Packing.of(may_attend_memory[:, 0, 0])
+            cross = Packing.of(memory_mask[:, 0, 0])
         x = x if own is None else own.pack(x)
         memory = memory if cross is None else cross.pack(memory)
         for layer in self.layers:
-            x = layer(x, memory, may_attend, may_attend_memory, weights, (own, cross))
+            x = layer(x, memory, mask, memory_mask, weights, (own, cross))
         out: Tensor = self.norm(x)
         return out if own is None else own.unpack(out)
 
     def step(
         self,
         x: Float[Tensor, "sentences width d_model"],
-        past: TokenCache,
-        memory: Sequence[KeysAndValues],
-        barred: Float[Tensor, "sentences 1 1 source"],
+        cache: KVCache,
+        memory: Sequence[KeyValue],
+        mask_bias: Float[Tensor, "sentences 1 1 source"],
     ) -> Float[Tensor, "sentences width d_model"]:
         """
         Read one more token for each hypothesis with all layers.
@@ -351,11 +355,11 @@ class Decoder(nn.Module):
         ----------
         x : Tensor of float, shape (sentences, width, d_model)
             The newest tokens, embedded, with their positions.
-        past : TokenCache
+        cache : KVCache
             With slots for these tokens, which are written.
-        memory : sequence of KeysAndValues
+        memory : sequence of KeyValue
             What the source offers to each layer.
-        barred : Tensor of float, shape (sentences, 1, 1, source)
+        mask_bias : Tensor of float, shape (sentences, 1, 1, source)
             Minus infinity where the source is padding, else zero.
 
         Returns
@@ -367,21 +371,21 @@ class Decoder(nn.Module):
         -----
         Equal to the last position of `forward` on the whole target; the tests hold them together.
         """
-        width, dtype = x.size(1), past.bias.dtype
-        heads = past.layers[0].keys.size(1)
-        own_bias = past.bias.unsqueeze(1).repeat(1, heads, 1, 1)
-        memory_bias = barred.repeat(1, heads, width, 1)
+        width, dtype = x.size(1), cache.bias.dtype
+        heads = cache.layers[0].keys.size(1)
+        own_bias = cache.bias.unsqueeze(1).repeat(1, heads, 1, 1)
+        memory_bias = mask_bias.repeat(1, heads, width, 1)
         for index, layer in enumerate(self.layers):
 
-            def look_back(query: Tensor, newest: KeysAndValues, index: int = index) -> Tensor:
-                kept = past.write(index, newest)
+            def self_attend(query: Tensor, newest: KeyValue, index: int = index) -> Tensor:
+                kept = cache.write(index, newest)
                 return biased_attention(query.to(dtype), *kept, own_bias).to(query.dtype)
 
-            def look_at_memory(query: Tensor, index: int = index) -> Tensor:
+            def cross_attend(query: Tensor, index: int = index) -> Tensor:
                 found = biased_attention(query.to(dtype), *memory[index], memory_bias)
                 return found.to(query.dtype)
 
-            x = layer.step(x, look_back, look_at_memory)  # type: ignore[operator]
+            x = layer.step(x, self_attend, cross_attend)  # type: ignore[operator]
         out: Tensor = self.norm(x)
         return out
 

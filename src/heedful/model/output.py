@@ -19,7 +19,7 @@ _CHUNKS_ON_GPU = 8
 
 def logits(
     states: Float[Tensor, "*batch d_model"],
-    table: Float[Tensor, "vocabulary d_model"],
+    weight: Float[Tensor, "vocabulary d_model"],
     bias: Float[Tensor, " vocabulary"] | None = None,
 ) -> Float[Tensor, "*batch vocabulary"]:
     """
@@ -29,7 +29,7 @@ def logits(
     ----------
     states : Tensor of float, shape (..., d_model)
         Decoder states.
-    table : Tensor of float, shape (vocabulary, d_model)
+    weight : Tensor of float, shape (vocabulary, d_model)
         The output table, in most models the embedding itself.
     bias : Tensor of float, shape (vocabulary,), optional
         Added to every row; the paper has none.
@@ -43,7 +43,7 @@ def logits(
     -----
     Section 3.4; here the table is not scaled.
     """
-    return nn.functional.linear(states, table, bias)
+    return nn.functional.linear(states, weight, bias)
 
 
 def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -> Iterator[slice]:
@@ -78,7 +78,7 @@ def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -
 def token_log_probabilities(
     states: Float[Tensor, "rows d_model"],
     targets: Int[Tensor, " rows"],
-    table: Float[Tensor, "vocabulary d_model"],
+    weight: Float[Tensor, "vocabulary d_model"],
     bias: Float[Tensor, " vocabulary"] | None = None,
 ) -> Float[Tensor, " rows"]:
     """
@@ -90,7 +90,7 @@ def token_log_probabilities(
         Decoder states.
     targets : Tensor of int, shape (rows,)
         The token whose probability is asked for.
-    table : Tensor of float, shape (vocabulary, d_model)
+    weight : Tensor of float, shape (vocabulary, d_model)
         The output table.
     bias : Tensor of float, shape (vocabulary,), optional
         Added to every row of logits.
@@ -105,8 +105,8 @@ def token_log_probabilities(
     Without gradients; the softmax is taken in fp32.
     """
     result = torch.empty(len(targets), dtype=torch.float32, device=states.device)
-    for part in chunk_rows(len(targets), table.size(0)):
-        scores = logits(states[part], table, bias).float()
+    for part in chunk_rows(len(targets), weight.size(0)):
+        scores = logits(states[part], weight, bias).float()
         chosen = scores.gather(1, targets[part].unsqueeze(1)).squeeze(1)
         result[part] = chosen - scores.logsumexp(dim=1)
     return result

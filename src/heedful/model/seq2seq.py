@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 
 @runtime_checkable
-class State(Protocol):
+class DecodingState(Protocol):
     """
     What a decoder remembers between two steps.
 
@@ -25,7 +25,7 @@ class State(Protocol):
     the source is kept once a sentence, so it is neither copied nor reordered with the hypotheses.
     """
 
-    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "State":
+    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "DecodingState":
         """
         Continue with other rows.
 
@@ -38,7 +38,7 @@ class State(Protocol):
 
         Returns
         -------
-        State
+        DecodingState
             The remembered part of the chosen rows.
 
         Notes
@@ -116,7 +116,7 @@ class Seq2Seq(nn.Module, ABC):
         """
 
     @abstractmethod
-    def start(self, memory: Any) -> State:
+    def start(self, memory: Any) -> DecodingState:
         """
         Prepare decoding, one hypothesis a sentence.
 
@@ -127,7 +127,7 @@ class Seq2Seq(nn.Module, ABC):
 
         Returns
         -------
-        State
+        DecodingState
             The state before the first token.
 
         Notes
@@ -144,7 +144,7 @@ class Seq2Seq(nn.Module, ABC):
 
         Parameters
         ----------
-        state : State
+        state : DecodingState
             What `start` or the last `step` returned.
         tokens : Tensor of int, shape (rows,)
             The newest token of each hypothesis, the start token first.
@@ -153,7 +153,7 @@ class Seq2Seq(nn.Module, ABC):
         -------
         states : Tensor of float, shape (rows, d_model)
             They predict the next token.
-        state : State
+        state : DecodingState
             To be handed to the next call.
 
         Notes
@@ -168,7 +168,7 @@ class Seq2Seq(nn.Module, ABC):
 
         Returns
         -------
-        table : Tensor of float, shape (vocabulary, d_model)
+        weight : Tensor of float, shape (vocabulary, d_model)
             The output table.
         bias : Tensor of float, shape (vocabulary,), or None
             The output bias.
@@ -198,8 +198,8 @@ class Seq2Seq(nn.Module, ABC):
         -----
         The whole vocabulary for every state: fine for a step, too large for a training batch.
         """
-        table, bias = self.output()
-        return nn.functional.linear(states, table, bias)
+        weight, bias = self.output()
+        return nn.functional.linear(states, weight, bias)
 
     def log_probabilities(
         self, states: Float[Tensor, "*batch d_model"]

@@ -17,11 +17,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.model.attention import KeysAndValues, padding_mask
+from heedful.model.attention import KeyValue, padding_mask
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
 from heedful.model.inputs import check_ids
-from heedful.model.kv_cache import TokenCache, bias_of
+from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, Encoder
 from heedful.model.seq2seq import Seq2Seq
 
@@ -37,7 +37,7 @@ class Memory:
     ----------
     states : Tensor of float, shape (sentences, source, d_model)
         What the encoder returned.
-    may_attend : Tensor of bool, shape (sentences, 1, 1, source)
+    mask : Tensor of bool, shape (sentences, 1, 1, source)
         True at real source tokens.
 
     Notes
@@ -46,7 +46,7 @@ class Memory:
     """
 
     states: Tensor
-    may_attend: Tensor
+    mask: Tensor
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class DecoderState:
 
     Attributes
     ----------
-    past : TokenCache
+    cache : KVCache
         What the target tokens so far offer.
-    memory : tuple of KeysAndValues
+    memory : tuple of KeyValue
         What the source offers, one entry a layer, one row a sentence.
     bias : Tensor of float, shape (sentences, 1, 1, source)
         Zero at real source tokens, minus infinity at padding.
@@ -67,11 +67,11 @@ class DecoderState:
 
     Notes
     -----
-    Fulfils the contract `heedful.model.seq2seq.State`.
+    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
     """
 
-    past: TokenCache
-    memory: tuple[KeysAndValues, ...]
+    cache: KVCache
+    memory: tuple[KeyValue, ...]
     bias: Tensor
     length: int
 
@@ -99,7 +99,7 @@ class DecoderState:
         if sentences is not None:
             memory = tuple(layer.select(sentences) for layer in memory)
             bias = bias.index_select(0, sentences)
-        return DecoderState(self.past.select(rows, sentences), memory, bias, self.length)
+        return DecoderState(self.cache.select(rows, sentences), memory, bias, self.length)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Transformer(Seq2Seq):
         Reads the source.
     decoder : Decoder
         Writes the target.
-    output_table : torch.nn.Parameter, optional
+    output_embedding : torch.nn.Parameter, optional
         The output product's table; the target's embedding when absent.
     output_bias : torch.nn.Parameter, optional
         Added to the logits; the paper has none.
@@ -165,7 +165,7 @@ class Transformer(Seq2Seq):
         target_positions: Positions,
         encoder: Encoder,
         decoder: Decoder,
-        output_table: nn.Parameter | None = None,
+        output_embedding: nn.Parameter | None = None,
         output_bias: nn.Parameter | None = None,
         dropout: float = 0.1,
         padding: int = 0,
@@ -176,11 +176,11 @@ class Transformer(Seq2Seq):
         self.embed_source, self.embed_target = embed_source, embed_target
         self.source_positions, self.target_positions = source_positions, target_positions
         self.encoder, self.decoder = encoder, decoder
-        self.output_table, self.output_bias = output_table, output_bias
+        self.output_embedding, self.output_bias = output_embedding, output_bias
         self.dropout = Dropout(dropout)
         # What a search may use instead of the table, see `heedful.model.inference.optimize`.
         self.projection: nn.Module | None = None
-        self.quick_output: nn.Module | None = None
+        self.int8_output: nn.Module | None = None
         # A shorter type for the keys and values of a search, from more sentences than these on.
         self.short_type: torch.dtype | None = None
         self.short_above = 0
@@ -207,10 +207,10 @@ class Transformer(Seq2Seq):
         -----
         Figure 1, left.
         """
-        may_attend = padding_mask(source, self.padding)
+        mask = padding_mask(source, self.padding)
         x = self.embed_source(source)
         x = self.dropout(x + self.source_positions(0, source.size(1)))
-        return Memory(self.encoder(x, may_attend, weights), may_attend)
+        return Memory(self.encoder(x, mask, weights), mask)
 
     def forward(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
@@ -283,8 +283,8 @@ class Transformer(Seq2Seq):
         -----
         A later step only asks.
         """
-        offered = tuple(
-            layer.cross_attention.offer(memory.states)  # type: ignore[operator,union-attr]
+        projected = tuple(
+            layer.cross_attention.project_kv(memory.states)  # type: ignore[operator,union-attr]
             for layer in self.decoder.layers
         )
         dtype = memory.states.dtype
@@ -292,11 +292,11 @@ class Transformer(Seq2Seq):
             dtype = self.short_type
         # laid out head by head, as every step reads them
         layers = tuple(
-            KeysAndValues(*(part.to(dtype, memory_format=torch.contiguous_format) for part in one))
-            for one in offered
+            KeyValue(*(part.to(dtype, memory_format=torch.contiguous_format) for part in one))
+            for one in projected
         )
-        bias = bias_of(memory.may_attend, dtype)
-        return DecoderState(TokenCache.empty(len(layers), layers[0]), layers, bias, 0)
+        bias = mask_to_bias(memory.mask, dtype)
+        return DecoderState(KVCache.empty(len(layers), layers[0]), layers, bias, 0)
 
     def step(
         self, state: DecoderState, tokens: Int[Tensor, " rows"]
@@ -326,9 +326,9 @@ class Transformer(Seq2Seq):
         width = len(tokens) // sentences
         x = self.embed_target(tokens.view(sentences, width))
         x = self.dropout(x + self.target_positions(state.length, 1))
-        past = state.past.advance(width)
-        states = self.decoder.step(x, past, state.memory, state.bias)
-        newer = DecoderState(past, state.memory, state.bias, state.length + 1)
+        cache = state.cache.advance(width)
+        states = self.decoder.step(x, cache, state.memory, state.bias)
+        newer = DecoderState(cache, state.memory, state.bias, state.length + 1)
         return states.flatten(0, 1), newer
 
     def output(self) -> tuple[Tensor, Tensor | None]:
@@ -346,8 +346,10 @@ class Transformer(Seq2Seq):
         -----
         Section 3.4.
         """
-        table = self.embed_target.weight if self.output_table is None else self.output_table
-        return table, self.output_bias
+        weight = (
+            self.embed_target.weight if self.output_embedding is None else self.output_embedding
+        )
+        return weight, self.output_bias
 
     def project(
         self, states: Float[Tensor, "*batch d_model"]
@@ -394,9 +396,9 @@ class Transformer(Seq2Seq):
         -----
         In fewer passes where `heedful.model.inference.optimize` made that possible.
         """
-        if self.quick_output is None or states.dim() != 2:
+        if self.int8_output is None or states.dim() != 2:
             return super().log_probabilities(states)
-        out: Tensor = self.quick_output(states)
+        out: Tensor = self.int8_output(states)
         return out
 
     def _decode(
@@ -410,5 +412,5 @@ class Transformer(Seq2Seq):
         x = self.dropout(x)
         real = target_in != self.padding
         real[:, 0] = True  # what stands before the first token may be the padding symbol
-        out: Tensor = self.decoder(x, memory.states, memory.may_attend, weights, real)
+        out: Tensor = self.decoder(x, memory.states, memory.mask, weights, real)
         return out

@@ -16,7 +16,7 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from heedful.config.renames import renamed_settings
+from heedful.config.renames import renamed_settings, renamed_tensor
 from heedful.data.tensor_shapes import check_header
 from heedful.errors import RunFolderError
 from heedful.files import remove_folder, replacing, write_synced
@@ -66,20 +66,21 @@ class _Stored(Tensors):
         self._path = path
         # read, not mapped: what is in use must not change with the file
         self._file = safe_open(path, framework="pt", backend="pread")
-        self._names = frozenset(self._file.keys())
+        names = self._file.keys()
+        self._names = {renamed_tensor(name): name for name in names}
 
     def __getitem__(self, name: str) -> Tensor:
         if name not in self._names:
             raise KeyError(name)
         try:
-            tensor: Tensor = self._file.get_tensor(name)
+            tensor: Tensor = self._file.get_tensor(self._names[name])
         except (SafetensorError, OSError) as error:
             raise RunFolderError(_damaged(self._path, f"{name} cannot be read: {error}")) from error
         return tensor
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Give the sizes of a tensor without reading it."""
-        return tuple(self._file.get_slice(name).get_shape())
+        return tuple(self._file.get_slice(self._names[name]).get_shape())
 
     def kind(self, name: str) -> str:
         """Give the type of a tensor's numbers, as safetensors calls it."""

@@ -19,8 +19,8 @@ from heedful.data.batch import Collator
 from heedful.errors import RunFolderError, SettingError
 from heedful.machine.memory import give_memory_back, keep_freed_memory
 from heedful.model.build import build_model, padded_vocabulary
-from heedful.model.inference.optimize import make_ready
-from heedful.model.inference.quantized import can_pack
+from heedful.model.inference.optimize import optimize_for_inference
+from heedful.model.inference.quantized import can_prepack
 from heedful.model.transformer import Transformer
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
 from heedful.runs.folder import RunFolder, read_json, write_json
@@ -294,9 +294,9 @@ class Run:
         model = model.to(device=device, dtype=dtype).eval()
         keep_freed_memory()
         if precision == "int8":
-            model = make_ready(model, "int8")
-        elif can_pack(device, dtype):
-            model = make_ready(model, "packed")
+            model = optimize_for_inference(model, "int8")
+        elif can_prepack(device, dtype):
+            model = optimize_for_inference(model, "packed")
         give_memory_back()
         return model
 

@@ -26,7 +26,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from heedful.model.seq2seq import Seq2Seq, State
+from heedful.model.seq2seq import DecodingState, Seq2Seq
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.observer import Candidate, DropReason, SearchObserver, StepDecision
@@ -166,7 +166,7 @@ def beam_search(
 
 def search(
     next_log_probabilities: NextLogProbabilities,
-    state: State,
+    state: DecodingState,
     tokens: Int[Tensor, " beams"],
     limits: Sequence[int],
     *,
@@ -189,7 +189,7 @@ def search(
     next_log_probabilities : callable
         From the newest tokens (rows,) and the state to log-probabilities (rows, vocabulary) and
         the next state.
-    state : State
+    state : DecodingState
         Before the first token, one row a beam.
     tokens : Tensor of int, shape (beams,)
         What stands before the first token.

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.model.seq2seq import Seq2Seq, State
+from heedful.model.seq2seq import DecodingState, Seq2Seq
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,17 @@ class EnsembleState:
 
     Attributes
     ----------
-    members : tuple of State
+    members : tuple of DecodingState
         Their states, in order.
     begun : bool
         Whether the first target token has been read.
 
     Notes
     -----
-    Fulfils the contract `heedful.model.seq2seq.State`.
+    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
     """
 
-    members: tuple[State, ...]
+    members: tuple[DecodingState, ...]
     begun: bool = False
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "EnsembleState":

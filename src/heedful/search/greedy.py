@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from heedful.model.seq2seq import Seq2Seq, State
+from heedful.model.seq2seq import DecodingState, Seq2Seq
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.observer import HypothesisView, SearchObserver, Snapshot
@@ -23,7 +23,7 @@ Choose = Callable[[Tensor, Tensor, int], Tensor]
 
 def decode_stepwise(
     next_log_probabilities: NextLogProbabilities,
-    state: State,
+    state: DecodingState,
     tokens: Int[Tensor, " walks"],
     limits: Sequence[int],
     choose: Choose,
@@ -42,7 +42,7 @@ def decode_stepwise(
     next_log_probabilities : callable
         From the newest tokens (rows,) and the state to log-probabilities (rows, vocabulary) and
         the next state.
-    state : State
+    state : DecodingState
         Before the first token, one row and one sentence a walk.
     tokens : Tensor of int, shape (walks,)
         What stands before the first token.

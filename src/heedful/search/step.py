@@ -16,9 +16,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.model.inference.native.layers import best_of_rows
-from heedful.model.seq2seq import Seq2Seq, State
+from heedful.model.seq2seq import DecodingState, Seq2Seq
 
-NextLogProbabilities = Callable[[Tensor, State], tuple[Tensor, State]]
+NextLogProbabilities = Callable[[Tensor, DecodingState], tuple[Tensor, DecodingState]]
 """From newest tokens (rows,) and a state to log-probabilities (rows, vocabulary) and a state."""
 
 # What is done leaves the batch when it is so large a part of it: leaving copies what is kept of
@@ -28,7 +28,7 @@ COMPACT_SHARE = 1 / 4
 
 def start_decoding(
     model: Seq2Seq, source: Int[Tensor, "sentences source"]
-) -> tuple[NextLogProbabilities, State, Int[Tensor, " sentences"]]:
+) -> tuple[NextLogProbabilities, DecodingState, Int[Tensor, " sentences"]]:
     """
     Read the source and stand before the first target token.
 
@@ -44,7 +44,7 @@ def start_decoding(
     next_log_probabilities : callable
         From the newest token of each row and the state to the log-probabilities of the next token
         in fp32, shape (rows, vocabulary), and the next state.
-    state : State
+    state : DecodingState
         Before the first token, one row a sentence.
     tokens : Tensor of int, shape (sentences,)
         What stands before the first token.
@@ -56,7 +56,9 @@ def start_decoding(
     state = model.start(model.encode(source))
     tokens = torch.full((len(source),), model.start_token, device=source.device)
 
-    def next_log_probabilities(tokens: Tensor, state: State) -> tuple[Tensor, State]:
+    def next_log_probabilities(
+        tokens: Tensor, state: DecodingState
+    ) -> tuple[Tensor, DecodingState]:
         states, state = model.step(state, tokens)
         return model.log_probabilities(states), state
 

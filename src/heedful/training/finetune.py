@@ -31,7 +31,7 @@ _FILE = "origin.json"
 _TABLES = {
     "embed_source.weight": "source",
     "embed_target.weight": "target",
-    "output_table": "target",
+    "output_embedding": "target",
     "output_bias": "target",
 }
 _POSITIONS = ("source_positions.weight", "target_positions.weight")

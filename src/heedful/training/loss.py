@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.model.cpu.linear import column_sums, times, times_transposed
+from heedful.model.cpu.linear import bias_gradient, linear_forward, matmul
 from heedful.model.output import chunk_rows, logits
 
 # The probabilities of so many rows are kept until their part of the table's gradient is computed.
@@ -60,7 +60,7 @@ def smoothed_target(
 def plain_loss(
     states: Float[Tensor, "rows d_model"],
     targets: Int[Tensor, " rows"],
-    table: Float[Tensor, "classes d_model"],
+    weight: Float[Tensor, "classes d_model"],
     bias: Float[Tensor, " classes"] | None = None,
     smoothing: float = 0.1,
     form: str = "uniform",
@@ -74,7 +74,7 @@ def plain_loss(
         Decoder states of real target positions, without padding.
     targets : Tensor of int, shape (rows,)
         The tokens to predict.
-    table : Tensor of float, shape (classes, d_model)
+    weight : Tensor of float, shape (classes, d_model)
         The output table.
     bias : Tensor of float, shape (classes,), optional
         Added to every row of logits.
@@ -94,8 +94,8 @@ def plain_loss(
     -----
     Sums, not means: the caller divides by the tokens of the whole batch on all ranks.
     """
-    log_probabilities = torch.log_softmax(logits(states, table, bias).float(), dim=1)
-    wanted = smoothed_target(targets, table.size(0), smoothing, form)
+    log_probabilities = torch.log_softmax(logits(states, weight, bias).float(), dim=1)
+    wanted = smoothed_target(targets, weight.size(0), smoothing, form)
     loss = -(wanted * log_probabilities).sum()
     return loss, nn.functional.nll_loss(log_probabilities, targets, reduction="sum")
 
@@ -103,7 +103,7 @@ def plain_loss(
 def chunked_loss(
     states: Float[Tensor, "rows d_model"],
     targets: Int[Tensor, " rows"],
-    table: Float[Tensor, "classes d_model"],
+    weight: Float[Tensor, "classes d_model"],
     bias: Float[Tensor, " classes"] | None = None,
     smoothing: float = 0.1,
     form: str = "uniform",
@@ -117,7 +117,7 @@ def chunked_loss(
         Decoder states of real target positions, without padding.
     targets : Tensor of int, shape (rows,)
         The tokens to predict.
-    table : Tensor of float, shape (classes, d_model)
+    weight : Tensor of float, shape (classes, d_model)
         The output table.
     bias : Tensor of float, shape (classes,), optional
         Added to every row of logits.
@@ -139,7 +139,7 @@ def chunked_loss(
     and gradients. Sums and exponentials are taken in fp32 whatever the type of the states; the
     probabilities themselves are rounded to that type.
     """
-    loss, nll = _ChunkedLoss.apply(states, targets, table, bias, smoothing, form)
+    loss, nll = _ChunkedLoss.apply(states, targets, weight, bias, smoothing, form)
     return loss, nll
 
 
@@ -152,15 +152,15 @@ class _ChunkedLoss(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, states, targets, table, bias, smoothing, form):  # type: ignore[no-untyped-def]
-        off, on = _off_and_on(table.size(0), smoothing, form)
+    def forward(ctx, states, targets, weight, bias, smoothing, form):  # type: ignore[no-untyped-def]
+        off, on = _off_and_on(weight.size(0), smoothing, form)
         wanted = any(ctx.needs_input_grad)
-        row_sum = table.sum(dim=0, dtype=torch.float32)
+        row_sum = weight.sum(dim=0, dtype=torch.float32)
         bias_sum = 0.0 if bias is None else bias.float().sum()
-        gradients = _Gradients(states, targets, table, bias, on - off) if wanted else None
+        gradients = _Gradients(states, targets, weight, bias, on - off) if wanted else None
         chosen, spread = [], []
-        for part in chunk_rows(len(targets), table.size(0), states.device):
-            scores = times_transposed(states[part], table, bias)
+        for part in chunk_rows(len(targets), weight.size(0), states.device):
+            scores = linear_forward(states[part], weight, bias)
             largest = scores.amax(dim=1).float()
             right = scores.gather(1, targets[part].unsqueeze(1)).squeeze(1).float()
             room = scores if gradients is None else gradients.room(part)
@@ -168,7 +168,7 @@ class _ChunkedLoss(torch.autograd.Function):
             # the largest probability is never tiny, so its logarithm is safe
             normaliser = largest - probabilities.amax(dim=1).float().log()
             chosen.append((right - normaliser).sum())
-            all_classes = states[part].float() @ row_sum + bias_sum - table.size(0) * normaliser
+            all_classes = states[part].float() @ row_sum + bias_sum - weight.size(0) * normaliser
             spread.append(all_classes.sum())
             if gradients is not None:
                 gradients.add(part, probabilities)
@@ -184,8 +184,8 @@ class _ChunkedLoss(torch.autograd.Function):
         # on a GPU, looking at the number would wait for it
         if upstream.device.type != "cpu" or float(upstream) != 1.0:
             gradients = [None if g is None else g * upstream.to(g.dtype) for g in gradients]
-        d_states, d_table, d_bias = gradients
-        return d_states, None, d_table, d_bias, None, None
+        d_states, d_weight, d_bias = gradients
+        return d_states, None, d_weight, d_bias, None, None
 
 
 class _Gradients:
@@ -197,14 +197,14 @@ class _Gradients:
     """
 
     def __init__(
-        self, states: Tensor, targets: Tensor, table: Tensor, bias: Tensor | None, excess: float
+        self, states: Tensor, targets: Tensor, weight: Tensor, bias: Tensor | None, excess: float
     ) -> None:
-        self.states, self.targets, self.table, self.excess = states, targets, table, excess
+        self.states, self.targets, self.weight, self.excess = states, targets, weight, excess
         self.d_states = torch.empty_like(states)
-        self.d_table: Tensor | None = None
+        self.d_weight: Tensor | None = None
         self.d_bias = None if bias is None else torch.zeros(bias.shape, device=bias.device)
-        rows = _rows_kept(len(states), table.size(0), states.device)
-        self.kept = torch.empty(rows, table.size(0), dtype=states.dtype, device=states.device)
+        rows = _rows_kept(len(states), weight.size(0), states.device)
+        self.kept = torch.empty(rows, weight.size(0), dtype=states.dtype, device=states.device)
         self.first = self.last = 0
 
     def room(self, part: slice) -> Tensor:
@@ -220,31 +220,31 @@ class _Gradients:
         places += self.targets[part]
         flat = probabilities.view(-1)
         flat[places] -= self.excess
-        self.d_states[part] = times(probabilities, self.table)
+        self.d_states[part] = matmul(probabilities, self.weight)
         self.last = part.stop
 
     def _multiply(self) -> None:
         """Add what the kept rows say to the gradients of table and bias, and forget them."""
         kept = self.kept[: self.last - self.first]
         product = torch.mm(kept.t(), self.states[self.first : self.last])
-        if self.d_table is None:
-            self.d_table = product
+        if self.d_weight is None:
+            self.d_weight = product
         else:
-            self.d_table = self.d_table.float()
-            self.d_table += product.float()
+            self.d_weight = self.d_weight.float()
+            self.d_weight += product.float()
         if self.d_bias is not None:
-            self.d_bias += column_sums(kept)
+            self.d_bias += bias_gradient(kept)
         self.first = self.last
 
     def total(self, off: float, row_sum: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Take `off` at every class away, at last, and return the three in their own types."""
         self._multiply()
-        assert self.d_table is not None
+        assert self.d_weight is not None
         self.d_states -= (off * row_sum).to(self.d_states.dtype)
-        self.d_table -= (off * self.states.sum(dim=0, dtype=torch.float32)).to(self.d_table.dtype)
+        self.d_weight -= (off * self.states.sum(dim=0, dtype=torch.float32)).to(self.d_weight.dtype)
         d_bias = None if self.d_bias is None else self.d_bias - off * len(self.states)
-        d_table = self.d_table.to(self.table.dtype)
-        return self.d_states, d_table, None if d_bias is None else d_bias.to(self.table.dtype)
+        d_weight = self.d_weight.to(self.weight.dtype)
+        return self.d_states, d_weight, None if d_bias is None else d_bias.to(self.weight.dtype)
 
 
 def _rows_kept(rows: int, classes: int, device: torch.device) -> int:

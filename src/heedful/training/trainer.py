@@ -305,11 +305,11 @@ class Trainer:
         batch = batch.to(self.model.device)
         states = self.model(batch.source, batch.target_in)
         real = batch.target_out != self.model.padding
-        table, bias = self.model.output()
+        weight, bias = self.model.output()
         loss, nll = chunked_loss(
             states[real],
             batch.target_out[real],
-            table,
+            weight,
             bias,
             self.plan.label_smoothing,
             self.plan.smoothing_target,

@@ -4,12 +4,12 @@ import torch
 from heedful.errors import ExchangeError
 from heedful.exchange.keymap import SAME, TRANSPOSED, Entry, KeyMap, Rows, Stacked
 
-SHAPES = {"norm": (3,), "project_in": (6, 3), "widen": (5, 3), "table": (4, 3), "bias": (4,)}
+SHAPES = {"norm": (3,), "qkv_proj": (6, 3), "widen": (5, 3), "table": (4, 3), "bias": (4,)}
 ORIGINS = (2, 0, None, 1)
 MAP = KeyMap(
     (
         Entry("norm", ("scale",)),
-        Entry("project_in", ("q", "k", "v"), Stacked(count=3)),
+        Entry("qkv_proj", ("q", "k", "v"), Stacked(count=3)),
         Entry("widen", ("kernel",), TRANSPOSED),
         Entry("table", ("embedding",), Rows(ORIGINS, 3)),
         Entry("bias", ("final",), Rows(ORIGINS, 3, filling=-9.0, lead=1)),
@@ -28,7 +28,7 @@ def test_tensors_are_stacked_transposed_and_reordered():
     given = theirs()
     ours = MAP.to_ours(given, SHAPES, "a file")
     assert {name: tuple(tensor.shape) for name, tensor in ours.items()} == SHAPES
-    assert ours["project_in"][2:4].equal(given["k"])
+    assert ours["qkv_proj"][2:4].equal(given["k"])
     assert ours["widen"].equal(given["kernel"].T)
     assert ours["table"][[0, 1, 3]].equal(given["embedding"][[2, 0, 1]])
     assert ours["table"][2].eq(0).all()

@@ -26,7 +26,7 @@ from heedful.exchange.torch_blocks import (
 )
 from heedful.model.attention import MultiHeadAttention, causal_mask
 from heedful.model.feed_forward import ACTIVATIONS
-from heedful.model.layer_shape import LayerShape
+from heedful.model.layer_shape import LayerConfig
 from heedful.model.layers import Decoder, Encoder
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}
@@ -218,7 +218,7 @@ def test_the_whole_model(norm, bias, activation, batch_first, epsilon, lengths, 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("bias", [True, False])
 def test_our_stacks_in_torch_and_back(norm, bias):
-    shape = LayerShape(24, 40, 4, dropout=0.0, norm=norm, projection_bias=bias, activation="silu")
+    shape = LayerConfig(24, 40, 4, dropout=0.0, norm=norm, projection_bias=bias, activation="silu")
     encoder, decoder = draw(Encoder(shape, 2)), draw(Decoder(shape, 1))
     theirs = to_torch_transformer(encoder, decoder)
     assert (theirs.encoder.norm is None) == (norm == "post")
@@ -241,7 +241,7 @@ def test_a_stack_alone_without_a_final_norm():
     x = torch.randn(2, 6, 12)
     torch.testing.assert_close(ours(x), theirs(x), **CLOSE)
     assert not ours.training
-    decoder = Decoder(LayerShape(12, 20, 3, dropout=0.0), 2)
+    decoder = Decoder(LayerConfig(12, 20, 3, dropout=0.0), 2)
     again = from_torch_decoder(to_torch_decoder(draw(decoder)))
     everything = torch.ones(2, 1, 1, 6, dtype=torch.bool)
     expected = decoder(x, x, everything)
@@ -252,17 +252,17 @@ def test_modes_types_and_frozen_weights_come_along_and_nothing_is_shared():
     theirs = nn.MultiheadAttention(8, 2, dtype=torch.float64).eval()
     theirs.out_proj.weight.requires_grad_(False)
     ours = from_torch_attention(theirs)
-    assert ours.project_in.weight.dtype == torch.float64
+    assert ours.qkv_proj.weight.dtype == torch.float64
     assert not ours.training
-    assert not ours.project_out.weight.requires_grad
-    assert ours.project_in.weight.requires_grad
+    assert not ours.out_proj.weight.requires_grad
+    assert ours.qkv_proj.weight.requires_grad
     before = theirs.in_proj_weight.clone()
-    ours.project_in.weight.data.zero_()
+    ours.qkv_proj.weight.data.zero_()
     assert torch.equal(theirs.in_proj_weight, before)
 
 
 def test_dropout_stays_where_ours_has_it():
-    theirs = to_torch_encoder(Encoder(LayerShape(8, 16, 2, dropout=0.3), 2))
+    theirs = to_torch_encoder(Encoder(LayerConfig(8, 16, 2, dropout=0.3), 2))
     layer = theirs.layers[1]
     assert (layer.dropout1.p, layer.dropout2.p) == (0.3, 0.3)
     assert (layer.dropout.p, layer.self_attn.dropout) == (0.0, 0.0)
@@ -340,9 +340,9 @@ def test_stacks_that_are_none_or_uneven():
 
 
 def test_our_stacks_that_torch_cannot_express():
-    wide = Encoder(LayerShape(12, 16, 2, d_k=4, d_v=6), 2)
-    odd = Decoder(LayerShape(12, 16, 2), 1)
-    odd.layers[0].cross_residual = LayerShape(12, 16, 2, norm="pre").residual()
+    wide = Encoder(LayerConfig(12, 16, 2, d_k=4, d_v=6), 2)
+    odd = Decoder(LayerConfig(12, 16, 2), 1)
+    odd.layers[0].cross_residual = LayerConfig(12, 16, 2, norm="pre").residual()
     text = message_of(to_torch_transformer, wide, odd)
     for reason in (
         "encoder.layers.0.self_attention has heads=2 of d_k=4",
@@ -350,5 +350,5 @@ def test_our_stacks_that_torch_cannot_express():
         "decoder.layers.0 is wired by PostNorm, PreNorm",
     ):
         assert reason in text
-    pair = Encoder(LayerShape(12, 16, 2), 1), Decoder(LayerShape(8, 16, 2), 1)
+    pair = Encoder(LayerConfig(12, 16, 2), 1), Decoder(LayerConfig(8, 16, 2), 1)
     assert "12 and 8 wide" in message_of(to_torch_transformer, *pair)

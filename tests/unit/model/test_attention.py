@@ -17,10 +17,10 @@ from heedful.model.attention import (
     scaled_dot_product_attention,
 )
 from heedful.model.feed_forward import FeedForward
-from heedful.model.kv_cache import bias_of
+from heedful.model.kv_cache import mask_to_bias
 
 
-def by_hand(query, key, value, may_attend):
+def by_hand(query, key, value, mask):
     """Equation 1, one query at a time, in double precision."""
     context, weights = torch.zeros_like(value[:, :, :1]), None
     batch, heads, queries, d_k = query.shape
@@ -29,7 +29,7 @@ def by_hand(query, key, value, may_attend):
     for b in range(batch):
         for h in range(heads):
             for q in range(queries):
-                allowed = may_attend.expand(batch, heads, queries, -1)[b, h, q]
+                allowed = mask.expand(batch, heads, queries, -1)[b, h, q]
                 scores = [
                     math.exp(float(query[b, h, q].double() @ k.double()) / math.sqrt(d_k))
                     if ok
@@ -49,25 +49,23 @@ def test_plain_and_fused_attention_equal_the_equation(batch, heads, queries, key
     torch.manual_seed(seed)
     query = torch.randn(batch, heads, queries, 4)
     key, value = torch.randn(batch, heads, keys, 4), torch.randn(batch, heads, keys, 3)
-    may_attend = torch.rand(batch, 1, queries, keys) < 0.6
-    may_attend[..., 0] = True
-    context, weights = scaled_dot_product_attention(query, key, value, may_attend)
-    expected_context, expected_weights = by_hand(query, key, value, may_attend)
+    mask = torch.rand(batch, 1, queries, keys) < 0.6
+    mask[..., 0] = True
+    context, weights = scaled_dot_product_attention(query, key, value, mask)
+    expected_context, expected_weights = by_hand(query, key, value, mask)
     torch.testing.assert_close(weights.double(), expected_weights, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(context.double(), expected_context, atol=1e-5, rtol=1e-4)
-    fused = fused_attention(query, key, value, may_attend)
+    fused = fused_attention(query, key, value, mask)
     torch.testing.assert_close(fused, context, atol=1e-5, rtol=1e-4)
 
 
 def test_plain_and_fused_attention_have_equal_gradients():
     torch.manual_seed(1)
     inputs = [torch.randn(2, 3, 7, 8, requires_grad=True) for _ in range(3)]
-    may_attend = causal_mask(7)
+    mask = causal_mask(7)
     upstream = torch.randn(2, 3, 7, 8)
-    plain = torch.autograd.grad(
-        scaled_dot_product_attention(*inputs, may_attend)[0], inputs, upstream
-    )
-    fused = torch.autograd.grad(fused_attention(*inputs, may_attend), inputs, upstream)
+    plain = torch.autograd.grad(scaled_dot_product_attention(*inputs, mask)[0], inputs, upstream)
+    fused = torch.autograd.grad(fused_attention(*inputs, mask), inputs, upstream)
     for one, other in zip(plain, fused, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
@@ -103,22 +101,24 @@ def test_projecting_the_keys_beforehand_gives_the_same(d_k, d_v):
     x, memory = torch.randn(2, 3, 16), torch.randn(2, 6, 16)
     nothing_barred = torch.zeros(2, 4, 3, 6)
     direct, _ = attention(x, memory)
-    found = biased_attention(attention.ask(x), *attention.offer(memory), nothing_barred)
-    torch.testing.assert_close(attention.mix(found), direct)
+    found = biased_attention(
+        attention.project_query(x), *attention.project_kv(memory), nothing_barred
+    )
+    torch.testing.assert_close(attention.merge_heads_and_project(found), direct)
     whole, _ = attention(x, x)
-    query, offered = attention.project(x)
+    query, offered = attention.project_qkv(x)
     found = biased_attention(query, *offered, nothing_barred[..., :3])
-    torch.testing.assert_close(attention.mix(found), whole)
+    torch.testing.assert_close(attention.merge_heads_and_project(found), whole)
 
 
 @pytest.mark.parametrize("batch", [1, 9])
 def test_a_bias_of_minus_infinity_is_a_mask(batch):
     torch.manual_seed(5)
     query, key, value = (torch.randn(batch, 4, n, 8) for n in (3, 7, 7))
-    may_attend = torch.rand(batch, 4, 3, 7) < 0.5
-    may_attend[..., 2] = True
-    plain, _ = scaled_dot_product_attention(query, key, value, may_attend)
-    found = biased_attention(query, key, value, bias_of(may_attend, torch.float32))
+    mask = torch.rand(batch, 4, 3, 7) < 0.5
+    mask[..., 2] = True
+    plain, _ = scaled_dot_product_attention(query, key, value, mask)
+    found = biased_attention(query, key, value, mask_to_bias(mask, torch.float32))
     torch.testing.assert_close(found, plain)
 
 

@@ -58,13 +58,13 @@ def test_initial_weights_follow_the_authors_first_code():
     model = build_model(config.model, 1000, 1000, max_length=8)
     initialise(model, 1)
     layer = model.decoder.layers[0]
-    fused = layer.self_attention.project_in.weight.detach().abs().max()
+    fused = layer.self_attention.qkv_proj.weight.detach().abs().max()
     assert float(fused) == pytest.approx(math.sqrt(6 / 2048), rel=1e-3)
-    cross = layer.cross_attention.project_in.weight.detach()
+    cross = layer.cross_attention.qkv_proj.weight.detach()
     assert float(cross[:512].abs().max()) == pytest.approx(math.sqrt(6 / 1024), rel=1e-3)
     assert float(cross[512:].abs().max()) == pytest.approx(math.sqrt(6 / 1536), rel=1e-3)
     assert float(model.embed_source.weight.detach().std()) == pytest.approx(512**-0.5, rel=1e-2)
-    assert layer.feed_forward.widen.bias.abs().max() == 0
+    assert layer.feed_forward.linear1.bias.abs().max() == 0
 
 
 def test_the_seed_decides_the_weights_and_nothing_else_does():

@@ -7,7 +7,7 @@ from heedful.model.feed_forward import FeedForward
 def test_the_feed_forward_network_is_equation_2():
     network = FeedForward(4, 8)
     x = torch.randn(3, 4)
-    first, second = network.widen, network.narrow
+    first, second = network.linear1, network.linear2
     inner = (x @ first.weight.T + first.bias).clamp(min=0)
     torch.testing.assert_close(network(x), inner @ second.weight.T + second.bias)
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from heedful.model.inference.native import product
-from heedful.model.kv_cache import TokenCache
+from heedful.model.kv_cache import KVCache
 from heedful.model.seq2seq import Seq2Seq
 from heedful.search.beam import beam_search
 from heedful.search.diverse import diverse_beam_search
@@ -108,8 +108,8 @@ def test_slots_that_nobody_descends_from_are_let_go():
             )
             tokens = torch.full((8,), 4)
     # four hypotheses that share all but their newest token: one slot a step, a quarter to spare
-    assert state.past.bias.size(2) <= 100 * 5 // 4 + 16
-    assert isinstance(state.past, TokenCache)
+    assert state.cache.bias.size(2) <= 100 * 5 // 4 + 16
+    assert isinstance(state.cache, KVCache)
 
 
 @pytest.mark.parametrize("vocabulary", [7, 40, 104, 1000, 4096])

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.model.layer_shape import LayerShape
+from heedful.model.layer_shape import LayerConfig
 from heedful.model.layers import Encoder
 from tests.support.models import SETTINGS, batch, small
 
@@ -110,7 +110,7 @@ def test_texts_of_any_length_go_through(length):
 
 
 def test_the_encoder_is_usable_alone():
-    encoder = Encoder(LayerShape(d_model=32, d_ff=64, heads=4, dropout=0.0), layers=2)
+    encoder = Encoder(LayerConfig(d_model=32, d_ff=64, heads=4, dropout=0.0), layers=2)
     assert encoder(torch.randn(2, 3, 32)).shape == (2, 3, 32)
 
 

@@ -65,7 +65,7 @@ def key_map(
     if model.tie_embeddings != "all":
         entries.append(Entry("embed_target.weight", (TARGET_TABLE,), target_rows))
     if model.tie_embeddings == "none":
-        entries.append(Entry("output_table", (OUTPUT_TABLE,), target_rows))
+        entries.append(Entry("output_embedding", (OUTPUT_TABLE,), target_rows))
     if model.output_bias:
         entries.append(Entry("output_bias", (OUTPUT_BIAS,), bias))
     if model.positions == "learned":
@@ -109,22 +109,22 @@ def _layer(model: ModelConfig, side: str, number: int, width: int) -> Iterator[E
     ours, theirs = f"{side}.layers.{number}", f"{side}/layer_{number}"
     bias = model.projection_bias
     look = f"{theirs}/self_attention"
-    yield from _linear(f"{ours}.self_attention.project_in", (f"{look}/linear_0",), bias)
-    yield from _linear(f"{ours}.self_attention.project_out", (f"{look}/linear_1",), bias)
+    yield from _linear(f"{ours}.self_attention.qkv_proj", (f"{look}/linear_0",), bias)
+    yield from _linear(f"{ours}.self_attention.out_proj", (f"{look}/linear_1",), bias)
     yield from _norm(f"{ours}.self_residual.norm", look)
     if side == "decoder":
         cross = f"{theirs}/attention"
         inner = width * (model.decoder_heads or model.heads)
         name, parts = (
-            f"{ours}.cross_attention.project_in",
+            f"{ours}.cross_attention.qkv_proj",
             (f"{cross}/linear_0", f"{cross}/linear_1"),
         )
         yield from _linear(name, parts, bias, Stacked((inner, 2 * inner)))
-        yield from _linear(f"{ours}.cross_attention.project_out", (f"{cross}/linear_2",), bias)
+        yield from _linear(f"{ours}.cross_attention.out_proj", (f"{cross}/linear_2",), bias)
         yield from _norm(f"{ours}.cross_residual.norm", cross)
     ffn = f"{theirs}/ffn"
-    yield from _linear(f"{ours}.feed_forward.widen", (f"{ffn}/linear_0",), True)
-    yield from _linear(f"{ours}.feed_forward.narrow", (f"{ffn}/linear_1",), True)
+    yield from _linear(f"{ours}.feed_forward.linear1", (f"{ffn}/linear_0",), True)
+    yield from _linear(f"{ours}.feed_forward.linear2", (f"{ffn}/linear_1",), True)
     yield from _norm(f"{ours}.feed_forward_residual.norm", ffn)
 
 
@@ -201,7 +201,7 @@ def with_equal_heads(model: ModelConfig, weights: Mapping[str, Tensor]) -> dict[
         width = max(d_k, d_v)
         if d_k == d_v:
             continue
-        if "project_in" in rest:
+        if "qkv_proj" in rest:
             sizes = (heads * d_k, heads * d_k, heads * d_v)
             found[name] = torch.cat([_filled(part, heads, width) for part in weight.split(sizes)])
         elif rest.endswith("weight"):

@@ -26,7 +26,7 @@ SHARED, BIAS, HEAD = "model.shared.weight", "final_logits_bias", "lm_head.weight
 TABLES = {
     "embed_source.weight": "model.encoder.embed_tokens.weight",
     "embed_target.weight": "model.decoder.embed_tokens.weight",
-    "output_table": HEAD,
+    "output_embedding": HEAD,
 }
 POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 EPSILON = 1e-5
@@ -87,16 +87,16 @@ def _layer(ours: str, theirs: str, side: str) -> Iterator[Entry]:
     if side == "decoder":
         attention["cross_attention"] = ("encoder_attn", "cross_residual")
     pairs = {
-        "feed_forward.widen": "fc1",
-        "feed_forward.narrow": "fc2",
+        "feed_forward.linear1": "fc1",
+        "feed_forward.linear2": "fc2",
         "feed_forward_residual.norm": "final_layer_norm",
     }
     for part in ("weight", "bias"):
         for name, (there, residual) in attention.items():
             inward = tuple(f"{theirs}.{there}.{which}_proj.{part}" for which in "qkv")
-            yield Entry(f"{ours}.{name}.project_in.{part}", inward, Stacked(count=3))
+            yield Entry(f"{ours}.{name}.qkv_proj.{part}", inward, Stacked(count=3))
             outward = (f"{theirs}.{there}.out_proj.{part}",)
-            yield Entry(f"{ours}.{name}.project_out.{part}", outward)
+            yield Entry(f"{ours}.{name}.out_proj.{part}", outward)
             norm = (f"{theirs}.{there}_layer_norm.{part}",)
             yield Entry(f"{ours}.{residual}.norm.{part}", norm)
         for name, there in pairs.items():
@@ -130,7 +130,7 @@ def tied_as(tie: str, found: Collection[str]) -> dict[str, str]:
         "none": {
             "embed_source.weight": (source, SHARED),
             "embed_target.weight": (target, SHARED),
-            "output_table": (head,),
+            "output_embedding": (head,),
         },
     }
     return {

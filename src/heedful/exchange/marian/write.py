@@ -255,7 +255,7 @@ def _tensors(model: Portable, rows: tuple[Rows, Rows]) -> dict[str, Tensor]:
         weights |= {
             f"{name.removesuffix('weight')}bias": torch.zeros(len(tensor))
             for name, tensor in weights.items()
-            if name.endswith(("project_in.weight", "project_out.weight"))
+            if name.endswith(("qkv_proj.weight", "out_proj.weight"))
         }
     if "output_bias" not in weights:
         weights["output_bias"] = torch.zeros(len(_output(weights)))
@@ -269,7 +269,7 @@ def _tensors(model: Portable, rows: tuple[Rows, Rows]) -> dict[str, Tensor]:
 
 def _output(weights: Mapping[str, Tensor]) -> Tensor:
     """Find the output's table."""
-    names = ("output_table", "embed_target.weight", "embed_source.weight")
+    names = ("output_embedding", "embed_target.weight", "embed_source.weight")
     return next(weights[name] for name in names if name in weights)
 
 

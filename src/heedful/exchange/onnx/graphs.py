@@ -3,7 +3,7 @@ The two computations that a search needs, written out in ONNX operators.
 
 ::
 
-    source ──> encoder ──> memory_keys, memory_values, may_attend
+    source ──> encoder ──> memory_keys, memory_values, mask
                                      │
     tokens, past_keys, past_values ──┴──> step ──> log_probabilities, keys, values
 
@@ -46,7 +46,7 @@ def encoder_nodes(model: Transformer) -> Nodes:
     Returns
     -------
     Nodes
-        From ``source`` to ``memory_keys``, ``memory_values`` and ``may_attend``.
+        From ``source`` to ``memory_keys``, ``memory_values`` and ``mask``.
 
     Notes
     -----
@@ -56,14 +56,14 @@ def encoder_nodes(model: Transformer) -> Nodes:
     nodes.place = "source"
     padded = nodes.add("Equal", "source", nodes.constant(np.int64(model.padding)))
     nodes.add("Not", padded, out="may_attend")
-    may_attend = nodes.add("Unsqueeze", "may_attend", nodes.constant([1, 2]))
+    mask = nodes.add("Unsqueeze", "may_attend", nodes.constant([1, 2]))
     x = _embed(nodes, model.embed_source, "source")
     length = _size(nodes, "source", 1)
     zero = nodes.constant(np.int64(0))
     x = nodes.add("Add", x, _positions(nodes, model.source_positions, zero, length))
     for number, layer in enumerate(model.encoder.layers):
         nodes.place = f"encoder.layers.{number}"
-        x = _encoder_layer(nodes, layer, x, may_attend)  # type: ignore[arg-type]
+        x = _encoder_layer(nodes, layer, x, mask)  # type: ignore[arg-type]
     nodes.place = "encoder"
     x = _norm(nodes, model.encoder.norm, x)
     offered = []
@@ -95,7 +95,7 @@ def step_nodes(model: Transformer) -> Nodes:
     """
     nodes = Nodes()
     nodes.place = "target"
-    may_attend = nodes.add("Unsqueeze", "may_attend", nodes.constant([1, 2]))
+    mask = nodes.add("Unsqueeze", "may_attend", nodes.constant([1, 2]))
     tokens = nodes.add("Unsqueeze", "tokens", nodes.constant([1]))
     x = _embed(nodes, model.embed_target, tokens)
     here = _size(nodes, "past_keys", 3)
@@ -104,7 +104,7 @@ def step_nodes(model: Transformer) -> Nodes:
     known: list[tuple[str, str]] = []
     for number, layer in enumerate(_layers(model)):
         nodes.place = f"decoder.layers.{number}"
-        x = _decoder_layer(nodes, layer, x, number, may_attend, known)
+        x = _decoder_layer(nodes, layer, x, number, mask, known)
     nodes.place = "output"
     x = nodes.add("Squeeze", _norm(nodes, model.decoder.norm, x), nodes.constant([1]))
     table, bias = model.output()
@@ -120,15 +120,15 @@ def _layers(model: Transformer) -> list[DecoderLayer]:
     return list(model.decoder.layers)  # type: ignore[arg-type]
 
 
-def _encoder_layer(nodes: Nodes, layer: EncoderLayer, x: str, may_attend: str) -> str:
+def _encoder_layer(nodes: Nodes, layer: EncoderLayer, x: str, mask: str) -> str:
     """Write down self-attention, then a feed-forward network."""
 
-    def look(states: str) -> str:
+    def self_attend(states: str) -> str:
         query, keys, values = _project(nodes, layer.self_attention, states, 0, 3)
-        found = _attend(nodes, layer.self_attention, query, keys, values, may_attend)
+        found = _attend(nodes, layer.self_attention, query, keys, values, mask)
         return _mix(nodes, layer.self_attention, found)
 
-    x = _residual(nodes, layer.self_residual, x, look)
+    x = _residual(nodes, layer.self_residual, x, self_attend)
     return _residual(
         nodes,
         layer.feed_forward_residual,
@@ -142,7 +142,7 @@ def _decoder_layer(
     layer: DecoderLayer,
     x: str,
     number: int,
-    may_attend: str,
+    mask: str,
     known: list[tuple[str, str]],
 ) -> str:
     """Look back, look at the memory, then a feed-forward network; add to what is known."""
@@ -151,7 +151,7 @@ def _decoder_layer(
     def of_layer(name: str) -> str:
         return nodes.add("Gather", name, index, axis=1)
 
-    def look_back(states: str) -> str:
+    def self_attend(states: str) -> str:
         query, *newest = _project(nodes, layer.self_attention, states, 0, 3)
         past = of_layer("past_keys"), of_layer("past_values")
         keys, values = (
@@ -164,17 +164,17 @@ def _decoder_layer(
             _attend(nodes, layer.self_attention, query, keys, values, None),
         )
 
-    def look_at_memory(states: str) -> str:
+    def cross_attend(states: str) -> str:
         (query,) = _project(nodes, layer.cross_attention, states, 0, 1)
         memory = of_layer("memory_keys"), of_layer("memory_values")
         return _mix(
             nodes,
             layer.cross_attention,
-            _attend(nodes, layer.cross_attention, query, *memory, may_attend),
+            _attend(nodes, layer.cross_attention, query, *memory, mask),
         )
 
-    x = _residual(nodes, layer.self_residual, x, look_back)
-    x = _residual(nodes, layer.cross_residual, x, look_at_memory)
+    x = _residual(nodes, layer.self_residual, x, self_attend)
+    x = _residual(nodes, layer.cross_residual, x, cross_attend)
     return _residual(
         nodes,
         layer.feed_forward_residual,
@@ -227,9 +227,9 @@ def _project(
     for number in range(first, last):
         start = sum(attention.widths[:number])
         part = slice(start, start + attention.widths[number])
-        bias = attention.project_in.bias
+        bias = attention.qkv_proj.bias
         each = _linear(
-            nodes, x, attention.project_in.weight[part], None if bias is None else bias[part]
+            nodes, x, attention.qkv_proj.weight[part], None if bias is None else bias[part]
         )
         each = nodes.add("Reshape", each, shape)
         found.append(nodes.add("Transpose", each, perm=[0, 2, 1, 3]))
@@ -242,14 +242,14 @@ def _attend(
     query: str,
     keys: str,
     values: str,
-    may_attend: str | None,
+    mask: str | None,
 ) -> str:
     """Write down equation 1 of the paper: softmax(Q K^T / sqrt(d_k)) V."""
     scale = nodes.constant(np.float32(1.0 / math.sqrt(attention.d_k)))
     transposed = nodes.add("Transpose", keys, perm=[0, 1, 3, 2])
     scores = nodes.add("MatMul", nodes.add("Mul", query, scale), transposed)
-    if may_attend is not None:
-        scores = nodes.add("Where", may_attend, scores, nodes.constant(_NEVER))
+    if mask is not None:
+        scores = nodes.add("Where", mask, scores, nodes.constant(_NEVER))
     return nodes.add("MatMul", nodes.add("Softmax", scores, axis=-1), values)
 
 
@@ -258,15 +258,15 @@ def _mix(nodes: Nodes, attention: MultiHeadAttention, context: str) -> str:
     together = nodes.add("Transpose", context, perm=[0, 2, 1, 3])
     width = attention.heads * attention.d_v
     together = nodes.add("Reshape", together, nodes.constant([0, 0, width]))
-    out = attention.project_out
+    out = attention.out_proj
     return _linear(nodes, together, out.weight, out.bias)
 
 
 def _feed_forward(nodes: Nodes, network: FeedForward, x: str) -> str:
     """Write down equation 2 of the paper, with its activation."""
-    x = _linear(nodes, x, network.widen.weight, network.widen.bias)
+    x = _linear(nodes, x, network.linear1.weight, network.linear1.bias)
     x = _ACTIVATIONS[activation_name(network.activation) or ""](nodes, x)
-    return _linear(nodes, x, network.narrow.weight, network.narrow.bias)
+    return _linear(nodes, x, network.linear2.weight, network.linear2.bias)
 
 
 def _residual(nodes: Nodes, wiring: nn.Module, x: str, sublayer: Callable[[str], str]) -> str:

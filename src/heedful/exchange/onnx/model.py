@@ -48,7 +48,7 @@ class OnnxState:
 
     Notes
     -----
-    Fulfils the contract `heedful.model.seq2seq.State`.
+    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
     """
 
     arrays: Arrays

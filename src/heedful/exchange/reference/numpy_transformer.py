@@ -128,7 +128,7 @@ class PlainModel:
         for number, layer in enumerate(map(names.decoder_layer.format, range(self.layers[1]))):
             norms = [f"{layer}.{norm}" for norm in names.decoder_norms]
 
-            def look_back(y: Array, layer: str = layer, number: int = number) -> Array:
+            def self_attend(y: Array, layer: str = layer, number: int = number) -> Array:
                 place = f"{layer}.{names.decoder_self}"
                 keys, values = self._offer(place, y)
                 if past:
@@ -143,7 +143,7 @@ class PlainModel:
                 asked = self._part(place, names.query, y)
                 return self._mix(place, self.heads[1], asked, *memory[number])
 
-            x = self._residual(x, norms[0], kind, look_back)
+            x = self._residual(x, norms[0], kind, self_attend)
             x = self._residual(x, norms[1], kind, look_across)
             x = self._residual(x, norms[2], kind, partial(self._feed, layer))
         x = self._norm(names.decoder_norm, x) if kind == "pre" else x
@@ -203,8 +203,8 @@ class PlainModel:
 
     def _feed(self, layer: str, x: Array) -> Array:
         """Run the feed-forward network (section 3.3)."""
-        inner = self._product(f"{layer}.{self.spelling.widen}", x)
-        return self._product(f"{layer}.{self.spelling.narrow}", self.activation(inner))
+        inner = self._product(f"{layer}.{self.spelling.linear1}", x)
+        return self._product(f"{layer}.{self.spelling.linear2}", self.activation(inner))
 
     def _residual(
         self, x: Array, norm: str, kind: str, sublayer: Callable[[Array], Array]
@@ -224,7 +224,7 @@ class PlainModel:
     def _log_softmax(self, x: Array) -> Array:
         """Turn states into log-probabilities."""
         names = self.spelling
-        logits = x @ self.tensors[names.output_table].T
+        logits = x @ self.tensors[names.output_embedding].T
         if names.output_bias in self.tensors:
             logits = logits + self.tensors[names.output_bias]
         logits = logits - logits.max(axis=-1, keepdims=True)

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.model.cpu.linear import is_fast
+from heedful.model.cpu.linear import has_onednn_kernel
 from heedful.model.cpu.unpadding import Packing, gather, repeat, scatter
 
 # Above so many keys memory decides, and torch's fused kernel never writes the weights down.
@@ -26,7 +26,7 @@ _VECTOR = 32  # bf16 numbers
 Packings = tuple[Packing | None, Packing | None]
 
 
-def serves(x: Tensor, keys: int) -> bool:
+def use_cpu_kernel(x: Tensor, keys: int) -> bool:
     """
     Say whether this is the way to attend.
 
@@ -46,13 +46,13 @@ def serves(x: Tensor, keys: int) -> bool:
     -----
     On a whole step of a small model 2.8 times as fast as torch's fused kernel at 30 tokens.
     """
-    return keys <= SHORT and is_fast(x)
+    return keys <= SHORT and has_onednn_kernel(x)
 
 
 def short_attention(
     queries: Float[Tensor, "batch queries width"],
-    offered: Float[Tensor, "_ keys other"] | None,
-    may_attend: Bool[Tensor, "_ _ _ _"] | None,
+    key_value: Float[Tensor, "_ keys other"] | None,
+    mask: Bool[Tensor, "_ _ _ _"] | None,
     heads: int,
     d_k: int,
     packings: Packings = (None, None),
@@ -63,10 +63,10 @@ def short_attention(
     Parameters
     ----------
     queries : Tensor of float, shape (batch, queries, width)
-        The queries of all heads, then also keys and values if `offered` is absent.
-    offered : Tensor of float, shape (batch, keys, other), or None
+        The queries of all heads, then also keys and values if `key_value` is absent.
+    key_value : Tensor of float, shape (batch, keys, other), or None
         The keys of all heads, then the values of all heads.
-    may_attend : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), or None
+    mask : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), or None
         True where the query may look at the key; everywhere when None.
     heads : int
         How many.
@@ -84,7 +84,7 @@ def short_attention(
     -----
     Section 3.2. No weights are returned; ask the plain way for them.
     """
-    found: Tensor = _ShortAttention.apply(queries, offered, may_attend, heads, d_k, packings)
+    found: Tensor = _ShortAttention.apply(queries, key_value, mask, heads, d_k, packings)
     return found
 
 
@@ -95,8 +95,8 @@ class _ShortAttention(torch.autograd.Function):
     def forward(
         ctx: Any,
         queries: Tensor,
-        offered: Tensor | None,
-        may_attend: Tensor | None,
+        key_value: Tensor | None,
+        mask: Tensor | None,
         heads: int,
         d_k: int,
         packings: Packings,
@@ -104,22 +104,22 @@ class _ShortAttention(torch.autograd.Function):
         asking, answering = packings
         # What stands at padding is never looked at, and what it finds is left out again.
         queries = queries if asking is None else repeat(queries, asking)
-        if offered is not None and answering is not None:
-            offered = repeat(offered, answering)
+        if key_value is not None and answering is not None:
+            key_value = repeat(key_value, answering)
         width = heads * d_k
-        both = queries[..., width:] if offered is None else offered
+        both = queries[..., width:] if key_value is None else key_value
         keys = both.size(1)
         filled = -(-keys // _VECTOR) * _VECTOR if both.dtype == torch.bfloat16 else keys
         query = _by_head(queries[..., :width], heads, queries.size(1), 1.0 / math.sqrt(d_k))
         key = _by_head(both[..., :width], heads, filled)
         value = _by_head(both[..., width:], heads, filled)
         scores = torch.bmm(query, key.transpose(1, 2))
-        hidden = _hidden(may_attend, keys, filled, scores)
-        if hidden is not None:
-            scores.view(both.size(0), heads, -1, filled).add_(hidden)
+        mask_bias = _mask_bias(mask, keys, filled, scores)
+        if mask_bias is not None:
+            scores.view(both.size(0), heads, -1, filled).add_(mask_bias)
         weights = torch.softmax(scores, dim=-1)
         ctx.save_for_backward(query, key, value, weights)
-        ctx.heads, ctx.keys, ctx.together, ctx.packings = heads, keys, offered is None, packings
+        ctx.heads, ctx.keys, ctx.together, ctx.packings = heads, keys, key_value is None, packings
         context = torch.bmm(weights, value)
         found = torch.empty(*queries.shape[:2], heads * value.size(2), dtype=context.dtype)
         _write(found, context, heads)
@@ -138,21 +138,21 @@ class _ShortAttention(torch.autograd.Function):
         d_query = torch.bmm(d_scores, key)
         d_key = torch.bmm(d_scores.transpose(1, 2), query)
         width, other = heads * query.size(2), heads * (query.size(2) + value.size(2))
-        d_offered: Tensor | None = None
+        d_key_value: Tensor | None = None
         if ctx.together:
             d_queries = gradient.new_empty(rows, queries, width + other)
             d_both = d_queries[..., width:]
         else:
             d_queries = gradient.new_empty(rows, queries, width)
-            d_offered = d_both = gradient.new_empty(rows, keys, other)
+            d_key_value = d_both = gradient.new_empty(rows, keys, other)
         _write(d_queries[..., :width], d_query, heads, 1.0 / math.sqrt(query.size(2)))
         _write(d_both[..., :width], d_key[:, :keys], heads)
         _write(d_both[..., width:], d_value[:, :keys], heads)
         if asking is not None:
             d_queries = gather(d_queries, asking)
-        if d_offered is not None and answering is not None:
-            d_offered = gather(d_offered, answering)
-        return d_queries, d_offered, None, None, None, None
+        if d_key_value is not None and answering is not None:
+            d_key_value = gather(d_key_value, answering)
+        return d_queries, d_key_value, None, None, None, None
 
 
 def _by_head(x: Tensor, heads: int, time: int, factor: float = 1.0) -> Tensor:
@@ -180,12 +180,12 @@ def _write(out: Tensor, x: Tensor, heads: int, factor: float = 1.0) -> None:
         torch.mul(source, factor, out=target)
 
 
-def _hidden(may_attend: Tensor | None, keys: int, filled: int, like: Tensor) -> Tensor | None:
+def _mask_bias(mask: Tensor | None, keys: int, filled: int, like: Tensor) -> Tensor | None:
     """Return what to add to the scores: nothing, or minus infinity where no look is allowed."""
-    if may_attend is None:
+    if mask is None:
         if filled == keys:
             return None
-        may_attend = torch.ones(1, 1, 1, keys, dtype=torch.bool)
-    hidden = like.new_full((*may_attend.shape[:3], filled), float("-inf"))
-    hidden[..., :keys].masked_fill_(may_attend, 0.0)
-    return hidden
+        mask = torch.ones(1, 1, 1, keys, dtype=torch.bool)
+    mask_bias = like.new_full((*mask.shape[:3], filled), float("-inf"))
+    mask_bias[..., :keys].masked_fill_(mask, 0.0)
+    return mask_bias

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 
-def is_fast(x: Tensor) -> bool:
+def has_onednn_kernel(x: Tensor) -> bool:
     """
     Say whether oneDNN multiplies such tensors well.
 
@@ -44,7 +44,7 @@ _HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(
 _HAS_BF16 = _HAS_ONEDNN and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-def times_transposed(
+def linear_forward(
     x: Float[Tensor, "rows width"],
     weight: Float[Tensor, "out width"],
     bias: Float[Tensor, " out"] | None = None,
@@ -73,7 +73,7 @@ def times_transposed(
     -----
     No gradients: call it inside a function that has its own, or use `linear`.
     """
-    if is_fast(x):
+    if has_onednn_kernel(x):
         kind = "relu" if relu else "none"
         out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, kind, [], "")
         return out
@@ -81,11 +81,11 @@ def times_transposed(
     return out.relu_() if relu else out
 
 
-def times(
+def matmul(
     x: Float[Tensor, "rows out"], weight: Float[Tensor, "out width"]
 ) -> Float[Tensor, "rows width"]:
     """
-    Compute ``x @ weight``: the way back through `times_transposed`.
+    Compute ``x @ weight``: the way back through `linear_forward`.
 
     Parameters
     ----------
@@ -103,13 +103,13 @@ def times(
     -----
     No gradients of its own. In bf16 torch takes oneDNN here already.
     """
-    if x.dtype == torch.float32 and is_fast(x):
+    if x.dtype == torch.float32 and has_onednn_kernel(x):
         out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight.t(), None, "none", [], "")
         return out
     return torch.mm(x, weight)
 
 
-def column_sums(x: Float[Tensor, "rows width"]) -> Float[Tensor, " width"]:
+def bias_gradient(x: Float[Tensor, "rows width"]) -> Float[Tensor, " width"]:
     """
     Add up the rows: the gradient of a bias.
 
@@ -127,7 +127,7 @@ def column_sums(x: Float[Tensor, "rows width"]) -> Float[Tensor, " width"]:
     -----
     On a processor a product with ones takes half the time of torch's sum of bf16 columns.
     """
-    if is_fast(x):
+    if has_onednn_kernel(x):
         return torch.mm(torch.ones(1, x.size(0), dtype=x.dtype), x).squeeze(0)
     return x.sum(dim=0)
 
@@ -161,7 +161,7 @@ def linear(
     -----
     torch's own wherever oneDNN does not serve; the tests hold the two equal.
     """
-    if is_fast(x) and x.numel():
+    if has_onednn_kernel(x) and x.numel():
         out: Tensor = _Linear.apply(x, weight, bias, relu)
         return out
     out = nn.functional.linear(x, weight, bias)
@@ -208,7 +208,7 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
         rows = x.reshape(-1, x.size(-1))
-        out = times_transposed(rows, weight, bias, relu)
+        out = linear_forward(rows, weight, bias, relu)
         ctx.save_for_backward(rows, weight, out if relu else None)
         ctx.has_bias = bias is not None
         return out.view(*x.shape[:-1], weight.size(0))
@@ -221,9 +221,9 @@ class _Linear(torch.autograd.Function):
             d_out = torch.ops.aten.threshold_backward(d_out, out, 0)
         d_x = d_weight = d_bias = None
         if ctx.needs_input_grad[0]:
-            d_x = times(d_out, weight).view(*gradient.shape[:-1], weight.size(1))
+            d_x = matmul(d_out, weight).view(*gradient.shape[:-1], weight.size(1))
         if ctx.needs_input_grad[1]:
             d_weight = torch.mm(d_out.t(), rows)
         if ctx.has_bias and ctx.needs_input_grad[2]:
-            d_bias = column_sums(d_out)
+            d_bias = bias_gradient(d_out)
         return d_x, d_weight, d_bias, None

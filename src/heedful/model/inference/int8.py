@@ -14,12 +14,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.model.attention import KeysAndValues
+from heedful.model.attention import KeyValue
 from heedful.model.feed_forward import ACTIVATIONS
-from heedful.model.inference.native.layers import NativeLayers, Seen, log_probabilities
+from heedful.model.inference.native.layers import AttendedStates, NativeLayers, log_probabilities
 from heedful.model.inference.native.product import NativeLinear
-from heedful.model.inference.quantized import PackedAttention
-from heedful.model.kv_cache import TokenCache, bias_of
+from heedful.model.inference.quantized import PrepackedAttention
+from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from heedful.model.residual import PostNorm
 
@@ -27,7 +27,7 @@ from heedful.model.residual import PostNorm
 _LONG = 256
 
 
-def can_be_quick(stack: Encoder | Decoder) -> bool:
+def supports_int8(stack: Encoder | Decoder) -> bool:
     """
     Tell whether the layers of a stack can be compiled.
 
@@ -56,7 +56,7 @@ def can_be_quick(stack: Encoder | Decoder) -> bool:
     )
 
 
-class QuickDecoder(Decoder):
+class Int8Decoder(Decoder):
     """
     Step as `Decoder` does, in one call.
 
@@ -78,9 +78,9 @@ class QuickDecoder(Decoder):
     def step(
         self,
         x: Float[Tensor, "sentences width d_model"],
-        past: TokenCache,
-        memory: Sequence[KeysAndValues],
-        barred: Float[Tensor, "sentences 1 1 source"],
+        cache: KVCache,
+        memory: Sequence[KeyValue],
+        mask_bias: Float[Tensor, "sentences 1 1 source"],
     ) -> Float[Tensor, "sentences width d_model"]:
         """
         Read one more token for each hypothesis with all layers.
@@ -89,11 +89,11 @@ class QuickDecoder(Decoder):
         ----------
         x : Tensor of float, shape (sentences, width, d_model)
             The newest tokens, embedded, with their positions.
-        past : TokenCache
+        cache : KVCache
             With slots for these tokens, which are written; in bf16.
-        memory : sequence of KeysAndValues
+        memory : sequence of KeyValue
             What the source offers to each layer, in bf16.
-        barred : Tensor of float, shape (sentences, 1, 1, source)
+        mask_bias : Tensor of float, shape (sentences, 1, 1, source)
             Minus infinity where the source is padding, else zero.
 
         Returns
@@ -105,12 +105,12 @@ class QuickDecoder(Decoder):
         -----
         Section 3.1, decoder: self-attention, attention to the memory, feed-forward network.
         """
-        own = Seen(past.layers, past.bias.float(), past.filled)
-        source = Seen(memory, barred.flatten(1, 2).float(), barred.size(3))
+        own = AttendedStates(cache.layers, cache.bias.float(), cache.filled)
+        source = AttendedStates(memory, mask_bias.flatten(1, 2).float(), mask_bias.size(3))
         return self.native.run(x, own, source)
 
 
-class QuickEncoder(Encoder):
+class Int8Encoder(Encoder):
     """
     Read as `Encoder` does, in one call.
 
@@ -132,7 +132,7 @@ class QuickEncoder(Encoder):
     def forward(
         self,
         x: Float[Tensor, "batch time d_model"],
-        may_attend: Bool[Tensor, "batch 1 1 time"] | None = None,
+        mask: Bool[Tensor, "batch 1 1 time"] | None = None,
         weights: list[Tensor] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
@@ -142,7 +142,7 @@ class QuickEncoder(Encoder):
         ----------
         x : Tensor of float, shape (batch, time, d_model)
             Embedded tokens with their positions.
-        may_attend : Tensor of bool, shape (batch, 1, 1, time), optional
+        mask : Tensor of bool, shape (batch, 1, 1, time), optional
             True at real tokens.
         weights : list, optional
             Collects the attention weights (batch, heads, time, time), one tensor a layer.
@@ -158,18 +158,18 @@ class QuickEncoder(Encoder):
         """
         batch, time = x.shape[:2]
         if weights is not None or time > _LONG:
-            return super().forward(x, may_attend, weights)
-        if may_attend is None:
-            may_attend = torch.ones(batch, 1, 1, time, dtype=torch.bool)
+            return super().forward(x, mask, weights)
+        if mask is None:
+            mask = torch.ones(batch, 1, 1, time, dtype=torch.bool)
         stack = self.native.stack
         keys = torch.empty(batch, stack.heads, time, stack.d_k, dtype=torch.bfloat16)
         values = torch.empty(batch, stack.heads, time, stack.d_v, dtype=torch.bfloat16)
         # every layer writes them anew
         layers = [(keys, values)] * len(self.layers)
-        return self.native.run(x, Seen(layers, _bars(may_attend), time))
+        return self.native.run(x, AttendedStates(layers, _rows_of_mask_bias(mask), time))
 
 
-class QuickOutput(nn.Module):
+class Int8Output(nn.Module):
     """
     Multiply states by the output table and take the logarithm of the softmax.
 
@@ -208,9 +208,9 @@ class QuickOutput(nn.Module):
         return log_probabilities(self.projection, states)
 
 
-def _bars(may_attend: Tensor) -> Tensor:
+def _rows_of_mask_bias(mask: Tensor) -> Tensor:
     """Write a mask as the compiled functions read it: below zero where it is closed."""
-    return bias_of(may_attend, torch.float32).flatten(1, 2)
+    return mask_to_bias(mask, torch.float32).flatten(1, 2)
 
 
 def _compiled(plain: Encoder | Decoder) -> NativeLayers:
@@ -243,11 +243,11 @@ def _norms(
 def _products(layer: EncoderLayer | DecoderLayer) -> list[nn.Module]:
     """List the products of a layer in the order in which it takes them."""
     own, network = layer.self_attention, layer.feed_forward
-    assert isinstance(own, PackedAttention)
-    found = [*own.parts.values(), own.project_out]
+    assert isinstance(own, PrepackedAttention)
+    found = [*own.parts.values(), own.out_proj]
     if isinstance(layer, DecoderLayer):
         cross = layer.cross_attention
-        assert isinstance(cross, PackedAttention)
+        assert isinstance(cross, PrepackedAttention)
         # its second part makes the source's keys and values, once a sentence
-        found += [*list(cross.parts.values())[:1], cross.project_out]
-    return [*found, network.widen, network.narrow]
+        found += [*list(cross.parts.values())[:1], cross.out_proj]
+    return [*found, network.linear1, network.linear2]

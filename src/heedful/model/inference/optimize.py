@@ -10,9 +10,14 @@ import torch
 
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
-from heedful.model.inference.int8 import QuickDecoder, QuickEncoder, QuickOutput, can_be_quick
+from heedful.model.inference.int8 import Int8Decoder, Int8Encoder, Int8Output, supports_int8
 from heedful.model.inference.native.product import NativeLinear, can_multiply
-from heedful.model.inference.quantized import LAYOUTS, Int8Linear, LayOut, PackedAttention
+from heedful.model.inference.quantized import (
+    LINEAR_FACTORIES,
+    Int8Linear,
+    LinearFactory,
+    PrepackedAttention,
+)
 from heedful.model.layers import DecoderLayer
 from heedful.model.transformer import Transformer
 
@@ -20,7 +25,7 @@ from heedful.model.transformer import Transformer
 _FEW_SENTENCES = 2
 
 
-def make_ready(model: Transformer, layout: str, native: bool = True) -> Transformer:
+def optimize_for_inference(model: Transformer, layout: str, native: bool = True) -> Transformer:
     """
     Lay out all weights of a model that will not change any more.
 
@@ -42,47 +47,49 @@ def make_ready(model: Transformer, layout: str, native: bool = True) -> Transfor
     -----
     The embedding tables stay as they are: their rows are looked up, not multiplied.
     """
-    lay_out = LAYOUTS[layout]
+    make_linear = LINEAR_FACTORIES[layout]
     if layout == "int8" and native and all(map(can_multiply, _inner_widths(model))):
-        lay_out = NativeLinear
+        make_linear = NativeLinear
     with torch.no_grad():
         for layer in [*model.encoder.layers, *model.decoder.layers]:
-            layer.self_attention = PackedAttention(layer.self_attention, lay_out, True)
+            layer.self_attention = PrepackedAttention(layer.self_attention, make_linear, True)
             if isinstance(layer, DecoderLayer):
-                layer.cross_attention = PackedAttention(layer.cross_attention, lay_out, False)
-            _pack_network(layer.feed_forward, lay_out)
+                layer.cross_attention = PrepackedAttention(
+                    layer.cross_attention, make_linear, False
+                )
+            _pack_network(layer.feed_forward, make_linear)
         # the largest matrix last, when what was laid out has made room for it
-        table, bias = model.output()
-        model.projection = projection = lay_out(table, bias)
+        weight, bias = model.output()
+        model.projection = projection = make_linear(weight, bias)
     if layout == "int8":
         model.short_type, model.short_above = torch.bfloat16, _FEW_SENTENCES
-        if can_be_quick(model.decoder):
-            model.decoder, model.short_above = QuickDecoder(model.decoder), 0
-        if can_be_quick(model.encoder):
-            model.encoder = QuickEncoder(model.encoder)
+        if supports_int8(model.decoder):
+            model.decoder, model.short_above = Int8Decoder(model.decoder), 0
+        if supports_int8(model.encoder):
+            model.encoder = Int8Encoder(model.encoder)
         if isinstance(projection, NativeLinear):
-            model.quick_output = QuickOutput(projection)
+            model.int8_output = Int8Output(projection)
     return model.eval()
 
 
 def _inner_widths(model: Transformer) -> set[int]:
     """List how wide the inputs of all products are."""
-    table, _ = model.output()
-    widths = {table.size(1)}
+    weight, _ = model.output()
+    widths = {weight.size(1)}
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
-            widths |= {module.project_in.in_features, module.project_out.in_features}
+            widths |= {module.qkv_proj.in_features, module.out_proj.in_features}
         elif isinstance(module, FeedForward):
-            widths |= {module.widen.in_features, module.narrow.in_features}
+            widths |= {module.linear1.in_features, module.linear2.in_features}
     return widths
 
 
-def _pack_network(network: FeedForward, lay_out: LayOut) -> None:
+def _pack_network(network: FeedForward, make_linear: LinearFactory) -> None:
     """Lay both matrices out; what comes out of a relu is never negative."""
-    for name in ("widen", "narrow"):
+    for name in ("linear1", "linear2"):
         linear = getattr(network, name)
-        after_relu = name == "narrow" and network.activation is ACTIVATIONS["relu"]
-        if after_relu and (lay_out is Int8Linear or lay_out is NativeLinear):
-            network.add_module(name, lay_out(linear.weight, linear.bias, nonnegative=True))
+        after_relu = name == "linear2" and network.activation is ACTIVATIONS["relu"]
+        if after_relu and (make_linear is Int8Linear or make_linear is NativeLinear):
+            network.add_module(name, make_linear(linear.weight, linear.bias, nonnegative=True))
         else:
-            network.add_module(name, lay_out(linear.weight, linear.bias))
+            network.add_module(name, make_linear(linear.weight, linear.bias))

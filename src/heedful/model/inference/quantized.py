@@ -6,7 +6,7 @@ costs as much as the product itself. Two layouts:
 
 ::
 
-    PackedLinear    the same numbers in the order in which oneDNN reads them
+    PrepackedLinear    the same numbers in the order in which oneDNN reads them
     Int8Linear      weights as 8-bit integers with one scale for each output, inputs as 8-bit
                     integers with one scale for each row, sums in 32 bits
 
@@ -24,9 +24,9 @@ from heedful.machine.processor import int8_levels
 from heedful.model.attention import MultiHeadAttention
 
 
-def can_pack(device: torch.device, dtype: torch.dtype) -> bool:
+def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:
     """
-    Find out whether `PackedLinear` works here.
+    Find out whether `PrepackedLinear` works here.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ def can_pack(device: torch.device, dtype: torch.dtype) -> bool:
         return False
     x = torch.ones(2, 16, dtype=dtype)
     try:
-        return bool((PackedLinear(x, None)(x) == 16).all())
+        return bool((PrepackedLinear(x, None)(x) == 16).all())
     except (AttributeError, NotImplementedError, RuntimeError):
         return False
 
 
-class PackedLinear(nn.Module):
+class PrepackedLinear(nn.Module):
     """
     Multiply by weights that are laid out for the processor.
 
@@ -209,11 +209,11 @@ class Int8Linear(nn.Module):
         return out.relu_() if relu else out
 
 
-LayOut = Callable[[Tensor, Tensor | None], nn.Module]
-LAYOUTS: dict[str, LayOut] = {"packed": PackedLinear, "int8": Int8Linear}
+LinearFactory = Callable[[Tensor, Tensor | None], nn.Module]
+LINEAR_FACTORIES: dict[str, LinearFactory] = {"packed": PrepackedLinear, "int8": Int8Linear}
 
 
-class PackedAttention(MultiHeadAttention):
+class PrepackedAttention(MultiHeadAttention):
     """
     Attend as `MultiHeadAttention` does, by products that are laid out.
 
@@ -221,7 +221,7 @@ class PackedAttention(MultiHeadAttention):
     ----------
     plain : MultiHeadAttention
         Whose weights are taken.
-    lay_out : callable
+    make_linear : callable
         From a matrix and a bias to a module that multiplies.
     to_itself : bool
         Whether a sequence looks at itself, so that one product makes queries, keys and values.
@@ -231,19 +231,21 @@ class PackedAttention(MultiHeadAttention):
     Looking at something else takes two products, for queries and for keys with values.
     """
 
-    def __init__(self, plain: MultiHeadAttention, lay_out: LayOut, to_itself: bool) -> None:
+    def __init__(
+        self, plain: MultiHeadAttention, make_linear: LinearFactory, to_itself: bool
+    ) -> None:
         nn.Module.__init__(self)
         self.d_model, self.heads = plain.d_model, plain.heads
         self.d_k, self.d_v, self.widths = plain.d_k, plain.d_v, plain.widths
-        weight, bias = plain.project_in.weight, plain.project_in.bias
+        weight, bias = plain.qkv_proj.weight, plain.qkv_proj.bias
         cuts = [0, 3] if to_itself else [0, 1, 3]
         self.parts = nn.ModuleDict()
         for first, last in pairwise(cuts):
             rows = slice(sum(self.widths[:first]), sum(self.widths[:last]))
-            part = lay_out(weight[rows], None if bias is None else bias[rows])
+            part = make_linear(weight[rows], None if bias is None else bias[rows])
             self.parts[f"{first}:{last}"] = part
-        out = plain.project_out
-        self.add_module("project_out", lay_out(out.weight, out.bias))
+        out = plain.out_proj
+        self.add_module("out_proj", make_linear(out.weight, out.bias))
 
     def _project(self, x: Tensor, first: int, last: int) -> Tensor:
         """Multiply by the part that was laid out."""

@@ -9,7 +9,7 @@ from heedful.model.attention import (
     padding_mask,
     scaled_dot_product_attention,
 )
-from heedful.model.cpu.attention import SHORT, serves, short_attention
+from heedful.model.cpu.attention import SHORT, short_attention, use_cpu_kernel
 
 
 def by_head(x, heads):
@@ -98,6 +98,6 @@ def test_a_module_gives_the_same_either_way(dtype, monkeypatch):
 
 def test_long_rows_and_other_types_go_another_way():
     x = torch.zeros(1)
-    assert serves(x, SHORT)
-    assert not serves(x, SHORT + 1)
-    assert not serves(x.double(), 3)
+    assert use_cpu_kernel(x, SHORT)
+    assert not use_cpu_kernel(x, SHORT + 1)
+    assert not use_cpu_kernel(x.double(), 3)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.model.cpu import linear as linear_module
-from heedful.model.cpu.linear import column_sums, linear, times, times_transposed
+from heedful.model.cpu.linear import bias_gradient, linear, linear_forward, matmul
 
 
 def plainly(x, weight, bias, relu):
@@ -49,9 +49,9 @@ def test_every_type_is_multiplied_with_and_without_onednn(dtype, there, monkeypa
     given = [tensor.to(dtype) for tensor in (x, weight, bias, gradient)]
     x, weight, bias, gradient = (tensor.double() for tensor in given)
     found = (
-        times_transposed(given[0], given[1], given[2], relu=True),
-        times(given[3], given[1]),
-        column_sums(given[3]),
+        linear_forward(given[0], given[1], given[2], relu=True),
+        matmul(given[3], given[1]),
+        bias_gradient(given[3]),
     )
     expected = ((x @ weight.T + bias).relu(), gradient @ weight, gradient.sum(0))
     for one, other in zip(found, expected, strict=True):

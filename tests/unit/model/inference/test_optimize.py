@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.machine.processor import int8_levels
-from heedful.model.inference.int8 import QuickDecoder, QuickEncoder
-from heedful.model.inference.optimize import make_ready
-from heedful.model.inference.quantized import Int8Linear, PackedLinear, can_pack
+from heedful.model.inference.int8 import Int8Decoder, Int8Encoder
+from heedful.model.inference.optimize import optimize_for_inference
+from heedful.model.inference.quantized import Int8Linear, PrepackedLinear, can_prepack
 from tests.support.models import SETTINGS, batch, small
 
 CPU = torch.device("cpu")
 PACKED = [
     torch.float32,
-    *([torch.bfloat16] if can_pack(CPU, torch.bfloat16) else []),
+    *([torch.bfloat16] if can_prepack(CPU, torch.bfloat16) else []),
 ]
 
 
@@ -40,7 +40,7 @@ def outputs(model):
 @pytest.mark.parametrize("changes", SETTINGS)
 def test_a_packed_model_computes_the_same(changes, dtype):
     plain = small(**changes).to(dtype)
-    packed = make_ready(copy.deepcopy(plain), "packed")
+    packed = optimize_for_inference(copy.deepcopy(plain), "packed")
     bound = 1e-5 if dtype == torch.float32 else 0.05
     for one, other in zip(outputs(packed), outputs(plain), strict=True):
         torch.testing.assert_close(one, other, atol=bound, rtol=bound)
@@ -50,7 +50,7 @@ def test_a_packed_model_computes_the_same(changes, dtype):
 @pytest.mark.parametrize("changes", SETTINGS)
 def test_eight_bits_compute_nearly_the_same(changes, native):
     plain = small(**changes)
-    rounded = make_ready(copy.deepcopy(plain), "int8", native=native)
+    rounded = optimize_for_inference(copy.deepcopy(plain), "int8", native=native)
     for one, other in zip(outputs(rounded), outputs(plain), strict=True):
         assert (one - other).norm() < 0.04 * other.norm()
 
@@ -87,7 +87,7 @@ def test_a_row_of_zeros_gives_the_bias():
 def test_packed_products_are_products(rows):
     torch.manual_seed(0)
     x, weight, bias = torch.randn(3, rows, 48), torch.randn(56, 48), torch.randn(56)
-    found = PackedLinear(weight, bias)(x)
+    found = PrepackedLinear(weight, bias)(x)
     torch.testing.assert_close(found, torch.nn.functional.linear(x, weight, bias))
 
 
@@ -95,11 +95,11 @@ def test_packed_products_are_products(rows):
 @pytest.mark.usefixtures("compiled")
 def test_compiled_functions_compute_what_the_plain_modules_do(changes):
     plain, quick = (
-        make_ready(small(**changes, d_model=64, d_ff=128), "int8", native=native)
+        optimize_for_inference(small(**changes, d_model=64, d_ff=128), "int8", native=native)
         for native in (False, True)
     )
-    assert isinstance(quick.decoder, QuickDecoder)
-    assert isinstance(quick.encoder, QuickEncoder)
+    assert isinstance(quick.decoder, Int8Decoder)
+    assert isinstance(quick.encoder, Int8Encoder)
     for one, other in zip(outputs(quick), outputs(plain), strict=True):
         # keys and values are bf16 here and fp32 there, and a rounded number may fall either way,
         # by a step that is twice as large without VNNI
@@ -107,7 +107,7 @@ def test_compiled_functions_compute_what_the_plain_modules_do(changes):
 
 
 def test_the_number_of_threads_changes_nothing():
-    model = make_ready(small(d_model=64, d_ff=128), "int8")
+    model = optimize_for_inference(small(d_model=64, d_ff=128), "int8")
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)

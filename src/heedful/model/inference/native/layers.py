@@ -28,7 +28,10 @@ class _Norm(ctypes.Structure):
 
 class _Layer(ctypes.Structure):
     _fields_ = (
-        *((name, Product) for name in ("project", "mix", "ask", "mix_source", "widen", "narrow")),
+        *(
+            (name, Product)
+            for name in ("project", "mix", "ask", "mix_source", "linear1", "linear2")
+        ),
         ("norms", _Norm * 3),
     )
 
@@ -41,13 +44,13 @@ class _Stack(ctypes.Structure):
     )
 
 
-class _Kept(ctypes.Structure):
+class _KeyValuePointers(ctypes.Structure):
     _fields_ = (("keys", _POINTER), ("values", _POINTER))
 
 
-class _View(ctypes.Structure):
+class _AttendedView(ctypes.Structure):
     _fields_ = (
-        ("layers", ctypes.POINTER(_Kept)),
+        ("layers", ctypes.POINTER(_KeyValuePointers)),
         ("barred", _POINTER),
         *((name, _INT) for name in ("stride", "same", "slots", "filled")),
     )
@@ -55,8 +58,8 @@ class _View(ctypes.Structure):
 
 class _Work(ctypes.Structure):
     _fields_ = (
-        ("own", _View),
-        ("source", _View),
+        ("own", _AttendedView),
+        ("source", _AttendedView),
         ("states", _POINTER),
         ("normal", _POINTER),
         ("sentences", _INT),
@@ -65,7 +68,7 @@ class _Work(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Seen:
+class AttendedStates:
     """
     Hold what positions may look at, in every layer.
 
@@ -73,7 +76,7 @@ class Seen:
     ----------
     layers : sequence of (Tensor, Tensor)
         Keys (sentences, heads, slots, d_k) and values (sentences, heads, slots, d_v), in bf16.
-    barred : Tensor of float32, shape (sentences, width or 1, slots)
+    mask_bias : Tensor of float32, shape (sentences, width or 1, slots)
         Below zero where a position must not look.
     filled : int
         Slots in use.
@@ -89,10 +92,10 @@ class Seen:
             BFloat16[Tensor, "sentences heads slots d_v"],
         ]
     ]
-    barred: Float[Tensor, "sentences seen slots"]
+    mask_bias: Float[Tensor, "sentences seen slots"]
     filled: int
 
-    def describe(self) -> _View:
+    def describe(self) -> _AttendedView:
         """
         Tell C where all this lies.
 
@@ -105,12 +108,14 @@ class Seen:
         -----
         ``View`` of ``steps.c``.
         """
-        kept = (_Kept * len(self.layers))(
-            *(_Kept(keys.data_ptr(), values.data_ptr()) for keys, values in self.layers)
+        kept = (_KeyValuePointers * len(self.layers))(
+            *(_KeyValuePointers(keys.data_ptr(), values.data_ptr()) for keys, values in self.layers)
         )
-        same = int(self.barred.size(1) == 1)
+        same = int(self.mask_bias.size(1) == 1)
         slots = self.layers[0][0].size(2)
-        return _View(kept, self.barred.data_ptr(), self.barred.size(2), same, slots, self.filled)
+        return _AttendedView(
+            kept, self.mask_bias.data_ptr(), self.mask_bias.size(2), same, slots, self.filled
+        )
 
 
 class NativeLayers:
@@ -153,8 +158,8 @@ class NativeLayers:
         each = len(norms) // len(products)
         self.layers = (_Layer * len(products))()
         for number, (layer, own) in enumerate(zip(self.layers, products, strict=True)):
-            project, mix, *source, widen, narrow = (one.product for one in own)
-            layer.project, layer.mix, layer.widen, layer.narrow = project, mix, widen, narrow
+            project, mix, *source, linear1, linear2 = (one.product for one in own)
+            layer.project, layer.mix, layer.linear1, layer.linear2 = project, mix, linear1, linear2
             if source:
                 layer.ask, layer.mix_source = source
             for place, norm in enumerate(norms[number * each : (number + 1) * each]):
@@ -173,7 +178,10 @@ class NativeLayers:
         self.memory = threading.local()
 
     def run(
-        self, x: Float[Tensor, "sentences width d_model"], own: Seen, source: Seen | None = None
+        self,
+        x: Float[Tensor, "sentences width d_model"],
+        own: AttendedStates,
+        source: AttendedStates | None = None,
     ) -> Float[Tensor, "sentences width d_model"]:
         """
         Take some positions of each sentence through all layers.
@@ -182,9 +190,9 @@ class NativeLayers:
         ----------
         x : Tensor of float32, shape (sentences, width, d_model)
             Embedded, with their positions.
-        own : Seen
+        own : AttendedStates
             What stands before them on the same side; their keys and values are written there.
-        source : Seen, optional
+        source : AttendedStates, optional
             What the source offers to a decoder.
 
         Returns
@@ -199,7 +207,7 @@ class NativeLayers:
         sentences, width = x.shape[:2]
         states = x.contiguous().clone()
         normal = torch.empty_like(states) if self.pre else states
-        none = _View()
+        none = _AttendedView()
         work = _Work(
             own.describe(),
             none if source is None else source.describe(),

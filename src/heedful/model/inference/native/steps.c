@@ -18,7 +18,7 @@ int most_levels(void) { return MOST_LEVELS; }
 #if CAN_MULTIPLY
 /* Of an encoder `ask` has no weights. In a stack that normalises first, a norm is the next one. */
 typedef struct {
-    Product project, mix, ask, mix_source, widen, narrow;
+    Product project, mix, ask, mix_source, linear1, linear2;
     Norm norms[3];
 } Layer;
 
@@ -60,7 +60,7 @@ static int widest_product(const Stack *stack) {
     const Layer *layer = stack->layers;
     int most = stack->d_model;
     if (layer->project.outer > most) most = layer->project.outer;
-    if (layer->widen.outer > most) most = layer->widen.outer;
+    if (layer->linear1.outer > most) most = layer->linear1.outer;
     return most;
 }
 
@@ -246,14 +246,14 @@ static void all_layers(const Stack *stack, const Work *work, const Part *part) {
             look(stack, work, &layer->ask, 0, l, part);
             add_norm(stack, work, &layer->mix_source, norm++, 0, part);
         }
-        multiply(&layer->widen, room->bytes, room->largest, rows, me, team, room->product);
+        multiply(&layer->linear1, room->bytes, room->largest, rows, me, team, room->product);
         WAIT
-        int inner = layer->widen.outer;
+        int inner = layer->linear1.outer;
         for (int row = part->from; row < part->to; row++)
             room->largest[row] = round_positive_row(room->product + (size_t)row * inner, inner,
                                                     stack->levels, room->bytes + (size_t)row * inner);
         WAIT
-        add_norm(stack, work, &layer->narrow, norm, l + 1 == stack->count, part);
+        add_norm(stack, work, &layer->linear2, norm, l + 1 == stack->count, part);
     }
 }
 
