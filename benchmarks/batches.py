@@ -147,13 +147,13 @@ def cost(recipe: str) -> dict[str, object]:
     from heedful.machine.benchmark import resolve_precision
     from heedful.model.build import build_model, initialise
     from heedful.training.loss import chunked_loss
-    from heedful.training.optimizer import MasterWeights
+    from heedful.training.optimizer import MixedPrecisionAdam
 
     config = settings_of(recipe)
     precision = resolve_precision("auto", torch.device("cpu"))
     model = build_model(config.model, VOCABULARY, VOCABULARY, max_length=config.data.max_length)
     initialise(model, 1)
-    weights = MasterWeights(model, precision)
+    weights = MixedPrecisionAdam(model, precision)
     source, target = europarl_lengths()
     kept = (source < config.data.max_length) & (target < config.data.max_length)
     source, target = source[kept], target[kept]
@@ -179,7 +179,7 @@ def cost(recipe: str) -> dict[str, object]:
             chunked_loss(states[real], batch.target_out[real], *model.output(), 0.1, "uniform")[
                 0
             ].backward()
-            weights.collect()
+            weights.accumulate_gradients()
         weights.step(1e-4, 1.0 / tokens)
         return (time.perf_counter() - started) / int(source[rows].sum() + target[rows].sum())
 

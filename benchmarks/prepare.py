@@ -37,7 +37,7 @@ CLEAN = (
 
 
 @dataclass(frozen=True)
-class Measured:
+class TimedPreparation:
     """
     What one run of the command took.
 
@@ -100,7 +100,7 @@ def main() -> None:
             raise SystemExit(f"the goal is less than 1 GB: {row}")
 
 
-def prepare(what: str, out: Path, settings: tuple[str, ...], processes: int) -> Measured:
+def prepare(what: str, out: Path, settings: tuple[str, ...], processes: int) -> TimedPreparation:
     """Run `heedful data prepare` and watch it."""
     raw = Path(os.environ.get("HEEDFUL_DATA", "../shared/data")) / "europarl-fr-en"
     text = ["--source", raw / "train.0[0-9].fr.xz", "--target", raw / "train.0[0-9].en.xz"]
@@ -118,7 +118,7 @@ def prepare(what: str, out: Path, settings: tuple[str, ...], processes: int) -> 
         watch.join()
     if status:
         raise SystemExit(f"heedful data prepare ended with {status}")
-    measured = Measured(what, processes, seconds, processor_seconds() - before, watch.peak)
+    measured = TimedPreparation(what, processes, seconds, processor_seconds() - before, watch.peak)
     print(row(asdict(measured)), flush=True)
     return measured
 

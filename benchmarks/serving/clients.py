@@ -18,7 +18,7 @@ PATIENCE = 120.0
 
 
 @dataclass(frozen=True)
-class Asked:
+class SentRequest:
     """
     What a client asks.
 
@@ -34,13 +34,13 @@ class Asked:
     body: bytes
 
     @classmethod
-    def of(cls, path: str, **fields: object) -> "Asked":
+    def of(cls, path: str, **fields: object) -> "SentRequest":
         """Write fields as JSON."""
         return cls(path, json.dumps(fields).encode())
 
 
 @dataclass(frozen=True)
-class Answer:
+class ClientReply:
     """
     What a client got.
 
@@ -71,14 +71,14 @@ class Answer:
         return self.ended - self.begun
 
 
-class Connection:
+class ClientConnection:
     """One client: HTTP/1.1 over a connection that is kept."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def __aenter__(self) -> "Connection":
+    async def __aenter__(self) -> "ClientConnection":
         return self
 
     async def __aexit__(
@@ -95,7 +95,7 @@ class Connection:
             self._streams[1].close()
             self._streams = None
 
-    async def post(self, asked: Asked) -> tuple[int, bytes]:
+    async def post(self, asked: SentRequest) -> tuple[int, bytes]:
         """Ask and wait for the answer: status and body."""
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self.port)
@@ -124,20 +124,20 @@ class Connection:
 
 async def load(
     port: int,
-    make: Callable[[int], Asked],
+    make: Callable[[int], SentRequest],
     *,
     clients: int,
     requests: int | None = None,
     seconds: float | None = None,
-    tell: Callable[[Answer], None] | None = None,
-) -> list[Answer]:
+    tell: Callable[[ClientReply], None] | None = None,
+) -> list[ClientReply]:
     """Let clients ask, each its next as soon as it has its answer; until a number or a time."""
     numbers = itertools.count()
     until = time.monotonic() + seconds if seconds is not None else None
-    answers: list[Answer] = []
+    answers: list[ClientReply] = []
 
     async def client() -> None:
-        async with Connection(port) as connection:
+        async with ClientConnection(port) as connection:
             for number in numbers:
                 if requests is not None and number >= requests:
                     return
@@ -151,7 +151,7 @@ async def load(
                 except (OSError, EOFError, TimeoutError) as error:
                     connection.close()
                     status, body, problem = 0, b"", type(error).__name__
-                answer = Answer(number, begun, time.monotonic(), status, body, problem)
+                answer = ClientReply(number, begun, time.monotonic(), status, body, problem)
                 answers.append(answer)
                 if tell is not None:
                     tell(answer)
@@ -170,7 +170,7 @@ def processor_seconds(process: "subprocess.Popen[str]") -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-class Server:
+class ServerProcess:
     """A server that runs; its port and its memory."""
 
     def __init__(self, process: "subprocess.Popen[str]", port: int) -> None:
@@ -198,7 +198,7 @@ class Server:
 
 
 @contextmanager
-def serving(*arguments: object) -> Iterator[Server]:
+def serving(*arguments: object) -> Iterator[ServerProcess]:
     """Run ``heedful serve`` on a free port."""
     command = [sys.executable, "-m", "heedful", "serve", *map(str, arguments)]
     process = subprocess.Popen(
@@ -215,7 +215,7 @@ def serving(*arguments: object) -> Iterator[Server]:
                 break
         else:
             raise RuntimeError("the server ended before it served")
-        yield Server(process, int(line.rpartition(":")[2]))
+        yield ServerProcess(process, int(line.rpartition(":")[2]))
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)

@@ -14,7 +14,14 @@ from pathlib import Path
 from statistics import quantiles
 from typing import TextIO
 
-from benchmarks.serving.clients import Answer, Asked, Server, load, processor_seconds, serving
+from benchmarks.serving.clients import (
+    ClientReply,
+    SentRequest,
+    ServerProcess,
+    load,
+    processor_seconds,
+    serving,
+)
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
 
@@ -46,7 +53,7 @@ def make_run(folder: Path, shape: str, vocabulary: int) -> Path:
 
 
 @dataclass(frozen=True)
-class Said:
+class ServedTranslation:
     """
     What the command line says of some lines.
 
@@ -71,7 +78,7 @@ class Said:
         return len(self.texts) / self.seconds
 
 
-def translate(run: Path, lines: Sequence[str]) -> Said:
+def translate(run: Path, lines: Sequence[str]) -> ServedTranslation:
     """Ask ``heedful translate``: a line to warm up, then all of them at once."""
     process = subprocess.Popen(
         [sys.executable, "-m", "heedful", "translate", str(run), *ALIKE, "--format", "jsonl"],
@@ -92,7 +99,7 @@ def translate(run: Path, lines: Sequence[str]) -> Said:
     if process.returncode or len(found) != len(lines):
         raise RuntimeError(f"{len(lines)} lines gave {len(found)}, exit {process.returncode}")
     texts = tuple(str(one["text"]) for one in found)
-    return Said(texts, tuple(float(one["score"]) for one in found), seconds, spent)
+    return ServedTranslation(texts, tuple(float(one["score"]) for one in found), seconds, spent)
 
 
 def _feed(file: TextIO, lines: Sequence[str]) -> None:
@@ -122,7 +129,7 @@ class Loaded:
         Seconds that half, and all but one in a hundred, of the requests took at most.
     memory, peak : int
         Bytes of the server at the end, and at most.
-    before, after : Said
+    before, after : ServedTranslation
         What the command line said and took, before and after.
     """
 
@@ -138,8 +145,8 @@ class Loaded:
     p99: float
     memory: int
     peak: int
-    before: Said
-    after: Said
+    before: ServedTranslation
+    after: ServedTranslation
 
     @property
     def rate(self) -> float:
@@ -171,9 +178,9 @@ def measure_load(
     texts = random_lines(vocabulary, WORDS, lines)
     before = translate(run, texts)
 
-    def make(number: int) -> Asked:
+    def make(number: int) -> SentRequest:
         text = texts[number % len(texts)]
-        return Asked.of("/v1/translate", q=text, source="xx", target="yy", split=False)
+        return SentRequest.of("/v1/translate", q=text, source="xx", target="yy", split=False)
 
     with serving(f"{DIRECTION}{run}", *ALIKE) as server:
         asyncio.run(load(server.port, make, clients=1, requests=3))
@@ -203,7 +210,7 @@ def measure_load(
     )
 
 
-def _compared(answer: Answer, said: Said) -> str:
+def _compared(answer: ClientReply, said: ServedTranslation) -> str:
     """Compare an answer with what the command line says."""
     found = json.loads(answer.body)["translations"][0]
     line = answer.number % len(said.texts)
@@ -241,21 +248,21 @@ class Flat:
         return max(self.memory[many // 2 :]) / max(self.memory[many // 4 : many // 2])
 
 
-def mixed(texts: Sequence[str], number: int) -> Asked:
+def mixed(texts: Sequence[str], number: int) -> SentRequest:
     """Ask for something else each time, and sometimes for what cannot be."""
     text = texts[number % len(texts)]
     both = {"source": "xx", "target": "yy"}
     kinds = (
-        Asked.of("/translate", q=[text, texts[0]], alternatives=2, **both),
-        Asked.of("/translate", q=f"<p>{text} <b>w1 w2</b></p>", format="html", **both),
-        Asked.of("/v1/stream", q=f"{text}\n\n{texts[1]}", **both),
-        Asked.of("/detect", q=text),
-        Asked.of("/v1/translate", q=text, probabilities=True, alignments=True, **both),
-        Asked.of("/translate", q=text, source="xx", target="no such"),
-        Asked("/translate", b'{"q": "w1'),
+        SentRequest.of("/translate", q=[text, texts[0]], alternatives=2, **both),
+        SentRequest.of("/translate", q=f"<p>{text} <b>w1 w2</b></p>", format="html", **both),
+        SentRequest.of("/v1/stream", q=f"{text}\n\n{texts[1]}", **both),
+        SentRequest.of("/detect", q=text),
+        SentRequest.of("/v1/translate", q=text, probabilities=True, alignments=True, **both),
+        SentRequest.of("/translate", q=text, source="xx", target="no such"),
+        SentRequest("/translate", b'{"q": "w1'),
     )
     place = number % 10
-    return kinds[place] if place < len(kinds) else Asked.of("/translate", q=text, **both)
+    return kinds[place] if place < len(kinds) else SentRequest.of("/translate", q=text, **both)
 
 
 def measure_memory(
@@ -267,7 +274,7 @@ def measure_memory(
     with serving(f"{DIRECTION}{run}", *ALIKE, "--max-queue", 10_000) as server:
         answered = 0
 
-        def tell(_: Answer) -> None:
+        def tell(_: ClientReply) -> None:
             nonlocal answered
             answered += 1
             if answered % max(1, requests // 40) == 0:
@@ -316,9 +323,9 @@ def measure_stop(run: Path, vocabulary: int, *, clients: int = 64, seconds: floa
     texts = random_lines(vocabulary, WORDS, 256)
     both = {"source": "xx", "target": "yy"}
 
-    async def work(server: Server) -> tuple[list[Answer], float]:
-        def make(number: int) -> Asked:
-            return Asked.of("/translate", q=texts[number % len(texts)], **both)
+    async def work(server: ServerProcess) -> tuple[list[ClientReply], float]:
+        def make(number: int) -> SentRequest:
+            return SentRequest.of("/translate", q=texts[number % len(texts)], **both)
 
         asking = asyncio.create_task(load(server.port, make, clients=clients, seconds=seconds + 10))
         await asyncio.sleep(seconds)

@@ -22,7 +22,7 @@ from heedful.training.train import train
 from heedful.translation.translator import Translator
 from heedful.visualise.explorer import write_explorer
 from heedful.visualise.heatmap import attention_heatmap
-from heedful.visualise.record import Record
+from heedful.visualise.record import ExplorerRecord
 
 SENTENCE = "the big red dog"
 
@@ -106,7 +106,7 @@ def quickstart(
     shown = attend(translator, SENTENCE)
     say(f"{SENTENCE}  ->  {shown.text}")
     picture, page = out / "attention.png", out / "attention.html"
-    write_explorer(Record(SENTENCE, (shown,)), page)
+    write_explorer(ExplorerRecord(SENTENCE, (shown,)), page)
     assert shown.cross is not None
     attention_heatmap(
         shown.cross[-1],

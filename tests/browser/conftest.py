@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from heedful.visualise.explorer import write_explorer
-from heedful.visualise.record import Record
+from heedful.visualise.record import ExplorerRecord
 
 # Milliseconds: long enough for a slow machine; what is waited for comes much sooner.
 PATIENCE = 60_000
@@ -27,7 +27,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Open a record's stand-alone page; at the end nothing may have gone wrong on any of them."""
     heard, contexts = Heard(), []
 
-    def open_page(record: Record, **settings: Any) -> Any:
+    def open_page(record: ExplorerRecord, **settings: Any) -> Any:
         path = tmp_path / "explorer.html"
         write_explorer(record, path)
         context = browser.new_context(**({"viewport": {"width": 1200, "height": 900}} | settings))

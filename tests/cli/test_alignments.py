@@ -9,8 +9,8 @@ from heedful.alignment.links import GoldLinks, count_links, read_links, write_go
 from heedful.data.toy_grammar.corpus import split_aligned
 from heedful.errors import TextError
 from heedful.text.corpus import Corpus
-from heedful.translation.score import ScoreLayout, gold_lines, score_lines
-from heedful.translation.translate import Layout
+from heedful.translation.score import ScoreFormat, gold_lines, score_lines
+from heedful.translation.translate import OutputFormat
 from heedful.translation.translator import Translator
 from tests.support.commands import train_arguments
 
@@ -79,8 +79,8 @@ OUTPUT = {"max_length": "9", "length_penalty": "power:1.5"}
 
 
 def test_translations_come_with_their_links(translator):
-    lines = written(translator, Layout(alignments=True, scores=True), **OUTPUT)
-    entries = written(translator, Layout("jsonl"), **OUTPUT)
+    lines = written(translator, OutputFormat(alignments=True, scores=True), **OUTPUT)
+    entries = written(translator, OutputFormat("jsonl"), **OUTPUT)
     for line, entry, source in zip(lines, map(json.loads, entries), SENTENCES, strict=True):
         score, target, links = line.split("\t")
         assert entry["text"] == target
@@ -95,8 +95,8 @@ def test_translations_come_with_their_links(translator):
 
 
 def test_every_one_of_several_translations_has_its_own_links(translator):
-    lines = written(translator, Layout(n_best=3, alignments=True), **OUTPUT)
-    entries = written(translator, Layout("jsonl", n_best=3), **OUTPUT)
+    lines = written(translator, OutputFormat(n_best=3, alignments=True), **OUTPUT)
+    entries = written(translator, OutputFormat("jsonl", n_best=3), **OUTPUT)
     flat = []
     for number, entry in enumerate(map(json.loads, entries)):
         flat += [(number, SENTENCES[number], each) for each in (entry, *entry["alternatives"])]
@@ -129,7 +129,7 @@ def test_given_pairs_are_scored_with_tokens_ranks_and_links(heedful_cli, trained
     options = ("--normalise", "--alignments", "--precision", "fp32")
     done = heedful_cli("score", trained, "--source", files[0], "--target", files[1], *options)
     plain = score_lines(translator, corpus)
-    entries = score_lines(translator, corpus, ScoreLayout("jsonl", ranks=True, alignments=True))
+    entries = score_lines(translator, corpus, ScoreFormat("jsonl", ranks=True, alignments=True))
     for number, (total, line, entry) in enumerate(
         zip(plain, done.stdout.splitlines(), map(json.loads, entries), strict=True)
     ):

@@ -13,10 +13,10 @@ import torch
 from matplotlib.image import imread
 
 from heedful.analysis.attend import LONGEST, attend
-from heedful.analysis.attention_files import Choice, sheets
+from heedful.analysis.attention_files import AttentionSelection, sheets
 from heedful.errors import HeedfulError, SettingError, TextError
 from heedful.translation.translator import Translator
-from heedful.visualise.record import Record
+from heedful.visualise.record import ExplorerRecord
 from tests.support.commands import refused
 
 SENTENCE = "the big red dog"
@@ -168,13 +168,17 @@ def test_a_line_comes_from_standard_input(heedful_cli, trained):
 
 
 def test_views_and_choices_lay_out_sheets(record):
-    both = Record("", (record, record))
-    assert len(sheets(Record("", (record,)), Choice())) == 6
-    assert len(sheets(both, Choice(kinds=("cross",), layers=(2, -1)))) == 2
-    (mean,) = sheets(Record("", (record,)), Choice(kinds=("encoder",), view="mean"))
+    both = ExplorerRecord("", (record, record))
+    assert len(sheets(ExplorerRecord("", (record,)), AttentionSelection())) == 6
+    assert len(sheets(both, AttentionSelection(kinds=("cross",), layers=(2, -1)))) == 2
+    (mean,) = sheets(
+        ExplorerRecord("", (record,)), AttentionSelection(kinds=("encoder",), view="mean")
+    )
     assert [name for name, _ in mean.panels] == ["layer 1", "layer 2"]
     np.testing.assert_allclose(mean.panels[1][1], record.encoder[1].mean(axis=0))
-    encoder, decoder, cross = sheets(Record("", (record,)), Choice(view="rollout"))
+    encoder, decoder, cross = sheets(
+        ExplorerRecord("", (record,)), AttentionSelection(view="rollout")
+    )
     for sheet in (encoder, decoder):
         np.testing.assert_allclose(sheet.panels[0][1].sum(axis=1), 1.0, atol=1e-5)
     # two layers hand on three quarters of what a state was before to the source

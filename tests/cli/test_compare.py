@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from heedful.analysis.compare import HeldOut, compare_runs
+from heedful.analysis.compare import HeldOutText, compare_runs
 from heedful.analysis.info import describe_run
 from heedful.cli.compare import _print
 from heedful.errors import RunFolderError, TextError
@@ -109,7 +109,7 @@ def test_what_cannot_be_compared_is_refused(heedful_cli, trained, text, tmp_path
     assert done.returncode == 2
     assert "--reference" in done.stderr
     (tmp_path / "short.fr").write_text("un chien\n")
-    held_out = HeldOut(text / "valid.en", [tmp_path / "short.fr"])
+    held_out = HeldOutText(text / "valid.en", [tmp_path / "short.fr"])
     with pytest.raises(TextError, match=r"valid\.en has 40 and .*short\.fr has 1\."):
         compare_runs(trained, trained, held_out)
     with pytest.raises(RunFolderError, match=r"holds no config\.json"):

@@ -40,9 +40,9 @@ def back(heedful_cli, text, tmp_path_factory):
 
 
 def test_words_look_as_their_subwords_do(translator):
-    from heedful.paper.word_attention import looks_of, words_of
+    from heedful.paper.word_attention import word_attention, words_of
 
-    looks = looks_of(translator, SENTENCE)
+    looks = word_attention(translator, SENTENCE)
     assert looks.words == (*SENTENCE.split(" "), "</s>")
     assert looks.ended
     attention = translator.attend(SENTENCE, target="le gros chien voit une pomme rouge").encoder
@@ -126,7 +126,7 @@ def test_a_run_of_another_language_asks_for_a_sentence(heedful_cli, back, tmp_pa
 
 
 def test_the_heads_that_answer_in_a_sentence_are_ranked(heedful_cli, trained, translator, tmp_path):
-    from heedful.paper.word_attention import looks_of
+    from heedful.paper.word_attention import word_attention
 
     asked = ("--asks", "sees", "--who", "dog", "--did-what", "sees", "--to-whom", "red apple")
     out = tmp_path / "heads.png"
@@ -139,7 +139,7 @@ def test_the_heads_that_answer_in_a_sentence_are_ranked(heedful_cli, trained, tr
     assert out.exists()
     done = heedful_cli("paper", "heads", trained, SENTENCE, *asked, "--json")
     found = json.loads(done.stdout)
-    looks = looks_of(translator, SENTENCE)
+    looks = word_attention(translator, SENTENCE)
     for question, places in (("who", [2]), ("did what", [3]), ("to whom", [5, 6])):
         heads = found["questions"][question]["heads"]
         assert len(heads) == 8

@@ -14,7 +14,7 @@ from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.micro_batches import PADDING_COST_CPU
 from heedful.errors import RunFolderError
 from heedful.evaluation.cost import ForwardFlops, Work
-from heedful.runs.run import Run, read_choices
+from heedful.runs.run import Run, read_machine_settings
 from heedful.training.history import read_history
 from tests.support.commands import train_arguments
 
@@ -103,7 +103,7 @@ def flops_of_the_batches(path):
     run = Run.open(path)
     pairs = EncodedPairs.open(run.folder.data, run.tokenizer)
     source, target = pairs.source_lengths + 1, pairs.target_lengths + 1
-    settings, choices = run.config.train, read_choices(run.folder)
+    settings, choices = run.config.train, read_machine_settings(run.folder)
     order = BatchOrder(
         *(source, target, settings.batch_tokens, choices.micro_batch_tokens, "real", settings.seed),
         padding_cost=PADDING_COST_CPU,

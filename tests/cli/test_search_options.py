@@ -13,7 +13,7 @@ from heedful.search.length import LengthPenalty
 from heedful.search.options import Sampling
 from heedful.search.rules import AllowedTokens
 from heedful.tokenization.tokenizer import Tokenizer
-from heedful.translation.translate import Layout, translate_lines
+from heedful.translation.translate import OutputFormat, translate_lines
 from heedful.translation.translator import Translator
 from tests.support.commands import refused
 
@@ -220,7 +220,14 @@ def test_files_of_another_length_are_an_error_after_the_lines_that_they_have(tra
     beside = {"target_prefix": write(tmp_path / "p", "le", "la")}
     with (tmp_path / "out").open("w") as output, pytest.raises(TextError) as caught:
         translate_lines(
-            translator, LINES, output, Layout(), print, name="in.en", beside=beside, max_length="9"
+            translator,
+            LINES,
+            output,
+            OutputFormat(),
+            print,
+            name="in.en",
+            side_files=beside,
+            max_length="9",
         )
     assert "has 2 and in.en has more" in str(caught.value)
     found = (tmp_path / "out").read_text().splitlines()

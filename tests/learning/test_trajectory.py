@@ -13,7 +13,7 @@ from heedful.model import products
 from heedful.model.build import build_model, initialise
 from heedful.model.cpu.unpadding import Packing
 from heedful.training.loss import chunked_loss, plain_loss
-from heedful.training.optimizer import MasterWeights
+from heedful.training.optimizer import MixedPrecisionAdam
 
 precision, fast = sys.argv[1], sys.argv[2] == "fast"
 torch.set_num_threads(1)
@@ -23,7 +23,7 @@ if not fast:
 shape = {"d_model": 64, "d_ff": 128, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}
 model = build_model(ModelConfig(**shape, dropout=0.0), 100, 100, max_length=20)
 initialise(model, 1)
-weights = MasterWeights(model, precision)
+weights = MixedPrecisionAdam(model, precision)
 torch.manual_seed(1)
 losses = []
 for step in range(1, 301):
@@ -40,7 +40,7 @@ for step in range(1, 301):
     loss_of = chunked_loss if fast else plain_loss
     loss, nll = loss_of(states[real], target[real], *model.output())
     loss.backward()
-    weights.collect()
+    weights.accumulate_gradients()
     weights.step(0.025 * min(step ** -0.5, step * 100 ** -1.5), 1.0 / int(real.sum()))
     losses.append(float(nll) / int(real.sum()))
 print(json.dumps(losses))

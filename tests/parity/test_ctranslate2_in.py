@@ -12,7 +12,7 @@ from heedful.exchange.convert import import_model
 from heedful.exchange.ctranslate2.engine import Engine
 from heedful.exchange.ctranslate2.read import READER
 from heedful.exchange.formats import Reader, ReadOptions
-from heedful.exchange.parity import Side, compare
+from heedful.exchange.parity import ReferenceModel, compare
 from heedful.search.length import LengthPenalty
 from heedful.translation.translator import Translator
 
@@ -81,7 +81,7 @@ def test_the_expectations_of_its_own_tests_are_met(imported, corpora, beam):
 def test_the_plain_computation_agrees_without_the_library(aren, imported, cases):
     model = READER.read(aren, OPTIONS)
     plain = READER.plain_reference(aren, model)
-    assert isinstance(plain, Side)
+    assert isinstance(plain, ReferenceModel)
     assert isinstance(READER, Reader)
     some = lines(cases)[:4]
     parity = compare(plain, READER.reference(aren, model), some, 1e-5)

@@ -62,8 +62,8 @@ def test_a_model_is_the_same_here_as_in_transformers(odd, tmp_path):
 
 def _same_ids(folder, out, sentences):
     tokenizer, run = MarianTokenizer.from_pretrained(folder), Run.open(out)
-    numbering = run.tokenizer.models[0].numbering
-    wanted = [numbering.to_ours(row[:-1]) for row in tokenizer(sentences).input_ids]
+    id_mapping = run.tokenizer.models[0].id_mapping
+    wanted = [id_mapping.to_ours(row[:-1]) for row in tokenizer(sentences).input_ids]
     assert run.tokenizer.encode_source(sentences) == wanted
 
 
@@ -99,7 +99,7 @@ def _same_lengths(model, folder, sentences):
     """With a least length that most translations would not have by themselves."""
     tokenizer = MarianTokenizer.from_pretrained(folder / "theirs")
     translator = Translator.load(folder / "run", device="cpu", precision="fp32")
-    numbering = translator.tokenizer.models[1].numbering
+    id_mapping = translator.tokenizer.models[1].id_mapping
     found = translator.translate(sentences, min_length=18)
     free = translator.translate(sentences)
     assert min(len(one.tokens) for one in free) < 18 <= min(len(one.tokens) for one in found)
@@ -107,7 +107,7 @@ def _same_lengths(model, folder, sentences):
         rows = tokenizer([sentence], return_tensors="pt")
         (written,) = model.generate(**rows, min_new_tokens=18).tolist()
         body = [n for n in written[1:] if n != tokenizer.eos_token_id]
-        assert translator.tokenizer.pieces_target(numbering.to_ours(body)) == list(ours.tokens)
+        assert translator.tokenizer.pieces_target(id_mapping.to_ours(body)) == list(ours.tokens)
 
 
 def _same_logits_and_text(folder, out, sentences):
@@ -116,9 +116,9 @@ def _same_logits_and_text(folder, out, sentences):
     tokenizer = MarianTokenizer.from_pretrained(folder)
     run = Run.open(out)
     ours = run.load_model("default", torch.device("cpu"), "fp32")
-    numbering = run.tokenizer.models[1].numbering
+    id_mapping = run.tokenizer.models[1].id_mapping
     source = tokenizer(sentences[0], return_tensors="pt").input_ids
-    assert run.tokenizer.models[0].numbering.to_ours(source[0].tolist()) == [
+    assert run.tokenizer.models[0].id_mapping.to_ours(source[0].tolist()) == [
         *run.tokenizer.encode_source(sentences[:1])[0],
         3,
     ]
@@ -126,13 +126,13 @@ def _same_logits_and_text(folder, out, sentences):
     start = theirs.config.decoder_start_token_id
     with torch.inference_mode():
         batch = run.collator(ours).batch(
-            run.tokenizer.encode_source(sentences[:1]), [numbering.to_ours(target)]
+            run.tokenizer.encode_source(sentences[:1]), [id_mapping.to_ours(target)]
         )
         mine = ours.project(ours(batch.source, batch.target_in))[0]
         wanted = theirs(
             input_ids=source, decoder_input_ids=torch.tensor([[start, *target]])
         ).logits[0]
-    pairs = [(n, their) for n, their in enumerate(numbering.origins) if their is not None]
+    pairs = [(n, their) for n, their in enumerate(id_mapping.origins) if their is not None]
     here, there = torch.tensor(pairs).T
     assert (mine[:, here] - wanted[:, there]).abs().max() < 1e-4
     if not theirs.generation_config.bad_words_ids:

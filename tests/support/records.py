@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.visualise.record import ModelRecord, Node, Record, Step
+from heedful.visualise.record import ExplorerRecord, ModelRecord, Node, Step
 
 ENGLISH = "▁The ▁dog ▁that ▁chas ed ▁the ▁cat ▁was ▁very ▁tired ▁. </s>"
 GERMAN = "▁Der ▁Hund ▁, ▁der ▁die ▁Katze ▁jag te ▁, ▁war ▁sehr ▁müde ▁. </s>"
@@ -123,9 +123,9 @@ def model(
 
 def record(
     *models: ModelRecord, title: str = "The dog that chased the cat was very tired."
-) -> Record:
+) -> ExplorerRecord:
     """One or two models; by default the small example."""
-    return Record(title, models or (model(),))
+    return ExplorerRecord(title, models or (model(),))
 
 
 def opened_table(place: Any) -> Any:

@@ -26,7 +26,7 @@ from heedful.search.rules import DecodingRule, Renormalization
 from heedful.search.scoring import best_candidates
 from heedful.search.trace import Trace
 from heedful.translation.translator import Translator
-from heedful.visualise.record import ModelRecord, Node, Record, Step
+from heedful.visualise.record import ExplorerRecord, ModelRecord, Node, Step
 
 LONGEST = 200
 """Most subwords of a sentence that is shown: weights grow with their square."""
@@ -104,7 +104,7 @@ def attend_all(
     length_penalty: str | None = None,
     max_length: str | None = None,
     warn: Warn | None = None,
-) -> Record:
+) -> ExplorerRecord:
     """
     Show what some models do with a sentence.
 
@@ -123,7 +123,7 @@ def attend_all(
 
     Returns
     -------
-    Record
+    ExplorerRecord
         For `heedful.visualise.explorer` and `heedful.analysis.attention_files`.
 
     Notes
@@ -143,7 +143,7 @@ def attend_all(
         )
         for name, translator in models.items()
     )
-    return Record(" ".join(sentence.split()), records)
+    return ExplorerRecord(" ".join(sentence.split()), records)
 
 
 def attend(

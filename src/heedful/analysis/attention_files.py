@@ -15,8 +15,8 @@ from heedful.visualise.heads import (
     rollout,
     rollout_of_decoder,
 )
-from heedful.visualise.multi_page import Sheet, write_sheets
-from heedful.visualise.record import ModelRecord, Record
+from heedful.visualise.multi_page import HeatmapPage, write_heatmap_pages
+from heedful.visualise.record import ExplorerRecord, ModelRecord
 
 KINDS = ("encoder", "decoder", "cross")
 VIEWS = ("heads", "mean", "rollout")
@@ -28,7 +28,7 @@ _OTHERS = 3
 
 
 @dataclass(frozen=True)
-class Choice:
+class AttentionSelection:
     """
     Say what is drawn.
 
@@ -75,7 +75,7 @@ class Choice:
             )
 
 
-def check_files(outs: Sequence[Path], choice: Choice) -> None:
+def check_files(outs: Sequence[Path], choice: AttentionSelection) -> None:
     """
     Refuse files that cannot be written, before the work begins.
 
@@ -83,7 +83,7 @@ def check_files(outs: Sequence[Path], choice: Choice) -> None:
     ----------
     outs : sequence of Path
         Files to be written.
-    choice : Choice
+    choice : AttentionSelection
         What is to be drawn.
 
     Returns
@@ -108,7 +108,7 @@ def check_files(outs: Sequence[Path], choice: Choice) -> None:
     drawn = [out for out in outs if out.suffix.lower() in _PICTURES]
     if drawn:
         check_drawing()
-    elif choice != Choice():
+    elif choice != AttentionSelection():
         raise SettingError(
             "--kind, --layer, --head, --view and --numbers say what is drawn, but no --out is a "
             f"picture; name a file that ends in {', '.join(_PICTURES)}, or leave them out: the "
@@ -116,17 +116,17 @@ def check_files(outs: Sequence[Path], choice: Choice) -> None:
         )
 
 
-def write_files(record: Record, outs: Sequence[Path], choice: Choice) -> None:
+def write_files(record: ExplorerRecord, outs: Sequence[Path], choice: AttentionSelection) -> None:
     """
     Write pages, pictures and numbers.
 
     Parameters
     ----------
-    record : Record
+    record : ExplorerRecord
         What models did with a sentence.
     outs : sequence of Path
         Files; `check_files` has seen them.
-    choice : Choice
+    choice : AttentionSelection
         What is drawn.
 
     Returns
@@ -147,18 +147,18 @@ def write_files(record: Record, outs: Sequence[Path], choice: Choice) -> None:
         elif ending == _NUMBERS:
             _write_numbers(record, out)
         else:
-            write_sheets(pictures, out, numbers=choice.numbers)
+            write_heatmap_pages(pictures, out, numbers=choice.numbers)
 
 
-def sheets(record: Record, choice: Choice) -> list[Sheet]:
+def sheets(record: ExplorerRecord, choice: AttentionSelection) -> list[HeatmapPage]:
     """
     Lay out what is to be drawn.
 
     Parameters
     ----------
-    record : Record
+    record : ExplorerRecord
         What models did with a sentence.
-    choice : Choice
+    choice : AttentionSelection
         What of it.
 
     Returns
@@ -179,20 +179,24 @@ def sheets(record: Record, choice: Choice) -> list[Sheet]:
     ]
 
 
-def _sheets_of(model: ModelRecord, kind: str, choice: Choice, before: str) -> Iterator[Sheet]:
+def _sheets_of(
+    model: ModelRecord, kind: str, choice: AttentionSelection, before: str
+) -> Iterator[HeatmapPage]:
     """Lay out one kind of attention."""
     weights, title = _weights(model, kind), f"{before}{kind} attention"
     read = (model.start, *model.target[:-1])
     rows = model.source if kind == "encoder" else model.target
     columns = read if kind == "decoder" else model.source
     if choice.view == "rollout":
-        yield Sheet(f"{title}, all layers", (("rollout", _rollout(model, kind)),), rows, columns)
+        yield HeatmapPage(
+            f"{title}, all layers", (("rollout", _rollout(model, kind)),), rows, columns
+        )
         return
     layers = _numbers(choice.layers, len(weights), "layer", kind, model.name)
     if choice.view == "mean":
         means = mean_of_heads(weights)
         panels = tuple((f"layer {layer}", means[layer - 1]) for layer in layers)
-        yield Sheet(f"{title}, mean of the heads", panels, rows, columns)
+        yield HeatmapPage(f"{title}, mean of the heads", panels, rows, columns)
         return
     heads = _numbers(choice.heads, weights.shape[1], "head", kind, model.name)
     for layer in layers:
@@ -200,7 +204,7 @@ def _sheets_of(model: ModelRecord, kind: str, choice: Choice, before: str) -> It
         shown = [(f"head {head}", each[head - 1]) for head in heads]
         if not choice.heads and len(heads) > 1:
             shown.insert(0, ("mean", each.mean(axis=0)))
-        yield Sheet(f"{title}, layer {layer}", tuple(shown), rows, columns)
+        yield HeatmapPage(f"{title}, layer {layer}", tuple(shown), rows, columns)
 
 
 def _weights(model: ModelRecord, kind: str) -> np.ndarray:
@@ -231,7 +235,7 @@ def _numbers(chosen: Sequence[int], count: int, what: str, kind: str, name: str)
     return list(dict.fromkeys(found)) or list(range(1, count + 1))
 
 
-def _write_numbers(record: Record, out: Path) -> None:
+def _write_numbers(record: ExplorerRecord, out: Path) -> None:
     """Write the document of the page."""
     try:
         out.write_text(record.to_json() + "\n", encoding="utf-8")
@@ -239,13 +243,13 @@ def _write_numbers(record: Record, out: Path) -> None:
         raise StorageError(f"{out} could not be written ({error.strerror or error}).") from error
 
 
-def told(record: Record) -> Iterator[str]:
+def format_lines(record: ExplorerRecord) -> Iterator[str]:
     """
     Say what the models wrote, and what else they could have written.
 
     Parameters
     ----------
-    record : Record
+    record : ExplorerRecord
         What models did with a sentence.
 
     Yields
@@ -268,15 +272,15 @@ def told(record: Record) -> Iterator[str]:
             yield f"  {token:{width}}  {own:.3f}  instead {instead}"
 
 
-def measured(record: Record, choice: Choice) -> Iterator[str]:
+def format_measures(record: ExplorerRecord, choice: AttentionSelection) -> Iterator[str]:
     """
     Say how each head attends.
 
     Parameters
     ----------
-    record : Record
+    record : ExplorerRecord
         What models did with a sentence.
-    choice : Choice
+    choice : AttentionSelection
         Of which kinds, layers and heads.
 
     Yields

@@ -22,7 +22,7 @@ from heedful.evaluation.comparison import (
     paired_scores,
 )
 from heedful.model.build import parameter_count
-from heedful.runs.run import Run, read_choices, read_corpus
+from heedful.runs.run import Run, read_corpus, read_machine_settings
 from heedful.text.corpus import expand, one_file, read_lines
 from heedful.training.history import read_history
 from heedful.training.log import perplexity
@@ -47,7 +47,7 @@ FACTS = (
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """
     Hold everything that two runs are compared by.
 
@@ -95,7 +95,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutText:
     """
     Say what both runs translate and how.
 
@@ -129,7 +129,7 @@ class HeldOut:
     threads: int = 0
 
 
-def compare_runs(first: Path, second: Path, text: HeldOut | None = None) -> Comparison:
+def compare_runs(first: Path, second: Path, text: HeldOutText | None = None) -> RunComparison:
     """
     Put two runs side by side.
 
@@ -137,12 +137,12 @@ def compare_runs(first: Path, second: Path, text: HeldOut | None = None) -> Comp
     ----------
     first, second : Path
         Run folders.
-    text : HeldOut, optional
+    text : HeldOutText, optional
         What to translate with both and how; nothing is translated without it.
 
     Returns
     -------
-    Comparison
+    RunComparison
         In the order in which the runs were given.
 
     Notes
@@ -154,7 +154,7 @@ def compare_runs(first: Path, second: Path, text: HeldOut | None = None) -> Comp
     a, b = run_names([first, second])
     facts = [_facts(run) for run in runs]
     settings = [_settings(run) for run in runs]
-    comparison = Comparison(
+    comparison = RunComparison(
         (a, b),
         {name: (facts[0][name], facts[1][name]) for name in facts[0]},
         {
@@ -207,7 +207,9 @@ def _settings(run: Run) -> dict[str, Any]:
             settings |= {f"{name}.{key}": inner for key, inner in value.items()}
         else:
             settings[name] = value
-    settings |= {f"choices.{key}": value for key, value in vars(read_choices(run.folder)).items()}
+    settings |= {
+        f"choices.{key}": value for key, value in vars(read_machine_settings(run.folder)).items()
+    }
     corpus = read_corpus(run.folder)
     settings |= {f"corpus.{side}": _without_digests(files) for side, files in corpus.items()}
     return settings
@@ -237,7 +239,9 @@ def _without_digests(files: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: value for key, value in file.items() if key != "digest"} for file in files]
 
 
-def _with_translations(comparison: Comparison, runs: Sequence[Run], text: HeldOut) -> Comparison:
+def _with_translations(
+    comparison: RunComparison, runs: Sequence[Run], text: HeldOutText
+) -> RunComparison:
     """Translate with both runs and add how they score."""
     sources = list(read_lines(one_file(text.source)))
     paths = expand(text.references)
@@ -262,7 +266,7 @@ def _with_translations(comparison: Comparison, runs: Sequence[Run], text: HeldOu
     )
 
 
-def _translate(run: Run, sources: Sequence[str], text: HeldOut) -> tuple[str, list[str]]:
+def _translate(run: Run, sources: Sequence[str], text: HeldOutText) -> tuple[str, list[str]]:
     """Translate with one run; say with which weights."""
     translator = Translator.load(
         run.folder.path,

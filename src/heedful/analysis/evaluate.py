@@ -13,15 +13,15 @@ from heedful.evaluation.comet import NEEDS, comet_score, require_comet
 from heedful.evaluation.languages import check_language, is_language, written_language
 from heedful.evaluation.paper_bleu import PaperBLEU
 from heedful.evaluation.significance import (
-    Comparison,
     Resampling,
+    SignificanceTest,
     Test,
     compare,
     confidence_intervals,
 )
-from heedful.evaluation.sufficient_statistics import Measurement, MetricScore, measure
+from heedful.evaluation.sufficient_statistics import MetricScore, SufficientStatistics, measure
 from heedful.text.corpus import expand, language_of, one_file, read_lines
-from heedful.text.file_formats import Text
+from heedful.text.file_formats import TextSource
 
 _RESAMPLING = Resampling()
 _LABELS = {
@@ -35,7 +35,7 @@ _WIDTH = max(map(len, _LABELS.values()))
 
 
 @dataclass(frozen=True)
-class Rival:  # numpydoc ignore=PR02
+class ComparedFile:  # numpydoc ignore=PR02
     """
     Another system, beside the one that is evaluated.
 
@@ -43,12 +43,12 @@ class Rival:  # numpydoc ignore=PR02
     ----------
     file : Path
         Its translations.
-    comparisons : dict of str to Comparison
+    comparisons : dict of str to SignificanceTest
         Under the names of the scores.
     """
 
     file: Path
-    comparisons: dict[str, Comparison]
+    comparisons: dict[str, SignificanceTest]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Evaluation:  # numpydoc ignore=PR02
         computed.
     paper_bleu_missing : str
         Why there is no “paper_bleu”; empty if there is.
-    rivals : tuple of Rival
+    rivals : tuple of ComparedFile
         What it was compared with.
     test : {'randomisation', 'bootstrap'}
         Where the p-values come from.
@@ -76,7 +76,7 @@ class Evaluation:  # numpydoc ignore=PR02
     file: Path
     scores: dict[str, MetricScore]
     paper_bleu_missing: str
-    rivals: tuple[Rival, ...]
+    rivals: tuple[ComparedFile, ...]
     test: Test
     resampling: Resampling
 
@@ -195,7 +195,7 @@ def evaluate_files(
     if comet:
         scores["comet"] = comet_score(comet, sources, lines, sets)
     compared = [
-        Rival(path, _compare(measured, _measure(metrics, theirs), test, resampling))
+        ComparedFile(path, _compare(measured, _measure(metrics, theirs), test, resampling))
         for path, theirs in rivals.items()
     ]
     return Evaluation(hypothesis, scores, missing, tuple(compared), test, resampling)
@@ -252,7 +252,7 @@ def _signatures(evaluation: Evaluation) -> Iterator[str]:
             yield f"{label:<{width}}  none: {evaluation.paper_bleu_missing}"
 
 
-def _table(evaluation: Evaluation, rival: Rival) -> Iterator[str]:
+def _table(evaluation: Evaluation, rival: ComparedFile) -> Iterator[str]:
     """Lay out the differences from one other system."""
     yield f"{evaluation.file} against {rival.file}"
     yield f"{'':<{_WIDTH}} {'this':>6} {'other':>6} {'diff.':>6}  {'95 % interval':>16}  {'p':>6}"
@@ -273,7 +273,7 @@ def _small_print(evaluation: Evaluation) -> Iterator[str]:
         yield f"p: {names[evaluation.test]}, two-sided, {draws}."
 
 
-def _lines(text: Text) -> list[str]:
+def _lines(text: TextSource) -> list[str]:
     """Read all lines of a text that must not be empty."""
     lines = list(read_lines(text))
     if not lines:
@@ -281,7 +281,7 @@ def _lines(text: Text) -> list[str]:
     return lines
 
 
-def _aligned(text: Text, role: str, hypothesis: Path, count: int) -> list[str]:
+def _aligned(text: TextSource, role: str, hypothesis: Path, count: int) -> list[str]:
     """Read a text that must have as many lines as the hypothesis."""
     lines = _lines(text)
     if len(lines) != count:
@@ -292,7 +292,7 @@ def _aligned(text: Text, role: str, hypothesis: Path, count: int) -> list[str]:
     return lines
 
 
-def _language(texts: Sequence[Text]) -> str:
+def _language(texts: Sequence[TextSource]) -> str:
     """Read the language off the first name that can tell one, such as “de”."""
     return next(
         (code for code in map(language_of, texts) if code.islower() and is_language(code)), ""
@@ -318,13 +318,13 @@ def _paper_metric(
         return {}, str(error)
 
 
-def _measure(metrics: dict[str, Metric], lines: Sequence[str]) -> dict[str, Measurement]:
+def _measure(metrics: dict[str, Metric], lines: Sequence[str]) -> dict[str, SufficientStatistics]:
     """Measure one system by every metric."""
     return {name: measure(metric, lines) for name, metric in metrics.items()}
 
 
 def _scores(
-    measured: dict[str, Measurement], resampling: Resampling | None
+    measured: dict[str, SufficientStatistics], resampling: Resampling | None
 ) -> dict[str, MetricScore]:
     """Score one system, with intervals if they are wanted."""
     intervals = (
@@ -339,11 +339,11 @@ def _scores(
 
 
 def _compare(
-    ours: dict[str, Measurement],
-    theirs: dict[str, Measurement],
+    ours: dict[str, SufficientStatistics],
+    theirs: dict[str, SufficientStatistics],
     test: Test,
     resampling: Resampling,
-) -> dict[str, Comparison]:
+) -> dict[str, SignificanceTest]:
     """Compare two systems by every metric."""
     found = compare(list(ours.values()), list(theirs.values()), test, resampling)
     return dict(zip(ours, found, strict=True))

@@ -15,7 +15,7 @@ from heedful.model.inference.native.product import native_products, why_not_nati
 from heedful.model.transformer import Transformer
 from heedful.runs.checkpoint import STATE
 from heedful.runs.folder import read_json
-from heedful.runs.run import Run, best_steps, read_choices
+from heedful.runs.run import Run, best_steps, read_machine_settings
 from heedful.training.history import read_history
 
 _CORE = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu", "pydantic", "typer", "rich")
@@ -110,7 +110,7 @@ def describe_run(path: str | Path) -> dict[str, Any]:
         "vocabulary": {"source": source, "target": target, "kind": run.tokenizer.kind}
         | ({"tags": list(run.tokenizer.tags)} if run.tokenizer.tags else {}),
         "tokenizer_sha256": run.tokenizer.fingerprint,
-        "choices": vars(read_choices(run.folder)),
+        "choices": vars(read_machine_settings(run.folder)),
         "step": steps[-1] if steps else 0,
         "best_by": run.config.train.best_by,
         "best_steps": best_steps(run.folder),

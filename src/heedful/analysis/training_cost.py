@@ -6,7 +6,7 @@ from heedful.evaluation.cost import ForwardFlops, Work, paper_flops
 from heedful.machine.benchmark import remembered_rates
 from heedful.model.transformer import Transformer
 from heedful.runs.folder import read_json
-from heedful.runs.run import Run, read_choices
+from heedful.runs.run import Run, read_machine_settings
 from heedful.training.history import History
 
 _PAIRS = ("encoder_pairs", "decoder_pairs", "cross_pairs")
@@ -65,13 +65,13 @@ def training_work(history: History) -> Work | None:
 
 def _sustained_tflops(run: Run) -> float | None:
     """Return what the processes of a run sustain together, as far as it was ever measured here."""
-    choices = read_choices(run.folder)
+    machine_settings = read_machine_settings(run.folder)
     machine = read_json(run.folder.config).get("machine")
     processor = machine.get("processor") if isinstance(machine, dict) else None
-    if choices.device.startswith("cuda"):
-        processor = choices.instructions  # the name of the GPU
-    rates = remembered_rates(str(processor), choices.threads, choices.torch)
-    return rates[choices.precision] * choices.ranks / 1000 if rates else None
+    if machine_settings.device.startswith("cuda"):
+        processor = machine_settings.instructions  # the name of the GPU
+    rates = remembered_rates(str(processor), machine_settings.threads, machine_settings.torch)
+    return rates[machine_settings.precision] * machine_settings.ranks / 1000 if rates else None
 
 
 def _rounded(value: float) -> float:

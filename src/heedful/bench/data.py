@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from heedful.bench.measurement import Measurement, Report
-from heedful.bench.systems import ours
+from heedful.bench.measurement import SpeedMeasurement, SpeedReport
+from heedful.bench.systems import own_system
 from heedful.config.load import load_config
 from heedful.data.toy_grammar.corpus import sample_pairs
 from heedful.errors import TextError
@@ -23,7 +23,7 @@ def bench_data(
     target: Sequence[str] = (),
     repeats: int = 5,
     threads: int = 0,
-) -> Report:
+) -> SpeedReport:
     """
     Time each stage between text and batches.
 
@@ -42,7 +42,7 @@ def bench_data(
 
     Returns
     -------
-    Report
+    SpeedReport
         A row for each stage, its memory that of all stages together.
 
     Notes
@@ -64,9 +64,9 @@ def bench_data(
             "repeats": repeats,
             "threads": threads,
         }
-        answer = ours("").ask(request)
+        answer = own_system("").run(request)
     measurements = tuple(
-        Measurement(stage, "", tuple(seconds), {"lines": answer["lines"]}, None, None, memory)
+        SpeedMeasurement(stage, "", tuple(seconds), {"lines": answer["lines"]}, None, None, memory)
         for memory in (answer["memory"],)
         for stage, seconds in answer["stages"].items()
     )
@@ -77,7 +77,7 @@ def bench_data(
         "text": " ".join([*source, *target]) or "the embedded grammar",
     }
     machine = {**describe_machine(), "threads": threads, "device": "cpu"}
-    return Report(what, machine, measurements, compared=False)
+    return SpeedReport(what, machine, measurements, compared=False)
 
 
 def _embedded(folder: Path) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Measurement:
+class SpeedMeasurement:
     """
     Hold what one contender did.
 
@@ -112,7 +112,7 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class Report:
+class SpeedReport:
     """
     Hold a whole comparison.
 
@@ -122,7 +122,7 @@ class Report:
         What was measured: recipe, shapes, settings.
     machine : dict
         As `heedful.machine.devices.describe_machine` gives it, with threads and product rates.
-    measurements : tuple of Measurement
+    measurements : tuple of SpeedMeasurement
         Ours first.
     notes : tuple of str, default ()
         Who could not take part, and why.
@@ -136,7 +136,7 @@ class Report:
 
     what: Mapping[str, Any]
     machine: Mapping[str, Any]
-    measurements: tuple[Measurement, ...]
+    measurements: tuple[SpeedMeasurement, ...]
     notes: tuple[str, ...] = ()
     compared: bool = True
 
@@ -204,7 +204,7 @@ class Report:
             "heedful is" if self.compared and len(self.measurements) > 1 else "",
         ]
 
-    def _row(self, one: Measurement) -> list[str]:
+    def _row(self, one: SpeedMeasurement) -> list[str]:
         """Write what one contender did."""
         ours = self.measurements[0]
         times = one.median / ours.median

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from heedful.bench.process import repeated
+from heedful.bench.process import time_repeats
 from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.data.cleaning.filter import PairFilter
@@ -15,7 +15,7 @@ from heedful.machine.memory import peak_memory
 from heedful.preparation.find_training_data import find_text
 from heedful.preparation.tokenizer import make_tokenizer
 from heedful.runs.folder import RunFolder
-from heedful.runs.run import Choices, Run
+from heedful.runs.run import MachineSettings, Run
 from heedful.tokenization.tokenizer import END, PAD, START
 from heedful.training.batches import TrainingPairs
 
@@ -51,26 +51,26 @@ def measure_preparing(request: dict[str, Any]) -> dict[str, Any]:
         def learn() -> None:
             make_tokenizer(config, corpus, None).save(folder)
 
-        stages["learn subwords"] = repeated(learn, 1)
+        stages["learn subwords"] = time_repeats(learn, 1)
         tokenizer = make_tokenizer(config, corpus, folder)
 
         def cut() -> None:
             tokenizer.encode_source(sources)
             tokenizer.encode_target(targets)
 
-        stages["cut into subwords"] = repeated(cut, repeats)
+        stages["cut into subwords"] = time_repeats(cut, repeats)
         lengths = PairFilter(config.data.max_length, config.data.max_length_ratio)
 
         def encode() -> None:
             encode_corpus(corpus, tokenizer, lengths, folder / "data", processes=threads)
 
-        stages["read, clean, encode to disk"] = repeated(encode, repeats)
+        stages["read, clean, encode to disk"] = time_repeats(encode, repeats)
         encoded = encode_corpus(corpus, tokenizer, lengths, folder / "data", processes=threads)
         train = config.train
         order = TrainingPairs(
             JoinedPairs((encoded,)),
             Run(RunFolder(folder), config, tokenizer),
-            Choices("cpu", "fp32", threads, train.micro_batch_tokens or train.batch_tokens),
+            MachineSettings("cpu", "fp32", threads, train.micro_batch_tokens or train.batch_tokens),
             Collator(PAD, START, END, config.model.source_end),
         )
 
@@ -79,6 +79,6 @@ def measure_preparing(request: dict[str, Any]) -> dict[str, Any]:
                 for part in order.cut(rows, ranks=1)[0]:
                     order.collate(part)
 
-        stages["batch and pad an epoch"] = repeated(batch, repeats)
+        stages["batch and pad an epoch"] = time_repeats(batch, repeats)
         memory = peak_memory()
     return {"lines": len(pairs), "stages": stages, "memory": memory}

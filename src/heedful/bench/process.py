@@ -11,7 +11,7 @@ from typing import Any
 from heedful.errors import MeasurementFailed, UserError
 
 
-def repeated(work: Callable[[], object], repeats: int) -> list[float]:
+def time_repeats(work: Callable[[], object], repeats: int) -> list[float]:
     """
     Time some work several times.
 
@@ -39,7 +39,7 @@ def repeated(work: Callable[[], object], repeats: int) -> list[float]:
     return seconds
 
 
-def ask(
+def run_process(
     command: Sequence[str | Path], request: Mapping[str, Any], foreign: bool = False
 ) -> dict[str, Any]:
     """

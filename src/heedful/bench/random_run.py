@@ -10,10 +10,10 @@ from heedful.config.schema import RunConfig
 from heedful.model.build import initialise
 from heedful.runs.checkpoint import save_checkpoint
 from heedful.runs.folder import RunFolder
-from heedful.runs.run import Choices, Run, write_config
+from heedful.runs.run import MachineSettings, Run, write_config
 from heedful.tokenization.tokenizer import END, Tokenizer
 from heedful.tokenization.vocabulary import Vocabulary
-from heedful.tokenization.vocabulary_model import ListedModel
+from heedful.tokenization.vocabulary_model import VocabularyModel
 
 _SPECIAL = 4
 
@@ -44,11 +44,11 @@ def make_random_run(folder: Path, config: RunConfig, vocabulary: int) -> Run:
     """
     words = [f"w{number}" for number in range(vocabulary - _SPECIAL)]
     config = config.with_settings({"data.source_language": "xx", "data.target_language": "yy"})
-    model_of_words = ListedModel(Vocabulary(words))
+    model_of_words = VocabularyModel(Vocabulary(words))
     tokenizer = Tokenizer(model_of_words, source_language="xx", target_language="yy")
     tokenizer.save(folder)
     run = Run(RunFolder(folder), config, tokenizer)
-    write_config(run.folder, config, Choices("cpu", "fp32", 1, 1), {}, {})
+    write_config(run.folder, config, MachineSettings("cpu", "fp32", 1, 1), {}, {})
     model = run.build()
     initialise(model, config.train.seed)
     with torch.no_grad():

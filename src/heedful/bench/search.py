@@ -6,14 +6,14 @@ from typing import Any
 
 import torch
 
-from heedful.bench.process import repeated
+from heedful.bench.process import time_repeats
 from heedful.machine.memory import peak_memory
 from heedful.text.corpus import read_lines
 from heedful.translation.result import Translation
-from heedful.translation.translate import Layout, translate_lines
+from heedful.translation.translate import OutputFormat, translate_lines
 from heedful.translation.translator import Translator
 
-_LAYOUT = Layout("jsonl")
+_LAYOUT = OutputFormat("jsonl")
 _WARM_UP = 32
 # Sentences of a batch are counted, not their tokens.
 _ANY_TOKENS = 1 << 40
@@ -67,7 +67,7 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
 
     first = [line for line, _ in zip(read_lines(source), range(batch or _WARM_UP), strict=False)]
     translator.translate(first, **search)
-    seconds = repeated(stream if batch is None else batches, request["repeats"])
+    seconds = time_repeats(stream if batch is None else batches, request["repeats"])
     memory = peak_memory()
     if translator.model.device.type == "cuda":
         memory = int(torch.cuda.max_memory_allocated(translator.model.device))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from heedful.bench.process import repeated
+from heedful.bench.process import time_repeats
 from heedful.bench.profile import shares
 from heedful.bench.work import build
 from heedful.config.schema import RunConfig
@@ -16,15 +16,15 @@ from heedful.data.micro_batches import MicroBatches, Rows
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.machine.memory import peak_memory
 from heedful.model.build import initialise
-from heedful.training.distributed import Ranks
+from heedful.training.distributed import RankGroup
 from heedful.training.log import RunLog
-from heedful.training.optimizer import MasterWeights
-from heedful.training.state import Progress
+from heedful.training.optimizer import MixedPrecisionAdam
+from heedful.training.state import TrainState
 from heedful.training.trainer import Trainer
-from heedful.training.trainer_config import Plan
+from heedful.training.trainer_config import TrainerConfig
 
 
-class OneBatch:
+class FixedBatch:
     """
     Hand the loop the same batch again and again.
 
@@ -129,7 +129,7 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     initialise(model, settings.train.seed)
     model.to(device)
     train = settings.train
-    weights = MasterWeights(
+    weights = MixedPrecisionAdam(
         model,
         request["precision"],
         train.beta1,
@@ -141,13 +141,13 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     collator = Collator(
         model.padding, model.start_token, model.end_token, settings.model.source_end
     )
-    batch = OneBatch(request["sources"], request["targets"], collator, train.micro_batch_tokens)
+    batch = FixedBatch(request["sources"], request["targets"], collator, train.micro_batch_tokens)
     trainer = Trainer(
         model,
         weights,
         batch,
         batch.collate,
-        Plan(
+        TrainerConfig(
             steps=0,
             d_model=settings.model.d_model,
             warmup=train.warmup,
@@ -157,20 +157,20 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
             smoothing_target=train.smoothing_target,
             clip_norm=train.clip_norm,
         ),
-        Progress(),
-        Ranks(),
+        TrainState(),
+        RankGroup(),
         log := _Losses(),
         _NoCheckpoints(),
     )
 
     def step() -> None:
-        trainer.plan = replace(trainer.plan, steps=trainer.progress.counters.step + 1)
+        trainer.config = replace(trainer.config, steps=trainer.train_state.counters.step + 1)
         trainer.run()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
 
     step()
-    seconds = repeated(step, request["steps"])
+    seconds = time_repeats(step, request["steps"])
     memory = peak_memory()
     if device.type == "cuda":
         memory = int(torch.cuda.max_memory_allocated(device))

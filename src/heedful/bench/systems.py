@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.bench.process import ask
+from heedful.bench.process import run_process
 from heedful.errors import MeasurementFailed
 from heedful.machine.benchmark import measured_rates
 from heedful.machine.devices import resolve_device
@@ -28,7 +28,7 @@ _RATE_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
-class Contender:
+class System:
     """
     Know how to measure one variant of one toolkit.
 
@@ -58,7 +58,7 @@ class Contender:
         """Name and variant."""
         return f"{self.name} {self.variant}".strip()
 
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """
         Let it do what is measured.
 
@@ -77,17 +77,17 @@ class Contender:
         Adds the variant and its precision to the request.
         """
         asked = {**request, "variant": self.variant, "precision": self.precision}
-        return ask(self.command, asked, foreign=self.name != OURS)
+        return run_process(self.command, asked, foreign=self.name != OURS)
 
 
 @dataclass(frozen=True)
-class Field:
+class Systems:
     """
     Hold who takes part and who does not.
 
     Attributes
     ----------
-    contenders : tuple of Contender
+    systems : tuple of System
         heedful first, if it takes part.
     notes : tuple of str
         Why others do not.
@@ -97,11 +97,11 @@ class Field:
     A peer that is not installed is no error: the figures of heedful alone are of use.
     """
 
-    contenders: tuple[Contender, ...]
+    systems: tuple[System, ...]
     notes: tuple[str, ...]
 
 
-def ours(precision: str, variant: str = "") -> Contender:
+def own_system(precision: str, variant: str = "") -> System:
     """
     Describe heedful as a contender.
 
@@ -114,24 +114,24 @@ def ours(precision: str, variant: str = "") -> Contender:
 
     Returns
     -------
-    Contender
+    System
         The program that is running now.
 
     Notes
     -----
     With the interpreter of this process.
     """
-    return Contender(OURS, (sys.executable, "-m", __package__), variant, precision)
+    return System(OURS, (sys.executable, "-m", __package__), variant, precision)
 
 
-def find_field(
+def find_systems(
     task: str,
     precision: str,
     peers: Path | None,
     only: Sequence[str],
     forced: bool,
     ways: Sequence[str] = (),
-) -> Field:
+) -> Systems:
     """
     Find who can take part.
 
@@ -152,16 +152,16 @@ def find_field(
 
     Returns
     -------
-    Field
+    Systems
         Who does, and who does not.
 
     Notes
     -----
     Peers are asked for their variants without loading anything heavy.
     """
-    found: list[Contender] = []
+    found: list[System] = []
     notes: list[str] = []
-    for one in (ours(precision), *(() if forced else (ours(way, way) for way in ways))):
+    for one in (own_system(precision), *(() if forced else (own_system(way, way) for way in ways))):
         if not only or {one.name, one.title} & {*only}:
             found.append(one)
     folders = sorted(peers.iterdir()) if peers is not None and peers.is_dir() else []
@@ -175,27 +175,29 @@ def find_field(
             continue
         command = (str(python), str(script))
         try:
-            listed = ask(command, {"task": "variants", "of": task}, foreign=True)["variants"]
+            listed = run_process(command, {"task": "variants", "of": task}, foreign=True)[
+                "variants"
+            ]
         except MeasurementFailed as error:
             notes.append(str(error))
             continue
         variants = [
-            Contender(folder.name, command, each["name"], each["precision"])
+            System(folder.name, command, each["name"], each["precision"])
             for each in listed
             if not forced or each["precision"] == precision
         ]
         found += [one for one in variants if not only or {one.name, one.title} & {*only}]
-    return Field(tuple(found), tuple(notes))
+    return Systems(tuple(found), tuple(notes))
 
 
 @dataclass(frozen=True)
-class Turns:
+class RoundRobin:
     """
     Hold what came of all turns.
 
     Attributes
     ----------
-    answers : tuple of (Contender, dict)
+    answers : tuple of (System, dict)
         Seconds of all rounds together, the most memory of any.
     rates : dict of str to float
         GFLOP/s of matrix products by precision, the best that was seen between the rounds.
@@ -208,24 +210,24 @@ class Turns:
     process, whose threads are as many as theirs (`Conditions.resolve`).
     """
 
-    answers: tuple[tuple[Contender, dict[str, Any]], ...]
+    answers: tuple[tuple[System, dict[str, Any]], ...]
     rates: dict[str, float]
     notes: tuple[str, ...]
 
 
-def in_turns(
-    field: Field,
+def run_in_turns(
+    systems: Systems,
     request: Mapping[str, Any],
     rounds: int,
     say: Say,
-    keep: Callable[[Contender], object] | None = None,
-) -> Turns:
+    keep: Callable[[System], object] | None = None,
+) -> RoundRobin:
     """
     Measure all contenders, one after the other, in several rounds.
 
     Parameters
     ----------
-    field : Field
+    systems : Systems
         Who takes part.
     request : mapping
         What each is asked; with `device`.
@@ -238,7 +240,7 @@ def in_turns(
 
     Returns
     -------
-    Turns
+    RoundRobin
         What came of them.
 
     Notes
@@ -246,30 +248,30 @@ def in_turns(
     In turns, so that a slow minute of the machine is nobody's disadvantage. heedful itself must not
     fail.
     """
-    answers: dict[Contender, dict[str, Any]] = {}
-    notes: dict[Contender, str] = {}
+    answers: dict[System, dict[str, Any]] = {}
+    notes: dict[System, str] = {}
     device = resolve_device(request["device"])
     rates = measured_rates(device, _RATE_SECONDS)
     for number in range(rounds):
-        for contender in field.contenders:
-            if contender in notes:
+        for system in systems.systems:
+            if system in notes:
                 continue
-            say(f"round {number + 1} of {rounds}: {contender.title}")
+            say(f"round {number + 1} of {rounds}: {system.title}")
             try:
-                answer = contender.ask(request)
+                answer = system.run(request)
             except MeasurementFailed as error:
-                if contender.name == OURS:
+                if system.name == OURS:
                     raise
-                notes[contender] = f"{contender.title}: {error}"
+                notes[system] = f"{system.title}: {error}"
                 continue
-            if contender in answers:
-                before = answers[contender]
+            if system in answers:
+                before = answers[system]
                 answer["seconds"] = before["seconds"] + answer["seconds"]
                 answer["memory"] = max(before["memory"], answer["memory"])
-            answers[contender] = answer
+            answers[system] = answer
             if keep is not None:
-                keep(contender)
+                keep(system)
         again = measured_rates(device, _RATE_SECONDS)
         rates = {precision: max(rate, again[precision]) for precision, rate in rates.items()}
     done = tuple((one, answer) for one, answer in answers.items() if one not in notes)
-    return Turns(done, rates, tuple(notes.values()))
+    return RoundRobin(done, rates, tuple(notes.values()))

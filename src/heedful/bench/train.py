@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.bench.measurement import Measurement, Report
-from heedful.bench.systems import Say, find_field, in_turns
+from heedful.bench.measurement import SpeedMeasurement, SpeedReport
+from heedful.bench.systems import Say, find_systems, run_in_turns
 from heedful.bench.work import flops_of, shape_of, synthetic_pairs, training_work
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
@@ -78,7 +78,7 @@ def bench_train(
     profile: bool = False,
     conditions: Conditions | None = None,
     say: Say,
-) -> Report:
+) -> SpeedReport:
     """
     Time the training step of a recipe.
 
@@ -105,7 +105,7 @@ def bench_train(
 
     Returns
     -------
-    Report
+    SpeedReport
         With heedful first.
 
     Notes
@@ -131,17 +131,17 @@ def bench_train(
         "threads": threads,
     }
     forced = conditions.precision != "auto"
-    field = find_field("train", precision, conditions.peers, conditions.only, forced)
-    turns = in_turns(field, request, conditions.rounds, say)
+    field = find_systems("train", precision, conditions.peers, conditions.only, forced)
+    round_robin = run_in_turns(field, request, conditions.rounds, say)
     needed = _needed(config, vocabulary, sources, targets)
     measurements = tuple(
-        Measurement(
-            contender.title,
-            contender.precision,
+        SpeedMeasurement(
+            system.title,
+            system.precision,
             tuple(answer["seconds"]),
             needed[1],
             needed[0],
-            turns.rates.get(contender.precision),
+            round_robin.rates.get(system.precision),
             answer["memory"],
             {
                 "loss": answer["loss"],
@@ -149,7 +149,7 @@ def bench_train(
                 **{name: answer[name] for name in ("profile",) if name in answer},
             },
         )
-        for contender, answer in turns.answers
+        for system, answer in round_robin.answers
     )
     what = {
         "recipe": config.recipe,
@@ -160,8 +160,8 @@ def bench_train(
         "steps": steps * conditions.rounds,
     }
     machine = {**describe_machine(), "threads": threads, "device": device}
-    machine["product_gflops"] = turns.rates
-    return Report(what, machine, measurements, (*field.notes, *turns.notes))
+    machine["product_gflops"] = round_robin.rates
+    return SpeedReport(what, machine, measurements, (*field.notes, *round_robin.notes))
 
 
 def _needed(

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from heedful.bench.measurement import Measurement, Report
+from heedful.bench.measurement import SpeedMeasurement, SpeedReport
 from heedful.bench.random_run import make_random_run, random_lines
-from heedful.bench.systems import OURS, Contender, Field, Say, find_field, in_turns
+from heedful.bench.systems import OURS, Say, System, Systems, find_systems, run_in_turns
 from heedful.bench.train import Conditions
 from heedful.bench.work import search_work, shape_of
 from heedful.config.load import load_config
@@ -32,7 +32,7 @@ _RANDOM_LINES = 64
 
 
 @dataclass(frozen=True)
-class Text:
+class BenchText:
     """
     Say what is translated, and how.
 
@@ -77,12 +77,12 @@ class Text:
 
 def bench_trained(
     run: str | Path,
-    text: Text,
+    text: BenchText,
     *,
     weights: str = "default",
     conditions: Conditions | None = None,
     say: Say,
-) -> Report:
+) -> SpeedReport:
     """
     Time the translation of a text with a trained run.
 
@@ -90,7 +90,7 @@ def bench_trained(
     ----------
     run : path
         The run folder.
-    text : Text
+    text : BenchText
         What is translated.
     weights : str, default 'default'
         Which of its weights.
@@ -101,7 +101,7 @@ def bench_trained(
 
     Returns
     -------
-    Report
+    SpeedReport
         With heedful first; with BLEU if there is a reference.
 
     Notes
@@ -121,14 +121,14 @@ def bench_trained(
 def bench_random(
     recipe: str,
     settings: Sequence[str],
-    text: Text,
+    text: BenchText,
     *,
     tokens: int = 24,
     source_length: int = 25,
     vocabulary: int | None = None,
     conditions: Conditions | None = None,
     say: Say,
-) -> Report:
+) -> SpeedReport:
     """
     Time the search of a recipe that nobody has trained.
 
@@ -138,7 +138,7 @@ def bench_random(
         A built-in name or a TOML file.
     settings : sequence of str
         ``key=value`` strings.
-    text : Text
+    text : BenchText
         How many lines, and how they are translated.
     tokens : int, default 24
         Of every translation.
@@ -153,7 +153,7 @@ def bench_random(
 
     Returns
     -------
-    Report
+    SpeedReport
         With heedful first.
 
     Notes
@@ -168,7 +168,7 @@ def bench_random(
     config = load_config(recipe, settings)
     vocabulary = vocabulary or config.data.vocabulary_size
     lines = random_lines(vocabulary, source_length, text.lines or _RANDOM_LINES)
-    asked = Text(
+    asked = BenchText(
         beam=text.beam,
         batch=text.batch,
         length_penalty=text.length_penalty,
@@ -187,10 +187,10 @@ def _bench(
     weights: str,
     place: Path,
     lines: list[str],
-    text: Text,
+    text: BenchText,
     conditions: Conditions,
     say: Say,
-) -> Report:
+) -> SpeedReport:
     """Let everybody translate the lines."""
     device, precision, threads = conditions.resolve()
     model = run.build()
@@ -229,14 +229,14 @@ def _bench(
         }
         outputs: dict[str, list[tuple[str, int]]] = {}
 
-        def keep(contender: Contender) -> None:
-            outputs[contender.title] = list(_outputs(folder / "output", run))
+        def keep(system: System) -> None:
+            outputs[system.title] = list(_outputs(folder / "output", run))
 
-        turns = in_turns(field, request, conditions.rounds, say, keep)
+        round_robin = run_in_turns(field, request, conditions.rounds, say, keep)
     judge = _Judge(run, lines, ids, text, ForwardFlops.of(model), outputs)
     measurements = tuple(
-        judge.measurement(contender, answer, turns.rates.get(contender.precision))
-        for contender, answer in turns.answers
+        judge.measurement(system, answer, round_robin.rates.get(system.precision))
+        for system, answer in round_robin.answers
     )
     what = {
         "recipe": run.config.recipe,
@@ -252,19 +252,19 @@ def _bench(
         "passes": text.repeats * conditions.rounds,
     }
     machine = {**describe_machine(), "threads": threads, "device": device}
-    machine["product_gflops"] = turns.rates
-    return Report(what, machine, measurements, (*field.notes, *turns.notes))
+    machine["product_gflops"] = round_robin.rates
+    return SpeedReport(what, machine, measurements, (*field.notes, *round_robin.notes))
 
 
-def _field(run: Run, precision: str, conditions: Conditions) -> Field:
+def _field(run: Run, precision: str, conditions: Conditions) -> Systems:
     """Find who can take part with this model."""
     peers, forced = conditions.peers, conditions.precision != "auto"
     ways = ("int8",) if has_int8(resolve_device(conditions.device)) else ()
-    field = find_field("translate", precision, peers, conditions.only, forced, ways)
+    field = find_systems("translate", precision, peers, conditions.only, forced, ways)
     if run.config.model.positions != "learned":
         return field
-    alone = tuple(one for one in field.contenders if one.name == OURS)
-    return Field(alone, (*field.notes, "peers are given no learned positions."))
+    alone = tuple(one for one in field.systems if one.name == OURS)
+    return Systems(alone, (*field.notes, "peers are given no learned positions."))
 
 
 def _limit(max_length: str) -> dict[str, Any]:
@@ -291,15 +291,15 @@ class _Judge:
     run: Run
     lines: list[str]
     ids: list[list[int]]
-    text: Text
+    text: BenchText
     flops: ForwardFlops
     outputs: dict[str, list[tuple[str, int]]]
 
     def measurement(
-        self, contender: Contender, answer: dict[str, Any], rate: float | None
-    ) -> Measurement:
+        self, system: System, answer: dict[str, Any], rate: float | None
+    ) -> SpeedMeasurement:
         """Put together what is known of a contender."""
-        texts, lengths = zip(*self.outputs[contender.title], strict=True)
+        texts, lengths = zip(*self.outputs[system.title], strict=True)
         first = next(iter(self.outputs.values()))
         same = sum(text == other for text, (other, _) in zip(texts, first, strict=True))
         seconds = tuple(answer["seconds"])
@@ -314,9 +314,9 @@ class _Judge:
         source = [len(row) + self.run.config.model.source_end for row in self.ids]
         ended = [length + 1 for length in lengths]
         flops = self.flops.forward(search_work(source, ended, self.text.beam))
-        return Measurement(
-            contender.title,
-            contender.precision,
+        return SpeedMeasurement(
+            system.title,
+            system.precision,
             seconds,
             {"sentences": len(texts), "tokens": sum(lengths)},
             float(flops),

@@ -94,13 +94,21 @@ def attend(
     SVG. At most 200 subwords a side.
     """
     check_choice("--precision", precision, SEARCH_PRECISIONS)
-    from heedful.analysis.attention_files import Choice, check_files, measured, told, write_files
+    from heedful.analysis.attention_files import (
+        AttentionSelection,
+        check_files,
+        format_lines,
+        format_measures,
+        write_files,
+    )
     from heedful.search.options import SearchOptions
 
     SearchOptions(beam, length_penalty, max_length)
-    choice = Choice(tuple(kind or ()), tuple(layer or ()), tuple(head or ()), view, numbers)
+    choice = AttentionSelection(
+        tuple(kind or ()), tuple(layer or ()), tuple(head or ()), view, numbers
+    )
     outs = out or []
-    check_files(outs, Choice() if measures else choice)
+    check_files(outs, AttentionSelection() if measures else choice)
     text = _standard_input() if sentence == "-" else sentence
 
     from heedful.analysis.attend import attend_all, open_models
@@ -125,7 +133,7 @@ def attend(
         max_length=max_length,
         warn=warn,
     )
-    lines = [*told(record), *(measured(record, choice) if measures else ())]
+    lines = [*format_lines(record), *(format_measures(record, choice) if measures else ())]
     write_files(record, outs, choice)
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     for line in lines:

@@ -9,7 +9,7 @@ import typer
 from heedful.cli.options import Device, Precision, Threads, Weights, check_choice, check_stop
 
 if TYPE_CHECKING:
-    from heedful.bench.measurement import Report
+    from heedful.bench.measurement import SpeedReport
     from heedful.bench.train import Conditions
 
 _HERE = Path("benchmarks/peers")
@@ -158,9 +158,9 @@ def translate(
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     check_stop(stop)
-    from heedful.bench.translate import Text, bench_random, bench_trained
+    from heedful.bench.translate import BenchText, bench_random, bench_trained
 
-    text = Text(
+    text = BenchText(
         input,
         tuple(reference or ()),
         lines,
@@ -235,7 +235,7 @@ def _conditions(
     return Conditions(device, precision, threads, peers, tuple(only or ()), rounds)
 
 
-def _print(report: "Report", as_json: bool) -> None:
+def _print(report: "SpeedReport", as_json: bool) -> None:
     """Print a report."""
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2, ensure_ascii=False))

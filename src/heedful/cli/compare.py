@@ -13,7 +13,7 @@ from heedful.cli.options import Device, Precision, Threads, Weights, check_choic
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from heedful.analysis.compare import Comparison
+    from heedful.analysis.compare import RunComparison
     from heedful.evaluation.comparison import ComparedSentence
 
 _WIDTH_OF_A_FILE = 100
@@ -48,11 +48,11 @@ def compare(
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     if (source is None) != (not reference):
         raise typer.BadParameter("and --reference are needed together.", param_hint="--source")
-    from heedful.analysis.compare import HeldOut, compare_runs
+    from heedful.analysis.compare import HeldOutText, compare_runs
 
     text = None
     if source is not None:
-        text = HeldOut(
+        text = HeldOutText(
             source, reference or [], weights, beam, sentences, device, precision, threads
         )
     comparison = compare_runs(first, second, text)
@@ -62,7 +62,7 @@ def compare(
         _print(comparison)
 
 
-def _print(comparison: "Comparison") -> None:
+def _print(comparison: "RunComparison") -> None:
     """Print tables that fit into the terminal, and into 100 columns elsewhere."""
     from rich.console import Console
 
@@ -75,7 +75,7 @@ def _print(comparison: "Comparison") -> None:
         typer.echo(line.rstrip())
 
 
-def _print_all(console: "Console", comparison: "Comparison") -> None:
+def _print_all(console: "Console", comparison: "RunComparison") -> None:
     """Print facts, settings, notes, scores and sentences."""
     names = comparison.names
     _table(console, "", names, _facts(comparison.facts))
@@ -149,7 +149,7 @@ def _value(value: Any) -> str:
     return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
-def _print_scores(console: "Console", comparison: "Comparison") -> None:
+def _print_scores(console: "Console", comparison: "RunComparison") -> None:
     """Print the scores, their difference and its significance."""
     rows = []
     for score in comparison.scores:

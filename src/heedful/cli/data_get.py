@@ -82,7 +82,7 @@ def get(
 
     corpus = find_corpus(name)
     folder = out or Path("data", corpus.name)
-    teller = _Teller()
+    teller = _DownloadProgress()
     try:
         lines = get_corpus(corpus, folder, mirrors=mirror or [], say=teller.say, watch=teller.watch)
     finally:
@@ -101,7 +101,7 @@ def _size(corpus: "KnownCorpus") -> str:
     return f"{more}{sum(known) / 1e6:,.1f} MB"
 
 
-class _Teller:
+class _DownloadProgress:
     """Print lines, and between two of them a bar for the file that is arriving, on a terminal."""
 
     def __init__(self) -> None:

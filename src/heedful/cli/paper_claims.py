@@ -40,10 +40,10 @@ def positions(
     if d_model % 2:
         raise typer.BadParameter(f"must be even, but is {d_model}.", param_hint="--d-model")
     from heedful.paper.claim_checks import check_positions
-    from heedful.visualise.report_page import check_sheet_ending
+    from heedful.visualise.report_page import check_report_ending
 
     if out is not None:
-        check_sheet_ending(out)
+        check_report_ending(out)
     checked = check_positions(d_model, length, run, weights)
     if out is not None:
         checked.draw(out)
@@ -79,10 +79,10 @@ def scaling(
     with 1/d_k. Margins are 95 % confidence intervals.
     """
     from heedful.paper.claim_checks import measure_scaling
-    from heedful.visualise.report_page import check_sheet_ending
+    from heedful.visualise.report_page import check_report_ending
 
     if out is not None:
-        check_sheet_ending(out)
+        check_report_ending(out)
     measured = measure_scaling(largest, keys, queries, seed)
     if out is not None:
         measured.draw(out)

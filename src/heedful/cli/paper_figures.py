@@ -103,9 +103,9 @@ def _draw(
     """Make a figure, tell its numbers, draw it."""
     from heedful.paper.figures import make_figure
     from heedful.translation.translator import Translator
-    from heedful.visualise.report_page import check_sheet_ending
+    from heedful.visualise.report_page import check_report_ending
 
-    check_sheet_ending(out)
+    check_report_ending(out)
     chosen = _numbers(heads)
     figure = make_figure(
         number,
@@ -192,10 +192,10 @@ def heads(
         )
     from heedful.paper.role_report import find_in_grammar, find_in_sentence
     from heedful.translation.translator import Translator
-    from heedful.visualise.report_page import check_sheet_ending
+    from heedful.visualise.report_page import check_report_ending
 
     if out is not None:
-        check_sheet_ending(out)
+        check_report_ending(out)
     translator = Translator.load(run, weights=weights, device="cpu", precision="fp32")
     if grammar:
         found = find_in_grammar(translator, grammar)

@@ -57,7 +57,7 @@ def score(
         raise typer.BadParameter("needs --alignments.", param_hint="--align-by")
 
     from heedful.text.corpus import Corpus, expand, one_file
-    from heedful.translation.score import ScoreLayout, gold_lines, score_lines
+    from heedful.translation.score import ScoreFormat, gold_lines, score_lines
     from heedful.translation.translator import Translator
 
     corpus = Corpus(tuple(expand(source)), tuple(expand(target)))
@@ -65,9 +65,9 @@ def score(
         run, weights=weights, device=device, precision=precision, threads=threads
     )
     translator.aligner.extraction(align_by)
-    layout = ScoreLayout(format, normalise, ranks, alignments, align_by)
+    score_format = ScoreFormat(format, normalise, ranks, alignments, align_by)
     lines = (
-        score_lines(translator, corpus, layout)
+        score_lines(translator, corpus, score_format)
         if gold is None
         else gold_lines(translator, corpus, one_file(gold), format)
     )

@@ -210,7 +210,7 @@ def translate(
         lines = (f">>{target_language}<< {line}" if line.strip() else line for line in lines)
 
     from heedful.engines import open_engine
-    from heedful.translation.translate import Layout, translate_lines
+    from heedful.translation.translate import OutputFormat, translate_lines
 
     translator = open_engine(
         engine,
@@ -230,10 +230,10 @@ def translate(
             translator,
             lines,
             stream,
-            Layout(format, n_best, scores, alignments),
+            OutputFormat(format, n_best, scores, alignments),
             warn,
             name="stdin" if input is None else str(input),
-            beside={what: path for what, path in given.items() if path is not None},
+            side_files={what: path for what, path in given.items() if path is not None},
             mbr=mbr,
             beam=beam,
             length_penalty=length_penalty,

@@ -7,7 +7,8 @@ for two on the same samples (Koehn 2004, “Statistical Significance Tests for M
 Evaluation”). Could a difference come from two systems that are equally good? Approximate
 randomisation exchanges the translations of lines chosen by coin and looks how often that makes a
 difference as large (Riezler and Maxwell 2005, “On Some Pitfalls in Automatic Evaluation and
-Significance Testing for MT”). Nothing is scored twice: both need only sums of a `Measurement`.
+Significance Testing for MT”). Nothing is scored twice: both need only sums of a
+`SufficientStatistics`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from heedful.evaluation.sufficient_statistics import Measurement
+from heedful.evaluation.sufficient_statistics import SufficientStatistics
 
 Test = Literal["bootstrap", "randomisation"]
 
@@ -96,7 +97,7 @@ class Resampling:  # numpydoc ignore=PR02
 
 
 @dataclass(frozen=True)
-class Comparison:  # numpydoc ignore=PR02
+class SignificanceTest:  # numpydoc ignore=PR02
     """
     One metric of a system beside the same metric of another.
 
@@ -119,14 +120,14 @@ class Comparison:  # numpydoc ignore=PR02
 
 
 def confidence_intervals(
-    measurements: Sequence[Measurement], resampling: Resampling
+    measurements: Sequence[SufficientStatistics], resampling: Resampling
 ) -> list[tuple[float, float]]:
     """
     Find the range in which a score would lie on 95 of 100 such test sets.
 
     Parameters
     ----------
-    measurements : sequence of Measurement
+    measurements : sequence of SufficientStatistics
         Of one text, by any metrics.
     resampling : Resampling
         Number of samples, and the seed.
@@ -145,17 +146,17 @@ def confidence_intervals(
 
 
 def compare(
-    ours: Sequence[Measurement],
-    theirs: Sequence[Measurement],
+    ours: Sequence[SufficientStatistics],
+    theirs: Sequence[SufficientStatistics],
     test: Test = "randomisation",
     resampling: Resampling = Resampling(),
-) -> list[Comparison]:
+) -> list[SignificanceTest]:
     """
     Test the differences between two systems.
 
     Parameters
     ----------
-    ours, theirs : sequence of Measurement
+    ours, theirs : sequence of SufficientStatistics
         The same metrics of both systems, on the same lines.
     test : {'randomisation', 'bootstrap'}, default 'randomisation'
         Where the p-value comes from. The interval always comes from the bootstrap.
@@ -184,7 +185,9 @@ def compare(
         under_null = np.abs(_randomised(ours, theirs, resampling))
     as_large = (under_null >= np.abs(actual)[:, np.newaxis]).sum(axis=1)
     return [
-        Comparison(their.score, float(difference), _interval(samples), (count + 1) / (trials + 1))
+        SignificanceTest(
+            their.score, float(difference), _interval(samples), (count + 1) / (trials + 1)
+        )
         for their, difference, samples, count, trials in zip(
             theirs, actual, sampled, as_large.tolist(), [resampling.trials] * len(ours), strict=True
         )
@@ -192,7 +195,7 @@ def compare(
 
 
 def _bootstrap(
-    measurements: Sequence[Measurement], resampling: Resampling
+    measurements: Sequence[SufficientStatistics], resampling: Resampling
 ) -> Float[np.ndarray, "measurements trials"]:
     """Score every measurement on the same bootstrap samples."""
     counts = np.hstack([measurement.counts for measurement in measurements])
@@ -201,7 +204,9 @@ def _bootstrap(
 
 
 def _randomised(
-    ours: Sequence[Measurement], theirs: Sequence[Measurement], resampling: Resampling
+    ours: Sequence[SufficientStatistics],
+    theirs: Sequence[SufficientStatistics],
+    resampling: Resampling,
 ) -> Float[np.ndarray, "measurements trials"]:
     """Give the differences between two systems after random exchanges of lines."""
     our_counts = np.hstack([measurement.counts for measurement in ours])
@@ -214,7 +219,7 @@ def _randomised(
 
 
 def _scores(
-    measurements: Sequence[Measurement], sums: Float[np.ndarray, "trials counts"]
+    measurements: Sequence[SufficientStatistics], sums: Float[np.ndarray, "trials counts"]
 ) -> Float[np.ndarray, "measurements trials"]:
     """Score sums whose columns are those of all measurements, side by side."""
     ends = np.cumsum([measurement.counts.shape[1] for measurement in measurements])

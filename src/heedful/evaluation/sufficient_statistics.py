@@ -54,7 +54,7 @@ class MetricScore:  # numpydoc ignore=PR02
 
 
 @dataclass(frozen=True)
-class Measurement:  # numpydoc ignore=PR02
+class SufficientStatistics:  # numpydoc ignore=PR02
     """
     What a metric counted in one system's translations.
 
@@ -103,7 +103,7 @@ class Measurement:  # numpydoc ignore=PR02
         return np.array([self.metric._compute_score_from_stats(row).score for row in sums.tolist()])
 
 
-def measure(metric: Metric, hypotheses: Sequence[str]) -> Measurement:
+def measure(metric: Metric, hypotheses: Sequence[str]) -> SufficientStatistics:
     """
     Count what a metric needs, line by line.
 
@@ -116,7 +116,7 @@ def measure(metric: Metric, hypotheses: Sequence[str]) -> Measurement:
 
     Returns
     -------
-    Measurement
+    SufficientStatistics
         The counts of all lines.
 
     Raises
@@ -135,4 +135,4 @@ def measure(metric: Metric, hypotheses: Sequence[str]) -> Measurement:
             f"hypotheses and {len(metric._ref_cache or ())} lines of references."
         )
     counts = metric._extract_corpus_statistics(hypotheses, None)
-    return Measurement(metric, np.array(counts, dtype=np.float64))
+    return SufficientStatistics(metric, np.array(counts, dtype=np.float64))

@@ -1,8 +1,8 @@
 """
 What a checkpoint of another toolkit says, in words that fit all of them.
 
-A reader fills an `Original`; from it follow our settings and weights, and the plain computation
-that they are compared with.
+A reader fills an `ForeignCheckpoint`; from it follow our settings and weights, and the plain
+computation that they are compared with.
 """
 
 import math
@@ -15,20 +15,24 @@ import torch
 from numpy.typing import NDArray
 
 from heedful.config.schema import RunConfig
-from heedful.exchange.formats import Portable, Reasons
-from heedful.exchange.keymap import Rows
-from heedful.exchange.reference.numpy_transformer import PlainModel
-from heedful.exchange.reference.numpy_translator import PlainSide, SearchRule, Words
-from heedful.exchange.tensor_names import Spelling, Tables, key_map, with_zero_biases
+from heedful.exchange.formats import ModelBundle, Problems
+from heedful.exchange.keymap import RowMap
+from heedful.exchange.reference.numpy_transformer import NumpyTransformer
+from heedful.exchange.reference.numpy_translator import (
+    ForeignVocabulary,
+    NumpySearch,
+    NumpyTranslator,
+)
+from heedful.exchange.tensor_names import Tables, TensorNames, key_map, with_zero_biases
 from heedful.model.build import build_model
-from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
 
 Array = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
-class Original:
+class ForeignCheckpoint:
     """
     Hold a model as its toolkit wrote it.
 
@@ -36,7 +40,7 @@ class Original:
     ----------
     name : str
         File and toolkit, for messages.
-    spelling : Spelling
+    tensor_names : TensorNames
         Names of the tensors.
     tensors : mapping of str to ndarray
         By these names.
@@ -50,11 +54,11 @@ class Original:
         Codes of source and target.
     tokenizer : Tokenizer
         With our ids.
-    words : tuple of Words and Words
+    words : tuple of ForeignVocabulary and ForeignVocabulary
         Their vocabularies.
     search : mapping of str to Any
         Our search settings.
-    rule : SearchRule
+    rule : NumpySearch
         Their search.
     first_rows : tuple of int and int, default (0, 0)
         First row in use of the tables of learned positions.
@@ -69,16 +73,16 @@ class Original:
     """
 
     name: str
-    spelling: Spelling
+    tensor_names: TensorNames
     tensors: Mapping[str, Array]
     model: Mapping[str, Any]
     norms: tuple[str, str]
     scaled: tuple[bool, bool]
     languages: tuple[str, str]
     tokenizer: Tokenizer
-    words: tuple[Words, Words]
+    words: tuple[ForeignVocabulary, ForeignVocabulary]
     search: Mapping[str, Any]
-    rule: SearchRule
+    rule: NumpySearch
     first_rows: tuple[int, int] = (0, 0)
     ignored: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
@@ -88,13 +92,13 @@ class Original:
         """Whether positions are learned."""
         return bool(self.model["positions"] == "learned")
 
-    def portable(self) -> Portable:
+    def portable(self) -> ModelBundle:
         """
         Make our model of it.
 
         Returns
         -------
-        Portable
+        ModelBundle
             Settings, weights, tokenizer.
 
         Notes
@@ -117,23 +121,23 @@ class Original:
         shapes = {name: shapes[name] for name, _ in built.named_parameters()}
         theirs = with_zero_biases(
             {name: torch.from_numpy(array) for name, array in self.tensors.items()},
-            self.spelling,
+            self.tensor_names,
             config.model.projection_bias,
         )
-        mapped = key_map(self.spelling, shapes, self._tables(config), self._ignored(config))
+        mapped = key_map(self.tensor_names, shapes, self._tables(config), self._ignored(config))
         weights = mapped.to_ours(theirs, shapes, self.name)
         if self.scaled[0] != self.scaled[1]:
             root = math.sqrt(config.model.d_model)
             weights["embed_source.weight"] *= root if self.scaled[0] else 1 / root
-        return Portable(config, weights, self.tokenizer, self.notes)
+        return ModelBundle(config, weights, self.tokenizer, self.notes)
 
-    def side(self) -> PlainSide:
+    def side(self) -> NumpyTranslator:
         """
         Make what our model is compared with.
 
         Returns
         -------
-        PlainSide
+        NumpyTranslator
             A computation in NumPy on their tensors.
 
         Notes
@@ -142,9 +146,9 @@ class Original:
         """
         model = self.model
         width, heads = model["d_model"], model["heads"]
-        plain = PlainModel(
+        plain = NumpyTransformer(
             self.tensors,
-            self.spelling,
+            self.tensor_names,
             (model["encoder_layers"], model["decoder_layers"]),
             (model.get("encoder_heads", heads), model.get("decoder_heads", heads)),
             self.norms,
@@ -158,12 +162,12 @@ class Original:
         )
         ends = model.get("source_end", True)
         name = f"NumPy on {self.name}"
-        return PlainSide(name, plain, self.tokenizer, *self.words, ends, self.rule)
+        return NumpyTranslator(name, plain, self.tokenizer, *self.words, ends, self.rule)
 
     def _check_sizes(self) -> None:
         """Refuse sizes that the tensors do not bear out, before anything of that size is made."""
         width = max((max(array.shape, default=0) for array in self.tensors.values()), default=0)
-        reasons = Reasons()
+        reasons = Problems()
         for name in ("d_model", "d_ff", "encoder_d_ff", "decoder_d_ff", "heads"):
             value = self.model.get(name, 1)
             reasons.add_if(not 0 < value <= width, f"{name} is {value:,}")
@@ -195,7 +199,7 @@ class Original:
 
     def _position_rows(self) -> tuple[int, int]:
         """Count the rows of learned positions that are in use."""
-        names = self.spelling.source_positions, self.spelling.target_positions
+        names = self.tensor_names.source_positions, self.tensor_names.target_positions
         shapes = [self.tensors[name].shape if name in self.tensors else (2, 1) for name in names]
         first = self.first_rows
         return max(shapes[0][0] - first[0], 2), max(shapes[1][0] - first[1], 2)
@@ -206,13 +210,13 @@ class Original:
         for rows, first in zip(self._position_rows(), self.first_rows, strict=True):
             wanted = range(config.data.max_length + 1)
             origins = tuple(first + min(number, rows - 1) for number in wanted)
-            tables.append(Rows(origins, first + rows))
-        source, target = (_rows(words.numbering) for words in self.words)
+            tables.append(RowMap(origins, first + rows))
+        source, target = (_rows(words.id_mapping) for words in self.words)
         return Tables(source, target, *(tables if self.learned else ()))
 
     def _ignored(self, config: RunConfig) -> tuple[str, ...]:
         """List what our model has no tensor for since it is tied."""
-        names, tie = self.spelling, config.model.tie_embeddings
+        names, tie = self.tensor_names, config.model.tie_embeddings
         tied = {
             "all": (names.target_table, names.output_embedding),
             "output": (names.output_embedding,),
@@ -227,7 +231,7 @@ class Original:
         if not self.learned:
             layout, first = self.model["positions"], self.model.get("position_offset", 0)
             return lambda side, at, count: LAYOUTS[layout](first + at, count, self.model["d_model"])
-        names = self.spelling.source_positions, self.spelling.target_positions
+        names = self.tensor_names.source_positions, self.tensor_names.target_positions
         tables = dict(
             zip(
                 ("source", "target"),
@@ -243,9 +247,9 @@ class Original:
         ]
 
 
-def _rows(numbering: Numbering) -> Rows:
+def _rows(id_mapping: IdMapping) -> RowMap:
     """Order the rows of a table."""
-    return Rows(numbering.origins, numbering.rows)
+    return RowMap(id_mapping.origins, id_mapping.rows)
 
 
 def _relu(x: Array) -> Array:

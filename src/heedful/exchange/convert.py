@@ -16,13 +16,13 @@ import numpy as np
 import torch
 
 from heedful.errors import ExchangeError, RunFolderError
-from heedful.exchange.formats import Portable, Reader, ReadOptions, WriteOptions, Writer
+from heedful.exchange.formats import ModelBundle, Reader, ReadOptions, WriteOptions, Writer
 from heedful.exchange.parity import Ids, Parity, compare, sample_sentences
 from heedful.files import replacing
 from heedful.runs.checkpoint import check_weights, load_weights, save_checkpoint
 from heedful.runs.folder import RunFolder
 from heedful.runs.foreign_models import recognise
-from heedful.runs.run import Choices, Run, write_config
+from heedful.runs.run import MachineSettings, Run, write_config
 from heedful.search.length import LengthLimit
 from heedful.text.corpus import read_lines
 from heedful.translation.translator import Translator
@@ -47,7 +47,7 @@ _PATIENCE = 60.0
 _MOST_CANDIDATES = 1 << 32
 
 
-class _Ours:
+class _HeedfulReference:
     """Our side of a comparison."""
 
     name = "heedful"
@@ -60,7 +60,7 @@ class _Ours:
         pieces = tokenizer.pieces_target(range(tokenizer.target_size))
         self._numbers = {piece: number for number, piece in enumerate(pieces)}
 
-    def in_double(self) -> "_Ours":
+    def in_double(self) -> "_HeedfulReference":
         """Load the weights once more, in double precision and in no particular layout."""
         side = copy(self)
         place = self._run.checkpoint_folder(self._weights)
@@ -138,7 +138,7 @@ def import_model(
         run = _write_run(beside, kind, model)
         _refuse_endless(run, origin)
         fitting, patience = _fitting(run, sentences), None if sentences else _PATIENCE
-        parity = compare(_Ours(run), theirs, fitting, reader.bound, patience)
+        parity = compare(_HeedfulReference(run), theirs, fitting, reader.bound, patience)
         parity.check()
     return parity, model.notes
 
@@ -187,12 +187,12 @@ def export_model(
     _refuse_taken(goal)
     run = Run.open(path)
     tensors = run.load_checkpoint(run.checkpoint_folder(weights)).model
-    model = Portable(run.config, tensors, run.tokenizer)
+    model = ModelBundle(run.config, tensors, run.tokenizer)
     with replacing(goal) as beside:
         written = writer.write(model, beside, options)
         alike = replace(run, config=run.config.model_copy(update={"search": written.search}))
         parity = compare(
-            _Ours(alike, weights),
+            _HeedfulReference(alike, weights),
             writer.reference(beside, model),
             _fitting(alike, sentences),
             writer.bound(options),
@@ -267,12 +267,12 @@ def _refuse_taken(folder: Path) -> None:
         )
 
 
-def _write_run(folder: Path, kind: str, model: Portable) -> Run:
+def _write_run(folder: Path, kind: str, model: ModelBundle) -> Run:
     """Write a run folder with one set of weights."""
     model.tokenizer.save(folder)
     run = Run(RunFolder(folder), model.config, model.tokenizer)
-    choices = Choices("cpu", "fp32", 1, 1)
-    write_config(run.folder, model.config, choices, {}, {})
+    machine_settings = MachineSettings("cpu", "fp32", 1, 1)
+    write_config(run.folder, model.config, machine_settings, {}, {})
     with torch.device("meta"):
         check_weights(run.build(), model.weights, Path(kind))
     notes = list(model.notes)

@@ -13,22 +13,26 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import ExchangeError
-from heedful.exchange.checkpoint_view import Array, Original
+from heedful.exchange.checkpoint_view import Array, ForeignCheckpoint
 from heedful.exchange.fairseq_files import (
     FIRST,
-    SPELLING,
+    TENSOR_NAMES,
     checkpoint_file,
     options_in,
     read_dictionary,
-    upgraded,
+    upgrade_tensors,
 )
-from heedful.exchange.find_tokenizer import SPACES_NOTE, find_cutters, tokenizer_of
-from heedful.exchange.formats import Portable, ReadOptions, Reasons
+from heedful.exchange.find_tokenizer import SPACES_NOTE, find_splitters, tokenizer_of
+from heedful.exchange.formats import ModelBundle, Problems, ReadOptions
 from heedful.exchange.pickled.lazy_tensors import read_arrays
 from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM, number_in
 from heedful.exchange.pickled.torch_file import read_torch_file
-from heedful.exchange.reference.numpy_translator import PlainSide, SearchRule, Words
-from heedful.tokenization.id_mapping import Numbering
+from heedful.exchange.reference.numpy_translator import (
+    ForeignVocabulary,
+    NumpySearch,
+    NumpyTranslator,
+)
+from heedful.tokenization.id_mapping import IdMapping
 
 SPECIAL = {"pad": "<pad>", "unknown": "<unk>", "start": "<s>", "end": "</s>"}
 _FIRST_POSITION = 2
@@ -87,7 +91,7 @@ class FairseqReader:
     name = "fairseq"
     bound = 1e-3
 
-    def read(self, path: Path, options: ReadOptions) -> Portable:
+    def read(self, path: Path, options: ReadOptions) -> ModelBundle:
         """
         Read a checkpoint and the vocabularies beside it.
 
@@ -100,7 +104,7 @@ class FairseqReader:
 
         Returns
         -------
-        Portable
+        ModelBundle
             The model.
 
         Notes
@@ -109,7 +113,7 @@ class FairseqReader:
         """
         return read_original(path, options).portable()
 
-    def reference(self, path: Path, model: Portable) -> PlainSide:
+    def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
         """
         Read the checkpoint again, to compute with it as fairseq does.
 
@@ -117,12 +121,12 @@ class FairseqReader:
         ----------
         path : Path
             As for `read`.
-        model : Portable
+        model : ModelBundle
             What `read` made of it.
 
         Returns
         -------
-        PlainSide
+        NumpyTranslator
             A computation in NumPy under fairseq's names and ids.
 
         Notes
@@ -137,7 +141,9 @@ class FairseqReader:
 READER = FairseqReader()
 
 
-def read_original(path: Path, options: ReadOptions, known: Portable | None = None) -> Original:
+def read_original(
+    path: Path, options: ReadOptions, known: ModelBundle | None = None
+) -> ForeignCheckpoint:
     """
     Read a checkpoint of fairseq.
 
@@ -147,12 +153,12 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
         A ``.pt`` file, or a folder with one.
     options : ReadOptions
         What it does not say.
-    known : Portable, optional
+    known : ModelBundle, optional
         Whose tokenizer to take, instead of looking for one.
 
     Returns
     -------
-    Original
+    ForeignCheckpoint
         In common words.
 
     Notes
@@ -164,7 +170,7 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
     if not isinstance(saved, dict) or not isinstance(saved.get("model"), dict):
         raise ExchangeError(f"{file} must be a checkpoint of fairseq, but has no `model` in it.")
     settings = options_in(saved, file)
-    tensors = upgraded(read_arrays(saved["model"], file))
+    tensors = upgrade_tensors(read_arrays(saved["model"], file))
     _refuse(settings, file)
     languages = _languages(settings, options, file.parent)
     words = tuple(
@@ -173,15 +179,15 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
     )
     notes: tuple[str, ...] = ()
     if known is None:
-        cutters = find_cutters(file.parent, options, languages)
-        tokenizer = tokenizer_of([one.numbering for one in words], cutters, languages)
-        notes = (SPACES_NOTE,) * (cutters[0].kind == "spaces")
+        splitters = find_splitters(file.parent, options, languages)
+        tokenizer = tokenizer_of([one.id_mapping for one in words], splitters, languages)
+        notes = (SPACES_NOTE,) * (splitters[0].kind == "spaces")
     else:
         tokenizer = known.tokenizer
     search, rule, more = _search(settings)
-    return Original(
+    return ForeignCheckpoint(
         f"{file} (fairseq)",
-        SPELLING,
+        TENSOR_NAMES,
         tensors,
         _model(settings, tensors, tokenizer.shared),
         _norms(settings, tensors),
@@ -199,7 +205,7 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
 
 def _refuse(settings: Mapping[str, Any], file: Path) -> None:
     """Refuse what our model cannot express, all of it at once."""
-    reasons = Reasons()
+    reasons = Problems()
     arch = str(settings.get("arch") or "transformer")
     reasons.add_if(
         not arch.startswith("transformer") or arch.startswith("transformer_lm"),
@@ -238,13 +244,15 @@ def _languages(settings: Mapping[str, Any], options: ReadOptions, folder: Path) 
     return str(source), str(target)
 
 
-def _words(folder: Path, language: str, tensors: Mapping[str, Array], side: str) -> Words:
+def _words(
+    folder: Path, language: str, tensors: Mapping[str, Array], side: str
+) -> ForeignVocabulary:
     """Read the vocabulary of one side."""
     numbers = read_dictionary(folder / f"dict.{language}.txt")
     table = tensors.get(f"{side}.embed_tokens.weight")
     rows = len(numbers) if table is None else len(table)
-    numbering = Numbering.of(numbers, SPECIAL, max(rows, len(numbers)))
-    return Words(numbering, numbers, numbers["<unk>"], numbers["</s>"])
+    id_mapping = IdMapping.of(numbers, SPECIAL, max(rows, len(numbers)))
+    return ForeignVocabulary(id_mapping, numbers, numbers["<unk>"], numbers["</s>"])
 
 
 def _model(
@@ -291,7 +299,7 @@ def _norms(settings: Mapping[str, Any], tensors: Mapping[str, Array]) -> tuple[s
     return kinds[0], kinds[1]
 
 
-def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], SearchRule, list[str]]:
+def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], NumpySearch, list[str]]:
     """Write the search of ``fairseq-generate``: what the checkpoint says, else its defaults."""
     found = settings.get("generation")
     given: dict[str, Any] = found if isinstance(found, dict) else {}
@@ -319,7 +327,7 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], SearchRule, li
         "max_length": f"input+{constant + 1}" if factor else str(max(min(constant, longest), 1)),
         "max_source_length": max(int(number_in(settings, "max_source_positions", 1024)) - 1, 1),
     }
-    rule = SearchRule(
+    rule = NumpySearch(
         beam,
         lambda length: float(length**power),
         lambda source: min(int(factor * source + constant), longest),

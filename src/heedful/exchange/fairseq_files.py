@@ -15,10 +15,10 @@ import numpy as np
 from heedful.errors import ExchangeError
 from heedful.exchange.checkpoint_view import Array
 from heedful.exchange.pickled.settings import settings_of
-from heedful.exchange.tensor_names import Spelling
+from heedful.exchange.tensor_names import TensorNames
 from heedful.files import read_within
 
-SPELLING = Spelling(
+TENSOR_NAMES = TensorNames(
     encoder_layer="encoder.layers.{}",
     decoder_layer="decoder.layers.{}",
     encoder_self="self_attn",
@@ -96,7 +96,7 @@ def read_dictionary(file: Path) -> dict[str, int]:
     return numbers
 
 
-def upgraded(tensors: Mapping[str, Array]) -> dict[str, Array]:
+def upgrade_tensors(tensors: Mapping[str, Array]) -> dict[str, Array]:
     """
     Name the tensors of old checkpoints as new ones do.
 
@@ -122,13 +122,15 @@ def upgraded(tensors: Mapping[str, Array]) -> dict[str, Array]:
             for part, rows in zip("qkv", np.split(array, 3), strict=True):
                 new[f"{stacked[1]}{part}_proj.{stacked[2]}"] = rows
         elif norm is not None:
-            names = SPELLING.encoder_norms if norm[2] == "encoder" else SPELLING.decoder_norms
+            names = (
+                TENSOR_NAMES.encoder_norms if norm[2] == "encoder" else TENSOR_NAMES.decoder_norms
+            )
             own = names[min(int(norm[3]), len(names) - 1)]
             new[f"{norm[1]}{own}.{norm[4]}"] = array
         else:
-            new[SPELLING.output_embedding if name == "decoder.embed_out" else name] = array
-    if SPELLING.output_embedding not in new and SPELLING.target_table in new:
-        new[SPELLING.output_embedding] = new[SPELLING.target_table]
+            new[TENSOR_NAMES.output_embedding if name == "decoder.embed_out" else name] = array
+    if TENSOR_NAMES.output_embedding not in new and TENSOR_NAMES.target_table in new:
+        new[TENSOR_NAMES.output_embedding] = new[TENSOR_NAMES.target_table]
     return new
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from heedful.errors import ExchangeError
 from heedful.exchange.formats import ReadOptions
 from heedful.files import read_within
-from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.tokenizer import Tokenizer
 
@@ -19,7 +19,7 @@ SPACES_NOTE = (
 )
 
 
-class Cutter(NamedTuple):
+class TextSplitter(NamedTuple):
     """
     Say how text is cut.
 
@@ -39,7 +39,9 @@ class Cutter(NamedTuple):
     content: bytes = b""
 
 
-def find_cutters(folder: Path, options: ReadOptions, languages: tuple[str, str]) -> list[Cutter]:
+def find_splitters(
+    folder: Path, options: ReadOptions, languages: tuple[str, str]
+) -> list[TextSplitter]:
     """
     Find what cut the text of both sides.
 
@@ -71,22 +73,22 @@ def find_cutters(folder: Path, options: ReadOptions, languages: tuple[str, str])
     if not place.exists():
         raise ExchangeError(f"--tokenizer must name a file or folder, but {place} is not there.")
     if place.is_file():
-        return [read_cutter(place)] * 2
+        return [read_splitter(place)] * 2
     files = sorted(file for file in place.iterdir() if file.is_file() and _is_cutter(file))
     return [_choose(files, language, place) for language in languages]
 
 
 def tokenizer_of(
-    numberings: Sequence[Numbering], cutters: Sequence[Cutter], languages: tuple[str, str]
+    id_mappings: Sequence[IdMapping], splitters: Sequence[TextSplitter], languages: tuple[str, str]
 ) -> Tokenizer:
     """
     Make a tokenizer of numbered vocabularies and what cuts the text.
 
     Parameters
     ----------
-    numberings : sequence of Numbering
+    id_mappings : sequence of IdMapping
         Of source and target.
-    cutters : sequence of Cutter
+    splitters : sequence of TextSplitter
         Of source and target.
     languages : tuple of str and str
         Their codes.
@@ -101,15 +103,15 @@ def tokenizer_of(
     Raises `TokenizerError` if a file is none of its kind.
     """
     source, target = (
-        ImportedModel(numbering, kind, content)
-        for numbering, (kind, content) in zip(numberings, cutters, strict=True)
+        ImportedModel(id_mapping, kind, content)
+        for id_mapping, (kind, content) in zip(id_mappings, splitters, strict=True)
     )
-    same = numberings[0] == numberings[1] and cutters[0] == cutters[1]
+    same = id_mappings[0] == id_mappings[1] and splitters[0] == splitters[1]
     names = {"source_language": languages[0], "target_language": languages[1]}
     return Tokenizer(source, None if same else target, **names)
 
 
-def read_cutter(file: Path) -> Cutter:
+def read_splitter(file: Path) -> TextSplitter:
     """
     Read a file and tell what it is.
 
@@ -120,7 +122,7 @@ def read_cutter(file: Path) -> Cutter:
 
     Returns
     -------
-    Cutter
+    TextSplitter
         ``sentencepiece`` or ``codes``, even if fastBPE wrote them.
 
     Notes
@@ -132,8 +134,8 @@ def read_cutter(file: Path) -> Cutter:
     except OSError as error:
         raise ExchangeError(f"{file} must be there to read, but: {error.strerror}.") from error
     if file.name.endswith(_SENTENCEPIECE):
-        return Cutter("sentencepiece", content)
-    return Cutter("codes", _as_codes(content))
+        return TextSplitter("sentencepiece", content)
+    return TextSplitter("codes", _as_codes(content))
 
 
 def _is_cutter(file: Path) -> bool:
@@ -142,7 +144,7 @@ def _is_cutter(file: Path) -> bool:
     return file.name.endswith(_SENTENCEPIECE) or any(part in _CODES for part in parts)
 
 
-def _choose(files: list[Path], language: str, place: Path) -> Cutter:
+def _choose(files: list[Path], language: str, place: Path) -> TextSplitter:
     """Choose the file of one side."""
     own = [file for file in files if language and language in file.name.split(".")]
     found = own or files
@@ -151,7 +153,7 @@ def _choose(files: list[Path], language: str, place: Path) -> Cutter:
             f"One file must say how text is cut, but {place} has {len(found)}: "
             f"{', '.join(file.name for file in found[:6])}; name the right one with --tokenizer."
         )
-    return read_cutter(found[0]) if found else Cutter("spaces")
+    return read_splitter(found[0]) if found else TextSplitter("spaces")
 
 
 def _as_codes(content: bytes) -> bytes:

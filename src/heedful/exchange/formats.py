@@ -2,7 +2,7 @@
 What a format is: how a model of another toolkit is read, written, and asked for comparison.
 
 A reader or writer is an object in a module of its own; `heedful.exchange.convert` finds it by
-name. Between toolkits a model is a `Portable`: settings, weights by our names, tokenizer.
+name. Between toolkits a model is a `ModelBundle`: settings, weights by our names, tokenizer.
 """
 
 import json
@@ -20,7 +20,7 @@ from torch import Tensor
 from heedful.config.schema import RunConfig, SearchConfig
 from heedful.data.tensor_shapes import check_header, is_empty_and_vast
 from heedful.errors import ExchangeError, MissingExtra
-from heedful.exchange.parity import Side
+from heedful.exchange.parity import ReferenceModel
 from heedful.files import read_within
 from heedful.tokenization.tokenizer import Tokenizer
 
@@ -28,7 +28,7 @@ _LARGEST = 1 << 26
 
 
 @dataclass(frozen=True)
-class Portable:
+class ModelBundle:
     """
     Hold a model on its way from one toolkit to another.
 
@@ -56,7 +56,7 @@ class Portable:
 
 
 @dataclass(frozen=True)
-class Written:
+class ExportResult:
     """
     Say what became of a model that was written.
 
@@ -139,7 +139,7 @@ class Reader(Protocol):
     name: str
     bound: float
 
-    def read(self, path: Path, options: ReadOptions) -> Portable:
+    def read(self, path: Path, options: ReadOptions) -> ModelBundle:
         """
         Read a model.
 
@@ -152,7 +152,7 @@ class Reader(Protocol):
 
         Returns
         -------
-        Portable
+        ModelBundle
             The model.
 
         Notes
@@ -161,7 +161,7 @@ class Reader(Protocol):
         """
         ...
 
-    def reference(self, path: Path, model: Portable) -> Side:
+    def reference(self, path: Path, model: ModelBundle) -> ReferenceModel:
         """
         Open the original, to compare with.
 
@@ -169,12 +169,12 @@ class Reader(Protocol):
         ----------
         path : Path
             As for `read`.
-        model : Portable
+        model : ModelBundle
             What `read` made of it.
 
         Returns
         -------
-        Side
+        ReferenceModel
             The toolkit itself where it can be installed, else an independent computation.
 
         Notes
@@ -221,13 +221,13 @@ class Writer(Protocol):
         """
         ...
 
-    def write(self, model: Portable, folder: Path, options: WriteOptions) -> Written:
+    def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
         """
         Write a model.
 
         Parameters
         ----------
-        model : Portable
+        model : ModelBundle
             A run's model.
         folder : Path
             An empty folder.
@@ -236,7 +236,7 @@ class Writer(Protocol):
 
         Returns
         -------
-        Written
+        ExportResult
             How the other toolkit will search.
 
         Notes
@@ -245,7 +245,7 @@ class Writer(Protocol):
         """
         ...
 
-    def reference(self, folder: Path, model: Portable) -> Side:
+    def reference(self, folder: Path, model: ModelBundle) -> ReferenceModel:
         """
         Open what was written, by the toolkit that it was written for.
 
@@ -253,12 +253,12 @@ class Writer(Protocol):
         ----------
         folder : Path
             As for `write`.
-        model : Portable
+        model : ModelBundle
             What was written.
 
         Returns
         -------
-        Side
+        ReferenceModel
             The other toolkit's model.
 
         Notes
@@ -269,13 +269,13 @@ class Writer(Protocol):
 
 
 @dataclass
-class Reasons:
+class Problems:
     """
     Collect why something cannot be done, to say all of it at once.
 
     Attributes
     ----------
-    found : list of str
+    messages : list of str
         So far.
 
     Notes
@@ -283,7 +283,7 @@ class Reasons:
     One run of a command should be enough to learn everything that is in the way.
     """
 
-    found: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def add_if(self, wrong: bool, reason: str) -> None:
         """
@@ -306,7 +306,7 @@ class Reasons:
         In the order in which they will be read.
         """
         if wrong:
-            self.found.append(reason)
+            self.messages.append(reason)
 
     def refuse(self, what: str, advice: str) -> None:
         """
@@ -328,8 +328,8 @@ class Reasons:
         -----
         Raises `ExchangeError`.
         """
-        if self.found:
-            raise ExchangeError(f"{what}: {'; '.join(self.found)}. {advice}.")
+        if self.messages:
+            raise ExchangeError(f"{what}: {'; '.join(self.messages)}. {advice}.")
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
@@ -393,7 +393,7 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
         raise ExchangeError(f"{path} must be a whole safetensors file, but: {error}.") from error
 
 
-def needed(module: str, purpose: str) -> ModuleType:
+def import_extra(module: str, purpose: str) -> ModuleType:
     """
     Import what an extra brings.
 

@@ -11,20 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import ExchangeError
-from heedful.exchange.checkpoint_view import Original
-from heedful.exchange.find_tokenizer import SPACES_NOTE, Cutter, read_cutter, tokenizer_of
-from heedful.exchange.formats import Portable, ReadOptions, Reasons
+from heedful.exchange.checkpoint_view import ForeignCheckpoint
+from heedful.exchange.find_tokenizer import SPACES_NOTE, TextSplitter, read_splitter, tokenizer_of
+from heedful.exchange.formats import ModelBundle, Problems, ReadOptions
 from heedful.exchange.pickled.lazy_tensors import read_arrays
 from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM, number_in, settings_of
 from heedful.exchange.pickled.torch_file import read_torch_file
 from heedful.exchange.plain_yaml import read_yaml
-from heedful.exchange.reference.numpy_translator import PlainSide, SearchRule, Words
-from heedful.exchange.tensor_names import Spelling
+from heedful.exchange.reference.numpy_translator import (
+    ForeignVocabulary,
+    NumpySearch,
+    NumpyTranslator,
+)
+from heedful.exchange.tensor_names import TensorNames
 from heedful.files import read_within
-from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.tokenizer import UNKNOWN
 
-SPELLING = Spelling(
+TENSOR_NAMES = TensorNames(
     encoder_layer="encoder.layers.{}",
     decoder_layer="decoder.layers.{}",
     encoder_self="src_src_att",
@@ -73,7 +77,7 @@ class JoeyReader:
     name = "joey"
     bound = 1e-3
 
-    def read(self, path: Path, options: ReadOptions) -> Portable:
+    def read(self, path: Path, options: ReadOptions) -> ModelBundle:
         """
         Read a model folder.
 
@@ -86,7 +90,7 @@ class JoeyReader:
 
         Returns
         -------
-        Portable
+        ModelBundle
             The model.
 
         Notes
@@ -95,7 +99,7 @@ class JoeyReader:
         """
         return read_original(path, options).portable()
 
-    def reference(self, path: Path, model: Portable) -> PlainSide:
+    def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
         """
         Read the folder again, to compute with it as Joey NMT does.
 
@@ -103,12 +107,12 @@ class JoeyReader:
         ----------
         path : Path
             As for `read`.
-        model : Portable
+        model : ModelBundle
             What `read` made of it.
 
         Returns
         -------
-        PlainSide
+        NumpyTranslator
             A computation in NumPy under Joey NMT's names and ids.
 
         Notes
@@ -121,7 +125,9 @@ class JoeyReader:
 READER = JoeyReader()
 
 
-def read_original(path: Path, options: ReadOptions, known: Portable | None = None) -> Original:
+def read_original(
+    path: Path, options: ReadOptions, known: ModelBundle | None = None
+) -> ForeignCheckpoint:
     """
     Read a model folder of Joey NMT.
 
@@ -131,12 +137,12 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
         The folder.
     options : ReadOptions
         What it does not say.
-    known : Portable, optional
+    known : ModelBundle, optional
         Whose tokenizer to take, instead of looking for one.
 
     Returns
     -------
-    Original
+    ForeignCheckpoint
         In common words.
 
     Notes
@@ -159,16 +165,16 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
     words = tuple(_words(path / f"{side}_vocab.txt", special) for side in _SIDES)
     notes: list[str] = _text_notes(texts)
     if known is None:
-        cutters = [_find_cutter(path, text, options) for text in texts]
-        tokenizer = tokenizer_of([one.numbering for one in words], cutters, languages)
-        notes += [_CODES_NOTE] * (cutters[0].kind == "codes")
-        notes += [SPACES_NOTE] * (cutters[0].kind == "spaces" and texts[0].get("level") == "bpe")
+        splitters = [_find_cutter(path, text, options) for text in texts]
+        tokenizer = tokenizer_of([one.id_mapping for one in words], splitters, languages)
+        notes += [_CODES_NOTE] * (splitters[0].kind == "codes")
+        notes += [SPACES_NOTE] * (splitters[0].kind == "spaces" and texts[0].get("level") == "bpe")
     else:
         tokenizer = known.tokenizer
     search, rule, more = _search(_table(settings, "testing"), words[1], special)
-    return Original(
+    return ForeignCheckpoint(
         f"{path} (Joey NMT)",
-        SPELLING,
+        TENSOR_NAMES,
         tensors,
         _model(model, sides, tokenizer.shared),
         (_norm(sides[0], 0), _norm(sides[1], 1)),
@@ -195,7 +201,7 @@ def _refuse(
     path: Path,
 ) -> None:
     """Refuse what our model cannot express, all of it at once."""
-    reasons = Reasons()
+    reasons = Problems()
     widths = [side.get("hidden_size", 512) for side in sides]
     reasons.add_if(widths[0] != widths[1], f"the widths differ: {widths[0]} and {widths[1]}")
     for name, side, kind in zip(
@@ -234,7 +240,7 @@ def _special(data: Mapping[str, Any]) -> dict[str, str]:
     return dict(zip(("pad", "unknown", "start", "end"), spelled.values(), strict=True))
 
 
-def _words(file: Path, special: Mapping[str, str]) -> Words:
+def _words(file: Path, special: Mapping[str, str]) -> ForeignVocabulary:
     """Read the words of one side, one a line in the order of their ids."""
     try:
         lines = read_within(file).decode().split("\n")
@@ -250,24 +256,26 @@ def _words(file: Path, special: Mapping[str, str]) -> Words:
             f"{file} must have each word once and the special symbols "
             f"{', '.join(special.values())}, but does not; copy it again."
         )
-    numbering = Numbering.of(numbers, special, len(pieces))
-    return Words(numbering, numbers, numbers[special["unknown"]], numbers[special["end"]])
+    id_mapping = IdMapping.of(numbers, special, len(pieces))
+    return ForeignVocabulary(
+        id_mapping, numbers, numbers[special["unknown"]], numbers[special["end"]]
+    )
 
 
-def _find_cutter(path: Path, text: Mapping[str, Any], options: ReadOptions) -> Cutter:
+def _find_cutter(path: Path, text: Mapping[str, Any], options: ReadOptions) -> TextSplitter:
     """Find what cuts one side: the file that the settings name, which is copied to the folder."""
     if options.tokenizer is not None and options.tokenizer.is_file():
-        return read_cutter(options.tokenizer)
+        return read_splitter(options.tokenizer)
     if text.get("level", "word") != "bpe":
-        return Cutter("spaces")
+        return TextSplitter("spaces")
     given = _table(text, "tokenizer_cfg")
     name = given.get("model_file") or given.get("codes")
     places = [options.tokenizer] if options.tokenizer else [path]
     for place in places:
         file = place / Path(str(name or "")).name
         if name and file.is_file():
-            return read_cutter(file)
-    return Cutter("spaces")
+            return read_splitter(file)
+    return TextSplitter("spaces")
 
 
 def _text_notes(texts: list[dict[str, Any]]) -> list[str]:
@@ -326,8 +334,8 @@ def _model(model: Mapping[str, Any], sides: list[dict[str, Any]], shared: bool) 
 
 
 def _search(
-    testing: Mapping[str, Any], target: Words, special: Mapping[str, str]
-) -> tuple[dict[str, Any], SearchRule, list[str]]:
+    testing: Mapping[str, Any], target: ForeignVocabulary, special: Mapping[str, str]
+) -> tuple[dict[str, Any], NumpySearch, list[str]]:
     """Write the search of ``joeynmt translate``."""
     beam = max(int(number_in(testing, "beam_size", 1, WIDEST_BEAM)), 1)
     alpha = float(number_in(testing, "beam_alpha", number_in(testing, "alpha", -1)))
@@ -347,21 +355,21 @@ def _search(
         "stop": "as-joey",
         "length_limit_policy": "keep",
     }
-    barred = [target.numbers[special["pad"]], target.numbers[special["start"]]]
+    forbidden = [target.numbers[special["pad"]], target.numbers[special["start"]]]
     if testing.get("generate_unk") is False:
         search["forbidden_ids"] = str(UNKNOWN)
-        barred.append(target.unknown)
+        forbidden.append(target.unknown)
     for name in ("repetition_penalty", "no_repeat_ngram_size"):
         value = number_in(testing, name, -1)
         if value > 1:
             notes.append(f"Joey NMT searched with {name} = {value:g}, which is not done here")
-    rule = SearchRule(
+    rule = NumpySearch(
         beam,
         lambda length: float(((5 + length) / 6) ** max(alpha, 0.0)),
         lambda source: longest if longest > 0 else max(int(1.5 * source), 1),
         least,
         target.numbers[special["start"]],
-        tuple(barred),
+        tuple(forbidden),
         "as-joey" if beam > 1 else "when-beam-finished",
     )
     return search, rule, notes

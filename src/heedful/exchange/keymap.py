@@ -190,7 +190,7 @@ class Transposed:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowMap:
     """
     Put the rows of a table, or the entries of a bias, into the order of our ids.
 
@@ -395,7 +395,7 @@ class KeyMap:
 
 
 def check_tensors(
-    found: Mapping[str, Shape],
+    present: Mapping[str, Shape],
     expected: Mapping[str, Shape],
     origin: object,
     ignored: Iterable[str] = (),
@@ -405,7 +405,7 @@ def check_tensors(
 
     Parameters
     ----------
-    found : mapping of str to tuple of int
+    present : mapping of str to tuple of int
         Shapes of what is there.
     expected : mapping of str to tuple of int
         Shapes of what is needed.
@@ -426,18 +426,18 @@ def check_tensors(
     patterns = tuple(ignored)
     extra = [
         name
-        for name in found
+        for name in present
         if name not in expected and not any(fnmatch.fnmatchcase(name, p) for p in patterns)
     ]
     wrong = [
-        f"{name} is {found[name]} instead of {shape}"
+        f"{name} is {present[name]} instead of {shape}"
         for name, shape in expected.items()
-        if name in found and found[name] != shape
+        if name in present and present[name] != shape
     ]
     problems = [
         f"{label} {_listed(names)}"
         for label, names in (
-            ("missing:", sorted(expected.keys() - found.keys())),
+            ("missing:", sorted(expected.keys() - present.keys())),
             ("not expected:", sorted(extra)),
             ("of another shape:", wrong),
         )

@@ -14,18 +14,22 @@ from typing import Any
 import numpy as np
 
 from heedful.errors import ExchangeError
-from heedful.exchange.checkpoint_view import LAYOUTS, Array, Original
-from heedful.exchange.find_tokenizer import SPACES_NOTE, find_cutters, tokenizer_of
-from heedful.exchange.formats import Portable, ReadOptions, Reasons
+from heedful.exchange.checkpoint_view import LAYOUTS, Array, ForeignCheckpoint
+from heedful.exchange.find_tokenizer import SPACES_NOTE, find_splitters, tokenizer_of
+from heedful.exchange.formats import ModelBundle, Problems, ReadOptions
 from heedful.exchange.pickled.lazy_tensors import read_arrays
-from heedful.exchange.pickled.placeholders import Inert
+from heedful.exchange.pickled.placeholders import OpaqueObject
 from heedful.exchange.pickled.settings import number_in, settings_of
 from heedful.exchange.pickled.torch_file import read_torch_file
-from heedful.exchange.reference.numpy_translator import PlainSide, SearchRule, Words
-from heedful.exchange.tensor_names import Spelling
-from heedful.tokenization.id_mapping import Numbering
+from heedful.exchange.reference.numpy_translator import (
+    ForeignVocabulary,
+    NumpySearch,
+    NumpyTranslator,
+)
+from heedful.exchange.tensor_names import TensorNames
+from heedful.tokenization.id_mapping import IdMapping
 
-SPELLING = Spelling(
+TENSOR_NAMES = TensorNames(
     encoder_layer="encoder.transformer.{}",
     decoder_layer="decoder.transformer_layers.{}",
     encoder_self="self_attn",
@@ -100,7 +104,7 @@ class OpenNmtReader:
     name = "opennmt"
     bound = 1e-3
 
-    def read(self, path: Path, options: ReadOptions) -> Portable:
+    def read(self, path: Path, options: ReadOptions) -> ModelBundle:
         """
         Read a checkpoint.
 
@@ -113,7 +117,7 @@ class OpenNmtReader:
 
         Returns
         -------
-        Portable
+        ModelBundle
             The model.
 
         Notes
@@ -122,7 +126,7 @@ class OpenNmtReader:
         """
         return read_original(path, options).portable()
 
-    def reference(self, path: Path, model: Portable) -> PlainSide:
+    def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
         """
         Read the checkpoint again, to compute with it as OpenNMT-py does.
 
@@ -130,12 +134,12 @@ class OpenNmtReader:
         ----------
         path : Path
             As for `read`.
-        model : Portable
+        model : ModelBundle
             What `read` made of it.
 
         Returns
         -------
-        PlainSide
+        NumpyTranslator
             A computation in NumPy under OpenNMT-py's names and ids.
 
         Notes
@@ -148,7 +152,9 @@ class OpenNmtReader:
 READER = OpenNmtReader()
 
 
-def read_original(path: Path, options: ReadOptions, known: Portable | None = None) -> Original:
+def read_original(
+    path: Path, options: ReadOptions, known: ModelBundle | None = None
+) -> ForeignCheckpoint:
     """
     Read a checkpoint of OpenNMT-py.
 
@@ -158,12 +164,12 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
         A ``.pt`` file.
     options : ReadOptions
         What it does not say.
-    known : Portable, optional
+    known : ModelBundle, optional
         Whose tokenizer to take, instead of looking for one.
 
     Returns
     -------
-    Original
+    ForeignCheckpoint
         In common words.
 
     Notes
@@ -184,23 +190,23 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
     words = tuple(
         _words(pieces, tensors.get(table))
         for pieces, table in zip(
-            vocabularies, (SPELLING.source_table, SPELLING.target_table), strict=True
+            vocabularies, (TENSOR_NAMES.source_table, TENSOR_NAMES.target_table), strict=True
         )
     )
     languages = options.source_language, options.target_language
     notes: tuple[str, ...] = (_SEARCH_NOTE,)
     if known is None:
-        cutters = find_cutters(path.parent, options, languages)
-        tokenizer = tokenizer_of([one.numbering for one in words], cutters, languages)
-        notes = (SPACES_NOTE,) * (cutters[0].kind == "spaces") + notes
+        splitters = find_splitters(path.parent, options, languages)
+        tokenizer = tokenizer_of([one.id_mapping for one in words], splitters, languages)
+        notes = (SPACES_NOTE,) * (splitters[0].kind == "spaces") + notes
     else:
         tokenizer = known.tokenizer
     start = _start(settings, saved["vocab"])
     is_new = isinstance(saved["vocab"], dict) and isinstance(saved["vocab"].get("src"), list)
     target = words[1]
-    return Original(
+    return ForeignCheckpoint(
         f"{path} (OpenNMT-py)",
-        SPELLING,
+        TENSOR_NAMES,
         tensors,
         _model(settings, tensors, tokenizer.shared, start),
         ("pre", "pre"),
@@ -215,7 +221,7 @@ def read_original(path: Path, options: ReadOptions, known: Portable | None = Non
             "stop": "as-opennmt",
             "length_limit_policy": "keep",
         },
-        SearchRule(
+        NumpySearch(
             5,
             # BeamSearchBase.advance counts the start symbol, too
             (lambda length: length + 1.0) if is_new else lambda length: 1.0,
@@ -275,7 +281,7 @@ def _pieces(value: Any) -> list[str] | None:
             value = value[1]  # a name and its field
         elif isinstance(value, list) and len(value) == 1:
             value = value[0]  # one field; several are features of words
-        elif isinstance(value, Inert):
+        elif isinstance(value, OpaqueObject):
             state = value.state
             value = next((state[k] for k in ("itos", "fields", "vocab") if k in state), None)
         else:
@@ -294,7 +300,7 @@ def _tensors(model: Any, generator: Any, path: Path) -> dict[str, Array]:
 
 def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Path) -> None:
     """Refuse what our model cannot express, all of it at once."""
-    reasons = Reasons()
+    reasons = Problems()
     for name, wanted in _MUST_BE.items():
         value = settings.get(name, wanted)
         fine = value is None or value == wanted or value in _SAME.get(name, ())
@@ -330,7 +336,7 @@ def _layout(tensors: Mapping[str, Array]) -> str | None:
     return names[0] if len(names) == 2 and names[0] == names[1] else None
 
 
-def _words(pieces: list[str], table: Array | None) -> Words:
+def _words(pieces: list[str], table: Array | None) -> ForeignVocabulary:
     """Give the words of one side new numbers; if one is there twice, its first id counts."""
     numbers: dict[str, int] = {}
     for number, piece in enumerate(pieces):
@@ -342,8 +348,8 @@ def _words(pieces: list[str], table: Array | None) -> Words:
         name: piece if piece in numbers else None
         for name, piece in (("start", "<s>"), ("end", "</s>"))
     }
-    numbering = Numbering.of(numbers, special, rows)
-    return Words(numbering, numbers, numbers.get("<unk>", 0), numbers.get("</s>", -1))
+    id_mapping = IdMapping.of(numbers, special, rows)
+    return ForeignVocabulary(id_mapping, numbers, numbers.get("<unk>", 0), numbers.get("</s>", -1))
 
 
 def _start(settings: Mapping[str, Any], vocab: Any) -> str:
@@ -366,10 +372,10 @@ def _model(
     layers = number_in(settings, "layers", 6)
     dropout = settings.get("dropout")
     first = dropout[0] if isinstance(dropout, list) and dropout else dropout
-    source = tensors.get(SPELLING.source_table)
+    source = tensors.get(TENSOR_NAMES.source_table)
     embeddings = bool(settings.get("share_embeddings")) and shared
     output = bool(settings.get("share_decoder_embeddings"))
-    parts = (SPELLING.query, SPELLING.key, SPELLING.value, SPELLING.mixed)
+    parts = (TENSOR_NAMES.query, TENSOR_NAMES.key, TENSOR_NAMES.value, TENSOR_NAMES.mixed)
     biases = tuple(f".{part}.bias" for part in parts)
     return {
         "d_model": 512 if source is None else source.shape[1],
@@ -383,7 +389,7 @@ def _model(
         "positions": _layout(tensors),
         "tie_embeddings": "all" if embeddings and output else "output" if output else "none",
         "projection_bias": any(name.endswith(biases) for name in tensors),
-        "output_bias": SPELLING.output_bias in tensors,
+        "output_bias": TENSOR_NAMES.output_bias in tensors,
         "decoder_start": start,
         "source_end": False,
     }

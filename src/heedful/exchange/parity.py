@@ -33,7 +33,7 @@ _MOST_TOKENS = 512
 
 
 @runtime_checkable
-class Side(Protocol):
+class ReferenceModel(Protocol):
     """
     A model that answers in our ids, whatever it computes with.
 
@@ -115,7 +115,7 @@ class Side(Protocol):
 
 
 @runtime_checkable
-class Precise(Side, Protocol):
+class DoublePrecisionReference(ReferenceModel, Protocol):
     """
     A side that can also count in double precision.
 
@@ -124,13 +124,13 @@ class Precise(Side, Protocol):
     Only for log-probabilities; what it is asked to translate is translated as users will have it.
     """
 
-    def in_double(self) -> Side:
+    def in_double(self) -> ReferenceModel:
         """
         Make the same side once more, computing in double precision.
 
         Returns
         -------
-        Side
+        ReferenceModel
             The same weights and ids.
 
         Notes
@@ -232,8 +232,8 @@ class Parity:
 
 
 def compare(
-    ours: Side,
-    theirs: Side,
+    ours: ReferenceModel,
+    theirs: ReferenceModel,
     sentences: Sequence[str],
     bound: float,
     patience: float | None = None,
@@ -243,9 +243,9 @@ def compare(
 
     Parameters
     ----------
-    ours : Side
+    ours : ReferenceModel
         Our model; it tells whole distributions.
-    theirs : Side
+    theirs : ReferenceModel
         The other one.
     sentences : sequence of str
         What to compare on.
@@ -285,7 +285,11 @@ def compare(
     rotated = [*wanted[1:], *wanted[:1]]  # translations of other sentences: improbable ones
     pairs = [*zip(sources, wanted, strict=True), *zip(sources, rotated, strict=True)]
     difference, precise = _largest(ours, theirs, pairs), None
-    if difference > bound and isinstance(ours, Precise) and isinstance(theirs, Precise):
+    if (
+        difference > bound
+        and isinstance(ours, DoublePrecisionReference)
+        and isinstance(theirs, DoublePrecisionReference)
+    ):
         precise = _largest(ours.in_double(), theirs.in_double(), pairs)
     return Parity(
         theirs.name,
@@ -336,14 +340,16 @@ def sample_sentences(tokenizer: Tokenizer, count: int = 12, seed: int = 1) -> li
     return sentences
 
 
-def _largest(ours: Side, theirs: Side, pairs: Sequence[tuple[Ids, Ids]]) -> float:
+def _largest(
+    ours: ReferenceModel, theirs: ReferenceModel, pairs: Sequence[tuple[Ids, Ids]]
+) -> float:
     """Compute the largest difference; a number that is none must not pass as small."""
     if not pairs:
         return float("inf")
     return float(np.max([_difference(ours, theirs, *pair) for pair in pairs]))
 
 
-def _difference(ours: Side, theirs: Side, source: Ids, target: Ids) -> float:
+def _difference(ours: ReferenceModel, theirs: ReferenceModel, source: Ids, target: Ids) -> float:
     """Compute the largest difference along one translation."""
     target = target[:_MOST_TOKENS]
     there = theirs.log_probabilities(source, target)

@@ -35,7 +35,7 @@ _AXES = {
 }
 
 
-def reordered(weights: Mapping[str, Tensor], order: Tensor) -> dict[str, Tensor]:
+def reorder_dimensions(weights: Mapping[str, Tensor], order: Tensor) -> dict[str, Tensor]:
     """
     Reorder the dimensions of all states of a model.
 

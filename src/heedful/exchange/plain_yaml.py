@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import ExchangeError
-from heedful.exchange.formats import needed
+from heedful.exchange.formats import import_extra
 from heedful.files import read_within
 
 # Far beyond any settings: a file that names one part many times grows with each of them.
@@ -21,7 +21,7 @@ _LONGEST_NUMBER = 24
 
 def read_yaml(file: Path, purpose: str) -> Any:
     """Read a file of settings; raise `ExchangeError` for what is damaged or made to do harm."""
-    yaml = needed("yaml", purpose)
+    yaml = import_extra("yaml", purpose)
     try:
         text = read_within(file, _LARGEST).decode()
         # PyYAML takes the square of the depth for it, long before it gives up.

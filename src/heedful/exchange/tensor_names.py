@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from heedful.exchange.keymap import SAME, Entry, KeyMap, Rows, Stacked
+from heedful.exchange.keymap import SAME, Entry, KeyMap, RowMap, Stacked
 
 
 @dataclass(frozen=True)
-class Spelling:
+class TensorNames:
     """
     Name the tensors of a toolkit.
 
@@ -77,9 +77,9 @@ class Tables:
 
     Attributes
     ----------
-    source, target : Rows
+    source, target : RowMap
         From their ids to ours.
-    source_positions, target_positions : Rows or None, default None
+    source_positions, target_positions : RowMap or None, default None
         Which rows of the tables of learned positions are used.
 
     Notes
@@ -87,14 +87,14 @@ class Tables:
     A toolkit may keep rows for positions that it never uses.
     """
 
-    source: Rows
-    target: Rows
-    source_positions: Rows | None = None
-    target_positions: Rows | None = None
+    source: RowMap
+    target: RowMap
+    source_positions: RowMap | None = None
+    target_positions: RowMap | None = None
 
 
 def key_map(
-    spelling: Spelling,
+    tensor_names: TensorNames,
     shapes: Mapping[str, tuple[int, ...]],
     tables: Tables,
     ignored: tuple[str, ...] = (),
@@ -104,7 +104,7 @@ def key_map(
 
     Parameters
     ----------
-    spelling : Spelling
+    tensor_names : TensorNames
         Their names.
     shapes : mapping of str to tuple of int
         Our tensors, by name.
@@ -122,30 +122,34 @@ def key_map(
     -----
     What the model does not have, such as a bias, is not expected there either.
     """
-    bias = Rows(tables.target.origins, tables.target.count, _IMPOSSIBLE)
+    bias = RowMap(tables.target.origins, tables.target.count, _IMPOSSIBLE)
     entries = [
-        Entry("embed_source.weight", (spelling.source_table,), tables.source),
-        Entry("embed_target.weight", (spelling.target_table,), tables.target),
-        Entry("output_embedding", (spelling.output_embedding,), tables.target),
-        Entry("output_bias", (spelling.output_bias,), bias),
+        Entry("embed_source.weight", (tensor_names.source_table,), tables.source),
+        Entry("embed_target.weight", (tensor_names.target_table,), tables.target),
+        Entry("output_embedding", (tensor_names.output_embedding,), tables.target),
+        Entry("output_bias", (tensor_names.output_bias,), bias),
         Entry(
-            "source_positions.weight", (spelling.source_positions,), tables.source_positions or SAME
+            "source_positions.weight",
+            (tensor_names.source_positions,),
+            tables.source_positions or SAME,
         ),
         Entry(
-            "target_positions.weight", (spelling.target_positions,), tables.target_positions or SAME
+            "target_positions.weight",
+            (tensor_names.target_positions,),
+            tables.target_positions or SAME,
         ),
-        *_module("encoder.norm", spelling.encoder_norm),
-        *_module("decoder.norm", spelling.decoder_norm),
+        *_module("encoder.norm", tensor_names.encoder_norm),
+        *_module("decoder.norm", tensor_names.decoder_norm),
     ]
     for side in ("encoder", "decoder"):
         layers = {name.split(".")[2] for name in shapes if name.startswith(f"{side}.layers.")}
         for number in sorted(layers, key=int):
-            entries += _layer(spelling, side, number)
+            entries += _layer(tensor_names, side, number)
     return KeyMap(tuple(entry for entry in entries if entry.ours in shapes), ignored)
 
 
 def with_zero_biases(
-    theirs: Mapping[str, Tensor], spelling: Spelling, attention: bool
+    theirs: Mapping[str, Tensor], tensor_names: TensorNames, attention: bool
 ) -> dict[str, Tensor]:
     """
     Give products without a bias one of zeros.
@@ -154,7 +158,7 @@ def with_zero_biases(
     ----------
     theirs : mapping of str to Tensor
         Their tensors.
-    spelling : Spelling
+    tensor_names : TensorNames
         Their names.
     attention : bool
         Whether attention gets them too.
@@ -168,10 +172,15 @@ def with_zero_biases(
     -----
     Adding zero changes nothing, and our feed-forward networks have a bias, as in equation 2.
     """
-    parts = (spelling.query, spelling.key, spelling.value, spelling.mixed) if attention else ()
-    ends = tuple(f".{part}.weight" for part in (*parts, spelling.linear1, spelling.linear2))
+    parts = (
+        (tensor_names.query, tensor_names.key, tensor_names.value, tensor_names.mixed)
+        if attention
+        else ()
+    )
+    ends = tuple(f".{part}.weight" for part in (*parts, tensor_names.linear1, tensor_names.linear2))
     layers = tuple(
-        layer.partition("{")[0] for layer in (spelling.encoder_layer, spelling.decoder_layer)
+        layer.partition("{")[0]
+        for layer in (tensor_names.encoder_layer, tensor_names.decoder_layer)
     )
     added = dict(theirs)
     for name, tensor in theirs.items():
@@ -185,20 +194,20 @@ def with_zero_biases(
 _IMPOSSIBLE = -1e9
 
 
-def _layer(spelling: Spelling, side: str, number: str) -> list[Entry]:
+def _layer(tensor_names: TensorNames, side: str, number: str) -> list[Entry]:
     """Map one layer."""
     ours = f"{side}.layers.{number}"
     encodes = side == "encoder"
-    theirs = (spelling.encoder_layer if encodes else spelling.decoder_layer).format(number)
+    theirs = (tensor_names.encoder_layer if encodes else tensor_names.decoder_layer).format(number)
     attentions = (
-        {"self": spelling.encoder_self}
+        {"self": tensor_names.encoder_self}
         if encodes
-        else {"self": spelling.decoder_self, "cross": spelling.cross}
+        else {"self": tensor_names.decoder_self, "cross": tensor_names.cross}
     )
-    norms = spelling.encoder_norms if encodes else spelling.decoder_norms
+    norms = tensor_names.encoder_norms if encodes else tensor_names.decoder_norms
     entries = []
     for name, attention in attentions.items():
-        parts = (spelling.query, spelling.key, spelling.value)
+        parts = (tensor_names.query, tensor_names.key, tensor_names.value)
         for end in ("weight", "bias"):
             entries += [
                 Entry(
@@ -208,13 +217,13 @@ def _layer(spelling: Spelling, side: str, number: str) -> list[Entry]:
                 ),
                 Entry(
                     f"{ours}.{name}_attention.out_proj.{end}",
-                    (f"{theirs}.{attention}.{spelling.mixed}.{end}",),
+                    (f"{theirs}.{attention}.{tensor_names.mixed}.{end}",),
                 ),
             ]
     for name, norm in zip((*attentions, "feed_forward"), norms, strict=True):
         entries += _module(f"{ours}.{name}_residual.norm", f"{theirs}.{norm}")
-    entries += _module(f"{ours}.feed_forward.linear1", f"{theirs}.{spelling.linear1}")
-    entries += _module(f"{ours}.feed_forward.linear2", f"{theirs}.{spelling.linear2}")
+    entries += _module(f"{ours}.feed_forward.linear1", f"{theirs}.{tensor_names.linear1}")
+    entries += _module(f"{ours}.feed_forward.linear2", f"{theirs}.{tensor_names.linear2}")
     return entries
 
 

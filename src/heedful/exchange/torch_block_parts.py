@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from torch import nn
 
-from heedful.exchange.formats import Reasons
+from heedful.exchange.formats import Problems
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import ACTIVATIONS
 from heedful.model.layer_shape import LayerConfig
@@ -129,7 +129,7 @@ def refuse(what: str, reasons: Iterable[str]) -> None:
     -----
     All at once, so that nobody has to try again for each.
     """
-    Reasons(list(reasons)).refuse(
+    Problems(list(reasons)).refuse(
         f"{what} must compute the same, but cannot", "Exchange the other parts one by one"
     )
 

@@ -14,15 +14,15 @@ from heedful.paper.positions import (
     Products,
     Scheme,
     Verdict,
-    judge,
+    check_criteria,
     learned,
     products,
     schemes,
 )
-from heedful.paper.scaling import SCALES, Measured, Point, measure, widths
+from heedful.paper.scaling import SCALES, Estimate, Point, measure, widths
 from heedful.runs.run import Run
 from heedful.visualise.positions import PositionTable, position_pictures
-from heedful.visualise.report_page import Sheet
+from heedful.visualise.report_page import ReportPage
 from heedful.visualise.scaling import Curve, CurvePanel, theory_and_measurement
 
 Rows = list[tuple[str, ...]]
@@ -143,7 +143,7 @@ class CheckedPositions:
             for scheme, dots in zip(self.schemes, self.dots, strict=True)
         ]
         header, *rows = self.reasons
-        sheet = Sheet(
+        sheet = ReportPage(
             f"{self.length} positions",
             "Above, the vector of each position; in the middle, the dot products of all pairs of "
             "positions; below, their mean by distance, as a share of a position's product with "
@@ -186,7 +186,7 @@ def check_positions(
     return CheckedPositions(
         length,
         tuple(every),
-        tuple(judge(scheme, length) for scheme in every),
+        tuple(check_criteria(scheme, length) for scheme in every),
         tuple(products(scheme.encode(length)) for scheme in every),
     )
 
@@ -215,7 +215,7 @@ class MeasuredScaling:
     points: tuple[Point, ...]
 
     @property
-    def sheet(self) -> Sheet:
+    def sheet(self) -> ReportPage:
         """The table."""
         header = ("scale", "d_k", "variance", "theory", "gradient", "theory", "reaches the query")
         rows = [
@@ -239,13 +239,13 @@ class MeasuredScaling:
             "weights by the query, for which there is no theory here. Margins are 95 % confidence "
             "intervals."
         )
-        return Sheet("Scaling by the root of d_k", caption, header, tuple(rows))
+        return ReportPage("Scaling by the root of d_k", caption, header, tuple(rows))
 
     @property
     def as_json(self) -> dict[str, Any]:
         """Everything, for programs."""
 
-        def measured(one: Measured, theory: float | None = None) -> dict[str, float]:
+        def measured(one: Estimate, theory: float | None = None) -> dict[str, float]:
             """Spell one number."""
             known = {} if theory is None else {"theory": theory}
             return {"value": one.value, "margin": one.margin, **known}
@@ -329,7 +329,7 @@ def measure_scaling(largest: int, keys: int, queries: int, seed: int) -> Measure
 def _curve(points: Sequence[Point], scale: str, name: str) -> Curve:
     """Gather one number of one scale."""
     own = [point for point in points if point.scale == scale]
-    measured: list[Measured] = [getattr(point, name) for point in own]
+    measured: list[Estimate] = [getattr(point, name) for point in own]
     theory = [getattr(point, f"{name}_theory", math.nan) for point in own]
     return Curve(
         "without scale" if scale == "none" else scale,
@@ -339,7 +339,7 @@ def _curve(points: Sequence[Point], scale: str, name: str) -> Curve:
     )
 
 
-def _with_margin(one: Measured) -> str:
+def _with_margin(one: Estimate) -> str:
     """Write a number with as many decimals as its margin allows."""
     decimals = max(0, 1 - math.floor(math.log10(one.margin))) if one.margin > 0 else 6
     return f"{one.value:.{decimals}f} ± {one.margin:.{decimals}f}"

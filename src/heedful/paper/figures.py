@@ -16,11 +16,11 @@ from jaxtyping import Float
 
 from heedful.errors import SettingError
 from heedful.paper.role_heads import rate_heads
-from heedful.paper.sentences import EXAMPLES, LAYER, Example
-from heedful.paper.word_attention import Looks, looks_of
+from heedful.paper.sentences import EXAMPLES, LAYER, PaperExample
+from heedful.paper.word_attention import WordAttention, word_attention
 from heedful.translation.translator import Translator
 from heedful.visualise.lines import Head, Panel, attention_lines
-from heedful.visualise.report_page import Sheet
+from heedful.visualise.report_page import ReportPage
 
 _SHOWN_WORDS = 3
 
@@ -36,7 +36,7 @@ class Figure:
         The sentence.
     panels : tuple of Panel
         What is drawn.
-    sheet : Sheet
+    sheet : ReportPage
         Title, caption and numbers.
     notes : tuple of str
         In what it differs from the paper's.
@@ -48,7 +48,7 @@ class Figure:
 
     words: tuple[str, ...]
     panels: tuple[Panel, ...]
-    sheet: Sheet
+    sheet: ReportPage
     notes: tuple[str, ...]
 
     def draw(self, out: Path) -> None:
@@ -115,7 +115,7 @@ def make_figure(
     paper = EXAMPLES[number]
     notes: list[str] = []
     text = sentence or _paper_text(translator, paper, number)
-    looks = looks_of(translator, text)
+    looks = word_attention(translator, text)
     if looks.unknown:
         notes.append(
             f"{len(looks.unknown)} of {len(looks.words)} words have subwords that this run does "
@@ -157,7 +157,7 @@ def make_figure(
     return Figure(looks.words, panels, sheet, tuple(notes))
 
 
-def _paper_text(translator: Translator, paper: Example, number: int) -> str:
+def _paper_text(translator: Translator, paper: PaperExample, number: int) -> str:
     """Return the paper's sentence, if the run reads its language."""
     language = translator.run.config.data.source_language
     if language and language.replace("-", "_").split("_")[0].lower() not in ("en", "eng"):
@@ -169,7 +169,7 @@ def _paper_text(translator: Translator, paper: Example, number: int) -> str:
     return f"{tags[0]} {paper.text}" if tags else paper.text
 
 
-def _layer(layer: int, looks: Looks, notes: list[str]) -> int:
+def _layer(layer: int, looks: WordAttention, notes: list[str]) -> int:
     """Find the layer, and note where it is not the paper's."""
     if layer > looks.layers:
         raise SettingError(
@@ -187,7 +187,7 @@ def _layer(layer: int, looks: Looks, notes: list[str]) -> int:
 
 
 def _words(
-    looks: Looks, named: str, by_default: str, option: str, *, needed: bool
+    looks: WordAttention, named: str, by_default: str, option: str, *, needed: bool
 ) -> tuple[int, ...]:
     """Find words that were named, or the paper's."""
     if named or by_default:
@@ -220,7 +220,9 @@ def _green_and_red(count: int) -> list[int]:
     return [(2, 7, 0, 4, 3, 6)[index % 6] for index in range(count)]
 
 
-def _sharpest(looks: Looks, layer: int, asking: Sequence[int], answers: Sequence[int]) -> list[int]:
+def _sharpest(
+    looks: WordAttention, layer: int, asking: Sequence[int], answers: Sequence[int]
+) -> list[int]:
     """
     Find the two heads that look most from some words at their answers, or anywhere else.
 
@@ -289,7 +291,7 @@ def _structured(look: Float[np.ndarray, "heads words words"]) -> list[int]:
     return [head + 1 for head in best]
 
 
-def _sources(paper: Example, number: int, given: bool) -> str:
+def _sources(paper: PaperExample, number: int, given: bool) -> str:
     """Say what the paper's figure shows, of which sentence."""
     sentence = "" if given else " The sentence is the paper's."
     return f"After figure {number} of the paper: {paper.about}{sentence}"
@@ -298,12 +300,12 @@ def _sources(paper: Example, number: int, given: bool) -> str:
 def _asked_sheet(
     number: int,
     told: str,
-    looks: Looks,
+    looks: WordAttention,
     layer: int,
     heads: Sequence[int],
     asking: Sequence[int],
     answers: Sequence[int],
-) -> Sheet:
+) -> ReportPage:
     """Say where each head looks from the words that ask."""
     name = " ".join(looks.words[index] for index in asking)
     answer = " ".join(looks.words[index] for index in answers)
@@ -322,7 +324,7 @@ def _asked_sheet(
         on_answer = [f"{one.weight:.2f}", f"{one.others:.2f}"] if answer else []
         rows.append((f"head {head}", *on_answer, seen))
     even = f" Looking at all words alike would put {len(answers) / len(looks.words):.2f} there."
-    return Sheet(
+    return ReportPage(
         f"Figure {number}: from “{name}”, layer {layer} of {looks.layers}",
         told + (even if answer else ""),
         tuple(header),
@@ -332,7 +334,7 @@ def _asked_sheet(
 
 def _structure_sheet(
     told: str, look: Float[np.ndarray, "heads words words"], layer: int, heads: Sequence[int]
-) -> Sheet:
+) -> ReportPage:
     """Say how sharp each head of the layer is, and how much of it is distance or place."""
     names = ("head", "drawn", "sharpness", "at one distance", "in common", "structure")
     rows = tuple(
@@ -344,4 +346,4 @@ def _structure_sheet(
         "structure is what of it is neither one distance nor the same for all words. Of the heads "
         "that have much of it, two that differ are drawn."
     )
-    return Sheet(f"Figure 5: two heads of layer {layer}", told + about, names, rows)
+    return ReportPage(f"Figure 5: two heads of layer {layer}", told + about, names, rows)

@@ -79,7 +79,7 @@ class Verdict(NamedTuple):
 
     Notes
     -----
-    Made by `judge`.
+    Made by `check_criteria`.
     """
 
     criterion: str
@@ -183,7 +183,7 @@ def learned(run: Run, weights: str = "default") -> Scheme:
     return Scheme("learned", f"{rows} rows of a table; others share the last", encode, rows)
 
 
-def judge(scheme: Scheme, length: int) -> list[Verdict]:
+def check_criteria(scheme: Scheme, length: int) -> list[Verdict]:
     """
     Check the four criteria.
 

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from heedful.data.toy_grammar.roles import RoledSentence
-from heedful.paper.word_attention import looks_of
+from heedful.paper.word_attention import word_attention
 from heedful.translation.translator import Translator
 
 QUESTIONS = ("who", "did what", "to whom", "for what")
@@ -50,7 +50,7 @@ class RatedHead(NamedTuple):
     rank: int
 
 
-class Answer(NamedTuple):
+class RoleAnswer(NamedTuple):
     """
     Hold which head answers a question in many sentences.
 
@@ -136,7 +136,9 @@ def rate_heads(
     return sorted(rated, key=lambda one: (-one.weight, one.layer, one.head))
 
 
-def answer_questions(translator: Translator, sentences: Sequence[RoledSentence]) -> list[Answer]:
+def answer_questions(
+    translator: Translator, sentences: Sequence[RoledSentence]
+) -> list[RoleAnswer]:
     """
     Find the heads that answer the questions, by sentences whose answers are known.
 
@@ -159,7 +161,7 @@ def answer_questions(translator: Translator, sentences: Sequence[RoledSentence])
     """
     if len(sentences) < 2:
         raise ValueError(f"at least 2 sentences are needed, but {len(sentences)} came")
-    rows = [looks_of(translator, sentence.text).weights for sentence in sentences]
+    rows = [word_attention(translator, sentence.text).weights for sentence in sentences]
     asked = [
         [
             (place, row, one.verb, (one.subject, one.verb, one.object)[place])
@@ -191,7 +193,7 @@ def choose_and_rate(
     looks: Sequence[Float[np.ndarray, "layers heads _"]],
     answers: Int[np.ndarray, " sentences"],
     asking: Int[np.ndarray, " sentences"],
-) -> Answer:
+) -> RoleAnswer:
     """
     Choose the best head on the first half of some sentences, and rate it on the second.
 
@@ -208,7 +210,7 @@ def choose_and_rate(
 
     Returns
     -------
-    Answer
+    RoleAnswer
         The head and its rating.
 
     Notes
@@ -225,7 +227,7 @@ def choose_and_rate(
     offsets = answers - asking
     distances, counts = np.unique(offsets[:half], return_counts=True)
     offset = int(distances[counts.argmax()])
-    return Answer(
+    return RoleAnswer(
         question,
         int(layer) + 1,
         int(head) + 1,

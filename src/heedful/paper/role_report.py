@@ -8,17 +8,17 @@ from heedful.data.coverage import unknown_parts
 from heedful.data.toy_grammar.roles import sample_roles
 from heedful.paper.figures import Figure
 from heedful.paper.role_heads import RatedHead, answer_questions, rate_heads
-from heedful.paper.word_attention import Looks, looks_of
+from heedful.paper.word_attention import WordAttention, word_attention
 from heedful.translation.translator import Translator
 from heedful.visualise.lines import Head, Panel
-from heedful.visualise.report_page import Sheet
+from heedful.visualise.report_page import ReportPage
 
 # Not the quickstart's, so that few of the sentences were in its training text.
 _SEED = 20_170_612
 
 
 @dataclass(frozen=True)
-class Found(Figure):
+class RoleReport(Figure):
     """
     Hold which heads answer which question, and a figure of the best of each.
 
@@ -37,7 +37,7 @@ class Found(Figure):
 
 def find_in_sentence(
     translator: Translator, sentence: str, asks: str, answers: Mapping[str, str], top: int = 3
-) -> Found:
+) -> RoleReport:
     """
     Find the heads that answer questions about one sentence.
 
@@ -56,14 +56,14 @@ def find_in_sentence(
 
     Returns
     -------
-    Found
+    RoleReport
         Table, JSON and picture.
 
     Notes
     -----
     Raises `SettingError` for words that are not in the sentence.
     """
-    looks = looks_of(translator, sentence)
+    looks = word_attention(translator, sentence)
     asking = looks.find(asks, "--asks")
     rated = {
         question: rate_heads(
@@ -84,7 +84,7 @@ def find_in_sentence(
     ]
     name = " ".join(looks.words[index] for index in asking)
     even = 1 / len(looks.words)
-    sheet = Sheet(
+    sheet = ReportPage(
         f"Who, did what, to whom: from “{name}”",
         f"Weight that a head puts, from “{name}”, on the words that answer, and their rank among "
         f"the {len(looks.words)} words; then the mean weight that the other words put there. "
@@ -101,7 +101,7 @@ def find_in_sentence(
         question: {"answer": answers[question], "heads": [one._asdict() for one in heads]}
         for question, heads in rated.items()
     }
-    return Found(
+    return RoleReport(
         looks.words,
         panels,
         sheet,
@@ -110,7 +110,7 @@ def find_in_sentence(
     )
 
 
-def find_in_grammar(translator: Translator, size: int) -> Found:
+def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     """
     Find the heads that answer the questions about sentences of the embedded grammar.
 
@@ -123,7 +123,7 @@ def find_in_grammar(translator: Translator, size: int) -> Found:
 
     Returns
     -------
-    Found
+    RoleReport
         Table and JSON; there is nothing to draw.
 
     Notes
@@ -143,7 +143,7 @@ def find_in_grammar(translator: Translator, size: int) -> Found:
         )
         for one in answers
     )
-    sheet = Sheet(
+    sheet = ReportPage(
         "Who, did what, to whom: sentences of the grammar",
         f"Heads chosen by {size // 2:,} sentences and rated by {answers[0].sentences:,} others. "
         "The verb asks who, did what, to whom; a pronoun, in sentences that have one, for what it "
@@ -158,14 +158,14 @@ def find_in_grammar(translator: Translator, size: int) -> Found:
     note = "this run cannot spell words of the grammar, so it was hardly trained on its sentences"
     questions = {one.question: one._asdict() for one in answers}
     notes = (note,) if unknown else ()
-    return Found((), (), sheet, notes, {"sentences": size, "questions": questions})
+    return RoleReport((), (), sheet, notes, {"sentences": size, "questions": questions})
 
 
 def _panel(
     question: str,
     answer: str,
     best: RatedHead,
-    looks: Looks,
+    looks: WordAttention,
     asking: tuple[int, ...],
     colour: int,
 ) -> Panel:

@@ -27,7 +27,7 @@ _REPEATS = 20
 _STUDENT = 2.093
 
 
-class Measured(NamedTuple):
+class Estimate(NamedTuple):
     """
     Hold a measured number.
 
@@ -47,7 +47,7 @@ class Measured(NamedTuple):
     margin: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Measured":
+    def of(cls, values: Sequence[float]) -> "Estimate":
         """
         Summarise repeats.
 
@@ -58,7 +58,7 @@ class Measured(NamedTuple):
 
         Returns
         -------
-        Measured
+        Estimate
             Mean and margin.
 
         Notes
@@ -80,15 +80,15 @@ class Point:
         Width of queries and keys.
     scale : str
         A key of `SCALES`.
-    variance : Measured
+    variance : Estimate
         Of the scaled products.
     variance_theory : float
         Scale squared times d_k.
-    gradient : Measured
+    gradient : Estimate
         Mean trace of the softmax's Jacobian, the sum of p (1 - p) over the keys.
     gradient_theory : float
         Its expectation (`expected_gradient`).
-    reach : Measured
+    reach : Estimate
         Median norm of the gradient that reaches the query: of all weights by all components of q.
 
     Notes
@@ -98,11 +98,11 @@ class Point:
 
     d_k: int
     scale: str
-    variance: Measured
+    variance: Estimate
     variance_theory: float
-    gradient: Measured
+    gradient: Estimate
     gradient_theory: float
-    reach: Measured
+    reach: Estimate
 
 
 def widths(largest: int) -> list[int]:
@@ -163,22 +163,22 @@ def measure(d_k: int, keys: int, queries: int, seed: int) -> list[Point]:
         query = random.standard_normal((each, d_k), dtype=np.float32)
         key = random.standard_normal((each, keys, d_k), dtype=np.float32)
         for name, scale in SCALES.items():
-            found[name].append(look(query, key, scale(d_k)))
+            found[name].append(measure_attention(query, key, scale(d_k)))
     return [
         Point(
             d_k,
             name,
-            Measured.of([variance for variance, _, _ in found[name]]),
+            Estimate.of([variance for variance, _, _ in found[name]]),
             scale(d_k) ** 2 * d_k,
-            Measured.of([gradient for _, gradient, _ in found[name]]),
+            Estimate.of([gradient for _, gradient, _ in found[name]]),
             expected_gradient(d_k, scale(d_k), keys),
-            Measured.of([reach for _, _, reach in found[name]]),
+            Estimate.of([reach for _, _, reach in found[name]]),
         )
         for name, scale in SCALES.items()
     ]
 
 
-def look(
+def measure_attention(
     query: Float[np.ndarray, "queries d_k"],
     key: Float[np.ndarray, "queries keys d_k"],
     scale: float,

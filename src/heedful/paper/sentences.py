@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Example(NamedTuple):
+class PaperExample(NamedTuple):
     """
     Hold a sentence that the paper shows, and what it shows it for.
 
@@ -36,7 +36,7 @@ _LAW = (
     "missing, in my opinion."
 )
 
-FIGURE_3 = Example(
+FIGURE_3 = PaperExample(
     "It is in this spirit that a majority of American governments have passed new laws since 2009 "
     "making the registration or voting process more difficult.",
     "making",
@@ -44,14 +44,14 @@ FIGURE_3 = Example(
     "“Many of the attention heads attend to a distant dependency of the verb ‘making’, completing "
     "the phrase ‘making...more difficult’.”",
 )
-FIGURE_4 = Example(
+FIGURE_4 = PaperExample(
     _LAW,
     "its",
     "Law application",
     "“Two attention heads, also in layer 5 of 6, apparently involved in anaphora resolution. [...] "
     "Note that the attentions are very sharp for this word.”",
 )
-FIGURE_5 = Example(
+FIGURE_5 = PaperExample(
     _LAW,
     "",
     "",

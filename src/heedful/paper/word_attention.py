@@ -18,7 +18,7 @@ from heedful.alignment.from_attention import word_weights
 from heedful.alignment.words import Unit
 from heedful.errors import SettingError, TextError
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
-from heedful.translation.aligner import given_side
+from heedful.translation.aligner import segment_text
 from heedful.translation.translator import Translator
 
 
@@ -43,7 +43,7 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Looks:
+class WordAttention:
     """
     Hold where every head of the encoder looks in one sentence.
 
@@ -60,7 +60,7 @@ class Looks:
 
     Notes
     -----
-    Made by `looks_of`.
+    Made by `word_attention`.
     """
 
     words: tuple[str, ...]
@@ -120,7 +120,7 @@ class Looks:
         return places[int(count) - 1]
 
 
-def looks_of(translator: Translator, sentence: str) -> Looks:
+def word_attention(translator: Translator, sentence: str) -> WordAttention:
     """
     Let the encoder of a run read a sentence.
 
@@ -133,7 +133,7 @@ def looks_of(translator: Translator, sentence: str) -> Looks:
 
     Returns
     -------
-    Looks
+    WordAttention
         Words and weights.
 
     Notes
@@ -160,7 +160,7 @@ def looks_of(translator: Translator, sentence: str) -> Looks:
     weights = np.empty((layers, heads, len(units), len(units)))
     for place in np.ndindex(layers, heads):
         weights[place] = word_weights(attention.encoder[place], units, units)
-    return Looks(tuple(word.name for word in words), weights, tuple(unknown), ended)
+    return WordAttention(tuple(word.name for word in words), weights, tuple(unknown), ended)
 
 
 def words_of(tokenizer: Tokenizer, sentence: str, ids: Sequence[int]) -> list[Word]:
@@ -185,7 +185,7 @@ def words_of(tokenizer: Tokenizer, sentence: str, ids: Sequence[int]) -> list[Wo
     -----
     A mark is set apart where it has a subword of its own: “perfect,” is two words if its comma is.
     """
-    side = given_side(tokenizer, sentence, ids, tokenizer.pieces_source(ids))
+    side = segment_text(tokenizer, sentence, ids, tokenizer.pieces_source(ids))
     found: list[Word] = []
     for unit in side.units:
         spelt = [tokenizer.decode_source([ids[piece]]).strip() for piece in unit.pieces]

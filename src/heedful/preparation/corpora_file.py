@@ -34,7 +34,7 @@ _KEYS = {"source", "target", "weight", "tag"}
 
 
 @dataclass(frozen=True)
-class Part:
+class CorpusPart:
     """
     Hold one corpus of a run.
 
@@ -57,7 +57,7 @@ class Part:
     weight: float | None = None
 
 
-def read_corpora(path: Path) -> list[Part]:
+def read_corpora(path: Path) -> list[CorpusPart]:
     """
     Read a file that describes corpora.
 
@@ -101,7 +101,7 @@ def _parse(path: Path) -> dict[str, Any]:
         raise SettingError(f"{path} must be a TOML file in UTF-8, but is not: {error}.") from None
 
 
-def _part(path: Path, name: str, table: object) -> Part:
+def _part(path: Path, name: str, table: object) -> CorpusPart:
     """Check one table."""
     where = f"{path}, [{name}]"
     if not isinstance(table, Mapping) or not _NAME.fullmatch(name):
@@ -123,7 +123,7 @@ def _part(path: Path, name: str, table: object) -> Part:
     source, target = (list(_files(path, where, table, side)) for side in ("source", "target"))
     marked = [replace(text, tag=f">>{tag}<<" if tag else "") for text in expand(source)]
     corpus = Corpus(marked, expand(target))
-    return Part(name, corpus, None if weight is None else float(weight))
+    return CorpusPart(name, corpus, None if weight is None else float(weight))
 
 
 def _files(path: Path, where: str, table: Mapping[str, Any], side: str) -> Iterator[str]:

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heedful.errors import TextError
-from heedful.preparation.corpora_file import Part, read_corpora
+from heedful.preparation.corpora_file import CorpusPart, read_corpora
 from heedful.preparation.prepared_text import PreparedText
 from heedful.preparation.raw_text import RawText
-from heedful.preparation.training_data import Files, Material, several
+from heedful.preparation.training_data import Files, TrainingData, as_list
 from heedful.text.corpus import Corpus, expand
 
 
-def find_material(
+def find_training_data(
     source: Files | None,
     target: Files | None,
     exclude: Files | None = None,
@@ -19,7 +19,7 @@ def find_material(
     settings: Sequence[str] = (),
     corpora: str | Path | None = None,
     tokenizer: str | Path | None = None,
-) -> Material:
+) -> TrainingData:
     """
     Find what a model is to be trained on.
 
@@ -40,7 +40,7 @@ def find_material(
 
     Returns
     -------
-    Material
+    TrainingData
         Raw or prepared text.
 
     Notes
@@ -88,7 +88,7 @@ def find_text(
     -----
     Raises `TextError` if the text is named twice or not at all, or a file is missing.
     """
-    excluded = tuple(expand(several(exclude))) if exclude else ()
+    excluded = tuple(expand(as_list(exclude))) if exclude else ()
     if corpora is not None:
         if source or target:
             raise TextError(
@@ -101,5 +101,5 @@ def find_text(
             "Training needs text: both --source and --target, or --corpora with a file that "
             "describes several, or --data with a folder that `heedful data prepare` made."
         )
-    corpus = Corpus(expand(several(source)), expand(several(target)))
-    return RawText((Part("", corpus),), excluded, tokenizer)
+    corpus = Corpus(expand(as_list(source)), expand(as_list(target)))
+    return RawText((CorpusPart("", corpus),), excluded, tokenizer)

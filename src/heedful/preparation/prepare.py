@@ -80,7 +80,7 @@ def prepare(
         "heedful": __version__,
         "complete": False,
         "settings": data_settings(config),
-        "corpus": text.files(),
+        "corpus": text.fingerprint(),
     }
     refuse_if_written(folder.path)
     done = _is_complete(folder.path, record) and all(ids.exists() for ids in text.ids(folder))

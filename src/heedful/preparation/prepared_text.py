@@ -142,7 +142,7 @@ class PreparedText:
         The files it was made from.
     digest : str
         Of the ids.
-    asked : sequence of str, optional
+    user_settings : sequence of str, optional
         ``key=value`` strings that the user gave for the run, which must not contradict.
 
     Notes
@@ -154,10 +154,10 @@ class PreparedText:
     settings: dict[str, Any]
     corpus: Sizes
     digest: str
-    asked: Sequence[str] = ()
+    user_settings: Sequence[str] = ()
 
     @classmethod
-    def open(cls, path: str | Path, asked: Sequence[str] = ()) -> "PreparedText":
+    def open(cls, path: str | Path, user_settings: Sequence[str] = ()) -> "PreparedText":
         """
         Read what a prepared folder says of itself.
 
@@ -165,7 +165,7 @@ class PreparedText:
         ----------
         path : str or Path
             The folder.
-        asked : sequence of str, optional
+        user_settings : sequence of str, optional
             ``key=value`` strings that the user gave for the run.
 
         Returns
@@ -191,7 +191,9 @@ class PreparedText:
                 "prepare` was interrupted. Run it again with the same arguments; it goes on from "
                 "there."
             )
-        return cls(folder, record["settings"], record["corpus"], str(record.get("digest")), asked)
+        return cls(
+            folder, record["settings"], record["corpus"], str(record.get("digest")), user_settings
+        )
 
     def configure(self, config: RunConfig) -> RunConfig:
         """
@@ -213,7 +215,7 @@ class PreparedText:
         A recipe gives way silently, what the user asked for does not: raises `SettingError`.
         """
         given = data_settings(config)
-        asked = {setting.partition("=")[0].strip() for setting in self.asked}
+        asked = {setting.partition("=")[0].strip() for setting in self.user_settings}
         data = {key: value for key, value in self.settings.items() if key.startswith("data.")}
         other = [
             f"{key} is {data[key]!r} there and {given[key]!r} was asked for"
@@ -227,7 +229,7 @@ class PreparedText:
             )
         return config.with_settings(data)
 
-    def files(self) -> Sizes:
+    def fingerprint(self) -> Sizes:
         """
         List the files that the folder was made from, and the folder.
 
@@ -260,7 +262,7 @@ class PreparedText:
             part.check()
         return f"{sum(map(len, pairs)):,} pairs, prepared in {self.folder.path}"
 
-    def provide(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
+    def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
         """
         Copy the subwords into a run.
 

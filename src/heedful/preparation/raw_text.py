@@ -17,12 +17,12 @@ from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.encode import encode_corpus
 from heedful.machine.memory import give_memory_back
 from heedful.machine.processor import usable_cores
-from heedful.preparation.corpora_file import Part
+from heedful.preparation.corpora_file import CorpusPart
 from heedful.preparation.tokenizer import make_tokenizer
-from heedful.preparation.training_data import Say, Sizes, has_subwords, listed
+from heedful.preparation.training_data import Say, Sizes, file_records, has_subwords
 from heedful.runs.folder import RunFolder
 from heedful.text.corpus import Corpus, language_of
-from heedful.text.file_formats import Text
+from heedful.text.file_formats import TextSource
 from heedful.tokenization.tokenizer import Tokenizer
 
 _TELL_SECONDS = 10.0
@@ -35,20 +35,20 @@ class RawText:
 
     Attributes
     ----------
-    parts : tuple of Part
+    parts : tuple of CorpusPart
         One corpus or several.
-    excluded : tuple of Text, optional
+    excluded : tuple of TextSource, optional
         Texts whose lines must not be trained on, such as test sets.
     tokenizer : str or Path, optional
-        What `given_tokenizer` reads, to be used instead of learning subwords.
+        What `tokenizer_from_files` reads, to be used instead of learning subwords.
 
     Notes
     -----
     A `Material`.
     """
 
-    parts: tuple[Part, ...]
-    excluded: tuple[Text, ...] = ()
+    parts: tuple[CorpusPart, ...]
+    excluded: tuple[TextSource, ...] = ()
     tokenizer: str | Path | None = None
 
     def configure(self, config: RunConfig) -> RunConfig:
@@ -78,7 +78,7 @@ class RawText:
             }
         )
 
-    def files(self) -> Sizes:
+    def fingerprint(self) -> Sizes:
         """
         List names and sizes of the files.
 
@@ -91,11 +91,11 @@ class RawText:
         -----
         The content is in the encoded pairs; sizes tell quickly whether it can be the same.
         """
-        found: Sizes = {"exclude": listed(self.excluded)}
+        found: Sizes = {"exclude": file_records(self.excluded)}
         for part in self.parts:
             place = f"{part.name}." if part.name else ""
-            found[f"{place}source"] = listed(part.corpus.source)
-            found[f"{place}target"] = listed(part.corpus.target)
+            found[f"{place}source"] = file_records(part.corpus.source)
+            found[f"{place}target"] = file_records(part.corpus.target)
             if part.weight is not None:
                 found[f"{place}weight"] = [{"weight": part.weight}]
         return found
@@ -161,7 +161,7 @@ class RawText:
             if warning := unknown_warning(encoded, tokenizer, part.corpus):
                 yield f"warning: {name}{warning}"
 
-    def provide(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
+    def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
         """
         Learn the subwords and encode the pairs, if that has not been done.
 
@@ -286,11 +286,11 @@ class RawText:
                 rules=rules,
                 processes=processes or usable_cores(),
                 keep_text=data.subword_sampling > 0,
-                tell=_Teller(say),
+                progress=_PairCounter(say),
             )
 
 
-class _Teller:
+class _PairCounter:
     """Says every ten seconds how many pairs have been read."""
 
     def __init__(self, say: Say) -> None:

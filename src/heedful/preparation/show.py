@@ -54,7 +54,7 @@ def show_pairs(
     -----
     Sampled subwords are an example: training draws others in every epoch.
     """
-    view = _View.open(Path(folder), ids, seed)
+    view = _PairView.open(Path(folder), ids, seed)
     data = _of_corpus(view.data, corpus)
     pairs = EncodedPairs.open(data, view.tokenizer)
     if first >= len(pairs):
@@ -100,7 +100,7 @@ def show_pair(
     -----
     Needs no training data, so it works with any run that translates.
     """
-    view = _View.open(Path(folder), ids, seed)
+    view = _PairView.open(Path(folder), ids, seed)
     encoded = view.tokenizer.encode_source([source])[0], view.tokenizer.encode_target([target])[0]
     yield from view.lines(*encoded, (source, target))
 
@@ -117,7 +117,7 @@ def _of_corpus(data: Path, name: str) -> Path:
 
 
 @dataclass(frozen=True)
-class _View:
+class _PairView:
     """Everything that decides how a pair reaches the model."""
 
     tokenizer: Tokenizer
@@ -128,7 +128,7 @@ class _View:
     generator: Random
 
     @classmethod
-    def open(cls, path: Path, with_ids: bool, seed: int) -> "_View":
+    def open(cls, path: Path, with_ids: bool, seed: int) -> "_PairView":
         """Read a run folder, or a prepared one with the usual special symbols."""
         folder, generator = RunFolder(path), Random(seed)
         if not folder.config.exists():

@@ -5,11 +5,13 @@ from pathlib import Path
 from heedful.config.schema import RunConfig
 from heedful.errors import SettingError
 from heedful.text.corpus import Corpus
-from heedful.tokenization.from_files import given_tokenizer
+from heedful.tokenization.from_files import tokenizer_from_files
 from heedful.tokenization.tokenizer import SAMPLED_KINDS, Tokenizer
 
 
-def make_tokenizer(config: RunConfig, corpus: Corpus, given: str | Path | None) -> Tokenizer:
+def make_tokenizer(
+    config: RunConfig, corpus: Corpus, tokenizer_path: str | Path | None
+) -> Tokenizer:
     """
     Learn subwords, or take over what is given.
 
@@ -19,8 +21,8 @@ def make_tokenizer(config: RunConfig, corpus: Corpus, given: str | Path | None) 
         Settings of the run.
     corpus : Corpus
         Its text.
-    given : str or Path or None
-        What `given_tokenizer` reads; None to learn.
+    tokenizer_path : str or Path or None
+        What `tokenizer_from_files` reads; None to learn.
 
     Returns
     -------
@@ -39,7 +41,7 @@ def make_tokenizer(config: RunConfig, corpus: Corpus, given: str | Path | None) 
     With a tokenizer that is given, `data.subwords` says nothing.
     """
     data = config.data
-    if given is None:
+    if tokenizer_path is None:
         _check_sampling(data.subword_sampling, data.subwords)
         return Tokenizer.train(
             corpus.source,
@@ -51,8 +53,8 @@ def make_tokenizer(config: RunConfig, corpus: Corpus, given: str | Path | None) 
             target_language=data.target_language,
             seed=config.train.seed,
         )
-    tokenizer = given_tokenizer(
-        Path(given),
+    tokenizer = tokenizer_from_files(
+        Path(tokenizer_path),
         corpus.source,
         corpus.target,
         vocabulary_size=data.vocabulary_size,

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.runs.folder import RunFolder
-from heedful.text.file_formats import Text
+from heedful.text.file_formats import TextSource
 from heedful.tokenization.tokenizer import Tokenizer
 
 # A file, a pattern, or several.
@@ -19,7 +19,7 @@ Sizes = dict[str, list[dict[str, Any]]]
 
 
 @runtime_checkable
-class Material(Protocol):
+class TrainingData(Protocol):
     """What a model is trained on: raw text, or a folder that was prepared from it."""
 
     def configure(self, config: RunConfig) -> RunConfig:
@@ -42,7 +42,7 @@ class Material(Protocol):
         """
         ...
 
-    def files(self) -> Sizes:
+    def fingerprint(self) -> Sizes:
         """
         List the files and their sizes.
 
@@ -72,7 +72,7 @@ class Material(Protocol):
         """
         ...
 
-    def provide(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
+    def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
         """
         See to it that a run has its subwords and its ids.
 
@@ -156,7 +156,7 @@ class Material(Protocol):
         ...
 
 
-def several(files: Files) -> Sequence[str | Path]:
+def as_list(files: Files) -> Sequence[str | Path]:
     """
     Accept one file or several.
 
@@ -177,13 +177,13 @@ def several(files: Files) -> Sequence[str | Path]:
     return [files] if isinstance(files, str | Path) else files
 
 
-def listed(texts: Iterable[Text]) -> list[dict[str, Any]]:
+def file_records(texts: Iterable[TextSource]) -> list[dict[str, Any]]:
     """
     List what tells some texts apart.
 
     Parameters
     ----------
-    texts : iterable of Text
+    texts : iterable of TextSource
         One side of a corpus.
 
     Returns

@@ -33,7 +33,7 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Choices:
+class MachineSettings:
     """
     Hold what was measured or chosen for the machine, once, before the first step.
 
@@ -386,7 +386,7 @@ def read_settings(folder: RunFolder) -> RunConfig:
     )
 
 
-def read_choices(folder: RunFolder) -> Choices:
+def read_machine_settings(folder: RunFolder) -> MachineSettings:
     """
     Read what was chosen for the machine when the run began.
 
@@ -397,7 +397,7 @@ def read_choices(folder: RunFolder) -> Choices:
 
     Returns
     -------
-    Choices
+    MachineSettings
         To be honoured by `--resume`.
 
     Notes
@@ -405,7 +405,7 @@ def read_choices(folder: RunFolder) -> Choices:
     Part of `config.json`.
     """
     try:
-        return Choices(**_read_config(folder)["choices"])
+        return MachineSettings(**_read_config(folder)["choices"])
     except (KeyError, TypeError) as error:
         raise RunFolderError(
             f"{folder.config} must hold the choices made when the run began, but does not; it is "
@@ -438,7 +438,7 @@ def read_corpus(folder: RunFolder) -> dict[str, Any]:
 def write_config(
     folder: RunFolder,
     config: RunConfig,
-    choices: Choices,
+    machine_settings: MachineSettings,
     corpus: Mapping[str, Any],
     machine: Mapping[str, Any],
 ) -> None:
@@ -451,7 +451,7 @@ def write_config(
         Which run.
     config : RunConfig
         All settings.
-    choices : Choices
+    machine_settings : MachineSettings
         What was chosen for the machine.
     corpus : dict
         Names and sizes of the text files.
@@ -471,7 +471,7 @@ def write_config(
         "format": _FORMAT,
         "heedful": __version__,
         "settings": config.to_dict(),
-        "choices": asdict(choices),
+        "choices": asdict(machine_settings),
         "corpus": dict(corpus),
         "machine": dict(machine),
     }

@@ -25,7 +25,7 @@ from heedful.serve.limits import HttpError
 from heedful.serve.models import ServedModel
 from heedful.serve.routing import Form, ModelRoute
 from heedful.serve.worker import Worker
-from heedful.translation.result import Alignment, Translation
+from heedful.translation.result import Translation, WordAlignment
 
 
 def join_sentences(translations: Sequence[Translation], layout: TextLayout | Markup) -> Translation:
@@ -75,7 +75,7 @@ def _sum(translations: Sequence[Translation], layout: TextLayout | Markup) -> Tr
     )
 
 
-def _joined(alignments: Sequence[Alignment]) -> Alignment:
+def _joined(alignments: Sequence[WordAlignment]) -> WordAlignment:
     """Count the words of several sentences on."""
     source: list[str] = []
     target: list[str] = []
@@ -84,7 +84,7 @@ def _joined(alignments: Sequence[Alignment]) -> Alignment:
         links += [(len(source) + i, len(target) + j) for i, j in one.links]
         source += one.source_words
         target += one.target_words
-    return Alignment(tuple(source), tuple(target), tuple(links))
+    return WordAlignment(tuple(source), tuple(target), tuple(links))
 
 
 def drop_tag(translation: Translation, tag: str) -> Translation:
@@ -112,7 +112,7 @@ def drop_tag(translation: Translation, tag: str) -> Translation:
         return translation
     links = tuple((i - 1, j) for i, j in alignment.links if i > 0)
     others = tuple(drop_tag(other, tag) for other in translation.alternatives)
-    without = Alignment(alignment.source_words[1:], alignment.target_words, links)
+    without = WordAlignment(alignment.source_words[1:], alignment.target_words, links)
     return replace(translation, alignment=without, alternatives=others)
 
 

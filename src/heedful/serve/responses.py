@@ -14,7 +14,7 @@ from heedful.serve.response_schemas import (
     TranslationWithAlternatives,
 )
 from heedful.translation.result import Attention, Translation
-from heedful.visualise.record import ModelRecord, Record
+from heedful.visualise.record import ExplorerRecord, ModelRecord
 
 
 def text_translation(result: TextResult) -> TextTranslation:
@@ -128,7 +128,7 @@ def explorer_document(attention: Attention, translation: Translation, model: str
         text=translation.text,
         score=translation.score,
     )
-    return Record(title=translation.text, models=(record,)).document()
+    return ExplorerRecord(title=translation.text, models=(record,)).document()
 
 
 def _best(translation: Translation, model: str) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from itertools import chain
 from pathlib import Path
 
 from heedful.errors import TextError
-from heedful.text.file_formats import Text, read_rows, restricted, same_file, split_name
+from heedful.text.file_formats import TextSource, read_rows, restricted, same_file, split_name
 
 
-def expand(patterns: Sequence[str | Path]) -> list[Text]:
+def expand(patterns: Sequence[str | Path]) -> list[TextSource]:
     """
     Find the texts that names and glob patterns stand for.
 
@@ -44,10 +44,10 @@ def expand(patterns: Sequence[str | Path]) -> list[Text]:
     if not patterns:
         raise TextError("At least one text file must be given, and none was.")
     named = [split_name(str(pattern)) for pattern in patterns]
-    return [Text(path, part) for file, part in named for path in _expand_one(file)]
+    return [TextSource(path, part) for file, part in named for path in _expand_one(file)]
 
 
-def one_file(pattern: str | Path) -> Text:
+def one_file(pattern: str | Path) -> TextSource:
     """
     Find exactly one text.
 
@@ -58,7 +58,7 @@ def one_file(pattern: str | Path) -> Text:
 
     Returns
     -------
-    Text
+    TextSource
         The only one that it names.
 
     Notes
@@ -71,13 +71,13 @@ def one_file(pattern: str | Path) -> Text:
     return found[0]
 
 
-def read_lines(file: Text | Path) -> Iterator[str]:
+def read_lines(file: TextSource | Path) -> Iterator[str]:
     """
     Read a text line by line.
 
     Parameters
     ----------
-    file : Text or Path
+    file : TextSource or Path
         A text, or a file that is one text.
 
     Yields
@@ -99,13 +99,13 @@ def read_lines(file: Text | Path) -> Iterator[str]:
         yield text.marked(line)
 
 
-def language_of(file: Text | Path) -> str:
+def language_of(file: TextSource | Path) -> str:
     """
     Read the language off a file's ending.
 
     Parameters
     ----------
-    file : Text or Path
+    file : TextSource or Path
         A text such as ``train.en``, ``train.en.gz`` or ``memory.tmx:en``.
 
     Returns
@@ -121,7 +121,7 @@ def language_of(file: Text | Path) -> str:
     --------
     >>> language_of(Path("train.en.gz"))
     'en'
-    >>> language_of(Text(Path("memory.tmx"), "en"))
+    >>> language_of(TextSource(Path("memory.tmx"), "en"))
     'en'
     """
     return _text(file).language
@@ -133,20 +133,22 @@ class Corpus:
 
     Parameters
     ----------
-    source : sequence of Text or Path
+    source : sequence of TextSource or Path
         The texts of the source side.
-    target : sequence of Text or Path
+    target : sequence of TextSource or Path
         The texts of the target side. When both sides have as many, the first of the source belongs
         to the first of the target and so on; else each side is read as one long text.
 
     Attributes
     ----------
-    source, target : tuple of Text
+    source, target : tuple of TextSource
         The same, but where a translation memory gives both languages, each is restricted to the
         units that have both: the sides are aligned also when each is read alone.
     """
 
-    def __init__(self, source: Sequence[Text | Path], target: Sequence[Text | Path]) -> None:
+    def __init__(
+        self, source: Sequence[TextSource | Path], target: Sequence[TextSource | Path]
+    ) -> None:
         self.source = tuple(map(_text, source))
         self.target = tuple(map(_text, target))
         if len(source) == len(target):
@@ -219,12 +221,14 @@ def _expand_one(pattern: str) -> list[Path]:
     return found
 
 
-def _text(file: Text | Path) -> Text:
+def _text(file: TextSource | Path) -> TextSource:
     """Take a file for the one text that it is."""
-    return file if isinstance(file, Text) else Text(Path(file))
+    return file if isinstance(file, TextSource) else TextSource(Path(file))
 
 
-def _aligned(source: tuple[Text, ...], target: tuple[Text, ...]) -> Iterator[tuple[str, str]]:
+def _aligned(
+    source: tuple[TextSource, ...], target: tuple[TextSource, ...]
+) -> Iterator[tuple[str, str]]:
     """Walk both sides in step and report sides of different length."""
     if len(source) == len(target) == 1 and same_file(source[0], target[0]):
         rows = read_rows(source[0].path, [source[0].part, target[0].part])
@@ -247,7 +251,10 @@ def _aligned(source: tuple[Text, ...], target: tuple[Text, ...]) -> Iterator[tup
 
 
 def _unequal(
-    source: tuple[Text, ...], source_lines: int, target: tuple[Text, ...], target_lines: int
+    source: tuple[TextSource, ...],
+    source_lines: int,
+    target: tuple[TextSource, ...],
+    target_lines: int,
 ) -> TextError:
     """Name both sides and their numbers of lines."""
     return TextError(
@@ -257,7 +264,7 @@ def _unequal(
     )
 
 
-def _names(texts: tuple[Text, ...]) -> str:
+def _names(texts: tuple[TextSource, ...]) -> str:
     """Name a side of the corpus in a message."""
     if len(texts) <= 3:
         return " + ".join(map(str, texts))

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from heedful.errors import TextError
 from heedful.text import tmx, wmt
-from heedful.text.lines import decode_lines, opened, without_compression
+from heedful.text.lines import decode_lines, open_text, without_compression
 
 _NAME_AND_PART = re.compile(r"(.+?\.(?:tsv|tmx|xml|sgml?)(?:\.gz|\.xz)?):(.*)", re.I | re.S)
 # For each format that has parts: how one is written, what it is, and an example.
@@ -33,7 +33,7 @@ _PARTS = {
 
 
 @dataclass(frozen=True)
-class Text:  # numpydoc ignore=PR02
+class TextSource:  # numpydoc ignore=PR02
     """
     A text file, or the part of a file that is one text.
 
@@ -138,13 +138,13 @@ def split_name(name: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
-def same_file(one: Text, other: Text) -> bool:
+def same_file(first: TextSource, second: TextSource) -> bool:
     """
     Tell whether two texts are parts of one file.
 
     Parameters
     ----------
-    one, other : Text
+    first, second : TextSource
         The texts.
 
     Returns
@@ -156,32 +156,32 @@ def same_file(one: Text, other: Text) -> bool:
     -----
     Then `read_rows` can read both in one pass.
     """
-    return bool(one.part and other.part) and one.path.resolve() == other.path.resolve()
+    return bool(first.part and second.part) and first.path.resolve() == second.path.resolve()
 
 
-def restricted(one: Text, other: Text) -> Text:
+def restricted(first: TextSource, second: TextSource) -> TextSource:
     """
     Restrict a text to what another text of the same file has too.
 
     Parameters
     ----------
-    one : Text
+    first : TextSource
         The text.
-    other : Text
+    second : TextSource
         The other one.
 
     Returns
     -------
-    Text
-        With as many lines as `other` has, restricted to `one`.
+    TextSource
+        With as many lines as `second` has, restricted to `first`.
 
     Notes
     -----
     Only the units of a TMX file may lack a language; everything else is aligned as it is.
     """
-    if one.ending == ".tmx" and same_file(one, other):
-        return replace(one, part=tmx.joined(one.part, other.part))
-    return one
+    if first.ending == ".tmx" and same_file(first, second):
+        return replace(first, part=tmx.join_parts(first.part, second.part))
+    return first
 
 
 def read_rows(path: Path, parts: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -193,7 +193,7 @@ def read_rows(path: Path, parts: Sequence[str]) -> Iterator[tuple[str, ...]]:
     path : Path
         The file.
     parts : sequence of str
-        As `Text.part` has them; one empty part for a file that has none.
+        As `TextSource.part` has them; one empty part for a file that has none.
 
     Yields
     ------
@@ -209,8 +209,8 @@ def read_rows(path: Path, parts: Sequence[str]) -> Iterator[tuple[str, ...]]:
     -----
     The file is a stream: no format is held in memory as a whole.
     """
-    name, ending = str(path), Text(path, parts[0]).ending
-    with opened(path) as stream:
+    name, ending = str(path), TextSource(path, parts[0]).ending
+    with open_text(path) as stream:
         if ending == ".tsv":
             yield from _columns(decode_lines(stream, name), name, [int(part) for part in parts])
         elif ending == ".tmx":

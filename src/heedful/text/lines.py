@@ -24,7 +24,7 @@ _UNEVEN_SPACE = re.compile(r"[ \t\r\n]{2,}|[\t\r\n]")
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BufferedIOBase]:
+def open_text(path: Path) -> Iterator[BufferedIOBase]:
     """
     Open a file, decompressed if its ending says so.
 
@@ -86,7 +86,7 @@ def plain_lines(path: Path) -> Iterator[str]:
     For files whose format the program knows: lists that may well be called ``.tsv``, of which no
     column is meant.
     """
-    with opened(path) as stream:
+    with open_text(path) as stream:
         yield from decode_lines(stream, str(path))
 
 

@@ -81,7 +81,7 @@ def read_units(
         raise _nothing(name, needed, there)
 
 
-def joined(part: str, other: str) -> str:
+def join_parts(part: str, other: str) -> str:
     """
     Restrict a part of a memory to the units that another part has too.
 

@@ -25,7 +25,7 @@ _CACHED_WORDS = 1 << 18
 _JOINTS = re.compile(f"{SEPARATOR} |{SEPARATOR} ?$")
 
 
-class Codes:
+class BpeCodes:
     """
     The merges of a codes file.
 
@@ -107,7 +107,7 @@ class Codes:
         pieces = [piece for word in words_of(inner) for piece in self.cut(word)]
         return before + " ".join(pieces) + after
 
-    def within(self, words: Iterable[str]) -> set[str]:
+    def possible_subwords(self, words: Iterable[str]) -> set[str]:
         """
         List every subword that dropout can cut some words into.
 
@@ -198,7 +198,7 @@ def words_of(line: str) -> list[str]:
     return [word for word in line.strip("\r\n ").split(" ") if word]
 
 
-def joined(pieces: Iterable[str]) -> str:
+def join_pieces(pieces: Iterable[str]) -> str:
     """
     Put subwords together again.
 
@@ -218,7 +218,7 @@ def joined(pieces: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> joined(["ir@@", "on", "c@@", "ement"])
+    >>> join_pieces(["ir@@", "on", "c@@", "ement"])
     'iron cement'
     """
     return _JOINTS.sub("", " ".join(pieces))

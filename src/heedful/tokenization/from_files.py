@@ -15,12 +15,12 @@ from pathlib import Path
 from heedful.errors import TextError, TokenizerError
 from heedful.files import read_within
 from heedful.text.corpus import one_file, read_lines
-from heedful.text.file_formats import Text
+from heedful.text.file_formats import TextSource
 from heedful.tokenization.bpe_codes import VERSION_MARK
 from heedful.tokenization.sentencepiece_model import SentencePieceModel
 from heedful.tokenization.serialization import read_models
 from heedful.tokenization.subword_model import (
-    Learn,
+    SubwordLearner,
     SubwordModel,
     models_of_sides,
     share_vocabulary,
@@ -170,10 +170,10 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         place += size
 
 
-def given_tokenizer(
+def tokenizer_from_files(
     path: Path,
-    source_files: Sequence[Text | Path],
-    target_files: Sequence[Text | Path],
+    source_files: Sequence[TextSource | Path],
+    target_files: Sequence[TextSource | Path],
     *,
     vocabulary_size: int,
     shared: bool,
@@ -232,7 +232,7 @@ def given_tokenizer(
         models: list[SubwordModel] = given if isinstance(given, list) else [given]
         _check_shared(models, shared, path)
     else:
-        learn: Learn
+        learn: SubwordLearner
         if isinstance(given, CodesFile):
             learn = partial(
                 learn_codes_vocabulary,

@@ -15,7 +15,7 @@ from heedful.tokenization.special_symbols import SPECIAL_IDS, SPECIAL_PIECES, UN
 
 
 @dataclass(frozen=True)
-class Numbering:
+class IdMapping:
     """
     Relate our ids to those of another toolkit.
 
@@ -38,7 +38,7 @@ class Numbering:
     @classmethod
     def of(
         cls, numbers: Mapping[str, int], special: Mapping[str, str | None], rows: int
-    ) -> "Numbering":
+    ) -> "IdMapping":
         """
         Give each piece of a vocabulary a new id.
 
@@ -54,7 +54,7 @@ class Numbering:
 
         Returns
         -------
-        Numbering
+        IdMapping
             Special symbols first, all others in their order.
 
         Raises
@@ -128,7 +128,7 @@ class Numbering:
         return [number for i in ids if (number := self.origins[i]) is not None]
 
     @classmethod
-    def from_json(cls, content: bytes) -> "Numbering":
+    def from_json(cls, content: bytes) -> "IdMapping":
         """
         Read a numbering from its file.
 
@@ -139,7 +139,7 @@ class Numbering:
 
         Returns
         -------
-        Numbering
+        IdMapping
             The same.
 
         Raises

@@ -12,8 +12,8 @@ from typing import Any
 import sentencepiece
 
 from heedful.errors import TokenizerError
-from heedful.tokenization.bpe_codes import Codes, joined, words_of
-from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.bpe_codes import BpeCodes, join_pieces, words_of
+from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.sentencepiece_model import encode_lines
 from heedful.tokenization.special_symbols import (
     SPECIAL_PIECES,
@@ -56,7 +56,7 @@ class ImportedModel:
 
     Parameters
     ----------
-    numbering : Numbering
+    id_mapping : IdMapping
         Pieces and ids.
     cutter : {'sentencepiece', 'codes', 'spaces'}
         What cuts text.
@@ -73,22 +73,22 @@ class ImportedModel:
     Pieces that look like language tags are tags: no text produces them, nor special symbols.
     """
 
-    def __init__(self, numbering: Numbering, cutter: str, content: bytes = b"") -> None:
+    def __init__(self, id_mapping: IdMapping, cutter: str, content: bytes = b"") -> None:
         self.kind = f"{PREFIX}{cutter}"
-        self.numbering = numbering
+        self.id_mapping = id_mapping
         self._cutter, self._content = cutter, content
-        named = {piece: n for n, piece in enumerate(numbering.pieces) if piece is not None}
+        named = {piece: n for n, piece in enumerate(id_mapping.pieces) if piece is not None}
         self.tags: Mapping[str, int] = {p: n for p, n in named.items() if is_tag(p)}
         self._ids = {
             p: n for p, n in named.items() if n >= len(SPECIAL_PIECES) and p not in self.tags
         }
         self._processor = _processor(content) if cutter == "sentencepiece" else None
-        self._codes = Codes(content) if cutter == "codes" else None
+        self._codes = BpeCodes(content) if cutter == "codes" else None
 
     @property
     def size(self) -> int:
         """Ids there are, special ones included."""
-        return len(self.numbering.pieces)
+        return len(self.id_mapping.pieces)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """
@@ -157,7 +157,7 @@ class ImportedModel:
         """
         if self._processor is None:
             shown = [UNKNOWN_TEXT if n == UNKNOWN else self.piece(n) for n in ids]
-            return joined(shown) if self._codes is not None else " ".join(shown)
+            return join_pieces(shown) if self._codes is not None else " ".join(shown)
         parts, known = [], list[str]()
         for number in [*ids, None]:
             if number is None or number == UNKNOWN:
@@ -185,8 +185,8 @@ class ImportedModel:
         -----
         A row that no text stands for is shown by its original number.
         """
-        piece = self.numbering.pieces[number]
-        return f"<{self.numbering.origins[number]}>" if piece is None else piece
+        piece = self.id_mapping.pieces[number]
+        return f"<{self.id_mapping.origins[number]}>" if piece is None else piece
 
     def files(self) -> dict[str, bytes]:
         """
@@ -202,7 +202,7 @@ class ImportedModel:
         Model and codes are kept byte for byte.
         """
         cutter = dict.fromkeys(CUTTERS[self._cutter], self._content)
-        return {**cutter, "imported.json": self.numbering.to_json()}
+        return {**cutter, "imported.json": self.id_mapping.to_json()}
 
     @classmethod
     def from_files(cls, kind: str, files: Mapping[str, bytes]) -> "ImportedModel":
@@ -232,7 +232,7 @@ class ImportedModel:
         """
         cutter = kind.removeprefix(PREFIX)
         content = b"".join(files[ending] for ending in CUTTERS[cutter])
-        return cls(Numbering.from_json(files["imported.json"]), cutter, content)
+        return cls(IdMapping.from_json(files["imported.json"]), cutter, content)
 
     def _cut(self, texts: Sequence[str]) -> list[list[str]]:
         """Cut lines into pieces."""

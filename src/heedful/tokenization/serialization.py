@@ -20,7 +20,7 @@ from heedful.tokenization.sentencepiece_model import SentencePieceModel
 from heedful.tokenization.special_symbols import SPECIAL_IDS
 from heedful.tokenization.subword_model import SubwordModel
 from heedful.tokenization.vocabulary import Vocabulary
-from heedful.tokenization.vocabulary_model import ListedModel
+from heedful.tokenization.vocabulary_model import VocabularyModel
 
 RECORD = "tokenizer.json"
 """The file that describes the others."""
@@ -167,7 +167,7 @@ def _model(kind: Any, files: dict[str, bytes]) -> SubwordModel:
         return ImportedModel.from_files(kind, files)
     if "model" in files:
         return SentencePieceModel(files["model"], kind)
-    return ListedModel(Vocabulary.from_bytes(files["vocabulary.json"]), files.get("codes"))
+    return VocabularyModel(Vocabulary.from_bytes(files["vocabulary.json"]), files.get("codes"))
 
 
 def _name(ending: str, side: str, shared: bool) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 from typing import Protocol, runtime_checkable
 
-from heedful.text.file_formats import Text
+from heedful.text.file_formats import TextSource
 
 
 @runtime_checkable
@@ -128,7 +128,7 @@ class SubwordModel(Protocol):
 
 
 @runtime_checkable
-class Learn(Protocol):
+class SubwordLearner(Protocol):
     """
     Makes the subword model of some text.
 
@@ -138,14 +138,16 @@ class Learn(Protocol):
     first, may have language tags before their lines.
     """
 
-    def __call__(self, files: Sequence[Text | Path], text: str, tagged: int = 0) -> SubwordModel:
+    def __call__(
+        self, files: Sequence[TextSource | Path], text: str, tagged: int = 0
+    ) -> SubwordModel:
         """Make it."""
 
 
 def models_of_sides(
-    learn: Learn,
-    source_files: Sequence[Text | Path],
-    target_files: Sequence[Text | Path],
+    learn: SubwordLearner,
+    source_files: Sequence[TextSource | Path],
+    target_files: Sequence[TextSource | Path],
     shared: bool,
     languages: tuple[str, str],
 ) -> list[SubwordModel]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from heedful.errors import TextError, TokenizerError
-from heedful.text.file_formats import Text
+from heedful.text.file_formats import TextSource
 from heedful.tokenization.imported_model import is_imported
 from heedful.tokenization.sentencepiece_model import SentencePieceModel
 from heedful.tokenization.serialization import fingerprint_of, read_models, write_models
@@ -65,8 +65,8 @@ class Tokenizer:
     @classmethod
     def train(
         cls,
-        source_files: Sequence[Text | Path],
-        target_files: Sequence[Text | Path],
+        source_files: Sequence[TextSource | Path],
+        target_files: Sequence[TextSource | Path],
         *,
         kind: Kind,
         vocabulary_size: int,
@@ -81,9 +81,9 @@ class Tokenizer:
 
         Parameters
         ----------
-        source_files : sequence of Text or Path
+        source_files : sequence of TextSource or Path
             Text of the source side.
-        target_files : sequence of Text or Path
+        target_files : sequence of TextSource or Path
             Text of the target side.
         kind : {“bpe”, “unigram”, “character”, “word”}
             How text is cut.
@@ -121,7 +121,7 @@ class Tokenizer:
         instead of being unknown; below that the 256 bytes would cost too much of the vocabulary.
         """
 
-        def learn(files: Sequence[Text | Path], text: str, tagged: int = 0) -> SubwordModel:
+        def learn(files: Sequence[TextSource | Path], text: str, tagged: int = 0) -> SubwordModel:
             model = learn_subwords(
                 files,
                 text,

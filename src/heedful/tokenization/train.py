@@ -17,7 +17,7 @@ import sentencepiece
 from heedful.errors import HeedfulError, TextError, TokenizerError
 from heedful.machine.processor import can_start_threads
 from heedful.text.corpus import read_lines
-from heedful.text.file_formats import Text
+from heedful.text.file_formats import TextSource
 from heedful.tokenization.special_symbols import SPECIAL_IDS, split_tag
 
 Kind = Literal["bpe", "unigram", "character", "word"]
@@ -36,7 +36,7 @@ SPACE = "\u2581"
 
 
 def learn_subwords(
-    files: Sequence[Text | Path],
+    files: Sequence[TextSource | Path],
     text: str,
     *,
     kind: Kind,
@@ -50,7 +50,7 @@ def learn_subwords(
 
     Parameters
     ----------
-    files : sequence of Text or Path
+    files : sequence of TextSource or Path
         The text.
     text : str
         What to call it in messages.
@@ -132,7 +132,7 @@ def learn_subwords(
 class _Sentences:
     """The training text: an iterable that knows what is in it and remembers its own failure."""
 
-    def __init__(self, files: Sequence[Text | Path], seed: int, tagged: int = 0) -> None:
+    def __init__(self, files: Sequence[TextSource | Path], seed: int, tagged: int = 0) -> None:
         self.files = files
         self.seed = seed
         self.tagged = tagged

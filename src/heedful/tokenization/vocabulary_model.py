@@ -12,8 +12,8 @@ from random import Random
 
 from heedful.errors import TextError
 from heedful.text.corpus import read_lines
-from heedful.text.file_formats import Text
-from heedful.tokenization.bpe_codes import Codes, joined, words_of
+from heedful.text.file_formats import TextSource
+from heedful.tokenization.bpe_codes import BpeCodes, join_pieces, words_of
 from heedful.tokenization.special_symbols import (
     UNKNOWN,
     UNKNOWN_TEXT,
@@ -23,7 +23,7 @@ from heedful.tokenization.special_symbols import (
 from heedful.tokenization.vocabulary import Vocabulary
 
 
-class ListedModel:
+class VocabularyModel:
     """
     A vocabulary, and codes if words are cut.
 
@@ -44,7 +44,7 @@ class ListedModel:
         self.tags: Mapping[str, int] = vocabulary.tags
         self._vocabulary = vocabulary
         known = vocabulary.pieces if vocabulary.splits_others else None
-        self._codes = None if codes is None else Codes(codes, known)
+        self._codes = None if codes is None else BpeCodes(codes, known)
 
     @property
     def size(self) -> int:
@@ -128,7 +128,7 @@ class ListedModel:
         Still tokenised text, as it came in.
         """
         piece = self._vocabulary.piece
-        return joined(UNKNOWN_TEXT if number == UNKNOWN else piece(number) for number in ids)
+        return join_pieces(UNKNOWN_TEXT if number == UNKNOWN else piece(number) for number in ids)
 
     def piece(self, number: int) -> str:
         """
@@ -174,14 +174,14 @@ class ListedModel:
 
 def learn_codes_vocabulary(
     codes: bytes,
-    files: Sequence[Text | Path],
+    files: Sequence[TextSource | Path],
     text: str,
     *,
     vocabulary_size: int,
     tagged: int = 0,
     threshold: int = 0,
     complete: bool = False,
-) -> ListedModel:
+) -> VocabularyModel:
     """
     List the subwords that codes cut a text into.
 
@@ -204,7 +204,7 @@ def learn_codes_vocabulary(
 
     Returns
     -------
-    ListedModel
+    VocabularyModel
         Cuts and looks up.
 
     Raises
@@ -220,25 +220,27 @@ def learn_codes_vocabulary(
     subwords, often parts of names in the other language, are left to smaller ones.
     """
     words, tags = _count_words(files, text, words_of, tagged)
-    merges = Codes(codes)
+    merges = BpeCodes(codes)
     counts = _count_pieces(words, merges)
     if threshold:
         known = {piece for piece, count in counts.items() if count >= threshold}
-        merges = Codes(codes, known)
+        merges = BpeCodes(codes, known)
         counts = _count_pieces(words, merges)
     if complete:
-        counts.update(dict.fromkeys(merges.within(words), 0))
-    return ListedModel(Vocabulary.from_counts(counts, vocabulary_size, tags, threshold > 0), codes)
+        counts.update(dict.fromkeys(merges.possible_subwords(words), 0))
+    return VocabularyModel(
+        Vocabulary.from_counts(counts, vocabulary_size, tags, threshold > 0), codes
+    )
 
 
 def learn_word_vocabulary(
     words: Collection[str],
-    files: Sequence[Text | Path],
+    files: Sequence[TextSource | Path],
     text: str,
     *,
     vocabulary_size: int,
     tagged: int = 0,
-) -> ListedModel:
+) -> VocabularyModel:
     """
     List the words that are allowed and occur in a text.
 
@@ -257,7 +259,7 @@ def learn_word_vocabulary(
 
     Returns
     -------
-    ListedModel
+    VocabularyModel
         Looks up words.
 
     Raises
@@ -278,11 +280,11 @@ def learn_word_vocabulary(
             f"A list of words must have words of the text, but the {text} has not one of the "
             f"{len(words):,} in the list; give text that is tokenised like the list."
         )
-    return ListedModel(Vocabulary.from_counts(counts, vocabulary_size, tags))
+    return VocabularyModel(Vocabulary.from_counts(counts, vocabulary_size, tags))
 
 
 def _count_words(
-    files: Sequence[Text | Path], text: str, parted: Callable[[str], list[str]], tagged: int
+    files: Sequence[TextSource | Path], text: str, parted: Callable[[str], list[str]], tagged: int
 ) -> tuple[Counter[str], list[str]]:
     """Count the words of a text, and list the language tags before its lines."""
     words: Counter[str] = Counter()
@@ -299,7 +301,7 @@ def _count_words(
     return words, sorted(tags)
 
 
-def _count_pieces(words: Mapping[str, int], codes: Codes) -> Counter[str]:
+def _count_pieces(words: Mapping[str, int], codes: BpeCodes) -> Counter[str]:
     """Count the subwords of counted words."""
     counts: Counter[str] = Counter()
     for word, count in words.items():

@@ -13,9 +13,9 @@ from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.sampled import sampled_epoch
 from heedful.data.micro_batches import PADDING_COST_CPU, MicroBatches, Rows
 from heedful.data.mixing import JoinedPairs, Mixture
-from heedful.runs.run import Choices, Run
+from heedful.runs.run import MachineSettings, Run
 from heedful.tokenization.tokenizer import Tokenizer
-from heedful.training.distributed import Ranks
+from heedful.training.distributed import RankGroup
 
 
 class Sampler:
@@ -28,7 +28,7 @@ class Sampler:
         Says how much is left to chance, and where the ids of an epoch may lie.
     pairs : sequence of EncodedPairs
         The corpora; their folders hold the text too.
-    ranks : Ranks
+    ranks : RankGroup
         Who trains together; the first one samples, the others wait.
     processes : int
         How many processes encode.
@@ -40,7 +40,7 @@ class Sampler:
     """
 
     def __init__(
-        self, run: Run, pairs: Sequence[EncodedPairs], ranks: Ranks, processes: int
+        self, run: Run, pairs: Sequence[EncodedPairs], ranks: RankGroup, processes: int
     ) -> None:
         self._run, self._pairs, self._ranks = run, tuple(pairs), ranks
         self._processes = processes
@@ -48,7 +48,7 @@ class Sampler:
     def __call__(self, epoch: int) -> JoinedPairs:
         """Make the pairs of an epoch, or open them if they are there."""
         made = self._sample(epoch) if self._ranks.is_first else ()
-        self._ranks.tell(0.0)
+        self._ranks.broadcast(0.0)
         return JoinedPairs(made or self._sample(epoch))
 
     def _sample(self, epoch: int) -> tuple[EncodedPairs, ...]:
@@ -80,7 +80,7 @@ class TrainingPairs:
         Every pair, cut into subwords the usual way.
     run : Run
         Says how batches are made.
-    choices : Choices
+    machine_settings : MachineSettings
         Says how much is computed at once.
     collator : Collator
         Adds special symbols and padding.
@@ -98,15 +98,15 @@ class TrainingPairs:
         self,
         pairs: JoinedPairs,
         run: Run,
-        choices: Choices,
+        machine_settings: MachineSettings,
         collator: Collator,
         mixture: Mixture | None = None,
         sampler: Sampler | None = None,
     ) -> None:
-        self.micro_batch_tokens = choices.micro_batch_tokens
+        self.micro_batch_tokens = machine_settings.micro_batch_tokens
         self._pairs, self._run, self._collator = pairs, run, collator
         self._mixture, self._sampler = mixture, sampler
-        self._device = choices.device
+        self._device = machine_settings.device
         self._order = self._batch_order()
 
     def epoch(self, number: int) -> Sequence[Rows]:

@@ -34,7 +34,7 @@ _OF_A_JOB = ("RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 @dataclass(frozen=True)
-class Ranks:
+class RankGroup:
     """
     Know how many processes train together and which one this is.
 
@@ -69,7 +69,7 @@ class Ranks:
         """
         return self.rank == 0
 
-    def add(self, values: Tensor) -> Tensor:
+    def all_reduce(self, values: Tensor) -> Tensor:
         """
         Add up a tensor over all ranks.
 
@@ -92,7 +92,7 @@ class Ranks:
                 dist.all_reduce(values)
         return values
 
-    def add_all(self, tensors: Sequence[Tensor]) -> None:
+    def all_reduce_gradients(self, tensors: Sequence[Tensor]) -> None:
         """
         Add up many tensors over all ranks, in place.
 
@@ -113,13 +113,13 @@ class Ranks:
         if self.world == 1:
             return
         for bucket in _buckets(tensors):
-            flat = self.add(torch.cat([tensor.reshape(-1) for tensor in bucket]))
+            flat = self.all_reduce(torch.cat([tensor.reshape(-1) for tensor in bucket]))
             parts = flat.split([tensor.numel() for tensor in bucket])
             torch._foreach_copy_(
                 list(bucket), [p.view_as(t) for p, t in zip(parts, bucket, strict=True)]
             )
 
-    def tell(self, value: float) -> float:
+    def broadcast(self, value: float) -> float:
         """
         Send a number from rank zero to all others.
 
@@ -137,11 +137,13 @@ class Ranks:
         -----
         Also a meeting point: nobody goes on before rank zero has spoken.
         """
-        return float(self.add(torch.tensor(value if self.is_first else 0.0, dtype=torch.float64)))
+        return float(
+            self.all_reduce(torch.tensor(value if self.is_first else 0.0, dtype=torch.float64))
+        )
 
 
 @contextmanager
-def joined_ranks(device: torch.device) -> Iterator[Ranks]:
+def rank_group(device: torch.device) -> Iterator[RankGroup]:
     """
     Join the other processes that `torchrun` started.
 
@@ -152,7 +154,7 @@ def joined_ranks(device: torch.device) -> Iterator[Ranks]:
 
     Yields
     ------
-    Ranks
+    RankGroup
         One process alone when not started by `torchrun`.
 
     Notes
@@ -161,13 +163,13 @@ def joined_ranks(device: torch.device) -> Iterator[Ranks]:
     """
     refuse_separate_processes(os.environ)
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        yield Ranks()
+        yield RankGroup()
         return
     # Small tensors on the processor go through gloo even where gradients go through NCCL.
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, timeout=_PATIENCE)
     try:
-        yield Ranks(dist.get_rank(), dist.get_world_size())
+        yield RankGroup(dist.get_rank(), dist.get_world_size())
     finally:
         dist.destroy_process_group()
 

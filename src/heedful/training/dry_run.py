@@ -12,9 +12,15 @@ from heedful.preparation.training_data import Say
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import refuse_if_written
 from heedful.runs.run import Run
-from heedful.training.distributed import Ranks
-from heedful.training.finetune import check_origin
-from heedful.training.setup import TrainingSetup, check_folder, choose, prepare_data, repeated
+from heedful.training.distributed import RankGroup
+from heedful.training.finetune import check_pretrained
+from heedful.training.setup import (
+    TrainingSetup,
+    check_folder,
+    choose,
+    prepare_data,
+    resumed_settings,
+)
 
 
 def describe_plan(
@@ -36,19 +42,19 @@ def describe_plan(
     if folder is not None:
         refuse_if_written(folder.path)
         check_folder(folder, setup.config, setup.files, resume, inexact)
-        check_origin(folder, setup.origin)
+        check_pretrained(folder, setup.pretrained)
     with TemporaryDirectory(prefix="heedful-") as scratch:
         if folder is not None and folder.config.exists():
-            choices = repeated(folder, setup.config, Ranks(), inexact)
+            machine_settings = resumed_settings(folder, setup.config, RankGroup(), inexact)
             run, text = Run.open(folder.path), []
         else:
             place = RunFolder(Path(scratch))
-            choices = choose(place, setup.config, setup.files, Ranks(), inexact)
-            run, pairs = prepare_data(place, setup.config, setup.material, Ranks(), say)
-            text = [*setup.material.report(pairs, run.tokenizer)]
+            machine_settings = choose(place, setup.config, setup.files, RankGroup(), inexact)
+            run, pairs = prepare_data(place, setup.config, setup.training_data, RankGroup(), say)
+            text = [*setup.training_data.report(pairs, run.tokenizer)]
         with torch.device("meta"):
             model = run.build()
-    return "\n".join(_lines(setup, run, text, parameter_count(model), choices.precision))
+    return "\n".join(_lines(setup, run, text, parameter_count(model), machine_settings.precision))
 
 
 def _lines(
@@ -62,7 +68,7 @@ def _lines(
     return [
         f"recipe      {config.recipe}",
         f"languages   {' to '.join(languages)}",
-        *(f"text        {line}" for line in (setup.material.describe(), *text)),
+        *(f"text        {line}" for line in (setup.training_data.describe(), *text)),
         f"validation  {f'{len(setup.valid[0]):,} pairs' if setup.valid else 'none'}",
         f"model       {parameters:,} parameters, vocabulary {source:,}"
         + ("" if data.shared_vocabulary else f" and {target:,}")

@@ -38,7 +38,7 @@ _POSITIONS = ("source_positions.weight", "target_positions.weight")
 
 
 @dataclass(frozen=True)
-class Origin:
+class PretrainedRun:
     """
     Say which weights a run began with.
 
@@ -100,9 +100,9 @@ class Origin:
         return f"{self.weights} of {self.run} at step {self.step:,}{details}"
 
 
-def find_origin(
+def find_pretrained(
     path: str | Path, weights: str, keep_state: Sequence[str], reset: Sequence[str]
-) -> Origin:
+) -> PretrainedRun:
     """
     Look at the run that training goes on from.
 
@@ -119,7 +119,7 @@ def find_origin(
 
     Returns
     -------
-    Origin
+    PretrainedRun
         Checked as far as can be told without reading the weights.
 
     Notes
@@ -152,16 +152,18 @@ def find_origin(
             f"--keep-state optimiser needs a checkpoint with Adam's moments, but {place} has none: "
             "an average has only weights; add --finetune-weights last."
         )
-    return Origin(str(path), weights, str(checksum), int(step), tuple(keep_state), tuple(reset))
+    return PretrainedRun(
+        str(path), weights, str(checksum), int(step), tuple(keep_state), tuple(reset)
+    )
 
 
-def inherited_settings(origin: Origin) -> dict[str, Any]:
+def inherited_settings(pretrained: PretrainedRun) -> dict[str, Any]:
     """
     List the settings that the weights and the subwords bring along.
 
     Parameters
     ----------
-    origin : Origin
+    pretrained : PretrainedRun
         Which run they come from.
 
     Returns
@@ -174,10 +176,10 @@ def inherited_settings(origin: Origin) -> dict[str, Any]:
     They win over the recipe, and `--set` wins over them: dropout may well change. An imported run
     brings its rule of search too, which may name ids.
     """
-    parent = Run.open(origin.run)
+    parent = Run.open(pretrained.run)
     config = parent.config.to_dict()
     settings = {f"model.{name}": value for name, value in config["model"].items()}
-    if "tokenizer" not in origin.reset:
+    if "tokenizer" not in pretrained.reset:
         names = ("subwords", "vocabulary_size", "vocabulary_multiple", "shared_vocabulary")
         settings |= {f"data.{name}": config["data"][name] for name in names}
         if is_imported(parent.tokenizer.kind):
@@ -185,10 +187,10 @@ def inherited_settings(origin: Origin) -> dict[str, Any]:
     return settings
 
 
-def check_shape(origin: Origin, model: ModelConfig) -> None:
+def check_shape(pretrained: PretrainedRun, model: ModelConfig) -> None:
     """Refuse settings that give weights another shape than those that are taken over have."""
-    there, here = Run.open(origin.run).config.model, model
-    if _shapes(there, origin) == _shapes(here, origin):
+    there, here = Run.open(pretrained.run).config.model, model
+    if _shapes(there, pretrained) == _shapes(here, pretrained):
         return
     other = [
         f"model.{name} is {value} there, {getattr(here, name)} here"
@@ -196,16 +198,16 @@ def check_shape(origin: Origin, model: ModelConfig) -> None:
         if value != getattr(here, name)
     ]
     raise SettingError(
-        f"--finetune-from {origin.run} must have a model of the same shape, but "
+        f"--finetune-from {pretrained.run} must have a model of the same shape, but "
         f"{'; '.join(other)}. Leave these settings out, or begin those parts with --reset."
     )
 
 
-def _shapes(model: ModelConfig, origin: Origin) -> dict[str, torch.Size]:
+def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Size]:
     """List the shapes of the weights that are taken over, for one and the same vocabulary."""
     with torch.device("meta"):
         parameters = build_model(model, 8, 8, max_length=8).named_parameters()
-    anew = {*origin.reset, *(_TABLES if "embeddings" in origin.reset else ())}
+    anew = {*pretrained.reset, *(_TABLES if "embeddings" in pretrained.reset else ())}
     return {
         name: parameter.shape
         for name, parameter in parameters
@@ -213,19 +215,20 @@ def _shapes(model: ModelConfig, origin: Origin) -> dict[str, torch.Size]:
     }
 
 
-def check_origin(folder: RunFolder, origin: Origin | None) -> None:
+def check_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> None:
     """Refuse to resume a run that has begun from other weights than it began with."""
-    began = read_origin(folder)
-    if folder.config.exists() and origin != began:
+    began = read_pretrained(folder)
+    if folder.config.exists() and pretrained != began:
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} from the weights it began with, but "
             f"it began with {began.describe() if began else 'none'} and is now given "
-            f"{origin.describe() if origin else 'none'}. Use the same --finetune-from, or start a "
+            f"{pretrained.describe() if pretrained else 'none'}. Use the same --finetune-from, or "
+            "start a "
             "new run with another --out."
         )
 
 
-def write_origin(folder: RunFolder, origin: Origin | None) -> None:
+def write_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> None:
     """
     Note in a new run where its weights come from, or check that a resumed one says the same.
 
@@ -233,7 +236,7 @@ def write_origin(folder: RunFolder, origin: Origin | None) -> None:
     ----------
     folder : RunFolder
         The new run.
-    origin : Origin or None
+    pretrained : PretrainedRun or None
         None for a run that starts from nothing.
 
     Returns
@@ -245,12 +248,12 @@ def write_origin(folder: RunFolder, origin: Origin | None) -> None:
     -----
     Raises `RunFolderError` if a run that has begun is resumed from other weights.
     """
-    check_origin(folder, origin)
-    if origin is not None and read_origin(folder) is None:
-        write_json(folder.path / _FILE, asdict(origin))
+    check_pretrained(folder, pretrained)
+    if pretrained is not None and read_pretrained(folder) is None:
+        write_json(folder.path / _FILE, asdict(pretrained))
 
 
-def read_origin(folder: RunFolder) -> Origin | None:
+def read_pretrained(folder: RunFolder) -> PretrainedRun | None:
     """
     Read where the weights of a run come from.
 
@@ -275,7 +278,7 @@ def read_origin(folder: RunFolder) -> Origin | None:
     try:
         content = {ORIGIN.get(name, name): value for name, value in content.items()}
         kept, reset = (tuple(map(str, content.pop(name))) for name in ("keep_state", "reset"))
-        return Origin(**content, keep_state=kept, reset=reset)
+        return PretrainedRun(**content, keep_state=kept, reset=reset)
     except (KeyError, TypeError) as error:
         raise RunFolderError(
             f"{path} must say which weights the run began with, but does not ({error}); it is "
@@ -283,15 +286,15 @@ def read_origin(folder: RunFolder) -> Origin | None:
         ) from error
 
 
-def subwords_of(origin: Origin, given: str | Path | None) -> Path | None:
+def subwords_of(pretrained: PretrainedRun, tokenizer: str | Path | None) -> Path | None:
     """
     Choose the subwords of a run that trains on.
 
     Parameters
     ----------
-    origin : Origin
+    pretrained : PretrainedRun
         Where the weights come from.
-    given : str or Path or None
+    tokenizer : str or Path or None
         A tokenizer that was asked for.
 
     Returns
@@ -304,23 +307,23 @@ def subwords_of(origin: Origin, given: str | Path | None) -> Path | None:
     With other subwords the rows of the tables would stand for other things. Raises `SettingError`
     if both are wanted.
     """
-    if "tokenizer" in origin.reset:
-        return None if given is None else Path(given)
-    if given is not None:
+    if "tokenizer" in pretrained.reset:
+        return None if tokenizer is None else Path(tokenizer)
+    if tokenizer is not None:
         raise SettingError(
             "--tokenizer must go with --reset tokenizer where --finetune-from brings subwords of "
             "its own; add that, or leave --tokenizer out."
         )
-    return Path(origin.run)
+    return Path(pretrained.run)
 
 
-def first_weights(origin: Origin, run: Run, model: Transformer) -> Checkpoint:
+def first_weights(pretrained: PretrainedRun, run: Run, model: Transformer) -> Checkpoint:
     """
     Put together what the first step starts from.
 
     Parameters
     ----------
-    origin : Origin
+    pretrained : PretrainedRun
         Where the weights come from.
     run : Run
         The new run; its subwords may be other ones.
@@ -338,10 +341,10 @@ def first_weights(origin: Origin, run: Run, model: Transformer) -> Checkpoint:
     and drawn anew elsewhere (Zoph et al. 2016 draw all of them anew). Raises `RunFolderError` if
     the weights have changed since the run was begun, or do not fit its settings.
     """
-    parent = Run.open(origin.run)
-    place = parent.checkpoint_folder(origin.weights)
-    found = parent.load_checkpoint(place, with_training="optimiser" in origin.keep_state)
-    if found.state["sha256"].get("model.safetensors") != origin.sha256:
+    parent = Run.open(pretrained.run)
+    place = parent.checkpoint_folder(pretrained.weights)
+    found = parent.load_checkpoint(place, with_training="optimiser" in pretrained.keep_state)
+    if found.state["sha256"].get("model.safetensors") != pretrained.sha256:
         raise RunFolderError(
             f"--finetune-from must lead to the weights that this run was begun with, but those in "
             f"{place} have changed since. Start a new run with another --out."
@@ -350,10 +353,10 @@ def first_weights(origin: Origin, run: Run, model: Transformer) -> Checkpoint:
         check_weights(parent.build(), found.model, place)
     weights = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
     for name, old in found.model.items():
-        if name.split(".")[0] in origin.reset:
+        if name.split(".")[0] in pretrained.reset:
             continue
         if name in _TABLES and name in weights:
-            if "embeddings" not in origin.reset:
+            if "embeddings" not in pretrained.reset:
                 rows = _shared_rows(run.tokenizer, parent.tokenizer, _TABLES[name])
                 weights[name] = _with_rows(weights[name], old, rows)
         elif name in _POSITIONS and name in weights:

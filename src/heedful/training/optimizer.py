@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 
-class MasterWeights:
+class MixedPrecisionAdam:
     """
     Hold a model's fp32 weights, their gradients and Adam's moments.
 
@@ -50,15 +50,17 @@ class MasterWeights:
     ) -> None:
         self.ema_decay = ema_decay
         self.names = [name for name, _ in model.named_parameters()]
-        self.working: list[Tensor] = [parameter for _, parameter in model.named_parameters()]
-        self.masters = self.working
+        self.model_parameters: list[Tensor] = [
+            parameter for _, parameter in model.named_parameters()
+        ]
+        self.masters = self.model_parameters
         if precision == "bf16":
-            self.masters = [parameter.detach().clone() for parameter in self.working]
-            for parameter in self.working:
+            self.masters = [parameter.detach().clone() for parameter in self.model_parameters]
+            for parameter in self.model_parameters:
                 parameter.data = parameter.data.to(torch.bfloat16)
             for buffer in model.buffers():
                 buffer.data = buffer.data.to(torch.bfloat16)
-        self.discard()
+        self.zero_grad()
         self.adam = torch.optim.AdamW(
             self.masters,
             lr=0.0,
@@ -95,7 +97,7 @@ class MasterWeights:
             gradients.append(master.grad)
         return gradients
 
-    def collect(self) -> None:
+    def accumulate_gradients(self) -> None:
         """
         Add the gradients of a micro-batch to the fp32 sums.
 
@@ -108,9 +110,9 @@ class MasterWeights:
         -----
         Call after each backward pass. In fp32 torch has added them already.
         """
-        if self.masters is self.working:
+        if self.masters is self.model_parameters:
             return
-        for master, parameter in zip(self.masters, self.working, strict=True):
+        for master, parameter in zip(self.masters, self.model_parameters, strict=True):
             if parameter.grad is None:
                 continue
             # torch adds bf16 to fp32 four times as slowly as it converts and adds
@@ -162,11 +164,11 @@ class MasterWeights:
         for group in self.adam.param_groups:
             group["lr"] = learning_rate
         self.adam.step()
-        self.discard()
+        self.zero_grad()
         self._average()
         self._copy()
 
-    def discard(self) -> None:
+    def zero_grad(self) -> None:
         """
         Forget the summed gradients.
 
@@ -184,7 +186,7 @@ class MasterWeights:
             master.grad = None
 
     @contextmanager
-    def in_use(self) -> Iterator[None]:
+    def averaged_weights(self) -> Iterator[None]:
         """
         Let the model compute with the weights that a checkpoint would hold.
 
@@ -305,5 +307,5 @@ class MasterWeights:
     @torch.no_grad()
     def _copy(self) -> None:
         """Round the masters into the weights that the model computes with."""
-        if self.masters is not self.working:
-            torch._foreach_copy_(self.working, self.masters)
+        if self.masters is not self.model_parameters:
+            torch._foreach_copy_(self.model_parameters, self.masters)

@@ -20,7 +20,7 @@ from heedful.runs.folder import RunFolder
 from heedful.runs.lock import LOCK, only_writer, refuse_if_written
 from heedful.runs.run import Run
 from heedful.training.setup import check_folder
-from heedful.training.state import Progress
+from heedful.training.state import TrainState
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Claim:
     """Folders that were not there."""
     trains: bool = False
     """Whether the loop has been entered."""
-    progress: Progress | None = None
+    train_state: TrainState | None = None
     """Of the loop."""
 
     def will_make(self, folder: Path) -> None:
@@ -42,14 +42,14 @@ class Claim:
         if not folder.is_dir() or all(entry.name == LOCK for entry in folder.iterdir()):
             self.emptied.append(folder)
 
-    def undo(self, error: BaseException) -> None:
+    def cleanup_on_user_error(self, error: BaseException) -> None:
         """
         Remove what was made, unless somebody can use it.
 
         What was stopped or found no room stays, to be resumed, and so does what was trained; a
         failure in the loop leaves its report.
         """
-        began = self.progress is not None and self.progress.counters.step > 0
+        began = self.train_state is not None and self.train_state.counters.step > 0
         refused = isinstance(error, UserError)
         if not self.trains:
             resumable = isinstance(error, HeedfulError) and not isinstance(error, TrainingFailed)
@@ -65,7 +65,7 @@ class Claim:
 
 
 @contextmanager
-def claimed_folder(
+def create_run_folder(
     folder: RunFolder, config: RunConfig, files: Sizes, resume: bool, inexact: bool
 ) -> Iterator[Claim]:
     """Hold a run folder, made if it is not there; raises `RunFolderError` if it is taken."""
@@ -83,7 +83,7 @@ def claimed_folder(
         try:
             yield claim
         except BaseException as error:
-            claim.undo(error)
+            claim.cleanup_on_user_error(error)
             raise
 
 

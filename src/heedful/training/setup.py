@@ -26,24 +26,24 @@ from heedful.machine.devices import (
     resolve_device,
     resolve_threads,
 )
-from heedful.preparation.find_training_data import find_material
-from heedful.preparation.training_data import Files, Material, Say, Sizes
+from heedful.preparation.find_training_data import find_training_data
+from heedful.preparation.training_data import Files, Say, Sizes, TrainingData
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import LOCK
 from heedful.runs.run import (
-    Choices,
+    MachineSettings,
     Run,
     flat_settings,
-    read_choices,
     read_corpus,
+    read_machine_settings,
     read_settings,
     write_config,
 )
-from heedful.training.distributed import Ranks
+from heedful.training.distributed import RankGroup
 from heedful.training.finetune import (
-    Origin,
+    PretrainedRun,
     check_shape,
-    find_origin,
+    find_pretrained,
     inherited_settings,
     subwords_of,
 )
@@ -113,7 +113,7 @@ def check_folder(
         )
     elif folder.config.exists():
         _check_same(folder, config, files, inexact)
-    elif folder.path.is_dir() and (strangers := _strangers(folder)):
+    elif folder.path.is_dir() and (strangers := _unknown_files(folder)):
         raise RunFolderError(
             f"--resume must find a run or an empty folder, but {folder.path} holds no config.json "
             f"and other files: {', '.join(strangers[:3])}; name another folder."
@@ -125,7 +125,7 @@ def _is_filled(folder: Path) -> bool:
     return any(entry.name != LOCK for entry in folder.iterdir())
 
 
-def _strangers(folder: RunFolder) -> list[str]:
+def _unknown_files(folder: RunFolder) -> list[str]:
     """List files that no killed run can have left."""
     own = re.compile(r"(tokenizer|data|epoch|checkpoints|average|config|log|best|origin)\b.*|\..*")
     return sorted(e.name for e in folder.path.iterdir() if not own.fullmatch(e.name))
@@ -218,9 +218,9 @@ def choose(
     folder: RunFolder,
     config: RunConfig,
     files: Sizes,
-    ranks: Ranks,
+    ranks: RankGroup,
     inexact: bool,
-) -> Choices:
+) -> MachineSettings:
     """
     Choose for this machine, or honour what an earlier sitting chose.
 
@@ -232,14 +232,14 @@ def choose(
         Its settings.
     files : dict
         Its text files, as `sizes` lists them.
-    ranks : Ranks
+    ranks : RankGroup
         Who trains together.
     inexact : bool
         Whether a machine without the device of the first sitting may go on.
 
     Returns
     -------
-    Choices
+    MachineSettings
         The same on every rank.
 
     Notes
@@ -247,17 +247,17 @@ def choose(
     Written to `config.json` before the first step.
     """
     if ranks.is_first:
-        choices = (
-            repeated(folder, config, ranks, inexact)
+        machine_settings = (
+            resumed_settings(folder, config, ranks, inexact)
             if folder.config.exists()
-            else _chosen(config, ranks)
+            else _detect_settings(config, ranks)
         )
-        write_config(folder, config, choices, files, describe_machine())
-    ranks.tell(0.0)
-    return read_choices(folder)
+        write_config(folder, config, machine_settings, files, describe_machine())
+    ranks.broadcast(0.0)
+    return read_machine_settings(folder)
 
 
-def _chosen(config: RunConfig, ranks: Ranks) -> Choices:
+def _detect_settings(config: RunConfig, ranks: RankGroup) -> MachineSettings:
     """Choose device, threads, precision and the size of what is computed at once."""
     settings = config.train
     device = resolve_device(settings.device)
@@ -268,7 +268,7 @@ def _chosen(config: RunConfig, ranks: Ranks) -> Choices:
         micro = -(-settings.batch_tokens // ranks.world)
     elif micro is None:
         micro = _CPU_MICRO_BATCH_TOKENS
-    return Choices(
+    return MachineSettings(
         settings.device if settings.device.startswith("cuda:") else device.type,
         precision,
         threads,
@@ -280,9 +280,11 @@ def _chosen(config: RunConfig, ranks: Ranks) -> Choices:
     )
 
 
-def repeated(folder: RunFolder, config: RunConfig, ranks: Ranks, inexact: bool) -> Choices:
+def resumed_settings(
+    folder: RunFolder, config: RunConfig, ranks: RankGroup, inexact: bool
+) -> MachineSettings:
     """Return an earlier sitting's choices if this machine can repeat them bit for bit."""
-    began = read_choices(folder)
+    began = read_machine_settings(folder)
     try:
         here = instruction_set(resolve_device(began.device))
     except DeviceError:
@@ -306,11 +308,11 @@ def repeated(folder: RunFolder, config: RunConfig, ranks: Ranks, inexact: bool) 
             f"{began.device}, but {'; '.join(other)}. Use what it began with, or add "
             "--allow-inexact-resume to go on with small differences."
         )
-    return replace(_chosen(config, ranks), micro_batch_tokens=began.micro_batch_tokens)
+    return replace(_detect_settings(config, ranks), micro_batch_tokens=began.micro_batch_tokens)
 
 
 def prepare_data(
-    folder: RunFolder, config: RunConfig, material: Material, ranks: Ranks, say: Say
+    folder: RunFolder, config: RunConfig, training_data: TrainingData, ranks: RankGroup, say: Say
 ) -> tuple[Run, tuple[EncodedPairs, ...]]:
     """
     See to it that subwords and pairs are there.
@@ -321,9 +323,9 @@ def prepare_data(
         Where the run is.
     config : RunConfig
         Its settings.
-    material : Material
+    training_data : TrainingData
         Its text.
-    ranks : Ranks
+    ranks : RankGroup
         Who trains together; the first one works, the others wait.
     say : callable
         Told how far it is, if it takes long.
@@ -341,10 +343,10 @@ def prepare_data(
     number of processes too.
     """
     if ranks.is_first:
-        material.provide(folder, config, config.train.threads, say)
-    ranks.tell(0.0)
+        training_data.prepare(folder, config, config.train.threads, say)
+    ranks.broadcast(0.0)
     run = Run.open(folder.path)
-    return run, tuple(EncodedPairs.open(ids, run.tokenizer) for ids in material.ids(folder))
+    return run, tuple(EncodedPairs.open(ids, run.tokenizer) for ids in training_data.ids(folder))
 
 
 @dataclass(frozen=True)
@@ -352,12 +354,12 @@ class TrainingSetup:
     """Settings, text and the run that training goes on from."""
 
     config: RunConfig
-    material: Material
+    training_data: TrainingData
     files: Sizes
     """Sizes of all text files, by which a resumed run knows them."""
     valid: tuple[list[str], list[str]] | None
     """Held-out sources and their translations."""
-    origin: Origin | None
+    pretrained: PretrainedRun | None
 
 
 def find_setup(
@@ -378,22 +380,22 @@ def find_setup(
     reset: Sequence[str] = (),
 ) -> TrainingSetup:
     """Find and check what the arguments of `heedful.train` name."""
-    settings, origin = setting_list(settings), None
+    settings, pretrained = setting_list(settings), None
     if finetune_from is not None:
-        origin = find_origin(finetune_from, finetune_weights, keep_state, reset)
+        pretrained = find_pretrained(finetune_from, finetune_weights, keep_state, reset)
     elif keep_state or reset:
         raise SettingError(
             "--keep-state and --reset say what to take over from --finetune-from, but that is "
             "missing."
         )
-    config = load_config(recipe, settings, inherited_settings(origin) if origin else None)
-    if origin is not None:
-        check_shape(origin, config.model)
-    tokenizer = subwords_of(origin, tokenizer) if origin else tokenizer
-    material = find_material(source, target, exclude, data, settings, corpora, tokenizer)
-    config = material.configure(config)
+    config = load_config(recipe, settings, inherited_settings(pretrained) if pretrained else None)
+    if pretrained is not None:
+        check_shape(pretrained, config.model)
+    tokenizer = subwords_of(pretrained, tokenizer) if pretrained else tokenizer
+    training_data = find_training_data(source, target, exclude, data, settings, corpora, tokenizer)
+    config = training_data.configure(config)
     valid = held_out_corpus(valid_source, valid_target, config)
-    files = material.files()
+    files = training_data.fingerprint()
     if valid is not None:
         files |= files_of(valid)
-    return TrainingSetup(config, material, files, read_held_out(valid), origin)
+    return TrainingSetup(config, training_data, files, read_held_out(valid), pretrained)

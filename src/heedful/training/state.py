@@ -63,7 +63,7 @@ class Counters:
 
 
 @dataclass
-class Progress:
+class TrainState:
     """
     Hold everything about a run that changes while it trains, weights aside.
 
@@ -90,7 +90,7 @@ class Progress:
     since_log: list[float] = field(default_factory=lambda: [0.0] * 6)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Progress":
+    def from_dict(cls, values: Mapping[str, Any]) -> "TrainState":
         """Read what a checkpoint's `state.json` says; raises `ValueError` for anything else."""
         counters, best = values.get("counters"), values.get("best")
         since_log = values.get("since_log", [0.0] * 6)
@@ -146,7 +146,7 @@ class Progress:
 
 
 @dataclass
-class Stop:
+class StopSignal:
     """Let a signal ask for the end or for a checkpoint; looked at after each step."""
 
     reason: str = ""

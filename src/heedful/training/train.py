@@ -27,22 +27,22 @@ from heedful.errors import RunFolderError, RunStopped
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.model.build import initialise, parameter_count
 from heedful.model.transformer import Transformer
-from heedful.preparation.training_data import Files, Material
+from heedful.preparation.training_data import Files, TrainingData
 from heedful.runs.checkpoint import Checkpoint, check_weights, retain, save_checkpoint
 from heedful.runs.folder import RunFolder, write_json
-from heedful.runs.run import Choices, Run
+from heedful.runs.run import MachineSettings, Run
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.training.batches import Sampler, TrainingPairs
-from heedful.training.distributed import Ranks, joined_ranks
-from heedful.training.finetune import Origin, first_weights, write_origin
+from heedful.training.distributed import RankGroup, rank_group
+from heedful.training.finetune import PretrainedRun, first_weights, write_pretrained
 from heedful.training.log import RunLog
-from heedful.training.optimizer import MasterWeights
-from heedful.training.run_folder import Claim, RunFiles, claimed_folder, require_usable
+from heedful.training.optimizer import MixedPrecisionAdam
+from heedful.training.run_folder import Claim, RunFiles, create_run_folder, require_usable
 from heedful.training.setup import check_continues, choose, find_setup, pairs_digests, prepare_data
-from heedful.training.state import Progress, Stop
+from heedful.training.state import StopSignal, TrainState
 from heedful.training.tensorboard import EventLog, require_tensorboard
 from heedful.training.trainer import Trainer
-from heedful.training.trainer_config import Plan
+from heedful.training.trainer_config import TrainerConfig
 from heedful.training.validation import validator
 
 
@@ -158,25 +158,34 @@ def train(
         keep_state=keep_state,
         reset=reset,
     )
-    config, files, material = setup.config, setup.files, setup.material
+    config, files, training_data = setup.config, setup.files, setup.training_data
     folder = RunFolder(Path(out))
-    with joined_ranks(resolve_device(config.train.device)) as ranks, ExitStack() as claimed:
+    with rank_group(resolve_device(config.train.device)) as ranks, ExitStack() as claimed:
         claim = Claim()
         claimed.enter_context(_not_ended_by_sigusr1())
         if ranks.is_first:
             claim = claimed.enter_context(
-                claimed_folder(folder, config, files, resume, allow_inexact_resume)
+                create_run_folder(folder, config, files, resume, allow_inexact_resume)
             )
-            write_origin(folder, setup.origin)
-        ranks.tell(0.0)
-        choices = choose(folder, config, files, ranks, allow_inexact_resume)
-        run, pairs = prepare_data(folder, config, material, ranks, _silent if quiet else _say)
+            write_pretrained(folder, setup.pretrained)
+        ranks.broadcast(0.0)
+        machine_settings = choose(folder, config, files, ranks, allow_inexact_resume)
+        run, pairs = prepare_data(folder, config, training_data, ranks, _silent if quiet else _say)
         events = None
         if tensorboard is not None:
             events = Path(tensorboard, Path(abspath(out)).name)
             claim.will_make(events)
         session = _Session(
-            run, pairs, choices, ranks, setup.valid, material, setup.origin, quiet, claim, events
+            run,
+            pairs,
+            machine_settings,
+            ranks,
+            setup.valid,
+            training_data,
+            setup.pretrained,
+            quiet,
+            claim,
+            events,
         )
         return session.train()
 
@@ -187,27 +196,27 @@ class _Session:
 
     run: Run
     pairs: tuple[EncodedPairs, ...]
-    choices: Choices
-    ranks: Ranks
+    machine_settings: MachineSettings
+    ranks: RankGroup
     valid: tuple[list[str], list[str]] | None
-    material: Material
-    origin: Origin | None
+    training_data: TrainingData
+    pretrained: PretrainedRun | None
     quiet: bool
     claim: Claim
     events: Path | None = None
 
     def train(self) -> TrainingResult:
         """Train from the last checkpoint or from the beginning."""
-        settings, device = self.run.config.train, resolve_device(self.choices.device)
-        resolve_threads(self.choices.threads)
+        settings, device = self.run.config.train, resolve_device(self.machine_settings.device)
+        resolve_threads(self.machine_settings.threads)
         model = self.run.build()
         initialise(model, settings.seed)
-        progress, begin = self._beginning(model)
-        self.claim.progress = progress
+        train_state, begin = self._beginning(model)
+        self.claim.train_state = train_state
         model.to(device)
-        weights = MasterWeights(
+        weights = MixedPrecisionAdam(
             model,
-            self.choices.precision,
+            self.machine_settings.precision,
             settings.beta1,
             settings.beta2,
             settings.epsilon,
@@ -215,7 +224,9 @@ class _Session:
             settings.ema_decay,
         )
         if begin is not None:
-            adam_steps = progress.counters.step + (self.origin.adam_steps if self.origin else 0)
+            adam_steps = train_state.counters.step + (
+                self.pretrained.adam_steps if self.pretrained else 0
+            )
             weights.load(begin.model, begin.training, adam_steps)
         collator = self.run.collator(model)
         pairs = self._training_pairs(collator)
@@ -235,7 +246,7 @@ class _Session:
                 samples=settings.validation_samples,
             )
         log_path = self.run.folder.log if self.ranks.is_first else None
-        step = progress.counters.step
+        step = train_state.counters.step
         with (
             self._observer(step) as observer,
             RunLog(log_path, step, settings.steps, self.quiet, observer) as log,
@@ -245,21 +256,23 @@ class _Session:
                 weights,
                 pairs,
                 pairs.collate,
-                _plan(self.run.config, self.origin),
-                progress,
+                _trainer_config(self.run.config, self.pretrained),
+                train_state,
                 self.ranks,
                 log,
-                _Keeper(self.run, weights, progress, pairs_digests(self.pairs), log.say),
+                _CheckpointWriter(
+                    self.run, weights, train_state, pairs_digests(self.pairs), log.say
+                ),
                 validate,
                 settings.keep_best,
                 pairs.describe,
             )
-            self._introduce(log, parameter_count(model), progress)
-            trainer.try_largest_batch()
+            self._introduce(log, parameter_count(model), train_state)
+            trainer.check_memory()
             self.claim.trains = True
             with _signals(trainer.stop):
                 reason = trainer.run()
-            step = progress.counters.step
+            step = train_state.counters.step
             if self.ranks.is_first:
                 require_usable(self.run.folder)
             log.say(f"ended by {reason} at step {step:,}; the run is in {self.run.folder.path}")
@@ -269,19 +282,19 @@ class _Session:
                 "the same command with --resume to continue."
             )
         folder = self.run.folder
-        return TrainingResult(reason, folder.path, step, tuple(progress.best), folder.log)
+        return TrainingResult(reason, folder.path, step, tuple(train_state.best), folder.log)
 
-    def _beginning(self, model: Transformer) -> tuple[Progress, Checkpoint | None]:
+    def _beginning(self, model: Transformer) -> tuple[TrainState, Checkpoint | None]:
         """Find the last checkpoint, or another run's weights, or nothing; check that they fit."""
         checkpoint = self.run.last_checkpoint()
         if checkpoint is not None:
             place = self.run.folder.checkpoint(self.run.folder.steps()[-1])
             check_continues(self.run, self.pairs, checkpoint.state, place)
             check_weights(model, checkpoint.model, self.run.folder.path)
-            return _progress(checkpoint, place), checkpoint
-        if self.origin is not None:
-            return Progress(), first_weights(self.origin, self.run, model)
-        return Progress(), None
+            return _train_state(checkpoint, place), checkpoint
+        if self.pretrained is not None:
+            return TrainState(), first_weights(self.pretrained, self.run, model)
+        return TrainState(), None
 
     @contextmanager
     def _observer(self, step: int) -> Iterator[Callable[[dict[str, Any]], None] | None]:
@@ -298,51 +311,51 @@ class _Session:
         joined = JoinedPairs(self.pairs)
         mixture = None
         if len(self.pairs) > 1:
-            weights = self.material.weights()
+            weights = self.training_data.weights()
             shares = mixing_shares(joined.sizes, weights, data.mixing_temperature)
             mixture = Mixture(joined.sizes, tuple(shares), seed)
         sampler = None
         if data.subword_sampling:
-            sampler = Sampler(self.run, self.pairs, self.ranks, self.choices.threads)
-        return TrainingPairs(joined, self.run, self.choices, collator, mixture, sampler)
+            sampler = Sampler(self.run, self.pairs, self.ranks, self.machine_settings.threads)
+        return TrainingPairs(joined, self.run, self.machine_settings, collator, mixture, sampler)
 
-    def _introduce(self, log: RunLog, parameters: int, progress: Progress) -> None:
+    def _introduce(self, log: RunLog, parameters: int, train_state: TrainState) -> None:
         """Say what is about to be trained on what and how."""
-        config, choices = self.run.config, self.choices
+        config, machine = self.run.config, self.machine_settings
         source, target = self.run.vocabularies
-        for line in self.material.report(self.pairs, self.run.tokenizer):
+        for line in self.training_data.report(self.pairs, self.run.tokenizer):
             log.say(line)
         log.say(
             f"{config.recipe}: {parameters:,} parameters, vocabulary {source:,}"
             + ("" if config.data.shared_vocabulary else f" and {target:,}")
-            + f", {choices.precision} on {choices.device} with {choices.threads} "
-            + ("thread" if choices.threads == 1 else "threads")
+            + f", {machine.precision} on {machine.device} with {machine.threads} "
+            + ("thread" if machine.threads == 1 else "threads")
             + (f", {self.ranks.world} ranks" if self.ranks.world > 1 else "")
         )
-        if self.origin is not None:
-            log.say(f"from {self.origin.describe()}")
-        if progress.counters.step:
-            log.say(f"continuing from step {progress.counters.step:,}")
+        if self.pretrained is not None:
+            log.say(f"from {self.pretrained.describe()}")
+        if train_state.counters.step:
+            log.say(f"continuing from step {train_state.counters.step:,}")
 
 
-class _Keeper:
+class _CheckpointWriter:
     """Write checkpoints, remember the best, delete the old."""
 
     def __init__(
         self,
         run: Run,
-        weights: MasterWeights,
-        progress: Progress,
+        weights: MixedPrecisionAdam,
+        train_state: TrainState,
         pairs: list[str],
         say: Callable[[str], object],
     ) -> None:
-        self.run, self.weights, self.progress, self.pairs = run, weights, progress, pairs
+        self.run, self.weights, self.train_state, self.pairs = run, weights, train_state, pairs
         self.say, self.files = say, RunFiles(run.folder)
 
     def save(self, reason: str) -> None:
         """Write the present state; a checkpoint of the same step is replaced or kept."""
         folder, settings = self.run.folder, self.run.config.train
-        step = self.progress.counters.step
+        step = self.train_state.counters.step
         for name in self.files.restore():
             self.say(f"warning: {name} was removed while training; it was written again")
         state = {
@@ -351,24 +364,24 @@ class _Keeper:
             "recipe": self.run.config.recipe,
             **self.run.signature,
             "pairs": self.pairs,
-            "counters": self.progress.counters.to_dict(),
-            "best": self.progress.best,
-            "without_better": self.progress.without_better,
-            "since_log": self.progress.since_log,
+            "counters": self.train_state.counters.to_dict(),
+            "best": self.train_state.best,
+            "without_better": self.train_state.without_better,
+            "since_log": self.train_state.since_log,
         }
         save_checkpoint(
             folder.checkpoint(step), self.weights.weights(), self.weights.moments(), state
         )
-        best = [int(entry["step"]) for entry in self.progress.best]
+        best = [int(entry["step"]) for entry in self.train_state.best]
         if best:
-            write_json(folder.best, {"best": self.progress.best})
+            write_json(folder.best, {"best": self.train_state.best})
         retain(folder, settings.keep_last, best if settings.keep_best else [])
 
 
-def _progress(checkpoint: Checkpoint, place: Path) -> Progress:
+def _train_state(checkpoint: Checkpoint, place: Path) -> TrainState:
     """Read counters and best validations from a checkpoint."""
     try:
-        return Progress.from_dict(checkpoint.state)
+        return TrainState.from_dict(checkpoint.state)
     except ValueError as error:
         raise RunFolderError(
             f"{place} must hold the state of a training, but {error}: it was changed. Delete "
@@ -376,16 +389,16 @@ def _progress(checkpoint: Checkpoint, place: Path) -> Progress:
         ) from error
 
 
-def _plan(config: RunConfig, origin: Origin | None) -> Plan:
+def _trainer_config(config: RunConfig, pretrained: PretrainedRun | None) -> TrainerConfig:
     """Hand the loop the settings it needs, as plain values."""
     settings = config.train
-    return Plan(
+    return TrainerConfig(
         steps=settings.steps,
         d_model=config.model.d_model,
         warmup=settings.warmup,
         learning_rate_factor=settings.learning_rate_factor,
         seed=settings.seed,
-        schedule_steps=origin.schedule_steps if origin else 0,
+        schedule_steps=pretrained.schedule_steps if pretrained else 0,
         minutes=settings.minutes,
         label_smoothing=settings.label_smoothing,
         smoothing_target=settings.smoothing_target,
@@ -421,7 +434,7 @@ def _not_ended_by_sigusr1() -> Iterator[None]:
 
 
 @contextmanager
-def _signals(stop: Stop) -> Iterator[None]:
+def _signals(stop: StopSignal) -> Iterator[None]:
     """
     Let signals end the run after the present step, or ask for a checkpoint.
 

@@ -33,17 +33,17 @@ from heedful.errors import DeviceError, TrainingFailed
 from heedful.machine.device_memory import bound_of, is_lack_of_memory, peak_of
 from heedful.machine.memory import keep_freed_memory
 from heedful.model.seq2seq import Seq2Seq
-from heedful.training.distributed import Ranks
+from heedful.training.distributed import RankGroup
 from heedful.training.log import Clock, RunLog, perplexity
 from heedful.training.loss import chunked_loss
-from heedful.training.optimizer import MasterWeights
+from heedful.training.optimizer import MixedPrecisionAdam
 from heedful.training.schedule import learning_rate
-from heedful.training.state import Progress, Stop, Validation
-from heedful.training.trainer_config import Plan
+from heedful.training.state import StopSignal, TrainState, Validation
+from heedful.training.trainer_config import TrainerConfig
 
 
 @runtime_checkable
-class Order(Protocol):
+class BatchSource(Protocol):
     """
     What the loop asks of whoever lays out the batches.
 
@@ -124,17 +124,17 @@ class Trainer:
     ----------
     model : Seq2Seq
         Already on its device.
-    weights : MasterWeights
+    weights : MixedPrecisionAdam
         Its fp32 weights and Adam.
-    order : Order
+    order : BatchSource
         Which pairs stand in which batch.
     collate : callable
         From indices of pairs to a `Batch`.
-    plan : Plan
+    config : TrainerConfig
         How long and how.
-    progress : Progress
+    train_state : TrainState
         Fresh, or from a checkpoint.
-    ranks : Ranks
+    ranks : RankGroup
         Who else trains.
     log : RunLog
         Where lines go.
@@ -156,12 +156,12 @@ class Trainer:
     def __init__(
         self,
         model: Seq2Seq,
-        weights: MasterWeights,
-        order: Order,
+        weights: MixedPrecisionAdam,
+        order: BatchSource,
         collate: Callable[[Rows], Batch],
-        plan: Plan,
-        progress: Progress,
-        ranks: Ranks,
+        config: TrainerConfig,
+        train_state: TrainState,
+        ranks: RankGroup,
         log: RunLog,
         checkpoints: Checkpointer,
         validate: Callable[[], Validation] | None = None,
@@ -169,16 +169,16 @@ class Trainer:
         describe: Callable[[list[int]], list[Any]] = list,
     ) -> None:
         self.model, self.weights, self.order, self.collate = model, weights, order, collate
-        self.plan, self.progress, self.ranks, self.log = plan, progress, ranks, log
+        self.config, self.train_state, self.ranks, self.log = config, train_state, ranks, log
         self.checkpoints, self.validate, self.keep_best = checkpoints, validate, keep_best
         self.describe = describe
-        self.stop = Stop()
-        self.clock = Clock(progress.counters.seconds)
+        self.stop = StopSignal()
+        self.clock = Clock(train_state.counters.seconds)
         self._logged_at = self._saved_at = self.clock.seconds
-        self._saved_step = self._began_at = progress.counters.step
+        self._saved_step = self._began_at = train_state.counters.step
         self._warned_of_warmup = False
 
-    def try_largest_batch(self) -> None:
+    def check_memory(self) -> None:
         """
         Compute the largest batch once, so that a lack of memory shows before the first step.
 
@@ -196,7 +196,7 @@ class Trainer:
         try:
             with torch.random.fork_rng(self._cuda_devices()), bound_of(self.model.device):
                 self._forward_backward(self.collate(rows))
-            self.weights.collect()
+            self.weights.accumulate_gradients()
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
             if not is_lack_of_memory(error):
                 raise
@@ -207,9 +207,9 @@ class Trainer:
                 "batches stay the same, they are computed in more parts) or data.max_length."
             ) from error
         finally:
-            self.weights.discard()
-            for parameter in self.weights.working:
-                if self.weights.masters is not self.weights.working:
+            self.weights.zero_grad()
+            for parameter in self.weights.model_parameters:
+                if self.weights.masters is not self.weights.model_parameters:
                     parameter.grad = None
 
     def run(self) -> str:
@@ -227,7 +227,7 @@ class Trainer:
         """
         keep_freed_memory()
         self.model.train()
-        counters = self.progress.counters
+        counters = self.train_state.counters
         reason = self._end_before_step()
         while not reason:
             batches = self.order.epoch(counters.epoch)
@@ -240,7 +240,7 @@ class Trainer:
     def _one_step(self, rows: Rows) -> str:
         """Take one step with everything that may follow it; return why to stop, or nothing."""
         started = time.monotonic()
-        counters = self.progress.counters
+        counters = self.train_state.counters
         step = counters.step + 1
         totals = self._accumulate(step, rows)
         loss, nll, source_tokens, target_tokens, *rest = totals.tolist()
@@ -256,10 +256,10 @@ class Trainer:
         counters.seconds = self.clock.seconds
         places, seconds = work[0] + work[1], time.monotonic() - started
         sums = (loss, nll, target_tokens, source_tokens, places, seconds)
-        since = zip(self.progress.since_log, sums, strict=True)
-        self.progress.since_log = [earlier + now for earlier, now in since]
+        since = zip(self.train_state.since_log, sums, strict=True)
+        self.train_state.since_log = [earlier + now for earlier, now in since]
 
-        last = step >= self.plan.steps
+        last = step >= self.config.steps
         of_step = {
             "step_source_tokens": int(source_tokens),
             "step_target_tokens": int(target_tokens),
@@ -288,16 +288,16 @@ class Trainer:
         earlier = sum(map(len, shares[: self.ranks.rank]))
         for index, micro_batch in enumerate(shares[self.ranks.rank], start=earlier):
             batch = self.collate(micro_batch)
-            _seed_dropout(self.plan.seed, step, index)
+            _seed_dropout(self.config.seed, step, index)
             loss, nll = self._forward_backward(batch)
-            self.weights.collect()
+            self.weights.accumulate_gradients()
             counts = (batch.source_tokens, batch.target_tokens, *batch.work)
             totals[:-3] += torch.tensor([loss, nll, *counts], dtype=torch.float64)
         totals[-3] = float(bool(self.stop.reason))
         totals[-2] = float(self._time_is_over())
         totals[-1], self.stop.checkpoint = float(self.stop.checkpoint), False
-        self.ranks.add(totals)
-        self.ranks.add_all(self.weights.gradients)
+        self.ranks.all_reduce(totals)
+        self.ranks.all_reduce_gradients(self.weights.gradients)
         return totals
 
     def _forward_backward(self, batch: Batch) -> tuple[float, float]:
@@ -311,8 +311,8 @@ class Trainer:
             batch.target_out[real],
             weight,
             bias,
-            self.plan.label_smoothing,
-            self.plan.smoothing_target,
+            self.config.label_smoothing,
+            self.config.smoothing_target,
         )
         loss.backward()
         return float(loss.detach()), float(nll)
@@ -321,28 +321,28 @@ class Trainer:
         """Check, scale, clip and step; return the norm of the mean gradient before clipping."""
         norm = self.weights.gradient_norm() / target_tokens
         if not (math.isfinite(loss) and math.isfinite(norm)):
-            self._refuse(step, rows, loss, norm)
+            self._stop_on_non_finite(step, rows, loss, norm)
         scale = 1.0 / target_tokens
-        if self.plan.clip_norm is not None and norm > self.plan.clip_norm:
-            scale *= self.plan.clip_norm / norm
+        if self.config.clip_norm is not None and norm > self.config.clip_norm:
+            scale *= self.config.clip_norm / norm
         self.weights.step(self._learning_rate(step), scale)
         return norm
 
     def _learning_rate(self, step: int) -> float:
         """Compute the rate of a step, counted from where the schedule began."""
-        plan = self.plan
+        config = self.config
         return learning_rate(
-            plan.schedule_steps + step, plan.d_model, plan.warmup, plan.learning_rate_factor
+            config.schedule_steps + step, config.d_model, config.warmup, config.learning_rate_factor
         )
 
-    def _refuse(self, step: int, rows: Rows, loss: float, norm: float) -> None:
+    def _stop_on_non_finite(self, step: int, rows: Rows, loss: float, norm: float) -> None:
         """Report a batch whose loss or gradient is no finite number; take no step on it."""
-        self.weights.discard()
+        self.weights.zero_grad()
         if self.ranks.is_first:
             pairs = self.describe(rows.tolist())
             report = {"loss": str(loss), "gradient_norm": str(norm), "pairs": pairs}
             self.log.refusal({"step": step, "refused": report})
-            if self.progress.counters.step > self._saved_step:
+            if self.train_state.counters.step > self._saved_step:
                 self._save("last")
         raise TrainingFailed(
             f"the loss and its gradient must be finite numbers, but at step {step:,} the loss sum "
@@ -354,16 +354,16 @@ class Trainer:
 
     def _time_is_over(self) -> bool:
         """Whether the planned minutes have passed; rank zero's clock decides."""
-        minutes = self.plan.minutes
+        minutes = self.config.minutes
         return minutes is not None and self.ranks.is_first and self.clock.seconds >= minutes * 60
 
     def _end_before_step(self) -> str:
         """Say why there is nothing to do at all, if so."""
-        if self.progress.counters.step >= self.plan.steps:
+        if self.train_state.counters.step >= self.config.steps:
             return "steps"
-        if self.ranks.tell(float(self._is_out_of_patience())):
+        if self.ranks.broadcast(float(self._is_out_of_patience())):
             return "patience"
-        return "minutes" if self.ranks.tell(float(self._time_is_over())) else ""
+        return "minutes" if self.ranks.broadcast(float(self._time_is_over())) else ""
 
     def _log_if_due(self, step: int, of_step: dict[str, int | float], forced: bool) -> None:
         """
@@ -372,11 +372,11 @@ class Trainer:
         A signal writes none: its checkpoint carries the sums on, so that the log of a resumed run
         is that of one that never stopped.
         """
-        counters = self.progress.counters
+        counters = self.train_state.counters
         if not (forced or step % 50 == 0 or self.clock.seconds - self._logged_at >= 10):
             return
         self._logged_at = self.clock.seconds
-        loss, nll, target, source, padded, seconds = self.progress.since_log
+        loss, nll, target, source, padded, seconds = self.train_state.since_log
         line = {
             "step": step,
             "loss": loss / target,
@@ -392,56 +392,57 @@ class Trainer:
             "seconds": round(counters.seconds, 3),
             "memory": peak_of(self.model.device),
         }
-        share = step / self.plan.steps
-        if self.plan.minutes is not None:
-            share = min(1.0, max(share, counters.seconds / (self.plan.minutes * 60)))
+        share = step / self.config.steps
+        if self.config.minutes is not None:
+            share = min(1.0, max(share, counters.seconds / (self.config.minutes * 60)))
         self.log.training(line, share, counters.seconds * (1 - share) / max(share, 1e-9))
-        self.progress.since_log = [0.0] * len(self.progress.since_log)
+        self.train_state.since_log = [0.0] * len(self.train_state.since_log)
 
     def _warn_of_warmup(self, step: int, ended: bool) -> None:
         """Say once that the minutes end before the learning rate has reached its peak."""
-        plan, seconds = self.plan, self.clock.seconds - self.clock.earlier
+        config, seconds = self.config, self.clock.seconds - self.clock.earlier
         known = seconds >= 10 or step - self._began_at >= 50
-        if plan.minutes is None or not (ended or (known and not self._warned_of_warmup)):
+        if config.minutes is None or not (ended or (known and not self._warned_of_warmup)):
             return
         pace = (step - self._began_at) / max(seconds, 1e-9)
-        at_end = step if ended else step + pace * max(plan.minutes * 60 - self.clock.seconds, 0)
+        at_end = step if ended else step + pace * max(config.minutes * 60 - self.clock.seconds, 0)
         self._warned_of_warmup = True
-        if min(at_end, plan.steps) + plan.schedule_steps < plan.warmup:
+        if min(at_end, config.steps) + config.schedule_steps < config.warmup:
             when = f"ended at step {step:,}" if ended else f"will end near step {at_end:,.0f}"
             self.log.say(
-                f"the {plan.minutes:g} minutes {when}, inside the warm-up of {plan.warmup:,} steps "
+                f"the {config.minutes:g} minutes {when}, inside the warm-up of {config.warmup:,} "
+                "steps "
                 "(train.warmup), while the learning rate still rises: give more minutes, or a new "
                 f"run a shorter warm-up, such as train.warmup={max(1, round(at_end / 4)):,}"
             )
 
     def _validate_if_due(self, step: int, last: bool) -> tuple[bool, bool]:
         """Validate; say whether it is among the best and whether patience has run out."""
-        every = self.plan.validate_steps
+        every = self.config.validate_steps
         if self.validate is None or every is None or (step % every and not last):
             return False, False
         is_best = False
         if self.ranks.is_first:
             self.model.eval()
-            with self.weights.in_use():
-                result = {"step": step, "best_by": self.plan.best_by, **self.validate()}
+            with self.weights.averaged_weights():
+                result = {"step": step, "best_by": self.config.best_by, **self.validate()}
             self.model.train()
             self.log.validation(result)
-            is_best = self.progress.remember(result, self.keep_best, self.plan.best_by)
-        return is_best, bool(self.ranks.tell(float(self._is_out_of_patience())))
+            is_best = self.train_state.remember(result, self.keep_best, self.config.best_by)
+        return is_best, bool(self.ranks.broadcast(float(self._is_out_of_patience())))
 
     def _is_out_of_patience(self) -> bool:
         """Whether too many validations brought nothing better; rank zero knows."""
-        patience = self.plan.patience
+        patience = self.config.patience
         if self.validate is None or patience is None:
             return False
-        return self.ranks.is_first and self.progress.without_better >= patience
+        return self.ranks.is_first and self.train_state.without_better >= patience
 
     def _save_if_due(self, step: int, asked: bool, is_best: bool) -> None:
         """Write a checkpoint, once, with the strongest reason there is; `asked` at the end too."""
         if not self.ranks.is_first:
             return
-        steps, minutes = self.plan.checkpoint_steps, self.plan.checkpoint_minutes
+        steps, minutes = self.config.checkpoint_steps, self.config.checkpoint_minutes
         waited = self.clock.seconds - self._saved_at
         due_by_steps = steps is not None and step % steps == 0
         if due_by_steps or (minutes is not None and waited >= minutes * 60):
@@ -453,9 +454,9 @@ class Trainer:
 
     def _save(self, reason: str) -> None:
         """Write a checkpoint and note the time."""
-        self.progress.counters.seconds = self.clock.seconds
+        self.train_state.counters.seconds = self.clock.seconds
         self.checkpoints.save(reason)
-        self._saved_step = self.progress.counters.step
+        self._saved_step = self.train_state.counters.step
         if reason == "regular":
             self._saved_at = self.clock.seconds
 

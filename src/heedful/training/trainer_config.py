@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainerConfig:
     """
     Say how long to train and how.
 

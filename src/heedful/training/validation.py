@@ -14,7 +14,7 @@ from heedful.data.length_batches import by_length
 from heedful.errors import TextError
 from heedful.evaluation.validation import ValidationScorer
 from heedful.model.transformer import Transformer
-from heedful.preparation.training_data import Files, Sizes, listed, several
+from heedful.preparation.training_data import Files, Sizes, as_list, file_records
 from heedful.search.greedy import greedy_search
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.rules import AllowedTokens
@@ -54,7 +54,7 @@ def held_out_corpus(source: Files | None, target: Files | None, config: RunConfi
         return None
     if source is None or target is None:
         raise TextError("validation needs both --valid-source and --valid-target, or neither.")
-    return Corpus(expand(several(source)), expand(several(target)))
+    return Corpus(expand(as_list(source)), expand(as_list(target)))
 
 
 def files_of(corpus: Corpus) -> Sizes:
@@ -62,7 +62,7 @@ def files_of(corpus: Corpus) -> Sizes:
     return {
         name: [
             {**entry, "digest": _digest(text.path)}
-            for entry, text in zip(listed(texts), texts, strict=True)
+            for entry, text in zip(file_records(texts), texts, strict=True)
         ]
         for name, texts in (("valid_source", corpus.source), ("valid_target", corpus.target))
     }

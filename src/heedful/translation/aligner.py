@@ -24,7 +24,7 @@ from heedful.errors import SettingError, TextError
 from heedful.model.transformer import Transformer
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
-from heedful.translation.result import Alignment, Note
+from heedful.translation.result import TranslationNote, WordAlignment
 
 Ids = Sequence[int]
 
@@ -32,7 +32,7 @@ Ids = Sequence[int]
 _MARKS = {"word": "", "word-list": "", "codes": CONTINUED}
 
 
-class Side(NamedTuple):
+class SegmentedText(NamedTuple):
     """
     Hold one side of a pair as words and as subwords.
 
@@ -64,7 +64,7 @@ class Side(NamedTuple):
         ]
 
 
-def given_side(tokenizer: Tokenizer, text: str, ids: Ids, pieces: Sequence[str]) -> Side:
+def segment_text(tokenizer: Tokenizer, text: str, ids: Ids, pieces: Sequence[str]) -> SegmentedText:
     """
     Find the words of a text that is given.
 
@@ -81,7 +81,7 @@ def given_side(tokenizer: Tokenizer, text: str, ids: Ids, pieces: Sequence[str])
 
     Returns
     -------
-    Side
+    SegmentedText
         All words of the line.
 
     Notes
@@ -96,10 +96,10 @@ def given_side(tokenizer: Tokenizer, text: str, ids: Ids, pieces: Sequence[str])
         spaced = text if mark == CONTINUED else text.replace(SPACE, " ")
         words = [word for word in spaced.split(" ") if word]
     units = units_of(pieces, mark) if mark else units_of_words(pieces, words)
-    return Side(ids, words, units)
+    return SegmentedText(ids, words, units)
 
 
-def written_side(tokenizer: Tokenizer, ids: Ids) -> Side:
+def segment_ids(tokenizer: Tokenizer, ids: Ids) -> SegmentedText:
     """
     Find the words of a translation that a model wrote.
 
@@ -112,7 +112,7 @@ def written_side(tokenizer: Tokenizer, ids: Ids) -> Side:
 
     Returns
     -------
-    Side
+    SegmentedText
         Its words; what is unknown is “⁇”.
 
     Notes
@@ -121,7 +121,7 @@ def written_side(tokenizer: Tokenizer, ids: Ids) -> Side:
     """
     units = units_of(tokenizer.pieces_target(ids), _MARKS.get(tokenizer.kind, SPACE))
     spelt = (tokenizer.decode([ids[piece] for piece in unit.pieces]) for unit in units)
-    return Side(ids, [word.replace(" ", "") for word in spelt], units)
+    return SegmentedText(ids, [word.replace(" ", "") for word in spelt], units)
 
 
 # Places of either side that are computed together, padding included.
@@ -253,7 +253,7 @@ class Aligner:
 
     def align(
         self, sources: Sequence[str], targets: Sequence[str], by: Extraction
-    ) -> list[Alignment]:
+    ) -> list[WordAlignment]:
         """
         Align the words of given pairs.
 
@@ -276,7 +276,7 @@ class Aligner:
         A pair with an empty side has no links.
         """
         pairs = self._given(sources, targets)
-        found = [Alignment((), (), ())] * len(pairs)
+        found = [WordAlignment((), (), ())] * len(pairs)
         for number, cross in self._cross_of(pairs):
             source, target = pairs[number]
             links = attention_links(cross, source.units, target.units, by)
@@ -330,7 +330,7 @@ class Aligner:
         by: Extraction,
         align: bool = True,
         replace: bool | Mapping[str, str] = False,
-    ) -> list[list[Note]]:
+    ) -> list[list[TranslationNote]]:
         """
         Align translations and replace their unknown words.
 
@@ -360,7 +360,7 @@ class Aligner:
         word that is looked at most, whatever the threshold of the alignment.
         """
         dictionary = replace if isinstance(replace, Mapping) else {}
-        notes = [[Note()] * len(several) for several in written]
+        notes = [[TranslationNote()] * len(several) for several in written]
         places = [
             (row, rank)
             for row, several in enumerate(written)
@@ -369,7 +369,7 @@ class Aligner:
         ]
         given = {row: self._source(texts[row], sources[row]) for row, _ in places}
         pairs = [
-            (given[row], written_side(self.tokenizer, written[row][rank])) for row, rank in places
+            (given[row], segment_ids(self.tokenizer, written[row][rank])) for row, rank in places
         ]
         for number, cross in self._cross_of(pairs):
             source, target = pairs[number]
@@ -382,10 +382,12 @@ class Aligner:
                 text = " ".join(words)
             row, rank = places[number]
             alignment = _alignment(source.words, words, links) if align else None
-            notes[row][rank] = Note(alignment, text)
+            notes[row][rank] = TranslationNote(alignment, text)
         return notes
 
-    def _given(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Side, Side]]:
+    def _given(
+        self, sources: Sequence[str], targets: Sequence[str]
+    ) -> list[tuple[SegmentedText, SegmentedText]]:
         """Find the words of given pairs."""
         source_ids, target_ids = self.pair_ids(sources, targets)
         return list(
@@ -396,21 +398,21 @@ class Aligner:
             )
         )
 
-    def _source(self, text: str, ids: Ids) -> Side:
+    def _source(self, text: str, ids: Ids) -> SegmentedText:
         """Find the words of a source line."""
-        return given_side(self.tokenizer, text, ids, self.tokenizer.pieces_source(ids))
+        return segment_text(self.tokenizer, text, ids, self.tokenizer.pieces_source(ids))
 
-    def _target(self, text: str, ids: Ids) -> Side:
+    def _target(self, text: str, ids: Ids) -> SegmentedText:
         """Find the words of a given translation."""
-        return given_side(self.tokenizer, text, ids, self.tokenizer.pieces_target(ids))
+        return segment_text(self.tokenizer, text, ids, self.tokenizer.pieces_target(ids))
 
     def _cross_of(
-        self, pairs: Sequence[tuple[Side, Side]]
+        self, pairs: Sequence[tuple[SegmentedText, SegmentedText]]
     ) -> Iterator[tuple[int, Float[np.ndarray, "layers heads target source"]]]:
         """Compute the cross attention of pairs as sides."""
         return self.cross([source.ids for source, _ in pairs], [target.ids for _, target in pairs])
 
 
-def _alignment(source: Iterable[str], target: Iterable[str], links: Links) -> Alignment:
+def _alignment(source: Iterable[str], target: Iterable[str], links: Links) -> WordAlignment:
     """Put words and sorted links together."""
-    return Alignment(tuple(source), tuple(target), tuple(sorted(links)))
+    return WordAlignment(tuple(source), tuple(target), tuple(sorted(links)))

@@ -68,7 +68,7 @@ _CANNOT = (
 )
 
 
-def check_engine(engine: str, asked: Mapping[str, object]) -> None:
+def check_engine(engine: str, options: Mapping[str, object]) -> None:
     """
     Refuse options that an engine has not, all of them at once.
 
@@ -76,7 +76,7 @@ def check_engine(engine: str, asked: Mapping[str, object]) -> None:
     ----------
     engine : str
         One of `ENGINES`.
-    asked : mapping of str to object
+    options : mapping of str to object
         Values of options by name; what is false was not asked for.
 
     Returns
@@ -88,7 +88,7 @@ def check_engine(engine: str, asked: Mapping[str, object]) -> None:
     -----
     Raises `SettingError`. torch has them all.
     """
-    wrong = [f"--{name}" for name in _CANNOT if asked.get(name)]
+    wrong = [f"--{name}" for name in _CANNOT if options.get(name)]
     if engine == "ctranslate2" and wrong:
         raise SettingError(
             f"--engine ctranslate2 must be asked for what it can do, but {', '.join(wrong)} came; "

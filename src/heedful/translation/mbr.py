@@ -10,7 +10,7 @@ from heedful.translation.result import Translation
 
 
 @runtime_checkable
-class Candidate(Protocol):
+class RatedCandidate(Protocol):
     """
     What can be chosen: anything with a text, such as a `Translation`.
 
@@ -24,7 +24,7 @@ class Candidate(Protocol):
         """What is compared."""
 
 
-AnyCandidate = TypeVar("AnyCandidate", bound=Candidate)
+AnyCandidate = TypeVar("AnyCandidate", bound=RatedCandidate)
 
 
 def choose_by_risk(

@@ -21,7 +21,7 @@ from heedful.visualise.heatmap import AttentionPlot
 
 
 @dataclass(frozen=True)
-class Alignment:
+class WordAlignment:
     """
     Hold the words of a sentence pair and which translates which.
 
@@ -47,13 +47,13 @@ class Alignment:
         return write_links(self.links)
 
 
-class Note(NamedTuple):
+class TranslationNote(NamedTuple):
     """
     Hold what is said about one translation beside its text.
 
     Attributes
     ----------
-    alignment : Alignment, optional
+    alignment : WordAlignment, optional
         If it was asked for.
     text : str, optional
         The text with its unknown words replaced, if it has any and that was asked for.
@@ -63,7 +63,7 @@ class Note(NamedTuple):
     What a `Translation` is completed with.
     """
 
-    alignment: Alignment | None = None
+    alignment: WordAlignment | None = None
     text: str | None = None
 
 
@@ -177,7 +177,7 @@ class Translation:
         The next best ones, if more than one was asked for.
     attention : Attention, optional
         Only if it was asked for.
-    alignment : Alignment, optional
+    alignment : WordAlignment, optional
         Its words and those of the source, and which translates which; only if it was asked for.
     log_probabilities : tuple of float
         Natural logarithm of the probability of each of its subwords, then of the end symbol; only
@@ -194,7 +194,7 @@ class Translation:
     log_probability: float
     alternatives: tuple["Translation", ...] = ()
     attention: Attention | None = field(default=None, repr=False)
-    alignment: Alignment | None = field(default=None, repr=False)
+    alignment: WordAlignment | None = field(default=None, repr=False)
     log_probabilities: tuple[float, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
@@ -213,7 +213,7 @@ class Translation:
         return f"<table><tr><th>score</th><th>translation</th></tr>{rows}</table>"
 
 
-def noted(translation: Translation, notes: Sequence[Note]) -> Translation:
+def with_notes(translation: Translation, notes: Sequence[TranslationNote]) -> Translation:
     """
     Complete a translation and its alternatives.
 
@@ -221,7 +221,7 @@ def noted(translation: Translation, notes: Sequence[Note]) -> Translation:
     ----------
     translation : Translation
         As the search gave it.
-    notes : sequence of Note
+    notes : sequence of TranslationNote
         What is known of its words, then of those of its alternatives.
 
     Returns
@@ -239,7 +239,7 @@ def noted(translation: Translation, notes: Sequence[Note]) -> Translation:
         text=translation.text if first.text is None else first.text,
         alignment=first.alignment,
         alternatives=tuple(
-            noted(other, [note])
+            with_notes(other, [note])
             for other, note in zip(translation.alternatives, others, strict=True)
         ),
     )

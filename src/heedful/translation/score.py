@@ -11,9 +11,9 @@ from heedful.data.length_batches import by_length
 from heedful.errors import TextError
 from heedful.search.scoring import target_ranks
 from heedful.text.corpus import Corpus, read_lines
-from heedful.text.file_formats import Text
+from heedful.text.file_formats import TextSource
 from heedful.tokenization.tokenizer import END
-from heedful.translation.result import Alignment
+from heedful.translation.result import WordAlignment
 from heedful.translation.translate import alignment_entry
 from heedful.translation.translator import Translator
 
@@ -34,7 +34,7 @@ class ScoredPair:
         Natural logarithm of the probability of each.
     ranks : tuple of int, optional
         How many tokens would have been as probable or more at each place, if that was asked for.
-    alignment : Alignment, optional
+    alignment : WordAlignment, optional
         Which word translates which, if that was asked for.
 
     Notes
@@ -45,7 +45,7 @@ class ScoredPair:
     tokens: tuple[str, ...]
     log_probabilities: tuple[float, ...]
     ranks: tuple[int, ...] | None = None
-    alignment: Alignment | None = None
+    alignment: WordAlignment | None = None
 
     @property
     def log_probability(self) -> float:
@@ -59,7 +59,7 @@ class ScoredPair:
 
 
 @dataclass(frozen=True)
-class ScoreLayout:
+class ScoreFormat:
     """
     Say what is computed of each pair and how it is written.
 
@@ -123,7 +123,7 @@ class ScoreLayout:
 
 
 def score_lines(
-    translator: Translator, corpus: Corpus, layout: ScoreLayout | None = None
+    translator: Translator, corpus: Corpus, score_format: ScoreFormat | None = None
 ) -> Iterator[str]:
     """
     Score every pair of a corpus.
@@ -134,7 +134,7 @@ def score_lines(
         Does the work.
     corpus : Corpus
         Sources and their translations.
-    layout : ScoreLayout, optional
+    score_format : ScoreFormat, optional
         What is written of each pair; the log-probability alone when absent.
 
     Yields
@@ -146,18 +146,21 @@ def score_lines(
     -----
     Natural logarithms, the end symbol included, no length penalty.
     """
-    layout = layout or ScoreLayout()
+    score_format = score_format or ScoreFormat()
     pairs = corpus.pairs()
     number = 0
     while window := list(islice(pairs, _WINDOW)):
         sources, targets = [s for s, _ in window], [t for _, t in window]
-        for pair in score_pairs(translator, sources, targets, layout):
-            yield layout.line(number, pair)
+        for pair in score_pairs(translator, sources, targets, score_format):
+            yield score_format.line(number, pair)
             number += 1
 
 
 def score_pairs(
-    translator: Translator, sources: Sequence[str], targets: Sequence[str], layout: ScoreLayout
+    translator: Translator,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    score_format: ScoreFormat,
 ) -> list[ScoredPair]:
     """
     Compute what a model thinks of given translations.
@@ -170,7 +173,7 @@ def score_pairs(
         One sentence each.
     targets : sequence of str
         Their translations, in order.
-    layout : ScoreLayout
+    score_format : ScoreFormat
         What is wanted.
 
     Returns
@@ -184,9 +187,11 @@ def score_pairs(
     """
     _, ids = translator.aligner.pair_ids(sources, targets)
     scores = translator.score(sources, targets)
-    ranks = _ranks(translator, sources, targets) if layout.ranks else [None] * len(ids)
-    wanted = layout.alignments
-    links = translator.align(sources, targets, layout.align_by) if wanted else [None] * len(ids)
+    ranks = _ranks(translator, sources, targets) if score_format.ranks else [None] * len(ids)
+    wanted = score_format.alignments
+    links = (
+        translator.align(sources, targets, score_format.align_by) if wanted else [None] * len(ids)
+    )
     return [
         ScoredPair(
             tuple(translator.tokenizer.pieces_target([*row, END])),
@@ -199,7 +204,7 @@ def score_pairs(
 
 
 def gold_lines(
-    translator: Translator, corpus: Corpus, gold: Text | Path, format: str = "text"
+    translator: Translator, corpus: Corpus, gold: TextSource | Path, format: str = "text"
 ) -> Iterator[str]:
     """
     Measure each layer's alignment error rate.
@@ -210,7 +215,7 @@ def gold_lines(
         Does the work.
     corpus : Corpus
         Sources and their translations.
-    gold : Text or Path
+    gold : TextSource or Path
         Their gold links, line by line: ``0-0 1p2``.
     format : {'text', 'jsonl'}, default 'text'
         Lines for people, or JSON objects.

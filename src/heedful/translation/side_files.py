@@ -11,8 +11,8 @@ from heedful.text.lines import plain_lines
 _SEPARATED = ("force_phrases", "avoid_phrases")
 
 
-def in_step(
-    lines: Iterable[str], name: str, beside: Mapping[str, Path]
+def zip_side_files(
+    lines: Iterable[str], name: str, side_files: Mapping[str, Path]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """
     Read each line together with what other files say about it.
@@ -23,7 +23,7 @@ def in_step(
         The input; may be endless or slow.
     name : str
         What to call it in messages.
-    beside : mapping of str to Path
+    side_files : mapping of str to Path
         Line-aligned files, by what they hold: ``target_prefix``, ``force_phrases`` or
         ``avoid_phrases``.
 
@@ -43,20 +43,20 @@ def in_step(
     One line of each is held at a time. A difference shows where the shorter one ends; the lines
     before it have been handed out by then.
     """
-    files = {what: plain_lines(path) for what, path in beside.items()}
+    files = {what: plain_lines(path) for what, path in side_files.items()}
     count = 0
     for line in lines:
         entries = {}
         for what, file in files.items():
             entry = next(file, None)
             if entry is None:
-                raise _unequal(name, "more", beside[what], f"{count:,}")
+                raise _unequal(name, "more", side_files[what], f"{count:,}")
             entries[what] = entry.split("\t") if what in _SEPARATED else entry
         yield line, entries
         count += 1
     for what, file in files.items():
         if more := sum(1 for _ in file):
-            raise _unequal(name, f"{count:,}", beside[what], f"{count + more:,}")
+            raise _unequal(name, f"{count:,}", side_files[what], f"{count + more:,}")
 
 
 def _unequal(name: str, lines: str, path: Path, others: str) -> TextError:

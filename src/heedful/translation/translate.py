@@ -10,8 +10,8 @@ from typing import Any, TextIO, TypeVar
 
 from heedful.translation.engine import TranslationEngine
 from heedful.translation.mbr import least_risk
-from heedful.translation.result import Alignment, Translation
-from heedful.translation.side_files import in_step
+from heedful.translation.result import Translation, WordAlignment
+from heedful.translation.side_files import zip_side_files
 
 # So many lines are sorted by length together: enough for full batches of similar length.
 _WINDOW = 2048
@@ -20,7 +20,7 @@ _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
-class Layout:
+class OutputFormat:
     """
     Say how translations are written.
 
@@ -89,11 +89,11 @@ def translate_lines(
     translator: TranslationEngine,
     lines: Iterable[str],
     output: TextIO,
-    layout: Layout,
+    output_format: OutputFormat,
     warn: Callable[[str], None],
     *,
     name: str = "the input",
-    beside: Mapping[str, Path] | None = None,
+    side_files: Mapping[str, Path] | None = None,
     mbr: int = 0,
     **search: Any,
 ) -> int:
@@ -108,13 +108,13 @@ def translate_lines(
         Without line ends; may be endless or slow.
     output : text file
         Where translations go; flushed whenever the input pauses.
-    layout : Layout
+    output_format : OutputFormat
         How they are written.
     warn : callable
         Told in a sentence about lines that had to be cut, and once about unknown subwords.
     name : str, default 'the input'
         What to call `lines` in messages.
-    beside : mapping of str to Path, optional
+    side_files : mapping of str to Path, optional
         Files with one entry for each line: ``target_prefix``, ``force_phrases``,
         ``avoid_phrases``.
     mbr : int, default 0
@@ -132,7 +132,7 @@ def translate_lines(
     Reads ahead in a thread of its own, at most two windows, so memory does not grow with the text.
     """
     done = 0
-    files = beside or {}
+    files = side_files or {}
     told: set[str] = set()
 
     def warn_once(text: str) -> None:
@@ -142,20 +142,20 @@ def translate_lines(
             told.add(kind)
             warn(text)
 
-    for window in windows(in_step(lines, name, files)):
+    for window in windows(zip_side_files(lines, name, files)):
         asked: dict[str, Any] = {what: [entries[what] for _, entries in window] for what in files}
         found = translator.translate(
             [line for line, _ in window],
-            n_best=mbr or layout.n_best,
+            n_best=mbr or output_format.n_best,
             first_line=done + 1,
             warn=warn_once,
             **asked,
             **search,
         )
         if mbr:
-            found = [least_risk(translation, layout.n_best) for translation in found]
+            found = [least_risk(translation, output_format.n_best) for translation in found]
         for translation in found:
-            for line in layout.lines(done, translation):
+            for line in output_format.lines(done, translation):
                 output.write(line + "\n")
             done += 1
         output.flush()
@@ -225,13 +225,13 @@ def windows(lines: Iterable[_Item], size: int = _WINDOW) -> Iterator[list[_Item]
         given_up.set()
 
 
-def alignment_entry(alignment: Alignment) -> dict[str, Any]:
+def alignment_entry(alignment: WordAlignment) -> dict[str, Any]:
     """
     Name the parts of an alignment.
 
     Parameters
     ----------
-    alignment : Alignment
+    alignment : WordAlignment
         Words and links.
 
     Returns

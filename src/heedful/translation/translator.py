@@ -35,7 +35,7 @@ from heedful.search.search import run_search
 from heedful.translation.aligner import Aligner
 from heedful.translation.constraints import by_line, check_prefixes, read_constraints, warn_missing
 from heedful.translation.ensemble import check_members
-from heedful.translation.result import Alignment, Attention, Translation, noted
+from heedful.translation.result import Attention, Translation, WordAlignment, with_notes
 from heedful.translation.sources import check_ids, source_ids
 
 _BATCH_TOKENS = 2048
@@ -302,23 +302,23 @@ class Translator:
                 written[row] = [hypothesis.tokens for hypothesis in hypotheses]
         if alignments or replace_unknown is not False:
             notes = self.aligner.note(lines, ids, written, by, alignments, replace_unknown)
-            results = [noted(*pair) for pair in zip(results, notes, strict=True)]
+            results = [with_notes(*pair) for pair in zip(results, notes, strict=True)]
         return results[0] if one else results
 
     @overload
     def align(  # type: ignore[overload-overlap]  # a string is taken as one, not as its letters
         self, sources: str, targets: str, align_by: str = ""
-    ) -> Alignment: ...
+    ) -> WordAlignment: ...
 
     @overload
     def align(
         self, sources: Iterable[str], targets: Iterable[str], align_by: str = ""
-    ) -> list[Alignment]: ...
+    ) -> list[WordAlignment]: ...
 
     @checked
     def align(
         self, sources: str | Iterable[str], targets: str | Iterable[str], align_by: str = ""
-    ) -> Alignment | list[Alignment]:
+    ) -> WordAlignment | list[WordAlignment]:
         """
         Find which word of given translations translates which.
 

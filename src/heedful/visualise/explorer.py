@@ -14,8 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from heedful.visualise.figure_files import beside
-from heedful.visualise.record import Record
+from heedful.visualise.figure_files import temporary_file
+from heedful.visualise.record import ExplorerRecord
 
 _TAB_TITLE = 80
 # In the order in which they stand on the page; the last makes the explorer of the others.
@@ -69,13 +69,13 @@ def explorer_styles() -> str:
     return _read("explorer.css")
 
 
-def explorer_page(record: Record) -> str:
+def explorer_page(record: ExplorerRecord) -> str:
     """
     Make one HTML page that needs no other file and no network.
 
     Parameters
     ----------
-    record : Record
+    record : ExplorerRecord
         What to show.
 
     Returns
@@ -104,13 +104,13 @@ def explorer_page(record: Record) -> str:
     )
 
 
-def write_explorer(record: Record, path: Path) -> None:
+def write_explorer(record: ExplorerRecord, path: Path) -> None:
     """
     Write the page into a file.
 
     Parameters
     ----------
-    record : Record
+    record : ExplorerRecord
         What to show.
     path : pathlib.Path
         File to write; what was there is replaced.
@@ -124,7 +124,7 @@ def write_explorer(record: Record, path: Path) -> None:
     -----
     The file appears whole or not at all, and the same record gives the same bytes.
     """
-    with beside(path, "page") as place:
+    with temporary_file(path, "page") as place:
         place.write_text(explorer_page(record), encoding="utf-8")
 
 

@@ -200,7 +200,7 @@ def save_figure(figure: "Figure", out: Path, more: Iterable["Figure"] = ()) -> N
     kind = out.suffix.lower()[1:]
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     tight: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.2}
-    with beside(out, "figure") as place:
+    with temporary_file(out, "figure") as place:
         if kind == "pdf":
             from matplotlib.backends.backend_pdf import PdfPages
 
@@ -212,7 +212,7 @@ def save_figure(figure: "Figure", out: Path, more: Iterable["Figure"] = ()) -> N
 
 
 @contextmanager
-def beside(out: Path, what: str) -> Iterator[Path]:
+def temporary_file(out: Path, what: str) -> Iterator[Path]:
     """
     Let a file appear whole or not at all.
 

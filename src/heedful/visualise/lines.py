@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.visualise.figure_files import INK, drawing, printable
-from heedful.visualise.report_page import Sheet, check_sheet_ending, save_sheet
+from heedful.visualise.report_page import ReportPage, check_report_ending, save_report_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +96,9 @@ class Panel:
     asking: tuple[int, ...] | None = None
 
 
-def attention_lines(panels: Sequence[Panel], words: Sequence[str], out: Path, sheet: Sheet) -> None:
+def attention_lines(
+    panels: Sequence[Panel], words: Sequence[str], out: Path, sheet: ReportPage
+) -> None:
     """
     Draw who looks at whom.
 
@@ -108,7 +110,7 @@ def attention_lines(panels: Sequence[Panel], words: Sequence[str], out: Path, sh
         The sentence.
     out : pathlib.Path
         File to write: ``.png``, ``.svg``, ``.pdf``, or ``.html`` with caption and numbers.
-    sheet : Sheet
+    sheet : ReportPage
         Title, caption and numbers.
 
     Raises
@@ -126,7 +128,7 @@ def attention_lines(panels: Sequence[Panel], words: Sequence[str], out: Path, sh
     -----
     The page grows with the sentence, so the words stay readable.
     """
-    check_sheet_ending(out)
+    check_report_ending(out)
     for head in (head for panel in panels for head in panel.heads):
         if head.weights.shape != (len(words), len(words)) or not len(words):
             raise ValueError(
@@ -135,7 +137,7 @@ def attention_lines(panels: Sequence[Panel], words: Sequence[str], out: Path, sh
             )
     with drawing(_LETTERS):
         figure = _draw(panels, [_label(word) for word in words])
-        save_sheet(figure, out, sheet)
+        save_report_page(figure, out, sheet)
 
 
 def _label(word: str) -> str:

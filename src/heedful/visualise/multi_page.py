@@ -39,7 +39,7 @@ _LETTER, _RISE = 0.62 / 72, 0.71
 
 
 @dataclass(frozen=True)
-class Sheet:
+class HeatmapPage:
     """
     Hold the panels that belong together, such as the heads of one layer.
 
@@ -79,13 +79,13 @@ class Sheet:
             )
 
 
-def write_sheets(sheets: Sequence[Sheet], out: Path, *, numbers: bool = False) -> None:
+def write_heatmap_pages(sheets: Sequence[HeatmapPage], out: Path, *, numbers: bool = False) -> None:
     """
     Draw sheets into one file.
 
     Parameters
     ----------
-    sheets : sequence of Sheet
+    sheets : sequence of HeatmapPage
         At least one.
     out : pathlib.Path
         File to write; its ending, ``.png``, ``.svg`` or ``.pdf``, says in which format.
@@ -115,7 +115,7 @@ def write_sheets(sheets: Sequence[Sheet], out: Path, *, numbers: bool = False) -
             save_figure(_rows(sheets, numbers), out)
 
 
-def _page(sheet: Sheet, numbers: bool) -> "Figure":
+def _page(sheet: HeatmapPage, numbers: bool) -> "Figure":
     """Draw one sheet in squares as large as they can be."""
     longest = max(len(sheet.rows), len(sheet.columns))
     return draw_page(
@@ -128,7 +128,7 @@ def _page(sheet: Sheet, numbers: bool) -> "Figure":
     )
 
 
-def _rows(sheets: Sequence[Sheet], numbers: bool) -> "Figure":
+def _rows(sheets: Sequence[HeatmapPage], numbers: bool) -> "Figure":
     """Draw each sheet as a row of small panels; tokens stand above those that share them."""
     longest = max(len(tokens) for sheet in sheets for tokens in (sheet.rows, sheet.columns))
     panels = max(len(sheet.panels) for sheet in sheets)

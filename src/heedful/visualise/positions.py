@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.visualise.figure_files import INK, drawing, printable
-from heedful.visualise.report_page import Sheet, check_sheet_ending, save_sheet
+from heedful.visualise.report_page import ReportPage, check_report_ending, save_report_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ class PositionTable:
     by_distance: Float[np.ndarray, " positions"]
 
 
-def position_pictures(tables: Sequence[PositionTable], out: Path, sheet: Sheet) -> None:
+def position_pictures(tables: Sequence[PositionTable], out: Path, sheet: ReportPage) -> None:
     """
     Draw how some schemes write down positions.
 
@@ -69,7 +69,7 @@ def position_pictures(tables: Sequence[PositionTable], out: Path, sheet: Sheet) 
         A column each.
     out : pathlib.Path
         File to write: ``.png``, ``.svg``, ``.pdf``, or ``.html`` with caption and numbers.
-    sheet : Sheet
+    sheet : ReportPage
         Title, caption and numbers.
 
     Raises
@@ -88,11 +88,11 @@ def position_pictures(tables: Sequence[PositionTable], out: Path, sheet: Sheet) 
     The founding notes show the upper row as “sinusoidal positional encoding”, the middle one as
     “dot product of position embeddings for all time-steps”.
     """
-    check_sheet_ending(out)
+    check_report_ending(out)
     if not tables:
         raise ValueError("there must be at least one table to draw")
     with drawing(_LETTERS):
-        save_sheet(_draw(tables), out, sheet)
+        save_report_page(_draw(tables), out, sheet)
 
 
 def _draw(tables: Sequence[PositionTable]) -> "Figure":

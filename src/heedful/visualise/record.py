@@ -14,8 +14,8 @@ import numpy as np
 
 FORMAT = 1
 
-Fate = Literal["open", "ended", "dropped", "best"]
-FATES: tuple[str, ...] = get_args(Fate)
+RecordedStatus = Literal["open", "ended", "dropped", "best"]
+FATES: tuple[str, ...] = get_args(RecordedStatus)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Node:
     parent: int | None
     log_probability: float
     score: float
-    fate: Fate
+    fate: RecordedStatus
     why: str = ""
 
 
@@ -167,7 +167,7 @@ class ModelRecord:
 
 
 @dataclass(frozen=True)
-class Record:
+class ExplorerRecord:
     """
     Hold what the explorer shows.
 

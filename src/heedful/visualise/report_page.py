@@ -13,7 +13,13 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from heedful.visualise.figure_files import PICTURES, beside, check_ending, printable, save_figure
+from heedful.visualise.figure_files import (
+    PICTURES,
+    check_ending,
+    printable,
+    save_figure,
+    temporary_file,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,7 +73,7 @@ $body
 
 
 @dataclass(frozen=True)
-class Sheet:
+class ReportPage:
     """
     Hold what stands around a picture.
 
@@ -93,7 +99,7 @@ class Sheet:
     rows: tuple[tuple[str, ...], ...]
 
 
-def check_sheet_ending(out: Path) -> None:
+def check_report_ending(out: Path) -> None:
     """
     Refuse a file whose ending names no format that a sheet can have.
 
@@ -114,7 +120,7 @@ def check_sheet_ending(out: Path) -> None:
     check_ending(out, (*PICTURES, _PAGE))
 
 
-def save_sheet(figure: "Figure", out: Path, sheet: Sheet) -> None:
+def save_report_page(figure: "Figure", out: Path, sheet: ReportPage) -> None:
     """
     Write a picture, as a page with what stands around it.
 
@@ -124,7 +130,7 @@ def save_sheet(figure: "Figure", out: Path, sheet: Sheet) -> None:
         What was drawn, within `heedful.visualise.figure_files.drawing`.
     out : pathlib.Path
         Where; its ending has been checked.
-    sheet : Sheet
+    sheet : ReportPage
         What stands around it.
 
     Raises
@@ -149,7 +155,7 @@ def save_sheet(figure: "Figure", out: Path, sheet: Sheet) -> None:
         head="".join(f'<th scope="col">{_written(name)}</th>' for name in sheet.header),
         body="\n".join(_row(row) for row in sheet.rows),
     )
-    with beside(out, "figure") as place:
+    with temporary_file(out, "figure") as place:
         place.write_text(page, encoding="utf-8")
 
 

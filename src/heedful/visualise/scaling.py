@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.visualise.figure_files import INK, drawing, printable
-from heedful.visualise.report_page import Sheet, check_sheet_ending, save_sheet
+from heedful.visualise.report_page import ReportPage, check_report_ending, save_report_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +75,7 @@ class CurvePanel:
 
 
 def theory_and_measurement(
-    widths: Sequence[int], panels: Sequence[CurvePanel], x_label: str, out: Path, sheet: Sheet
+    widths: Sequence[int], panels: Sequence[CurvePanel], x_label: str, out: Path, sheet: ReportPage
 ) -> None:
     """
     Draw measurements beside theory.
@@ -90,7 +90,7 @@ def theory_and_measurement(
         What the horizontal axis counts.
     out : pathlib.Path
         File to write: ``.png``, ``.svg``, ``.pdf``, or ``.html`` with caption and numbers.
-    sheet : Sheet
+    sheet : ReportPage
         Title, caption and numbers.
 
     Raises
@@ -106,9 +106,9 @@ def theory_and_measurement(
     -----
     A margin that is smaller than its point is hidden by it.
     """
-    check_sheet_ending(out)
+    check_report_ending(out)
     with drawing(_LETTERS):
-        save_sheet(_draw(widths, panels, x_label), out, sheet)
+        save_report_page(_draw(widths, panels, x_label), out, sheet)
 
 
 def _draw(widths: Sequence[int], panels: Sequence[CurvePanel], x_label: str) -> "Figure":

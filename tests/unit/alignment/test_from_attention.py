@@ -12,7 +12,7 @@ from heedful.alignment.links import GoldLinks
 from heedful.alignment.words import CONTINUED, Unit, units_of, units_of_words
 from heedful.errors import SettingError
 from heedful.tokenization.tokenizer import Tokenizer
-from heedful.translation.aligner import given_side, written_side
+from heedful.translation.aligner import segment_ids, segment_text
 
 KINDS = {"bpe": 60, "unigram": 26, "character": 60, "word": 12}
 
@@ -45,13 +45,13 @@ WORDS = ["the", "dog", "cats", "big", "bigger", "zebra", "Zoë", "☃", "", "\t"
 def test_subwords_spell_the_words_between_spaces(tokenizers, kind, words):
     tokenizer, text = tokenizers[kind], " ".join(words)
     (ids,) = tokenizer.encode_source([text])
-    side = given_side(tokenizer, text, ids, tokenizer.pieces_source(ids))
+    side = segment_text(tokenizer, text, ids, tokenizer.pieces_source(ids))
     assert side.words == [word for word in words if word]
     counted = [word for unit in side.units for word in unit.words]
     assert counted == list(range(len(side.words)))
     pieces = [piece for unit in side.units for piece in unit.pieces]
     assert pieces == sorted(set(pieces))
-    written = written_side(tokenizer, ids)
+    written = segment_ids(tokenizer, ids)
     if kind == "word":
         assert [word for word in written.words if word != "⁇"] == [
             word for word in side.words if word in ("the", "dog", "cats", "big", "bigger")

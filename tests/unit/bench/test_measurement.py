@@ -1,10 +1,10 @@
 import json
 
-from heedful.bench.measurement import Measurement, Report
+from heedful.bench.measurement import SpeedMeasurement, SpeedReport
 
 
-def _measurement(who: str, seconds: tuple[float, ...], **facts: object) -> Measurement:
-    return Measurement(who, "bf16", seconds, {"tokens": 300}, 6e9, 10.0, 5_000_000, facts)
+def _measurement(who: str, seconds: tuple[float, ...], **facts: object) -> SpeedMeasurement:
+    return SpeedMeasurement(who, "bf16", seconds, {"tokens": 300}, 6e9, 10.0, 5_000_000, facts)
 
 
 def test_the_median_counts():
@@ -17,7 +17,7 @@ def test_the_median_counts():
 def test_a_report_compares_and_notes():
     ours, theirs = _measurement("heedful", (2.0,)), _measurement("toy", (3.0,), bleu=30.125)
     machine = {"product_gflops": {"bf16": 10.0}, "threads": 1, "device": "cpu"}
-    report = Report({"pairs": 1200}, machine, (ours, theirs), ("nobody else.",))
+    report = SpeedReport({"pairs": 1200}, machine, (ours, theirs), ("nobody else.",))
     facts, products, head, first, second, *rest = report.lines()
     assert facts == "pairs 1,200"
     assert products == "products here: bf16 10 GFLOP/s; 1 threads on cpu"
@@ -25,5 +25,5 @@ def test_a_report_compares_and_notes():
     assert first.split()[:3] == ["heedful", "bf16", "150.0"]
     assert second.endswith("1.50 times as fast")
     assert rest == ["toy: bleu 30.12", "note: nobody else."]
-    alone = Report({}, {}, (_measurement("a stage", (1.0,)),), compared=False)
+    alone = SpeedReport({}, {}, (_measurement("a stage", (1.0,)),), compared=False)
     assert "times as fast" not in "\n".join(alone.lines())

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from heedful.bench.process import ask, repeated
+from heedful.bench.process import run_process, time_repeats
 from heedful.errors import MeasurementFailed
 
 # A toolkit that speaks the protocol and takes a second, or two in fp32, for everything.
@@ -28,22 +28,22 @@ def test_others_get_the_environment_as_the_user_has_it(monkeypatch):
     monkeypatch.setenv("HEEDFUL_ENVIRONMENT", "OMP_WAIT_POLICY")
     tell = "import json, os; names = {'OMP_WAIT_POLICY', 'USER_CHOICE'} & {*os.environ}; "
     command = (sys.executable, "-c", tell + "print(json.dumps({'names': sorted(names)}))")
-    assert ask(command, {}, foreign=True)["names"] == ["USER_CHOICE"]
-    assert ask(command, {})["names"] == ["OMP_WAIT_POLICY", "USER_CHOICE"]
+    assert run_process(command, {}, foreign=True)["names"] == ["USER_CHOICE"]
+    assert run_process(command, {})["names"] == ["OMP_WAIT_POLICY", "USER_CHOICE"]
 
 
 def test_a_process_is_asked_and_its_last_line_is_the_answer():
     command = [sys.executable, "-c", TOY]
     asked = {"task": "train", "variant": "quick", "steps": 2}
-    assert ask(command, asked)["seconds"] == [1.0, 1.0]
+    assert run_process(command, asked)["seconds"] == [1.0, 1.0]
     with pytest.raises(MeasurementFailed, match="exit code 1: it does not go"):
-        ask(command, {**asked, "variant": "broken"})
+        run_process(command, {**asked, "variant": "broken"})
     with pytest.raises(MeasurementFailed, match="must answer with a JSON object"):
-        ask([sys.executable, "-c", "print('nothing of use')"], {})
+        run_process([sys.executable, "-c", "print('nothing of use')"], {})
 
 
 def test_work_is_timed_as_often_as_asked():
     done = []
-    seconds = repeated(lambda: done.append(1), 4)
+    seconds = time_repeats(lambda: done.append(1), 4)
     assert len(seconds) == len(done) == 4
     assert min(seconds) >= 0

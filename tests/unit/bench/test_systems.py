@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.bench.systems import Contender, Field, find_field, in_turns
+from heedful.bench.systems import System, Systems, find_systems, run_in_turns
 
 # A toolkit that speaks the protocol and takes a second, or two in fp32, for everything.
 TOY = """
@@ -35,29 +35,29 @@ def peers(tmp_path: Path) -> Path:
 
 
 def test_peers_that_are_installed_take_part(peers):
-    field = find_field("train", "bf16", peers, (), forced=False)
-    assert [one.title for one in field.contenders] == [
+    field = find_systems("train", "bf16", peers, (), forced=False)
+    assert [one.title for one in field.systems] == [
         "heedful",
         "toy slow",
         "toy quick",
         "toy broken",
     ]
     assert field.notes == ("absent is not installed; `make peers` does it.",)
-    forced = find_field("train", "fp32", peers, ("toy",), forced=True)
-    assert [one.title for one in forced.contenders] == ["toy slow"]
+    forced = find_systems("train", "fp32", peers, ("toy",), forced=True)
+    assert [one.title for one in forced.systems] == ["toy slow"]
     assert forced.notes == ()
-    one = find_field("train", "bf16", peers, ("toy quick", "absent fast"), forced=False)
-    assert [each.title for each in one.contenders] == ["toy quick"]
+    one = find_systems("train", "bf16", peers, ("toy quick", "absent fast"), forced=False)
+    assert [each.title for each in one.systems] == ["toy quick"]
     assert len(one.notes) == 1
-    assert find_field("train", "fp32", None, (), forced=True).contenders[0].title == "heedful"
+    assert find_systems("train", "fp32", None, (), forced=True).systems[0].title == "heedful"
 
 
 def test_turns_are_added_up_and_a_failure_is_told(peers):
     command = (sys.executable, str(peers / "toy" / "bench.py"))
-    several = [Contender("toy", command, name, "bf16") for name in ("quick", "broken")]
+    several = [System("toy", command, name, "bf16") for name in ("quick", "broken")]
     told = []
     request = {"task": "train", "steps": 2, "device": "cpu", "threads": 1}
-    turns = in_turns(Field(tuple(several), ()), request, 2, told.append)
+    turns = run_in_turns(Systems(tuple(several), ()), request, 2, told.append)
     ((contender, answer),) = turns.answers
     assert (contender.variant, answer["seconds"]) == ("quick", [1.0] * 4)
     assert [note.endswith("it does not go") for note in turns.notes] == [True]

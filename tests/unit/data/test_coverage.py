@@ -8,7 +8,7 @@ from heedful.data.coverage import input_warning, unknown_parts, unknown_warning
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.encode import encode_corpus
 from heedful.text.corpus import Corpus
-from heedful.tokenization.from_files import given_tokenizer
+from heedful.tokenization.from_files import tokenizer_from_files
 from heedful.tokenization.tokenizer import Tokenizer
 
 SOURCE = ["the dog sees a cat"] * 5
@@ -34,7 +34,7 @@ def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> Tokenizer:
     lines = "#version: 0.2\nt h\n" if request.param == "codes" else " ".join(SOURCE + TARGET)
     given = tmp_path / "given"
     given.write_text(lines if request.param == "codes" else lines.replace(" ", "\n"), "utf-8")
-    return given_tokenizer(given, *files, **options)
+    return tokenizer_from_files(given, *files, **options)
 
 
 def encoded(

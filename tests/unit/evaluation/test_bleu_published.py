@@ -16,7 +16,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from heedful.errors import TextError
 from heedful.evaluation.bleu import bleu_metric, text_metrics
-from heedful.evaluation.sufficient_statistics import Measurement, measure
+from heedful.evaluation.sufficient_statistics import SufficientStatistics, measure
 from heedful.text.corpus import read_lines
 
 WMT = ("wmt21-en-de", "wmt22-de-en", "wmt22-de-fr", "wmt22-en-de", "wmt22-fr-de")
@@ -144,7 +144,7 @@ def test_counts_and_scores_of_counts_are_sacrebleus(unit):
     def score(case, **options):
         lengths = [case["sys_len"], case["ref_len"]]
         sums = np.array([[*lengths, *case["stats"]["common"], *case["stats"]["total"]]], float)
-        return Measurement(BLEU(**options), sums).score / 100
+        return SufficientStatistics(BLEU(**options), sums).score / 100
 
     for case in unit["bleu_from_statistics"]["cases"]:
         assert score(case) == pytest.approx(case["expected"], abs=1e-8)

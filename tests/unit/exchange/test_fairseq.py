@@ -52,7 +52,7 @@ def imported(folder, **options_given):
 def ours(run, source, target_in):
     """Log-probabilities in the order of fairseq's ids."""
     model = run.load_model("default", torch.device("cpu"), "fp32")
-    here, there = (one.numbering for one in run.tokenizer.models)
+    here, there = (one.id_mapping for one in run.tokenizer.models)
     with torch.no_grad():
         states = model(
             torch.tensor([here.to_ours(source)]), torch.tensor([there.to_ours(target_in)])
@@ -157,9 +157,9 @@ def test_ids_and_settings_follow_the_dictionaries(tmp_path):
     write(tmp_path, options(), filled=2)
     run, _, _ = imported(tmp_path)
     source, target = run.tokenizer.models
-    assert source.numbering.pieces[:6] == ("<pad>", "<unk>", "<s>", "</s>", "w0", "w1")
-    assert source.numbering.origins[:6] == (PAD, UNK, BOS, EOS, 4, 5)
-    assert target.numbering.pieces[-1] == "madeupword0001"
+    assert source.id_mapping.pieces[:6] == ("<pad>", "<unk>", "<s>", "</s>", "w0", "w1")
+    assert source.id_mapping.origins[:6] == (PAD, UNK, BOS, EOS, 4, 5)
+    assert target.id_mapping.pieces[-1] == "madeupword0001"
     assert run.tokenizer.encode_source(["w1 w0 nothing </s>"]) == [[5, 4, 1, 1]]
     model, search = run.config.model, run.config.search
     assert (model.decoder_start, model.source_end, model.norm_epsilon) == ("end", True, 1e-5)

@@ -45,7 +45,7 @@ def test_log_probabilities_are_those_of_joey(name, tmp_path):
     assert parity.difference < 1e-4
     assert notes == ()
     run = Run.open(tmp_path / "run")
-    here, there = (one.numbering for one in run.tokenizer.models)
+    here, there = (one.id_mapping for one in run.tokenizer.models)
     source, target_in = [5, 9, 4, 0, 3], [2, 4, 8, 0]
     model = run.load_model("default", torch.device("cpu"), "fp32")
     with torch.no_grad():

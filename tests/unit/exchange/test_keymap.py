@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from heedful.errors import ExchangeError
-from heedful.exchange.keymap import SAME, TRANSPOSED, Entry, KeyMap, Rows, Stacked
+from heedful.exchange.keymap import SAME, TRANSPOSED, Entry, KeyMap, RowMap, Stacked
 
 SHAPES = {"norm": (3,), "qkv_proj": (6, 3), "widen": (5, 3), "table": (4, 3), "bias": (4,)}
 ORIGINS = (2, 0, None, 1)
@@ -11,8 +11,8 @@ MAP = KeyMap(
         Entry("norm", ("scale",)),
         Entry("qkv_proj", ("q", "k", "v"), Stacked(count=3)),
         Entry("widen", ("kernel",), TRANSPOSED),
-        Entry("table", ("embedding",), Rows(ORIGINS, 3)),
-        Entry("bias", ("final",), Rows(ORIGINS, 3, filling=-9.0, lead=1)),
+        Entry("table", ("embedding",), RowMap(ORIGINS, 3)),
+        Entry("bias", ("final",), RowMap(ORIGINS, 3, filling=-9.0, lead=1)),
     ),
     ignored=("positions.*",),
 )

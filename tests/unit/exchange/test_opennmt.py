@@ -49,7 +49,7 @@ def test_log_probabilities_are_those_of_opennmt(name, tmp_path):
     assert parity.same_outputs == parity.sentences
     assert any("onmt_translate" in note for note in notes)
     run = Run.open(tmp_path / "run")
-    here, there = (one.numbering for one in run.tokenizer.models)
+    here, there = (one.id_mapping for one in run.tokenizer.models)
     start = there.origins[2]
     source, target_in = [5, 9, 4, 0], [start, 4, 8, 0]
     model = run.load_model("default", torch.device("cpu"), "fp32")
@@ -65,8 +65,8 @@ def test_log_probabilities_are_those_of_opennmt(name, tmp_path):
 def test_a_source_without_start_and_end_keeps_its_ids(tmp_path):
     write(tmp_path / "model.pt", options())
     model = READER.read(tmp_path / "model.pt", ReadOptions())
-    assert model.tokenizer.models[0].numbering.origins[:6] == (1, 0, None, None, 2, 3)
-    assert model.tokenizer.models[1].numbering.origins[:6] == (1, 0, 2, 3, 4, 5)
+    assert model.tokenizer.models[0].id_mapping.origins[:6] == (1, 0, None, None, 2, 3)
+    assert model.tokenizer.models[1].id_mapping.origins[:6] == (1, 0, 2, 3, 4, 5)
     assert model.weights["embed_source.weight"][2].abs().sum() == 0
     search = model.config.search
     assert search.length_penalty == "power:1"

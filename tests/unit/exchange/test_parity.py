@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from heedful.errors import ParityFailed
-from heedful.exchange.parity import Parity, Side, compare, sample_sentences
-from heedful.tokenization.id_mapping import Numbering
+from heedful.exchange.parity import Parity, ReferenceModel, compare, sample_sentences
+from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.tokenizer import Tokenizer
 
 SENTENCES = ["a b", "b", "c a"]
 
 
-class Words:
+class WordTranslator:
     """A model of four words that gives each the probability it is told to."""
 
     name = "words"
@@ -45,12 +45,12 @@ class Counting:
         return self.words.log_probabilities(source, target) + self.off
 
 
-EVEN = Words([0.0001, 0.0001, 0.0001, 0.0997, 0.3, 0.3, 0.3])
+EVEN = WordTranslator([0.0001, 0.0001, 0.0001, 0.0997, 0.3, 0.3, 0.3])
 OTHER = [0.0001, 0.0001, 0.0001, 0.0997, 0.31, 0.29, 0.3]
 
 
 def test_a_model_is_equal_to_itself():
-    assert isinstance(EVEN, Side)
+    assert isinstance(EVEN, ReferenceModel)
     report = compare(EVEN, EVEN, SENTENCES, 1e-6)
     report.check()
     assert (report.difference, report.same_tokens, report.same_outputs) == (0.0, 3, 3)
@@ -94,7 +94,7 @@ def test_where_one_sentence_takes_long_the_others_are_left_out():
 
 
 def test_what_a_translation_may_take_is_bounded():
-    endless = Words(OTHER)
+    endless = WordTranslator(OTHER)
     endless.outputs = lambda sentences: [[4] * 9_999 for _ in sentences]
     asked = []
     tell = endless.log_probabilities
@@ -105,21 +105,21 @@ def test_what_a_translation_may_take_is_bounded():
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_largest_difference_decides(whole):
-    report = compare(EVEN, Words(OTHER, whole), SENTENCES, 1e-6)
+    report = compare(EVEN, WordTranslator(OTHER, whole), SENTENCES, 1e-6)
     assert report.difference == pytest.approx(np.log(0.3 / 0.29), rel=1e-6)
     with pytest.raises(ParityFailed, match="Nothing was written"):
         report.check()
-    compare(EVEN, Words(OTHER, whole), SENTENCES, 0.1).check()
+    compare(EVEN, WordTranslator(OTHER, whole), SENTENCES, 0.1).check()
 
 
 def test_symbols_that_one_side_lacks_do_not_count():
-    there = Words([0.0001, 0.0001, 0.0001, 0.0997, 0.3, 0.3, 0.3])
+    there = WordTranslator([0.0001, 0.0001, 0.0001, 0.0997, 0.3, 0.3, 0.3])
     there.scores[2] = -np.inf
     compare(EVEN, there, SENTENCES, 1e-6).check()
 
 
 def test_what_is_no_number_is_not_equal():
-    there = Words(OTHER)
+    there = WordTranslator(OTHER)
     there.scores[4] = np.nan
     with pytest.raises(ParityFailed):
         compare(EVEN, there, SENTENCES, 1e9).check()
@@ -127,14 +127,14 @@ def test_what_is_no_number_is_not_equal():
 
 def test_sentences_that_are_cut_differently_are_not_equal():
     with pytest.raises(ParityFailed, match="1 cut alike"):
-        compare(EVEN, Words([0.1] * 7, order="cba"), SENTENCES, 1e9).check()
+        compare(EVEN, WordTranslator([0.1] * 7, order="cba"), SENTENCES, 1e9).check()
 
 
 def test_made_up_sentences_have_the_words_and_tags_of_the_tokenizer():
     names = ["<pad>", "<unk>", "</s>", ">>de<<", "x", "y"]
     special = {"pad": "<pad>", "unknown": "<unk>", "end": "</s>"}
-    numbering = Numbering.of({name: n for n, name in enumerate(names)}, special, len(names))
-    model = ImportedModel(numbering, "spaces")
+    id_mapping = IdMapping.of({name: n for n, name in enumerate(names)}, special, len(names))
+    model = ImportedModel(id_mapping, "spaces")
     tokenizer = Tokenizer(model, source_language="", target_language="")
     made = sample_sentences(tokenizer, 4)
     assert made == sample_sentences(tokenizer, 4)

@@ -3,7 +3,7 @@ import torch
 
 from heedful.config.schema import ModelConfig
 from heedful.errors import ExchangeError
-from heedful.exchange.permute_dimensions import grouped_order, reordered
+from heedful.exchange.permute_dimensions import grouped_order, reorder_dimensions
 from heedful.model.build import build_model, initialise
 
 
@@ -20,7 +20,7 @@ def test_a_model_with_grouped_positions_computes_what_the_interleaved_one_does(n
     with torch.no_grad():
         for parameter in models[0].parameters():
             parameter.add_(torch.rand_like(parameter))
-    weights = reordered(dict(models[0].named_parameters()), grouped_order(16))
+    weights = reorder_dimensions(dict(models[0].named_parameters()), grouped_order(16))
     models[1].load_state_dict(weights, strict=False)
     source, target = torch.randint(4, 30, (3, 7)), torch.randint(4, 30, (3, 5))
     with torch.inference_mode():
@@ -30,4 +30,4 @@ def test_a_model_with_grouped_positions_computes_what_the_interleaved_one_does(n
 
 def test_a_weight_that_is_not_known_is_not_left_as_it_is():
     with pytest.raises(ExchangeError, match="strange"):
-        reordered({"strange.weight": torch.rand(2, 2)}, torch.tensor([0, 1]))
+        reorder_dimensions({"strange.weight": torch.rand(2, 2)}, torch.tensor([0, 1]))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heedful.model.embedding import RATES
-from heedful.paper.positions import CRITERIA, Scheme, judge, products, schemes
+from heedful.paper.positions import CRITERIA, Scheme, check_criteria, products, schemes
 
 # Slides 47 to 51 of the notes: unique, deterministic, same distance, generalises.
 NOTES = {
@@ -24,7 +24,7 @@ def scheme(name, d_model=64):
 
 @pytest.mark.parametrize(("d_model", "length"), [(64, 40), (512, 64), (8, 8), (512, 100)])
 def test_the_marks_are_those_of_the_notes(d_model, length):
-    found = {one.name: judge(one, length) for one in schemes(d_model)}
+    found = {one.name: check_criteria(one, length) for one in schemes(d_model)}
     marks = {name: tuple(one.holds for one in verdicts) for name, verdicts in found.items()}
     assert marks == NOTES
     for verdicts in found.values():
@@ -32,29 +32,29 @@ def test_the_marks_are_those_of_the_notes(d_model, length):
 
 
 def test_the_numbers_are_those_of_the_notes():
-    normalised = judge(scheme("normalised"), 10)[2]
+    normalised = check_criteria(scheme("normalised"), 10)[2]
     assert normalised.number == pytest.approx(0.25 / 0.10)
     assert "0.25 in 4, 0.1 in 10" in normalised.reason
-    assert judge(scheme("one-hot"), 40)[3].number == 64
-    assert judge(scheme("one-hot"), 40)[0].number == pytest.approx(math.sqrt(2))
-    assert judge(scheme("index"), 40)[3].number == pytest.approx(4)
+    assert check_criteria(scheme("one-hot"), 40)[3].number == 64
+    assert check_criteria(scheme("one-hot"), 40)[0].number == pytest.approx(math.sqrt(2))
+    assert check_criteria(scheme("index"), 40)[3].number == pytest.approx(4)
 
 
 def test_one_hot_vectors_do_not_reach_a_sentence_longer_than_they_are_wide():
-    unique = judge(scheme("one-hot", 16), 20)[0]
+    unique = check_criteria(scheme("one-hot", 16), 20)[0]
     assert (unique.holds, unique.number) == (False, 16)
 
 
 def test_encodings_that_break_a_criterion_are_found():
     random = np.random.default_rng(1)
     drawn = Scheme("drawn", "", lambda n: random.random((n, 4)))
-    assert [one.holds for one in judge(drawn, 12)][:3] == [True, False, False]
+    assert [one.holds for one in check_criteria(drawn, 12)][:3] == [True, False, False]
     parity = Scheme("parity", "", lambda n: np.arange(n)[:, None] % 2.0)
-    assert [one.holds for one in judge(parity, 12)] == [False, True, True, False]
+    assert [one.holds for one in check_criteria(parity, 12)] == [False, True, True, False]
     last_shared = Scheme("shared", "", lambda n: np.minimum(np.arange(n), 11.0)[:, None])
-    assert judge(last_shared, 12)[3].number == 12
+    assert check_criteria(last_shared, 12)[3].number == 12
     same = Scheme("same", "", lambda n: np.ones((n, 1)))
-    assert judge(same, 12)[2].number == 1
+    assert check_criteria(same, 12)[2].number == 1
 
 
 @pytest.mark.parametrize("layout", ["interleaved", "halves"])

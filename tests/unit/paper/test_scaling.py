@@ -7,7 +7,14 @@ import pytest
 import torch
 
 from heedful.model.attention import scaled_dot_product_attention
-from heedful.paper.scaling import SCALES, Measured, expected_gradient, look, measure, widths
+from heedful.paper.scaling import (
+    SCALES,
+    Estimate,
+    expected_gradient,
+    measure,
+    measure_attention,
+    widths,
+)
 
 
 def two_keys(d_k, scale):
@@ -72,7 +79,7 @@ def test_a_look_is_what_the_models_attention_and_its_gradients_give():
         jacobian = torch.autograd.functional.jacobian(lambda x: torch.softmax(x, 0), score)
         traces.append(float(jacobian.trace()))
         scores += score.tolist()
-    variance, gradient, reach = look(query, key, 1 / 3)
+    variance, gradient, reach = measure_attention(query, key, 1 / 3)
     assert variance == pytest.approx(np.var(scores))
     assert gradient == pytest.approx(np.mean(traces))
     assert reach == pytest.approx(np.median(reaches))
@@ -96,7 +103,7 @@ def test_the_same_seed_gives_the_same_numbers():
 
 def test_a_margin_is_that_of_students_t():
     values = [float(value) for value in range(20)]
-    found = Measured.of(values)
+    found = Estimate.of(values)
     assert found.value == 9.5
     assert found.margin == pytest.approx(2.093 * np.std(values, ddof=1) / math.sqrt(20))
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.errors import SettingError
-from heedful.paper.word_attention import Looks, words_of
+from heedful.paper.word_attention import WordAttention, words_of
 from heedful.tokenization.tokenizer import Tokenizer
 
 LINES = [
@@ -79,7 +79,9 @@ def test_no_letter_is_lost_and_every_subword_is_in_one_word(tokenizers, kind, wo
 
 
 def test_a_word_is_found_by_its_letters_and_the_second_by_its_number():
-    looks = Looks(("Its", "dog", "saw", "its", "dog", "."), np.zeros((1, 1, 6, 6)), (), False)
+    looks = WordAttention(
+        ("Its", "dog", "saw", "its", "dog", "."), np.zeros((1, 1, 6, 6)), (), False
+    )
     assert looks.find("dog", "--asks") == (1,)
     assert looks.find("dog:2", "--asks") == (4,)
     assert looks.find("its", "--asks") == (3,)

@@ -9,12 +9,12 @@ from heedful.config.load import load_config
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.toy_grammar.corpus import sample_pairs
 from heedful.errors import RunFolderError, SettingError, TextError, TokenizerError, UserError
-from heedful.preparation.find_training_data import find_material, find_text
+from heedful.preparation.find_training_data import find_text, find_training_data
 from heedful.preparation.prepare import prepare
 from heedful.preparation.prepared_text import PreparedText
 from heedful.preparation.raw_text import RawText
 from heedful.runs.folder import RunFolder
-from heedful.runs.run import Choices, write_config
+from heedful.runs.run import MachineSettings, write_config
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.setup import check_folder
 
@@ -68,7 +68,7 @@ def test_what_is_missing_is_made_again_and_the_same(text, prepared, missing):
     assert (prepared / "prepared.json").read_bytes() == record
     material = PreparedText.open(prepared)
     digest = json.loads((prepared / "data" / "meta.json").read_text("utf-8"))["digest"]
-    assert material.files()["prepared"] == [{"file": "dir", "digest": digest}]
+    assert material.fingerprint()["prepared"] == [{"file": "dir", "digest": digest}]
 
 
 def test_other_settings_are_refused_and_named(text, prepared):
@@ -146,13 +146,13 @@ def test_a_record_that_was_changed_is_refused(prepared, change, part):
 
 
 def test_text_is_said_once(text, prepared):
-    assert isinstance(find_material(**text), RawText)
-    assert find_material(None, None, None, prepared).describe().endswith(f"in {prepared}")
+    assert isinstance(find_training_data(**text), RawText)
+    assert find_training_data(None, None, None, prepared).describe().endswith(f"in {prepared}")
     with pytest.raises(TextError, match="both --source and --target, or --corpora"):
-        find_material(text["source"], None)
+        find_training_data(text["source"], None)
     for more in ({**text}, {"source": None, "target": None, "exclude": text["source"]}):
         with pytest.raises(TextError, match="one or the other"):
-            find_material(**more, data=prepared)
+            find_training_data(**more, data=prepared)
 
 
 def test_a_recipe_gives_way_to_the_folder_and_the_user_does_not(prepared):
@@ -176,7 +176,7 @@ def test_raw_text_tells_its_languages_and_is_read_before_anything_is_done(text):
     config = raw.configure(load_config("tiny"))
     assert (config.data.source_language, config.data.target_language) == ("en", "fr")
     assert raw.describe() == "300 pairs"
-    assert {side: len(files) for side, files in raw.files().items()} == {
+    assert {side: len(files) for side, files in raw.fingerprint().items()} == {
         **{"source": 1, "target": 1, "exclude": 1}
     }
     named = raw.configure(load_config("tiny", ["data.source_language=de"]))
@@ -222,6 +222,6 @@ def test_a_run_goes_on_with_the_text_it_was_begun_with(tmp_path, change, refused
     side = [{"file": "train.en", "bytes": 10}]
     prepared = [{"file": "dir", "digest": "a"}]
     files = {"source": side, "target": side, "exclude": [], "prepared": prepared}
-    write_config(folder, config, Choices("cpu", "fp32", 1, 1), files, {})
+    write_config(folder, config, MachineSettings("cpu", "fp32", 1, 1), files, {})
     with pytest.raises(RunFolderError, match="or --data is another") if refused else nullcontext():
         check_folder(folder, config, {**files, **change}, resume=True, inexact=False)

@@ -128,13 +128,13 @@ def test_a_damaged_checkpoint_is_noticed_and_named(tmp_path, file, damage):
 def test_a_pickle_with_a_right_checksum_is_still_not_loaded(tmp_path):
     executed = tmp_path / "executed"
 
-    class Hostile:
+    class HostileObject:
         def __reduce__(self):
             return (open, (str(executed), "w"))
 
     folder = tmp_path / "c"
     save_checkpoint(folder, tensors(1), None, {"reason": "regular"})
-    content = pickle.dumps(Hostile())
+    content = pickle.dumps(HostileObject())
     (folder / "model.safetensors").write_bytes(content)
     from heedful.runs import checkpoint
 

@@ -14,8 +14,8 @@ from heedful.runs.folder import RunFolder
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.tokenization.vocabulary import Vocabulary
-from heedful.tokenization.vocabulary_model import ListedModel
-from heedful.training.finetune import find_origin
+from heedful.tokenization.vocabulary_model import VocabularyModel
+from heedful.training.finetune import find_pretrained
 from heedful.training.run_folder import RunFiles, require_usable
 from heedful.training.setup import check_continues
 from heedful.translation.translator import Translator
@@ -38,7 +38,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
 
 
 def with_other_subwords(folder: Path) -> None:
-    words = ListedModel(Vocabulary([f"other{number}" for number in range(WORDS - 4)]))
+    words = VocabularyModel(Vocabulary([f"other{number}" for number in range(WORDS - 4)]))
     Tokenizer(words, source_language="xx", target_language="zz").save(folder)
 
 
@@ -56,7 +56,7 @@ DOORS = {
         Run.open(folder).folder, 1, Run.open(folder).signature
     ),
     "export": lambda folder: export_model(folder, "onnx", folder / "onnx"),
-    "fine-tune": lambda folder: find_origin(folder, "default", (), ()),
+    "fine-tune": lambda folder: find_pretrained(folder, "default", (), ()),
     "resume": lambda folder: Run.open(folder).last_checkpoint(),
 }
 

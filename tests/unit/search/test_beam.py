@@ -51,7 +51,7 @@ def test_many_sentences_together_are_found_as_each_alone(seed, beam, penalty):
 
 
 @dataclass
-class Rows:
+class RowsOfTables:
     """A state that remembers nothing but which table row each hypothesis reads."""
 
     step: int
@@ -60,7 +60,7 @@ class Rows:
     def select(self, rows, sentences=None):
         del rows
         kept = self.sentences if sentences is None else [self.sentences[i] for i in sentences]
-        return Rows(self.step, kept)
+        return RowsOfTables(self.step, kept)
 
 
 @pytest.mark.parametrize("case", [0, 1])
@@ -72,12 +72,12 @@ def test_the_hypotheses_of_fairseqs_table_are_found(corpora, case):
     def next_log_probabilities(tokens, state):
         width = len(tokens) // len(state.sentences)
         rows = [table[state.step][2 * s + i] for s in state.sentences for i in range(width)]
-        return torch.tensor(rows).log(), Rows(state.step + 1, state.sentences)
+        return torch.tensor(rows).log(), RowsOfTables(state.step + 1, state.sentences)
 
     penalty = LengthPenalty("power", wanted["lenpen"]) if wanted["normalize"] else PENALTIES[0]
     found = search(
         next_log_probabilities,
-        Rows(0, [0, 1]),
+        RowsOfTables(0, [0, 1]),
         torch.tensor([0, 0]),
         [len(table) - 1] * 2,
         end_token=columns.index("eos"),
@@ -181,7 +181,7 @@ def test_ends_among_twice_the_beam_may_count_as_in_the_authors_code():
     def run(eos_candidates):
         return search(
             next_log_probabilities,
-            Rows(0, [0]),
+            RowsOfTables(0, [0]),
             torch.tensor([0]),
             [1],
             end_token=3,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heedful.errors import TextError
 from heedful.text.corpus import Corpus, expand, language_of, one_file, read_lines
-from heedful.text.file_formats import Text
+from heedful.text.file_formats import TextSource
 from heedful.text.lines import decode_lines
 
 OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}
@@ -141,7 +141,7 @@ def test_expand_sorts_within_a_pattern_and_keeps_the_order_of_patterns(tmp_path:
 def test_expand_takes_an_existing_name_literally(tmp_path: Path) -> None:
     path = written(tmp_path / "odd[1].en", b"x\n")
     written(tmp_path / "odd1.en", b"x\n")
-    assert expand([path]) == [Text(path)]
+    assert expand([path]) == [TextSource(path)]
 
 
 def test_expand_gives_the_part_to_every_file_of_a_pattern(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_expand_gives_the_part_to_every_file_of_a_pattern(tmp_path: Path) -> Non
         f"{tmp_path}/b.tsv.gz:2",
         f"{tmp_path}/c.tmx:en",
     ]
-    assert one_file(f"{tmp_path}/*.tmx:en") == Text(tmp_path / "c.tmx", "en")
+    assert one_file(f"{tmp_path}/*.tmx:en") == TextSource(tmp_path / "c.tmx", "en")
     with pytest.raises(TextError, match="names 2"):
         one_file(f"{tmp_path}/*.tsv.gz:2")
 
@@ -161,7 +161,7 @@ def test_expand_gives_the_part_to_every_file_of_a_pattern(tmp_path: Path) -> Non
 def test_a_file_whose_name_looks_like_a_part_is_that_file(tmp_path: Path) -> None:
     path = written(tmp_path / "pairs.tsv:2", b"a\tb\n")
     written(tmp_path / "pairs.tsv", b"one\ttwo\n")
-    assert expand([path]) == [Text(path)]
+    assert expand([path]) == [TextSource(path)]
     assert list(read_lines(one_file(path))) == ["a\tb"]
     assert list(read_lines(one_file(f"{tmp_path}/pairs.tsv:1"))) == ["one"]
 
@@ -244,9 +244,9 @@ def test_both_sides_of_one_file_are_read_in_one_pass(tmp_path: Path) -> None:
     rows = b"".join(b"a%d\tb%d\tc%d\n" % (n, n, n) for n in range(3))
     path = written(tmp_path / "pairs.tsv", rows)
     same = tmp_path / "." / "pairs.tsv"
-    corpus = Corpus((Text(path, "3"),), (Text(same, "1"),))
+    corpus = Corpus((TextSource(path, "3"),), (TextSource(same, "1"),))
     assert list(corpus.pairs()) == [(f"c{n}", f"a{n}") for n in range(3)]
-    twice = Corpus((Text(path, "1"), Text(path, "2")), (Text(path, "3"),))
+    twice = Corpus((TextSource(path, "1"), TextSource(path, "2")), (TextSource(path, "3"),))
     with pytest.raises(TextError, match=r"pairs\.tsv:1 \+ .*pairs\.tsv:2 has 6 .*tsv:3 has 3"):
         list(twice.pairs())
 
@@ -254,7 +254,7 @@ def test_both_sides_of_one_file_are_read_in_one_pass(tmp_path: Path) -> None:
 def test_columns_go_with_lines_of_another_file(tmp_path: Path) -> None:
     path = written(tmp_path / "pairs.tsv", b"a\tb\nc\td\n")
     plain = written(tmp_path / "text.de", b"x\ny\n")
-    assert list(Corpus((Text(path, "2"),), (plain,)).pairs()) == [("b", "x"), ("d", "y")]
+    assert list(Corpus((TextSource(path, "2"),), (plain,)).pairs()) == [("b", "x"), ("d", "y")]
 
 
 def test_real_text_keeps_every_byte(corpora: Path) -> None:

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from heedful.errors import TextError
 from heedful.text.corpus import Corpus, language_of, read_lines
-from heedful.text.file_formats import Text, read_rows, split_name
+from heedful.text.file_formats import TextSource, read_rows, split_name
 
 OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}
 
 
-def message(text: Text) -> str:
+def message(text: TextSource) -> str:
     with pytest.raises(TextError) as caught:
         list(read_lines(text))
     assert "\n" not in str(caught.value)
@@ -25,8 +25,8 @@ def test_a_column_is_what_stands_between_tabs(tmp_path: Path, ending: str) -> No
     path = tmp_path / f"pairs.tsv{ending}"
     with OPENERS[ending](path, "wb") as file:
         file.write('\ufeffa "b\tc\t\r\n d \te"\tf\tg\r\n'.encode())
-    assert list(read_lines(Text(path, "1"))) == ['a "b', " d "]
-    assert list(read_lines(Text(path, "2"))) == ["c", 'e"']
+    assert list(read_lines(TextSource(path, "1"))) == ['a "b', " d "]
+    assert list(read_lines(TextSource(path, "2"))) == ["c", 'e"']
     assert list(read_rows(path, ["3", "1", "1"])) == [("", 'a "b', 'a "b'), ("f", " d ", " d ")]
 
 
@@ -39,28 +39,28 @@ def test_columns_come_back_as_they_were_written(tmp_path_factory, rows) -> None:
     path.write_bytes("".join("\t".join(row) + "\n" for row in rows).encode())
     assert list(read_rows(path, ["1", "2", "3"])) == rows
     for column in (1, 2, 3):
-        text = Text(path, str(column))
+        text = TextSource(path, str(column))
         assert list(read_lines(text)) == [row[column - 1] for row in rows]
 
 
 def test_a_row_with_too_few_columns_is_named(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_bytes(b"a\tb\nc\td\ne\n")
-    said = message(Text(path, "2"))
+    said = message(TextSource(path, "2"))
     assert f"{path} must have a column 2 in every line, but line 3 has 1" in said
-    assert "line 1 has 2" in message(Text(path, "3"))
+    assert "line 1 has 2" in message(TextSource(path, "3"))
     with pytest.raises(TextError, match="line 3 has 1"):
-        list(Corpus((Text(path, "1"),), (Text(path, "2"),)).pairs())
+        list(Corpus((TextSource(path, "1"),), (TextSource(path, "2"),)).pairs())
 
 
 def test_wrong_encodings_and_damage_are_named_as_in_plain_text(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_bytes(b"a\tb\nc\t\xe9\n")
-    assert "line 2 holds the byte 0xe9 at offset 2" in message(Text(path, "1"))
+    assert "line 2 holds the byte 0xe9 at offset 2" in message(TextSource(path, "1"))
     packed = tmp_path / "pairs.tsv.gz"
     packed.write_bytes(gzip.compress(b"a\tb\n" * 1000)[:-9])
-    assert "cut off or damaged" in message(Text(packed, "1"))
-    assert "No such file" in message(Text(tmp_path / "no.tsv", "1"))
+    assert "cut off or damaged" in message(TextSource(packed, "1"))
+    assert "No such file" in message(TextSource(tmp_path / "no.tsv", "1"))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_wrong_encodings_and_damage_are_named_as_in_plain_text(tmp_path: Path) -
 )
 def test_a_part_must_fit_the_format(name: str, part: str, said: str) -> None:
     with pytest.raises(TextError) as caught:
-        Text(Path(name), part)
+        TextSource(Path(name), part)
     assert said in str(caught.value)
 
 
@@ -107,14 +107,14 @@ def test_a_colon_parts_only_behind_a_format_that_has_parts(name: str, file: str,
 @pytest.mark.parametrize(
     ("text", "language"),
     [
-        (Text(Path("pairs.en.tsv"), "2"), ""),
-        (Text(Path("memory.tmx"), "de"), "de"),
-        (Text(Path("memory.de.tmx.gz"), "en-GB+de"), "en-GB"),
-        (Text(Path("newstest2014-deen-src.de.sgm")), "de"),
-        (Text(Path("newstest2014-deen-src.de.SGML.xz")), "de"),
-        (Text(Path("source.sgm")), ""),
-        (Text(Path("newstest2021.en-de.xml"), "src"), ""),
+        (TextSource(Path("pairs.en.tsv"), "2"), ""),
+        (TextSource(Path("memory.tmx"), "de"), "de"),
+        (TextSource(Path("memory.de.tmx.gz"), "en-GB+de"), "en-GB"),
+        (TextSource(Path("newstest2014-deen-src.de.sgm")), "de"),
+        (TextSource(Path("newstest2014-deen-src.de.SGML.xz")), "de"),
+        (TextSource(Path("source.sgm")), ""),
+        (TextSource(Path("newstest2021.en-de.xml"), "src"), ""),
     ],
 )
-def test_the_language_of_a_text(text: Text, language: str) -> None:
+def test_the_language_of_a_text(text: TextSource, language: str) -> None:
     assert language_of(text) == language

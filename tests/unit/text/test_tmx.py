@@ -13,7 +13,7 @@ from lxml import etree
 
 from heedful.errors import TextError
 from heedful.text.corpus import Corpus, read_lines
-from heedful.text.file_formats import Text, read_rows
+from heedful.text.file_formats import TextSource, read_rows
 
 CODES = ("bpt", "ept", "it", "ph", "ut")
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">'
@@ -31,7 +31,7 @@ def variant(language: str, segment: str) -> str:
 
 
 def lines(path: Path, part: str) -> list[str]:
-    return list(read_lines(Text(path, part)))
+    return list(read_lines(TextSource(path, part)))
 
 
 def message(path: Path, *parts: str) -> str:
@@ -87,13 +87,16 @@ def test_units_that_lack_a_language_are_left_out_on_both_sides(tmp_path: Path) -
     )
     assert lines(path, "en") == ["1e", "2e", "4e"]
     assert lines(path, "en+de") == ["1e", "4e"]
-    corpus = Corpus((Text(path, "en"),), (Text(tmp_path / "." / "m.tmx", "de"),))
+    corpus = Corpus((TextSource(path, "en"),), (TextSource(tmp_path / "." / "m.tmx", "de"),))
     assert list(corpus.pairs()) == [("1e", "1d"), ("4e", "4d")]
     # The subwords are learned from each side alone, and from nothing that is not in the pairs.
     assert list(read_lines(corpus.source[0])) == ["1e", "4e"]
     assert list(read_lines(corpus.target[0])) == ["1d", "4d"]
     assert Corpus(corpus.source, corpus.target).source == corpus.source
-    both = Corpus((Text(path, "en"), Text(path, "fr")), (Text(path, "de"), Text(path, "de")))
+    both = Corpus(
+        (TextSource(path, "en"), TextSource(path, "fr")),
+        (TextSource(path, "de"), TextSource(path, "de")),
+    )
     assert list(both.pairs()) == [("1e", "1d"), ("4e", "4d"), ("3f", "3d")]
 
 
@@ -118,7 +121,7 @@ sentence = st.lists(st.text(letters)).map(lambda words: " ".join(filter(None, wo
 def test_pairs_come_back_as_they_were_written(tmp_path_factory, pairs) -> None:
     path = tmp_path_factory.mktemp("tmx") / "m.tmx"
     memory(path, *(variant("en", escape(s)) + variant("de", escape(t)) for s, t in pairs))
-    assert list(Corpus((Text(path, "en"),), (Text(path, "de"),)).pairs()) == pairs
+    assert list(Corpus((TextSource(path, "en"),), (TextSource(path, "de"),)).pairs()) == pairs
 
 
 plain = st.text("ab &<>\u00e9\n ", max_size=5).map(escape)
@@ -230,10 +233,10 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 import resource, sys
 from pathlib import Path
 from heedful.text.corpus import Corpus
-from heedful.text.file_formats import Text
+from heedful.text.file_formats import TextSource
 for name in ("small", "large"):
     path = Path(sys.argv[1]) / f"{name}.tmx"
-    print(sum(1 for _ in Corpus([Text(path, "en")], [Text(path, "de")]).pairs()))
+    print(sum(1 for _ in Corpus([TextSource(path, "en")], [TextSource(path, "de")]).pairs()))
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
     done = subprocess.run(

@@ -11,7 +11,7 @@ from sacrebleu.dataset.wmt_xml import WMTXMLDataset
 
 from heedful.errors import TextError
 from heedful.text.corpus import Corpus, read_lines
-from heedful.text.file_formats import Text, read_rows
+from heedful.text.file_formats import TextSource, read_rows
 from heedful.text.wmt import read_segments
 
 
@@ -112,9 +112,9 @@ def test_segments_come_back_as_they_were_written(tmp_path_factory, documents) ->
     escaped = [[escape(text) for text in document] for document in documents]
     path.write_bytes(as_sgm(escaped).encode())
     flat = [text for document in documents for text in document]
-    assert list(read_lines(Text(path))) == flat
+    assert list(read_lines(TextSource(path))) == flat
     path.write_bytes(as_sgm(escaped).replace("</seg>", "\r\n </SEG>").encode())
-    assert list(read_lines(Text(path))) == flat
+    assert list(read_lines(TextSource(path))) == flat
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_newstest2014_is_read_as_sacrebleu_reads_it(tmp_path: Path, newstest, es
         path.write_text(as_sgm(documents, side), encoding="utf-8")
         theirs = tmp_path / "theirs"
         FakeSGMLDataset("newstest2014")._convert_format(str(path), str(theirs))
-        ours = list(read_lines(Text(path)))
+        ours = list(read_lines(TextSource(path)))
         assert len(ours) == 3003
         # Theirs keeps the references to characters and takes every Unicode space for a space.
         assert [write(" ".join(line.split())) for line in ours] == theirs.read_text(
@@ -201,7 +201,7 @@ def test_newstest2021_is_read_as_sacrebleu_reads_it(tmp_path: Path, corpora: Pat
     theirs = WMTXMLDataset._unwrap_wmt21_or_later(str(path))
     theirs["hyp:UEdin"] = theirs.pop("UEdin")
     for side, lines in texts.items():
-        ours = list(read_lines(Text(path, side)))
+        ours = list(read_lines(TextSource(path, side)))
         assert len(ours) == 942
         assert ours == [with_single_spaces(line) for line in lines[60:]]
         clean = WMTXMLDataset._clean
@@ -218,8 +218,8 @@ def test_every_side_has_a_line_for_every_segment_of_the_source(tmp_path: Path) -
     rows = [("a", "A1", "B1", "", ""), ("b", "", "B2", "", ""), ("c", "A3", "", "x3", "x3")]
     assert list(read_rows(path, sides)) == rows
     for column, side in enumerate(sides):
-        assert list(read_lines(Text(path, side))) == [row[column] for row in rows]
-    pairs = list(Corpus((Text(path, "src"),), (Text(path, "ref:B"),)).pairs())
+        assert list(read_lines(TextSource(path, side))) == [row[column] for row in rows]
+    pairs = list(Corpus((TextSource(path, "src"),), (TextSource(path, "ref:B"),)).pairs())
     assert pairs == [("a", "B1"), ("b", "B2"), ("c", "")]
 
 
@@ -231,11 +231,11 @@ def test_sides_that_are_not_there_or_not_clear_are_named(tmp_path: Path) -> None
         ("ref", "holds “ref:A”, “ref:B”; name one"),
     ):
         with pytest.raises(TextError) as caught:
-            list(read_lines(Text(path, side)))
+            list(read_lines(TextSource(path, side)))
         assert said in str(caught.value)
         assert str(path) in str(caught.value)
     path.write_text("<html><p>words</p></html>")
     with pytest.raises(TextError, match="no document with text"):
-        list(read_lines(Text(path, "src")))
+        list(read_lines(TextSource(path, "src")))
     one = xml(tmp_path / "one.xml", {"src": ["a"], "ref": ["b"]})
-    assert list(read_lines(Text(one, "ref"))) == ["b"]
+    assert list(read_lines(TextSource(one, "ref"))) == ["b"]

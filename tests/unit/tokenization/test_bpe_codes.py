@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from heedful.errors import TokenizerError
 from heedful.tokenization.bpe import Merges
-from heedful.tokenization.bpe_codes import Codes, joined, words_of
+from heedful.tokenization.bpe_codes import BpeCodes, join_pieces, words_of
 
 LOW = b"#version: 0.2\nl o\nlo w</w>\ne r</w>\nlo w\nlow er</w>\n"
 
@@ -28,7 +28,7 @@ def unpacked(path: Path) -> list[str]:
 
 def test_the_corpus_of_subword_nmt_is_cut_like_there(corpora: Path) -> None:
     folder = corpora / "fixtures-bpe" / "subword-nmt"
-    codes = Codes((folder / "bpe.ref").read_bytes())
+    codes = BpeCodes((folder / "bpe.ref").read_bytes())
     for case in json.loads((folder / "apply-cases.json").read_text("utf-8"))["cases"]:
         assert codes.apply(case["in"]) == case["out"]
     lines = (folder / "corpus.en").read_text("utf-8").split("\n")
@@ -40,12 +40,12 @@ def test_the_corpus_of_subword_nmt_is_cut_like_there(corpora: Path) -> None:
 def test_iwslt14_is_cut_as_subword_nmt_cut_it(corpora: Path, language: str) -> None:
     folder = corpora / "fixtures-bpe" / "iwslt14-joint"
     with lzma.open(folder / "code.xz") as file:
-        codes = Codes(file.read())
+        codes = BpeCodes(file.read())
     text = unpacked(corpora / f"ted-iwslt/iwslt14-de-en/valid.lc.tok.{language}.xz")
     expected = unpacked(folder / f"valid.bpe.{language}.xz")
     assert len(text) == len(expected) == 7284
     assert [codes.apply(line) for line in text] == expected
-    assert [joined(line.split(" ")) for line in expected] == text
+    assert [join_pieces(line.split(" ")) for line in expected] == text
 
 
 # Against the definition, written down as slowly as it is said.
@@ -86,7 +86,7 @@ def test_the_heap_merges_what_the_definition_merges(
 
 def test_a_word_of_a_megabyte_takes_no_minute() -> None:
     start = time.process_time()
-    pieces = Codes(LOW).cut("lower" * 60_000)
+    pieces = BpeCodes(LOW).cut("lower" * 60_000)
     assert pieces == (*("low@@", "e@@", "r@@") * 59_999, "lower")
     assert time.process_time() - start < 20
 
@@ -133,20 +133,20 @@ def test_dropout_has_the_probabilities_of_the_paper(dropout: float) -> None:
 
 
 def test_dropout_of_codes_knows_the_end_of_the_word() -> None:
-    codes, generator = Codes(LOW), Random(1)
+    codes, generator = BpeCodes(LOW), Random(1)
     found = {codes.sample("lower", 0.5, generator) for _ in range(500)}
     assert {("lower",), ("l@@", "o@@", "w@@", "e@@", "r"), ("low@@", "er")} <= found
-    assert {joined(pieces) for pieces in found} == {"lower"}
-    assert {piece for pieces in found for piece in pieces} <= codes.within(["lower"])
+    assert {join_pieces(pieces) for pieces in found} == {"lower"}
+    assert {piece for pieces in found for piece in pieces} <= codes.possible_subwords(["lower"])
     assert ("low", "e@@", "r") not in found
 
 
 def test_everything_that_dropout_can_give_is_listed() -> None:
-    codes, generator = Codes(LOW), Random(1)
+    codes, generator = BpeCodes(LOW), Random(1)
     words = ["low", "lower", "slow", "x", "err"]
     found = {p for word in words for _ in range(300) for p in codes.sample(word, 0.6, generator)}
-    assert found <= codes.within(words)
-    for piece in codes.within(words) - {"er"}:  # “er” ends no “err” without its first r
+    assert found <= codes.possible_subwords(words)
+    for piece in codes.possible_subwords(words) - {"er"}:  # “er” ends no “err” without its first r
         assert piece in found, piece
 
 
@@ -156,25 +156,25 @@ def test_everything_that_dropout_can_give_is_listed() -> None:
 def test_version_0_1_counts_the_end_as_a_symbol() -> None:
     merges = "l o\nlo w\nlow </w>\ne r\n"
     for head in ("", "#version: 0.1\n"):
-        codes = Codes(f"{head}{merges}".encode())
+        codes = BpeCodes(f"{head}{merges}".encode())
         assert codes.apply("low lower er") == "low low@@ er er"
-    assert Codes(f"#version: 0.2\n{merges}".encode()).apply("low er") == "lo@@ w e@@ r"
+    assert BpeCodes(f"#version: 0.2\n{merges}".encode()).apply("low er") == "lo@@ w e@@ r"
 
 
 def test_what_the_vocabulary_does_not_know_is_cut_smaller() -> None:
-    assert Codes(LOW).apply("lower low") == "lower low"
+    assert BpeCodes(LOW).apply("lower low") == "lower low"
     known = {"low@@", "er", "lo@@"}
-    assert Codes(LOW, known).apply("lower low") == "low@@ er lo@@ w"
-    assert Codes(LOW, known - {"er"}).apply("lower") == "low@@ e@@ r"
-    assert Codes(LOW, ["nothing"]).apply("lower") == "l@@ o@@ w@@ e@@ r"
+    assert BpeCodes(LOW, known).apply("lower low") == "low@@ er lo@@ w"
+    assert BpeCodes(LOW, known - {"er"}).apply("lower") == "low@@ e@@ r"
+    assert BpeCodes(LOW, ["nothing"]).apply("lower") == "l@@ o@@ w@@ e@@ r"
     apart = b"l o\nlo w\nlow </w>\n"
-    assert Codes(apart, {"lo@@"}).apply("low") == "lo@@ w"
+    assert BpeCodes(apart, {"lo@@"}).apply("low") == "lo@@ w"
 
 
 def test_a_text_may_hold_what_codes_use_themselves() -> None:
-    codes = Codes(LOW)
+    codes = BpeCodes(LOW)
     for line in ("</w>", "a </w> b", "lower</w>", "#version: 0.2", "\u2028 x"):
-        assert joined(codes.apply(line).split(" ")) == line
+        assert join_pieces(codes.apply(line).split(" ")) == line
     assert words_of("  a  b\r\n") == ["a", "b"]
 
 
@@ -191,5 +191,5 @@ def test_a_text_may_hold_what_codes_use_themselves() -> None:
 )
 def test_a_file_that_holds_no_codes_is_refused(content: bytes, named: str) -> None:
     with pytest.raises(TokenizerError, match=named) as caught:
-        Codes(content)
+        BpeCodes(content)
     assert "\n" not in str(caught.value)

@@ -9,7 +9,7 @@ import pytest
 import sentencepiece
 
 from heedful.errors import RunFolderError, TextError, TokenizerError
-from heedful.tokenization.from_files import CodesFile, WordList, given_tokenizer, read_given
+from heedful.tokenization.from_files import CodesFile, WordList, read_given, tokenizer_from_files
 from heedful.tokenization.sentencepiece_model import SentencePieceModel
 from heedful.tokenization.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 
@@ -38,7 +38,7 @@ def taken(path: Path, files: tuple[list[Path], list[Path]], **options: Any) -> T
         "source_language": "en",
         "target_language": "de",
     }
-    return given_tokenizer(path, *files, **defaults | options)
+    return tokenizer_from_files(path, *files, **defaults | options)
 
 
 # Codes.

@@ -3,14 +3,14 @@ import json
 import pytest
 
 from heedful.errors import TokenizerError
-from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.tokenizer import Tokenizer
 
 NAMES = ["</s>", "<unk>", ">>fr<<", "a", "b", "c", "<pad>"]
 SPECIAL = {"pad": "<pad>", "unknown": "<unk>", "end": "</s>"}
 NUMBERS = {name: number for number, name in enumerate(NAMES)}
-NUMBERING = Numbering.of(NUMBERS, SPECIAL, 8)
+NUMBERING = IdMapping.of(NUMBERS, SPECIAL, 8)
 
 
 def test_special_symbols_come_first_and_the_rest_keeps_its_order():
@@ -38,7 +38,7 @@ def test_it_is_saved_and_read_again(cutter, tmp_path):
     again = Tokenizer.load(tmp_path)
     assert (again.kind, again.fingerprint) == (tokenizer.kind, tokenizer.fingerprint)
     assert again.encode_source([">>fr<< a c"]) == tokenizer.encode_source([">>fr<< a c"])
-    assert again.models[0].numbering == NUMBERING
+    assert again.models[0].id_mapping == NUMBERING
     assert json.loads((tmp_path / "tokenizer.json").read_text())["format"] == 3
 
 
@@ -48,13 +48,13 @@ def test_two_models_with_one_vocabulary_share_it(tmp_path):
     assert tokenizer.shared
     tokenizer.save(tmp_path)
     assert Tokenizer.load(tmp_path).shared
-    other = ImportedModel(Numbering.of({**NUMBERS, "d": 7}, SPECIAL, 8), "spaces")
+    other = ImportedModel(IdMapping.of({**NUMBERS, "d": 7}, SPECIAL, 8), "spaces")
     assert not Tokenizer(models[0], other, source_language="", target_language="").shared
 
 
 def test_a_vocabulary_that_cannot_be_numbered_says_all_that_is_wrong():
     with pytest.raises(TokenizerError) as caught:
-        Numbering.of({**NUMBERS, "x": 99, "y": 3}, SPECIAL | {"pad": "<blank>"}, 8)
+        IdMapping.of({**NUMBERS, "x": 99, "y": 3}, SPECIAL | {"pad": "<blank>"}, 8)
     for part in ("'x' has the id 99", "1 ids stand for more", "lacks '<blank>'"):
         assert part in str(caught.value)
 

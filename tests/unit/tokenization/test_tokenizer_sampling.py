@@ -11,7 +11,7 @@ import pytest
 
 from heedful.data.toy_grammar.corpus import split_pairs
 from heedful.errors import TextError, TokenizerError
-from heedful.tokenization.from_files import given_tokenizer
+from heedful.tokenization.from_files import tokenizer_from_files
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
 
 TEXT = ["the big red dog sees the small blue cat", "a dog  sees two cats", "houses & häuser ", " "]
@@ -47,7 +47,7 @@ def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]
     made = {"bpe": learned(folder, "bpe", 150), "unigram": learned(folder, "unigram", 90)}
     path = [folder / "text.en"]
     languages = {"source_language": "en", "target_language": "en"}
-    made["codes"] = given_tokenizer(
+    made["codes"] = tokenizer_from_files(
         codes, path, path, vocabulary_size=500, shared=True, complete=True, **languages
     )
     return made
@@ -149,7 +149,7 @@ def test_subwords_that_reach_over_a_space_cannot_be_sampled(tmp_path: Path) -> N
         minloglevel=2,
     )
     (tmp_path / "over.model").write_bytes(model.getvalue())
-    tokenizer = given_tokenizer(
+    tokenizer = tokenizer_from_files(
         tmp_path / "over.model",
         [],
         [],

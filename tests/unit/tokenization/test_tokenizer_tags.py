@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from heedful.data.toy_grammar.corpus import split_pairs
 from heedful.errors import TextError, TokenizerError
-from heedful.tokenization.from_files import given_tokenizer
+from heedful.tokenization.from_files import tokenizer_from_files
 from heedful.tokenization.special_symbols import split_tag
 from heedful.tokenization.tokenizer import END, START, UNKNOWN, Tokenizer
 
@@ -36,7 +36,7 @@ def made(folder: Path, kind: str, lines: list[str], shared: bool = True) -> Toke
     }
     if kind in sizes:
         return Tokenizer.train([source], [target], kind=kind, seed=1, **options)
-    return given_tokenizer(given_file, [source], [target], complete=True, **options)
+    return tokenizer_from_files(given_file, [source], [target], complete=True, **options)
 
 
 @pytest.fixture(scope="module", params=KINDS)

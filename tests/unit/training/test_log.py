@@ -12,7 +12,7 @@ import pytest
 
 from heedful.errors import StorageError
 from heedful.training.log import Clock, RunLog, duration, perplexity
-from heedful.training.state import Counters, Progress
+from heedful.training.state import Counters, TrainState
 
 LINE = {
     "step": 5,
@@ -157,7 +157,7 @@ def test_perplexity_is_the_exponential():
 def test_only_the_state_of_a_training_is_read_as_one():
     best = [{"step": 4, "valid_loss": 1.5, "bleu": 20}]
     state = {"step": 5, "counters": Counters(step=5).to_dict(), "best": best, "without_better": 1}
-    assert Progress.from_dict(state) == Progress(Counters(step=5), best, 1)
+    assert TrainState.from_dict(state) == TrainState(Counters(step=5), best, 1)
     for changed in (
         {"counters": None},
         {"counters": {"step": 4}},
@@ -172,4 +172,4 @@ def test_only_the_state_of_a_training_is_read_as_one():
         {"since_log": 6 * [None]},
     ):
         with pytest.raises(ValueError, match="are not what they were"):
-            Progress.from_dict({**state, **changed})
+            TrainState.from_dict({**state, **changed})

@@ -12,20 +12,20 @@ from heedful.errors import (
 )
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import LOCK
-from heedful.training.run_folder import Claim, claimed_folder
-from heedful.training.state import Counters, Progress
+from heedful.training.run_folder import Claim, create_run_folder
+from heedful.training.state import Counters, TrainState
 
 
 def begin(
     path: Path, error: BaseException, *, resume: bool = False, steps: int | None = None
 ) -> None:
     """Begin a run that fails; with `steps`, in the loop."""
-    with claimed_folder(RunFolder(path), load_config("tiny"), {}, resume, False) as claim:
+    with create_run_folder(RunFolder(path), load_config("tiny"), {}, resume, False) as claim:
         (path / "data").mkdir()
         (path / "data" / "ids").touch()
         (path / "log.jsonl").touch()
         if steps is not None:
-            claim.trains, claim.progress = True, Progress(Counters(step=steps))
+            claim.trains, claim.progress = True, TrainState(Counters(step=steps))
         raise error
 
 
@@ -79,5 +79,5 @@ def test_events_of_a_refused_start_go_too(tmp_path: Path) -> None:
     claim.will_make(tmp_path / "events" / "run")
     (tmp_path / "events" / "run").mkdir(parents=True)
     (tmp_path / "events" / "run" / "events.out.tfevents.1").touch()
-    claim.undo(DeviceError(""))
+    claim.cleanup_on_user_error(DeviceError(""))
     assert not any(tmp_path.iterdir())

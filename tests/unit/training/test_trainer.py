@@ -18,13 +18,13 @@ from heedful.data.batching import BatchOrder
 from heedful.errors import DeviceError, SettingError, TrainingFailed
 from heedful.model.build import build_model, initialise
 from heedful.training import trainer as trainer_module
-from heedful.training.distributed import Ranks, refuse_separate_processes
+from heedful.training.distributed import RankGroup, refuse_separate_processes
 from heedful.training.log import RunLog
-from heedful.training.optimizer import MasterWeights
-from heedful.training.state import Counters, Progress
+from heedful.training.optimizer import MixedPrecisionAdam
+from heedful.training.state import Counters, TrainState
 from heedful.training.train import _signals
 from heedful.training.trainer import Trainer
-from heedful.training.trainer_config import Plan
+from heedful.training.trainer_config import TrainerConfig
 
 GENERATOR = np.random.default_rng(0)
 PAIRS = [GENERATOR.integers(4, 20, GENERATOR.integers(2, 9)).tolist() for _ in range(60)]
@@ -36,7 +36,7 @@ class Notes(list):
     trainer = None
 
     def save(self, reason):
-        self.append((reason, self.trainer.progress.counters.step))
+        self.append((reason, self.trainer.train_state.counters.step))
 
 
 def trainer(
@@ -58,12 +58,12 @@ def trainer(
     notes = Notes()
     made = Trainer(
         model,
-        MasterWeights(model, precision, ema_decay=ema_decay),
+        MixedPrecisionAdam(model, precision, ema_decay=ema_decay),
         BatchOrder(lengths, lengths, 120, micro, "real", 1),
         lambda rows: collator.batch([PAIRS[i] for i in rows], [PAIRS[i] for i in rows]),
-        Plan(steps, 16, warmup, 1.0, seed=1, **plan),
-        Progress(),
-        Ranks(),
+        TrainerConfig(steps, 16, warmup, 1.0, seed=1, **plan),
+        TrainState(),
+        RankGroup(),
         RunLog(log, 0, steps, quiet=True),
         notes,
         validate,
@@ -81,12 +81,12 @@ def test_training_ends_with_a_checkpoint_at_the_last_step():
     made = trainer(checkpoint_steps=2)
     assert made.run() == "steps"
     assert made.checkpoints == [("regular", 2), ("regular", 4), ("regular", 6)]
-    assert made.progress.counters.target_tokens > 0
+    assert made.train_state.counters.target_tokens > 0
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_does_not():
     first, second, other = trainer(), trainer(), trainer()
-    other.plan = Plan(6, 16, 10, 1.0, seed=2)
+    other.config = TrainerConfig(6, 16, 10, 1.0, seed=2)
     for made in (first, second, other):
         made.run()
     for name, tensor in weights(first).items():
@@ -101,7 +101,7 @@ def test_trying_the_largest_batch_touches_neither_weights_nor_randomness():
         tried, plain = trainer(precision=precision), trainer(precision=precision)
         torch.manual_seed(5)
         before = torch.get_rng_state()
-        tried.try_largest_batch()
+        tried.check_memory()
         assert torch.equal(torch.get_rng_state(), before)
         tried.run()
         plain.run()
@@ -117,14 +117,14 @@ def test_a_lack_of_memory_names_the_setting_to_change(monkeypatch):
 
     monkeypatch.setattr(made, "_forward_backward", too_much)
     with pytest.raises(DeviceError, match=r"lower train\.micro_batch_tokens \(it is 40"):
-        made.try_largest_batch()
+        made.check_memory()
 
 
 def test_no_step_is_taken_on_a_loss_that_is_no_number(tmp_path):
     made = trainer(steps=5, log=tmp_path / "log.jsonl")
     made.run()
     before = weights(made)
-    made.plan = Plan(9, 16, 10, 1.0, seed=1)
+    made.config = TrainerConfig(9, 16, 10, 1.0, seed=1)
     with torch.no_grad():
         made.model.embed_source.weight[7] = math.nan
     poisoned = weights(made)
@@ -163,11 +163,14 @@ def test_early_stopping_waits_for_patience_and_remembers_the_best():
 
     made = trainer(steps=50, validate=validate, validate_steps=2, patience=2, keep_best=2)
     assert made.run() == "patience"
-    assert made.progress.counters.step == 8
-    assert [(entry["step"], entry["bleu"]) for entry in made.progress.best] == [(4, 3.0), (6, 2.0)]
+    assert made.train_state.counters.step == 8
+    assert [(entry["step"], entry["bleu"]) for entry in made.train_state.best] == [
+        (4, 3.0),
+        (6, 2.0),
+    ]
     assert made.checkpoints == [("best", 2), ("best", 4), ("best", 6), ("last", 8)]
     assert made.run() == "patience"  # and stays so when it is asked again
-    assert made.progress.counters.step == 8
+    assert made.train_state.counters.step == 8
     assert len(made.checkpoints) == 4
 
 
@@ -217,28 +220,28 @@ def test_minutes_end_a_run_and_earlier_sittings_count():
     made = trainer(steps=1000, minutes=0.001)
     made.clock.earlier = 1.0
     assert made.run() == "minutes"
-    assert made.progress.counters.step == 0
+    assert made.train_state.counters.step == 0
 
 
 def test_minutes_end_a_run_with_a_validation_as_steps_do():
     seen = []
 
     def validate():
-        seen.append(made.progress.counters.step)
+        seen.append(made.train_state.counters.step)
         return {"valid_loss": 1.0, "valid_perplexity": 2.7}
 
     made = trainer(steps=1000, minutes=5.0, validate=validate, validate_steps=400)
     collate = made.collate
 
     def late(rows):
-        if made.progress.counters.step == 2:
+        if made.train_state.counters.step == 2:
             made.clock.earlier = 300.0
         return collate(rows)
 
     made.collate = late
     assert made.run() == "minutes"
     assert seen == [3]
-    assert [entry["step"] for entry in made.progress.best] == [3]
+    assert [entry["step"] for entry in made.train_state.best] == [3]
     stopped = trainer(steps=1000, validate=validate, validate_steps=400)
     stopped.stop.reason = "SIGTERM"
     with stopped.log:
@@ -257,7 +260,7 @@ def test_minutes_that_end_inside_the_warm_up_are_told_of_early_and_at_the_end(
 
     def at_pace(rows):
         # a second for each step, then the end
-        step = made.progress.counters.step
+        step = made.train_state.counters.step
         made.clock._start = time.monotonic() - (step if step < 15 else 300)
         return collate(rows)
 
@@ -291,10 +294,10 @@ def test_the_chosen_metric_says_which_validation_is_best(best_by, best):
 
     made = trainer(steps=5, validate=validate, validate_steps=1, best_by=best_by)
     made.run()
-    (entry,) = made.progress.best
+    (entry,) = made.train_state.best
     assert entry["step"] == best
     assert "samples" not in entry
-    assert made.progress.without_better == 5 - best
+    assert made.train_state.without_better == 5 - best
 
 
 def test_a_signal_ends_the_run_after_the_step():
@@ -324,7 +327,7 @@ def test_each_signal_has_a_checkpoint_written(number, saved):
     collate, before = made.collate, signal.getsignal(number)
 
     def interrupted(rows):
-        if made.progress.counters.step == 0:
+        if made.train_state.counters.step == 0:
             os.kill(os.getpid(), number)
         return collate(rows)
 
@@ -366,17 +369,17 @@ def test_the_log_of_a_resumed_run_is_that_of_one_that_never_stopped(tmp_path):
     stopped._logged_at, collate = math.inf, stopped.collate
 
     def interrupted(rows):
-        if stopped.progress.counters.step == 29:
+        if stopped.train_state.counters.step == 29:
             stopped.stop.reason = "SIGTERM"
         return collate(rows)
 
     stopped.collate = interrupted
     with stopped.log:
         assert stopped.run() == "SIGTERM"
-    saved = json.loads(json.dumps(asdict(stopped.progress)))
+    saved = json.loads(json.dumps(asdict(stopped.train_state)))
     resumed = trainer(steps=50, log=tmp_path / "resumed.jsonl")
     resumed.weights.load(stopped.weights.weights(), stopped.weights.moments(), 30)
-    resumed.progress = Progress(Counters(**saved["counters"]), since_log=saved["since_log"])
+    resumed.train_state = TrainState(Counters(**saved["counters"]), since_log=saved["since_log"])
     resumed._logged_at = math.inf
     with resumed.log:
         resumed.run()
@@ -431,9 +434,11 @@ def test_the_gradients_of_two_ranks_add_up_to_those_of_one(share, monkeypatch):
     alone, part, rest = trainer(), trainer(), trainer()
     rows = alone.order.epoch(0)[0]
     assert all(alone.order.cut(rows, 2))
-    monkeypatch.setattr(trainer_module.Ranks, "add", lambda self, values: values)
-    monkeypatch.setattr(trainer_module.Ranks, "add_all", lambda self, tensors: None)
-    part.ranks, rest.ranks = Ranks(rank, world), Ranks(1 - rank, world)
+    monkeypatch.setattr(trainer_module.RankGroup, "all_reduce", lambda self, values: values)
+    monkeypatch.setattr(
+        trainer_module.RankGroup, "all_reduce_gradients", lambda self, tensors: None
+    )
+    part.ranks, rest.ranks = RankGroup(rank, world), RankGroup(1 - rank, world)
     for made in (alone, part, rest):
         made.model.eval()  # another cut draws other dropout
     totals = alone._accumulate(1, rows)
@@ -452,12 +457,14 @@ def test_micro_batches_of_a_step_draw_dropout_of_their_own(monkeypatch):
     """Two ranks draw for their micro-batches what one process would draw for the same ones."""
     seeds = []
     monkeypatch.setattr(trainer_module, "_seed_dropout", lambda *words: seeds.append(words))
-    monkeypatch.setattr(trainer_module.Ranks, "add", lambda self, values: values)
-    monkeypatch.setattr(trainer_module.Ranks, "add_all", lambda self, tensors: None)
+    monkeypatch.setattr(trainer_module.RankGroup, "all_reduce", lambda self, values: values)
+    monkeypatch.setattr(
+        trainer_module.RankGroup, "all_reduce_gradients", lambda self, tensors: None
+    )
     made = trainer()
     rows = made.order.epoch(0)[0]
     for rank in (0, 1):
-        made.ranks = Ranks(rank, 2)
+        made.ranks = RankGroup(rank, 2)
         made._accumulate(3, rows)
     count = sum(map(len, made.order.cut(rows, 2)))
     assert seeds == [(1, 3, index) for index in range(count)]

@@ -3,7 +3,7 @@
 import pytest
 
 from heedful.errors import TextError
-from heedful.translation.side_files import in_step
+from heedful.translation.side_files import zip_side_files
 from heedful.translation.translate import windows
 
 
@@ -15,12 +15,12 @@ def files(tmp_path):
 
 
 def test_each_line_comes_with_what_is_said_about_it(files):
-    (found,) = windows(in_step(["a", "b", "c"], "stdin", files))
+    (found,) = windows(zip_side_files(["a", "b", "c"], "stdin", files))
     assert [line for line, _ in found] == ["a", "b", "c"]
     assert [entries["target_prefix"] for _, entries in found] == ["le chien", "", "un"]
     phrases = [entries["force_phrases"] for _, entries in found]
     assert phrases == [["chat", "chien rouge"], [""], ["grand"]]
-    assert list(in_step(["a"], "stdin", {})) == [("a", {})]
+    assert list(zip_side_files(["a"], "stdin", {})) == [("a", {})]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_each_line_comes_with_what_is_said_about_it(files):
 def test_unequal_numbers_of_lines_are_an_error_that_names_both(files, lines, told):
     found = []
     with pytest.raises(TextError, match=told) as caught:
-        found.extend(in_step(lines, "stdin", files))
+        found.extend(zip_side_files(lines, "stdin", files))
     assert str(files["target_prefix"]) in str(caught.value)
 
 
@@ -43,7 +43,7 @@ def test_lines_before_the_difference_are_handed_out_and_an_endless_input_is_not_
         while True:
             yield "x"
 
-    reader = in_step(endless(), "stdin", files)
+    reader = zip_side_files(endless(), "stdin", files)
     assert [next(reader)[0] for _ in range(3)] == ["x"] * 3
     with pytest.raises(TextError, match="has 3 and stdin has more"):
         next(reader)

@@ -7,7 +7,7 @@ import pytest
 
 from heedful.errors import TextError
 from heedful.translation.result import Translation
-from heedful.translation.translate import Layout, windows
+from heedful.translation.translate import OutputFormat, windows
 
 
 def test_lines_come_in_order_in_full_windows():
@@ -65,13 +65,13 @@ BOTH = Translation(BEST.text, BEST.score, BEST.tokens, BEST.log_probability, (NE
 
 
 def test_layouts():
-    assert list(Layout().lines(7, BEST)) == ["une ligne"]
-    assert list(Layout(scores=True).lines(7, BEST)) == ["-0.500000\tune ligne"]
-    assert list(Layout(n_best=2).lines(7, BOTH)) == [
+    assert list(OutputFormat().lines(7, BEST)) == ["une ligne"]
+    assert list(OutputFormat(scores=True).lines(7, BEST)) == ["-0.500000\tune ligne"]
+    assert list(OutputFormat(n_best=2).lines(7, BOTH)) == [
         "7 ||| une ligne ||| -0.500000",
         "7 ||| autre ||| -0.700000",
     ]
-    (line,) = Layout("jsonl", n_best=2).lines(7, BOTH)
+    (line,) = OutputFormat("jsonl", n_best=2).lines(7, BOTH)
     entry = json.loads(line)
     assert entry["line"] == 7
     assert entry["text"] == "une\nligne"

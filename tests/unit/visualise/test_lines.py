@@ -9,11 +9,11 @@ import pytest
 
 from heedful.errors import SettingError, StorageError
 from heedful.visualise.lines import HEAD_COLOURS, Head, Panel, attention_lines
-from heedful.visualise.report_page import Sheet
+from heedful.visualise.report_page import ReportPage
 
 WORDS = ("the", "dog", "saw", "it", ".", "</s>")
 HOSTILE = ("<script>alert(1)</script>", "&amp;", '"', "$x$", "\x00", "שלום", "😀", "é" * 99)
-SHEET = Sheet("From “saw”", "What is seen.", ("head", "on “dog”"), (("head 1", "0.90"),))
+SHEET = ReportPage("From “saw”", "What is seen.", ("head", "on “dog”"), (("head 1", "0.90"),))
 
 
 def weights(count, seed=1):
@@ -102,7 +102,7 @@ def test_a_stronger_look_is_darker(tmp_path):
     assert ink(0.0) < ink(0.3) < ink(1.0)
 
 
-class Page(HTMLParser):
+class DrawnPage(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.tags, self.words, self.open = [], [], []
@@ -117,10 +117,10 @@ class Page(HTMLParser):
 
 def test_a_page_holds_picture_caption_and_numbers_and_asks_nothing_of_the_network(tmp_path):
     out = tmp_path / "lines.html"
-    sheet = Sheet("<b>&", "Caption <i>", ("head", "<script>"), (("head 1", "</td>"),))
+    sheet = ReportPage("<b>&", "Caption <i>", ("head", "<script>"), (("head 1", "</td>"),))
     attention_lines([Panel("a", (Head("<h>", 0, weights(8)),))], HOSTILE, out, sheet)
     text = out.read_text(encoding="utf-8")
-    page = Page(text)
+    page = DrawnPage(text)
     names = [tag for tag, _ in page.tags]
     assert "script" not in names
     assert names.count("svg") == names.count("figure") == names.count("table") == 1

@@ -5,10 +5,10 @@ import pytest
 
 from heedful.errors import SettingError
 from heedful.visualise.positions import PositionTable, position_pictures
-from heedful.visualise.report_page import Sheet
+from heedful.visualise.report_page import ReportPage
 from heedful.visualise.scaling import theory_and_measurement
 
-SHEET = Sheet("Title", "Caption.", ("a", "b"), (("1", "2"),))
+SHEET = ReportPage("Title", "Caption.", ("a", "b"), (("1", "2"),))
 
 
 def texts(svg):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.visualise.record import FORMAT, ModelRecord, Node, Record, Step
+from heedful.visualise.record import FORMAT, ExplorerRecord, ModelRecord, Node, Step
 from tests.support import records
 
 
@@ -80,7 +80,7 @@ def test_what_cannot_be_right_is_refused(kinds, message):
 @pytest.mark.parametrize("count", [0, 3])
 def test_one_or_two_models_are_shown(count):
     with pytest.raises(ValueError, match=f"one or two, but are {count}"):
-        Record("", (records.model(),) * count)
+        ExplorerRecord("", (records.model(),) * count)
 
 
 def test_what_is_absent_is_null():
@@ -91,6 +91,6 @@ def test_what_is_absent_is_null():
 
 def test_numbers_that_json_has_not_are_null():
     node = Node("a", None, -math.inf, math.nan, "dropped")
-    document = json.loads(Record("", (with_weights(beam=((node,),)),)).to_json())
+    document = json.loads(ExplorerRecord("", (with_weights(beam=((node,),)),)).to_json())
     shown = document["models"][0]["beam"][0][0]
     assert (shown["log_probability"], shown["score"]) == (None, None)

@@ -3,10 +3,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from heedful.visualise.report_page import Sheet
+from heedful.visualise.report_page import ReportPage
 from heedful.visualise.scaling import Curve, CurvePanel, theory_and_measurement
 
-SHEET = Sheet("Title", "Caption.", ("a", "b"), (("1", "2"),))
+SHEET = ReportPage("Title", "Caption.", ("a", "b"), (("1", "2"),))
 
 
 def texts(svg):

@@ -71,7 +71,7 @@ class PairFilter:  # numpydoc ignore=PR02
 
 
 @dataclass(frozen=True)
-class Example:  # numpydoc ignore=PR02
+class DroppedPair:  # numpydoc ignore=PR02
     """
     Show a pair that was dropped.
 
@@ -101,7 +101,7 @@ class CleaningReport:  # numpydoc ignore=PR02
         Pairs kept.
     dropped : dict of str to int, optional
         Pairs dropped, by reason.
-    examples : dict of str to list of Example, optional
+    examples : dict of str to list of DroppedPair, optional
         The first five that each reason dropped.
     notes : list of str, optional
         What else the reader should know, such as a rule that could not be applied.
@@ -109,7 +109,7 @@ class CleaningReport:  # numpydoc ignore=PR02
 
     kept: int = 0
     dropped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RULES, 0))
-    examples: dict[str, list[Example]] = field(default_factory=dict)
+    examples: dict[str, list[DroppedPair]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -145,7 +145,7 @@ class CleaningReport:  # numpydoc ignore=PR02
         shown = self.examples.setdefault(reason, [])
         if len(shown) < _EXAMPLES:
             cut = _EXAMPLE_CHARACTERS
-            shown.append(Example(line, source[:cut], target[:cut]))
+            shown.append(DroppedPair(line, source[:cut], target[:cut]))
 
     def summary(self) -> str:
         """
@@ -262,7 +262,8 @@ class CleaningReport:  # numpydoc ignore=PR02
             {str(reason): int(number) for reason, number in dict(record["dropped"]).items()},
             {
                 str(reason): [
-                    Example(int(e["line"]), str(e["source"]), str(e["target"])) for e in examples
+                    DroppedPair(int(e["line"]), str(e["source"]), str(e["target"]))
+                    for e in examples
                 ]
                 for reason, examples in dict(record.get("examples", {})).items()
             },

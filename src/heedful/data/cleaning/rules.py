@@ -17,7 +17,7 @@ from jaxtyping import Bool, UInt64
 
 from heedful.data.cleaning.scripts import scripts_of, share_in
 from heedful.text.corpus import read_lines
-from heedful.text.file_formats import Text
+from heedful.text.file_formats import TextSource
 from heedful.tokenization.special_symbols import split_tag
 
 Hashes = UInt64[np.ndarray, " entries"]
@@ -127,7 +127,7 @@ class TextRules:  # numpydoc ignore=PR02
     drop_duplicates : bool, default False
         Whether a pair is kept only the first time.
     excluded : frozenset of str, optional
-        Lines that must not be in training, as `folded` writes them.
+        Lines that must not be in training, as `normalise_line` writes them.
     """
 
     source_language: str = ""
@@ -137,7 +137,7 @@ class TextRules:  # numpydoc ignore=PR02
     excluded: frozenset[str] = frozenset()
 
 
-class TextJudge:
+class TextFilter:
     """
     Apply rules to the pairs of one text, in order.
 
@@ -198,7 +198,7 @@ class TextJudge:
         if any(not line or line.isspace() for line in pair):
             return "empty"
         excluded = self._rules.excluded
-        if excluded and any(folded(line) in excluded for line in pair):
+        if excluded and any(normalise_line(line) in excluded for line in pair):
             return "overlap"
         least = self._rules.min_script_share
         for line, scripts in zip(pair, self._scripts, strict=False):
@@ -223,7 +223,7 @@ def _joined(source: str, target: str) -> str:
     return f"{len(source)} {source}{target}"
 
 
-def folded(line: str) -> str:
+def normalise_line(line: str) -> str:
     """
     Write a line so that small differences do not count.
 
@@ -243,28 +243,30 @@ def folded(line: str) -> str:
 
     Examples
     --------
-    >>> folded("  Resumption of  the SESSION")
+    >>> normalise_line("  Resumption of  the SESSION")
     'resumption of the session'
     """
     return " ".join(line.casefold().split())
 
 
-def read_excluded(files: Sequence[Text | Path]) -> frozenset[str]:
+def read_excluded(files: Sequence[TextSource | Path]) -> frozenset[str]:
     """
     Read the lines that must stay unseen.
 
     Parameters
     ----------
-    files : sequence of Text or Path
+    files : sequence of TextSource or Path
         Test sets, either side.
 
     Returns
     -------
     frozenset of str
-        Their lines as `folded` writes them, without empty ones.
+        Their lines as `normalise_line` writes them, without empty ones.
 
     Notes
     -----
     Held in memory as they are, so no line is taken for another: a test set is small.
     """
-    return frozenset(line for path in files for line in map(folded, read_lines(path)) if line)
+    return frozenset(
+        line for path in files for line in map(normalise_line, read_lines(path)) if line
+    )

@@ -21,7 +21,7 @@ writing = functools.partial(files.writing, promise="it goes on from what is ther
 """Turn failures to write into one sentence."""
 
 
-def settle(partial: Path, path: Path) -> None:
+def publish_file(partial: Path, path: Path) -> None:
     """
     Give a finished file its name.
 
@@ -80,7 +80,7 @@ def sha256_of(path: Path) -> str:
 
 
 @dataclass
-class Sums:
+class Checksums:
     """
     Keep the SHA-256 of the files in a folder.
 
@@ -103,7 +103,7 @@ class Sums:
     by_name: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, folder: Path) -> "Sums":
+    def read(cls, folder: Path) -> "Checksums":
         """
         Read the list of a folder.
 
@@ -114,7 +114,7 @@ class Sums:
 
         Returns
         -------
-        Sums
+        Checksums
             Empty if there is no list.
 
         Notes
@@ -151,4 +151,4 @@ class Sums:
         beside = self.folder / f".{SUMS}.partial"
         with writing(self.folder):
             beside.write_text("\n".join([f"# {self.title}", *lines, ""]), encoding="utf-8")
-            settle(beside, self.folder / SUMS)
+            publish_file(beside, self.folder / SUMS)

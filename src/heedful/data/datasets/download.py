@@ -32,7 +32,7 @@ from urllib.request import (
     UnknownHandler,
 )
 
-from heedful.data.datasets.checksums import settle, writing
+from heedful.data.datasets.checksums import publish_file, writing
 from heedful.errors import DownloadError
 
 SCHEMES = ("http", "https")
@@ -233,7 +233,7 @@ def _begin(partial: Path, address: str, response: HTTPResponse) -> None:
     validator = strong or response.headers.get("Last-Modified", "")
     beside = partial.with_name(f"{partial.name}.new")
     beside.write_text(json.dumps({"address": address, "validator": validator}), encoding="utf-8")
-    settle(beside, _origin(partial))
+    publish_file(beside, _origin(partial))
 
 
 def _validator_of(partial: Path, address: str) -> str:

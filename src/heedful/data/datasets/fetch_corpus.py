@@ -17,9 +17,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from heedful.data.datasets.checksums import SUMS, Sums, settle, sha256_of, writing
+from heedful.data.datasets.checksums import SUMS, Checksums, publish_file, sha256_of, writing
 from heedful.data.datasets.download import SCHEMES, Unreachable, Watch, fetch, forget
-from heedful.data.datasets.spec import Download, KnownCorpus, Text
+from heedful.data.datasets.spec import CorpusText, Download, KnownCorpus
 from heedful.data.datasets.unpack import unpack
 from heedful.errors import DownloadError, RunStopped, TextError, UserError
 
@@ -83,7 +83,7 @@ def get_corpus(
         folder.mkdir(parents=True, exist_ok=True)
     try:
         with _alone(folder):
-            sums = Sums.read(folder)
+            sums = Checksums.read(folder)
             if sums.title not in ("", corpus.name):
                 raise UserError(
                     f"{folder} must be a new folder or hold {corpus.name}, but it holds "
@@ -142,7 +142,7 @@ class _Search:
     def __init__(
         self,
         corpus: KnownCorpus,
-        sums: Sums,
+        sums: Checksums,
         mirrors: Sequence[str],
         say: Callable[[str], object],
         watch: Watch,
@@ -234,7 +234,7 @@ class _Search:
                 return
             raise DownloadError(f"it {wrong}") from wrong
         with writing(self._folder):
-            settle(arriving, path)
+            publish_file(arriving, path)
         forget(_partial(path))
         self._sums.by_name[download.name] = found
         self._say(f"{download.name} has {path.stat().st_size:,} bytes; {state}")
@@ -273,7 +273,7 @@ class _Search:
         lists = [self._sums]
         for mirror in self._mirrors:
             if not _is_address(mirror):
-                lists.append(Sums.read(Path(mirror)))
+                lists.append(Checksums.read(Path(mirror)))
         for sums in lists:
             if sums.title in ("", self._corpus.name) and download.name in sums.by_name:
                 return sums.by_name[download.name], f"the one recorded in {sums.folder / SUMS}"
@@ -342,7 +342,7 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _is_as_recorded(text: Text, sums: Sums) -> bool:
+def _is_as_recorded(text: CorpusText, sums: Checksums) -> bool:
     """Tell whether a text is there and has the content that was made once."""
     path = sums.folder / text.name
     return (
@@ -350,10 +350,10 @@ def _is_as_recorded(text: Text, sums: Sums) -> bool:
     )
 
 
-def _aligned_lines(folder: Path, texts: Sequence[Text]) -> dict[str, int]:
+def _aligned_lines(folder: Path, texts: Sequence[CorpusText]) -> dict[str, int]:
     """Count the lines of each text; those of one stem must have equally many."""
     lines = {text.name: _count_lines(folder / text.name) for text in texts}
-    first: dict[str, Text] = {}
+    first: dict[str, CorpusText] = {}
     for text in texts:
         other = first.setdefault(text.stem, text)
         if lines[text.name] != lines[other.name]:

@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from heedful.data.datasets.spec import Download, KnownCorpus, Part, Text, opus
+from heedful.data.datasets.spec import ArchiveMember, CorpusText, Download, KnownCorpus, opus
 from heedful.errors import UserError
 
 _LICENCE = "free for research, by the organisers of WMT; Europarl: no restriction known"
@@ -56,7 +56,7 @@ _DEV = _statmt(
 )
 
 
-def _texts(other: str) -> Iterator[Text]:
+def _texts(other: str) -> Iterator[CorpusText]:
     """Describe the texts that both tasks have; English is the target side of the archives."""
     pair = f"{other}-en"
     for language in ("en", other):
@@ -69,7 +69,7 @@ def _texts(other: str) -> Iterator[Text]:
             ("newstest2014", _DEV, f"dev/newstest2014-{other}en-{side}.{language}.sgm"),
         ):
             form = "segments" if member.endswith(".sgm") else "plain"
-            yield Text(f"{stem}.{language}", (Part(archive.name, member, form),))
+            yield CorpusText(f"{stem}.{language}", (ArchiveMember(archive.name, member, form),))
 
 
 def wmt14_en_de() -> KnownCorpus:
@@ -116,7 +116,9 @@ def wmt14_en_fr() -> KnownCorpus:
     un = _statmt("wmt13/training-parallel-un.tgz")
     giga = _statmt("wmt10/training-giga-fren.tar", 2595102720)
     more = [
-        Text(f"train.{stem}.{language}", (Part(archive.name, member.format(language)),))
+        CorpusText(
+            f"train.{stem}.{language}", (ArchiveMember(archive.name, member.format(language)),)
+        )
         for language in ("en", "fr")
         for stem, archive, member in (
             ("un", un, "un/undoc.2000.fr-en.{}"),
@@ -231,7 +233,7 @@ def _multi30k() -> KnownCorpus:
             Download(tuple(f"{base}/{name}" for base in raw), *known)
             for name, known in files.items()
         ),
-        texts=tuple(Text(name.removesuffix(".gz"), (Part(name),)) for name in files),
+        texts=tuple(CorpusText(name.removesuffix(".gz"), (ArchiveMember(name),)) for name in files),
         valid="val",
         recipe="multi30k",
     )
@@ -249,7 +251,7 @@ def _stanford(name: str, about: str, pairs: int, folder: str, *stems: str) -> Kn
         pairs=pairs,
         licence="none stated there; research use, as the tasks it was made for",
         downloads=tuple(Download((f"{base}/{file}",)) for file in names),
-        texts=tuple(Text(file, (Part(file),)) for file in names),
+        texts=tuple(CorpusText(file, (ArchiveMember(file),)) for file in names),
         valid=stems[1],
     )
 
@@ -261,10 +263,13 @@ def _iwslt14() -> KnownCorpus:
     texts = []
     for language in ("de", "en"):
         parts = (f"de-en/IWSLT14.{name}.de-en.{language}.xml" for name in sets)
-        train = Part(archive, f"de-en/train.tags.de-en.{language}", "talks")
+        train = ArchiveMember(archive, f"de-en/train.tags.de-en.{language}", "talks")
         texts += [
-            Text(f"train.{language}", (train,)),
-            Text(f"test.{language}", tuple(Part(archive, part, "segments") for part in parts)),
+            CorpusText(f"train.{language}", (train,)),
+            CorpusText(
+                f"test.{language}",
+                tuple(ArchiveMember(archive, part, "segments") for part in parts),
+            ),
         ]
     return KnownCorpus(
         name="iwslt14-de-en",
@@ -292,11 +297,15 @@ def _iwslt17(other: str, pairs: int, size: int, sha256: str) -> KnownCorpus:
     sets = ("dev2010", *(f"tst{year}" for year in range(2010, 2016)))
     texts = []
     for language in ("en", other):
-        train = Part(f"{pair}.tgz", f"{pair}/train.tags.{pair}.{language}", "talks")
-        texts.append(Text(f"train.{language}", (train,)))
+        train = ArchiveMember(f"{pair}.tgz", f"{pair}/train.tags.{pair}.{language}", "talks")
+        texts.append(CorpusText(f"train.{language}", (train,)))
         for name in sets:
             member = f"{pair}/IWSLT17.TED.{name}.{pair}.{language}.xml"
-            texts.append(Text(f"{name}.{language}", (Part(f"{pair}.tgz", member, "segments"),)))
+            texts.append(
+                CorpusText(
+                    f"{name}.{language}", (ArchiveMember(f"{pair}.tgz", member, "segments"),)
+                )
+            )
     server = (
         "https://huggingface.co/datasets/iwslt2017/resolve/"
         "ebd7c60d9800c2a1be010a227e5f0a2363730f7a/data"
@@ -324,9 +333,12 @@ def _tanaka() -> KnownCorpus:
     files = _table(_TANAKA)
     texts = []
     for language in ("en", "ja"):
-        parts = tuple(Part(name) for name in files if name.startswith(f"train.{language}"))
+        parts = tuple(ArchiveMember(name) for name in files if name.startswith(f"train.{language}"))
         held_out = [f"{stem}.{language}" for stem in ("dev", "test")]
-        texts += [Text(f"train.{language}", parts), *(Text(n, (Part(n),)) for n in held_out)]
+        texts += [
+            CorpusText(f"train.{language}", parts),
+            *(CorpusText(n, (ArchiveMember(n),)) for n in held_out),
+        ]
     return KnownCorpus(
         name="tanaka-en-ja",
         about="4 to 16 words a sentence, lower-cased and cut into words (small_parallel_enja)",

@@ -41,7 +41,7 @@ class Download:
 
 
 @dataclass(frozen=True)
-class Part:
+class ArchiveMember:
     """
     Say where lines of a text come from.
 
@@ -67,7 +67,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Text:
+class CorpusText:
     """
     Describe a text file that a corpus ends in.
 
@@ -75,7 +75,7 @@ class Text:
     ----------
     name : str
         Its name; the ending is the language.
-    parts : tuple of Part
+    parts : tuple of ArchiveMember
         What it is made of, end to end.
 
     Notes
@@ -84,7 +84,7 @@ class Text:
     """
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[ArchiveMember, ...]
 
     @property
     def stem(self) -> str:
@@ -116,7 +116,7 @@ class KnownCorpus:
         What its publishers say.
     downloads : tuple of Download
         Files to fetch.
-    texts : tuple of Text
+    texts : tuple of CorpusText
         Files to end in.
     valid : str, default ''
         Stem of the texts that are usual for validation.
@@ -136,7 +136,7 @@ class KnownCorpus:
     pairs: int | None
     licence: str
     downloads: tuple[Download, ...]
-    texts: tuple[Text, ...]
+    texts: tuple[CorpusText, ...]
     valid: str = ""
     recipe: str = "small"
     tried: bool = False
@@ -180,7 +180,10 @@ def opus(corpus: str, version: str, source: str, target: str) -> KnownCorpus:
         licence="see LICENSE and README in the archive",
         downloads=(Download((address,)),),
         texts=tuple(
-            Text(f"train.{language}", (Part(f"{pair}.txt.zip", f"{corpus}.{pair}.{language}"),))
+            CorpusText(
+                f"train.{language}",
+                (ArchiveMember(f"{pair}.txt.zip", f"{corpus}.{pair}.{language}"),),
+            )
             for language in (source, target)
         ),
     )

@@ -20,8 +20,8 @@ from io import BufferedIOBase, BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from heedful.data.datasets.checksums import settle, sha256_of, writing
-from heedful.data.datasets.spec import Text
+from heedful.data.datasets.checksums import publish_file, sha256_of, writing
+from heedful.data.datasets.spec import CorpusText
 from heedful.errors import TextError
 
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz")
@@ -45,7 +45,7 @@ _DAMAGED = (
 )
 
 
-def unpack(folder: Path, texts: Sequence[Text]) -> None:
+def unpack(folder: Path, texts: Sequence[CorpusText]) -> None:
     """
     Make the texts of a corpus out of its downloads.
 
@@ -53,7 +53,7 @@ def unpack(folder: Path, texts: Sequence[Text]) -> None:
     ----------
     folder : Path
         Where the downloads lie and where the texts go.
-    texts : sequence of Text
+    texts : sequence of CorpusText
         The texts and where their lines are.
 
     Returns
@@ -267,7 +267,7 @@ def _put_together(places: Sequence[Path], path: Path) -> None:
             "--out."
         )
     with writing(path.parent):
-        settle(whole, path)
+        publish_file(whole, path)
 
 
 def _damaged(path: Path, error: Exception) -> TextError:

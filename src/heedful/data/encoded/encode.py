@@ -18,7 +18,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from heedful.data.cleaning.filter import CleaningReport, PairFilter
-from heedful.data.cleaning.rules import TextJudge, TextRules
+from heedful.data.cleaning.rules import TextFilter, TextRules
 from heedful.data.encoded.dataset import EncodedPairs, refuse_foreign
 from heedful.data.encoded.merge_shards import id_type, write_pairs
 from heedful.data.encoded.shards import (
@@ -53,7 +53,7 @@ def encode_corpus(
     rules: TextRules = _ALL_RULES_OFF,
     processes: int = 1,
     keep_text: bool = False,
-    tell: Callable[[int], object] | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> EncodedPairs:
     """
     Encode text once, for every epoch to come.
@@ -74,7 +74,7 @@ def encode_corpus(
         Processes that encode; 1 means this one alone. A text of one shard starts none.
     keep_text : bool, default False
         Whether the text of the pairs is kept beside their ids, to be cut in other ways later.
-    tell : callable, optional
+    progress : callable, optional
         Called now and then with the number of pairs read so far.
 
     Returns
@@ -104,7 +104,7 @@ def encode_corpus(
         refuse_foreign(folder)
         shards.mkdir(parents=True, exist_ok=True)
         report = CleaningReport()
-        texts = _shards(corpus, rules, report, tell)
+        texts = _shards(corpus, rules, report, progress)
         parts = _encode(texts, shards, tokenizer, pair_filter, processes)
         report = CleaningReport.merged([report, *map(read_report, parts)])
         _refuse_nothing(report, shards)
@@ -146,7 +146,7 @@ def _shards(
     tell: Callable[[int], object] | None,
 ) -> Iterator[Shard]:
     """Read and judge the text; what is dropped goes into the report, the rest into shards."""
-    judge = TextJudge(rules)
+    judge = TextFilter(rules)
     report.notes += judge.notes
     read = 0
     for sources, targets in _chunks(corpus.pairs()):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 
-class Said(NamedTuple):
+class TaggedWord(NamedTuple):
     """
     A word, and the part of the tree that it says.
 
@@ -32,7 +32,7 @@ class Said(NamedTuple):
     core: bool = True
 
 
-class Token(NamedTuple):
+class SurfaceToken(NamedTuple):
     """
     What stands between two spaces: a word, or some that are written as one.
 
@@ -40,7 +40,7 @@ class Token(NamedTuple):
     ----------
     text : str
         Its letters: “dog”, “l'arbre”, “du”.
-    words : tuple of Said
+    words : tuple of TaggedWord
         The words in it: one, or “l'” and “arbre”, “de” and “le”.
 
     Notes
@@ -49,10 +49,10 @@ class Token(NamedTuple):
     """
 
     text: str
-    words: tuple[Said, ...]
+    words: tuple[TaggedWord, ...]
 
 
-def said(text: str, of: str) -> list[Said]:
+def tag_words(text: str, of: str) -> list[TaggedWord]:
     """
     Say a part of the tree in one or several words.
 
@@ -73,13 +73,13 @@ def said(text: str, of: str) -> list[Said]:
     The first of equally long ones.
     """
     if " " not in text:
-        return [Said(text, of)]
+        return [TaggedWord(text, of)]
     words = text.split()
     longest = max(words, key=lambda word: len(word.partition("|")[0]))
-    return [Said(word, of, word == longest) for word in words]
+    return [TaggedWord(word, of, word == longest) for word in words]
 
 
-def within(part: str, words: Iterable[Said]) -> list[Said]:
+def nest_words(part: str, words: Iterable[TaggedWord]) -> list[TaggedWord]:
     """
     Move words into a larger part of the tree.
 
@@ -87,7 +87,7 @@ def within(part: str, words: Iterable[Said]) -> list[Said]:
     ----------
     part : str
         The larger part.
-    words : iterable of Said
+    words : iterable of TaggedWord
         What is said in it.
 
     Returns
@@ -99,16 +99,18 @@ def within(part: str, words: Iterable[Said]) -> list[Said]:
     -----
     Tells the noun of the subject from the noun of the object.
     """
-    return [Said(form, f"{part} {of}", core) for form, of, core in words]
+    return [TaggedWord(form, f"{part} {of}", core) for form, of, core in words]
 
 
-def spell(words: Sequence[Said], vowels: str, aspirated: Collection[str] = ()) -> list[Said]:
+def choose_forms(
+    words: Sequence[TaggedWord], vowels: str, aspirated: Collection[str] = ()
+) -> list[TaggedWord]:
     """
     Choose between the forms of each word by the letter that opens the next one.
 
     Parameters
     ----------
-    words : sequence of Said
+    words : sequence of TaggedWord
         With “form|form before a vowel” where it matters; empty ones are left out.
     vowels : str
         The letters that ask for the second form.
@@ -124,13 +126,13 @@ def spell(words: Sequence[Said], vowels: str, aspirated: Collection[str] = ()) -
     -----
     From the end to the beginning, for the next word must be spelt first.
     """
-    spelt: list[Said] = []
+    spelt: list[TaggedWord] = []
     following = ""
     for word in reversed(words):
         if "|" in word.form:
             usual, before_vowel = word.form.split("|")
             vowel = following and following[0] in vowels and following not in aspirated
-            word = Said(before_vowel if vowel else usual, word.of, word.core)
+            word = TaggedWord(before_vowel if vowel else usual, word.of, word.core)
         if word.form:
             following = word.form
             spelt.append(word)
@@ -138,16 +140,16 @@ def spell(words: Sequence[Said], vowels: str, aspirated: Collection[str] = ()) -
 
 
 def links(
-    source: Sequence[Token], target: Sequence[Token]
+    source: Sequence[SurfaceToken], target: Sequence[SurfaceToken]
 ) -> Iterator[tuple[tuple[int, int], bool]]:
     """
     Find the tokens of two languages that say the same part of a tree.
 
     Parameters
     ----------
-    source : sequence of Token
+    source : sequence of SurfaceToken
         One language.
-    target : sequence of Token
+    target : sequence of SurfaceToken
         The other.
 
     Yields

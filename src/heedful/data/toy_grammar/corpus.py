@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heedful.alignment.links import GoldLinks, write_gold
-from heedful.data.toy_grammar.alignment import Token, links
+from heedful.data.toy_grammar.alignment import SurfaceToken, links
 from heedful.data.toy_grammar.english import english
 from heedful.data.toy_grammar.french import french
-from heedful.data.toy_grammar.generator import Author
+from heedful.data.toy_grammar.generator import SentenceGenerator
 from heedful.data.toy_grammar.lexicon import ADJECTIVES, NOUNS
 from heedful.data.toy_grammar.syntax_tree import NounPhrase, Tree
 from heedful.errors import TextError
@@ -32,7 +32,7 @@ Pair = tuple[str, str]
 _SHOWPIECE = NounPhrase(
     "the",
     tuple(adjective for adjective in ADJECTIVES if adjective.english in ("big", "red")),
-    next(noun for noun in NOUNS if noun.one == "dog"),
+    next(noun for noun in NOUNS if noun.singular == "dog"),
     plural=False,
 )
 _SHORTEST, _LONGEST = 2, 14
@@ -220,7 +220,7 @@ def sample_trees(count: int, seed: int) -> list[Tree]:
 
 def _draw(count: int, seed: int) -> dict[str, Tree]:
     """Draw trees of different English sentences."""
-    author = Author(random.Random(seed))
+    author = SentenceGenerator(random.Random(seed))
     trees: dict[str, Tree] = {}
     while len(trees) < count:
         tree = author.sentence()
@@ -230,7 +230,7 @@ def _draw(count: int, seed: int) -> dict[str, Tree]:
     return trees
 
 
-def _text(tokens: Sequence[Token]) -> str:
+def _text(tokens: Sequence[SurfaceToken]) -> str:
     """Write tokens as a line."""
     return " ".join(token.text for token in tokens)
 

@@ -1,10 +1,16 @@
 """How English says a tree: do in negations, adjectives before the noun, “an” before a vowel."""
 
-from heedful.data.toy_grammar.alignment import Said, Token, said, spell, within
+from heedful.data.toy_grammar.alignment import (
+    SurfaceToken,
+    TaggedWord,
+    choose_forms,
+    nest_words,
+    tag_words,
+)
 from heedful.data.toy_grammar.lexicon import BE, DETERMINERS, DO, WAS, Pronoun
 from heedful.data.toy_grammar.syntax_tree import (
-    Being,
     Clause,
+    CopulaPhrase,
     Nominal,
     NounPhrase,
     Place,
@@ -15,7 +21,7 @@ from heedful.data.toy_grammar.syntax_tree import (
 )
 
 
-def english(tree: Tree) -> list[Token]:
+def english(tree: Tree) -> list[SurfaceToken]:
     """
     Write a tree in English.
 
@@ -34,75 +40,79 @@ def english(tree: Tree) -> list[Token]:
     “A dog”, “an old dog”.
     """
     words = _clause(tree) if isinstance(tree, Clause) else _noun_phrase(tree)
-    return [Token(word.form, (word,)) for word in spell(words, "aeiou")]
+    return [SurfaceToken(word.form, (word,)) for word in choose_forms(words, "aeiou")]
 
 
-def _nominal(who: Nominal) -> list[Said]:
+def _nominal(who: Nominal) -> list[TaggedWord]:
     """Say a subject."""
-    return said(who.subject, "noun") if isinstance(who, Pronoun) else _noun_phrase(who)
+    return tag_words(who.subject, "noun") if isinstance(who, Pronoun) else _noun_phrase(who)
 
 
-def _noun_phrase(node: NounPhrase) -> list[Said]:
+def _noun_phrase(node: NounPhrase) -> list[TaggedWord]:
     """Say determiner, adjectives, noun."""
-    words = said(DETERMINERS[node.determiner][node.plural], "article")
-    words += [Said(adjective.english, adjective.group) for adjective in node.adjectives]
-    words += said(node.noun.many if node.plural else node.noun.one, "noun")
+    words = tag_words(DETERMINERS[node.determiner][node.plural], "article")
+    words += [TaggedWord(adjective.english, adjective.group) for adjective in node.adjectives]
+    words += tag_words(node.noun.plural if node.plural else node.noun.singular, "noun")
     if isinstance(node.modifier, Relative):
-        words += within("relative", _relative(node.modifier, node))
+        words += nest_words("relative", _relative(node.modifier, node))
     elif node.modifier:
-        words += within("place", _place(node.modifier))
+        words += nest_words("place", _place(node.modifier))
     return words
 
 
-def _verb_phrase(node: VerbPhrase, subject: Nominal) -> list[Said]:
+def _verb_phrase(node: VerbPhrase, subject: Nominal) -> list[TaggedWord]:
     """Say verb, object, place; a negation needs “do”."""
     verb = node.verb
     if node.negated:
         do = "did" if node.past else conjugate(DO, subject)
-        words = [Said(do, "verb", core=False), Said("not", "negation"), Said(verb.base, "verb")]
+        words = [
+            TaggedWord(do, "verb", core=False),
+            TaggedWord("not", "negation"),
+            TaggedWord(verb.base, "verb"),
+        ]
     elif node.past:
-        words = said(verb.past, "verb")
+        words = tag_words(verb.past, "verb")
     else:
-        words = said(conjugate((verb.base, verb.third, verb.base, verb.base), subject), "verb")
+        words = tag_words(conjugate((verb.base, verb.third, verb.base, verb.base), subject), "verb")
     if isinstance(node.object, Pronoun):
-        words += said(node.object.object, "object noun")
+        words += tag_words(node.object.object, "object noun")
     elif node.object:
-        words += within("object", _noun_phrase(node.object))
-    return words + (within("place", _place(node.place)) if node.place else [])
+        words += nest_words("object", _noun_phrase(node.object))
+    return words + (nest_words("place", _place(node.place)) if node.place else [])
 
 
-def _being(node: Being, subject: Nominal) -> list[Said]:
+def _being(node: CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
     """Say is, not, adjective."""
-    words = said(conjugate(WAS if node.past else BE, subject), "verb")
-    words += said("not", "negation") if node.negated else []
-    return words + said(node.adjective.english, "adjective")
+    words = tag_words(conjugate(WAS if node.past else BE, subject), "verb")
+    words += tag_words("not", "negation") if node.negated else []
+    return words + tag_words(node.adjective.english, "adjective")
 
 
-def _relative(node: Relative, noun: NounPhrase) -> list[Said]:
+def _relative(node: Relative, noun: NounPhrase) -> list[TaggedWord]:
     """Say who or that, and the rest of the clause."""
     if node.subject is None:
         who = "who" if noun.is_human else "that"
-        return said(who, "link") + _verb_phrase(node.phrase, noun)
-    subject = within("subject", _nominal(node.subject))
-    return said("that", "link") + subject + _verb_phrase(node.phrase, node.subject)
+        return tag_words(who, "link") + _verb_phrase(node.phrase, noun)
+    subject = nest_words("subject", _nominal(node.subject))
+    return tag_words("that", "link") + subject + _verb_phrase(node.phrase, node.subject)
 
 
-def _place(node: Place) -> list[Said]:
+def _place(node: Place) -> list[TaggedWord]:
     """Say preposition, landmark."""
-    return said(node.preposition, "preposition") + _noun_phrase(node.landmark)
+    return tag_words(node.preposition, "preposition") + _noun_phrase(node.landmark)
 
 
-def _clause(node: Clause) -> list[Said]:
+def _clause(node: Clause) -> list[TaggedWord]:
     """Say the clause and its sequel."""
-    words = within("subject", _nominal(node.subject)) + _predicate(node.phrase, node.subject)
+    words = nest_words("subject", _nominal(node.subject)) + _predicate(node.phrase, node.subject)
     if node.sequel:
-        words += said(node.link, "link")
+        words += tag_words(node.link, "link")
         if node.pronoun:
-            words += within("again", _nominal(node.pronoun))
-        words += within("sequel", _predicate(node.sequel, node.pronoun or node.subject))
+            words += nest_words("again", _nominal(node.pronoun))
+        words += nest_words("sequel", _predicate(node.sequel, node.pronoun or node.subject))
     return words
 
 
-def _predicate(node: VerbPhrase | Being, subject: Nominal) -> list[Said]:
+def _predicate(node: VerbPhrase | CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
     """Say what is said of a subject."""
-    return _being(node, subject) if isinstance(node, Being) else _verb_phrase(node, subject)
+    return _being(node, subject) if isinstance(node, CopulaPhrase) else _verb_phrase(node, subject)

@@ -6,7 +6,13 @@ behind the noun, object pronouns stand before the verb, a negation embraces it, 
 change in front of a vowel.
 """
 
-from heedful.data.toy_grammar.alignment import Said, Token, said, spell, within
+from heedful.data.toy_grammar.alignment import (
+    SurfaceToken,
+    TaggedWord,
+    choose_forms,
+    nest_words,
+    tag_words,
+)
 from heedful.data.toy_grammar.lexicon import (
     AUXILIARIES,
     DETERMINERS,
@@ -17,8 +23,8 @@ from heedful.data.toy_grammar.lexicon import (
     Pronoun,
 )
 from heedful.data.toy_grammar.syntax_tree import (
-    Being,
     Clause,
+    CopulaPhrase,
     Nominal,
     NounPhrase,
     Place,
@@ -31,11 +37,11 @@ from heedful.data.toy_grammar.syntax_tree import (
 _VOWELS = "aeéiouhœ"
 _ASPIRATED = ("hibou", "hiboux")
 _CONTRACTED = {"le": "du", "les": "des"}
-_NE = Said("ne|n'", "negation", core=False)
-_PAS = Said("pas", "negation")
+_NE = TaggedWord("ne|n'", "negation", core=False)
+_PAS = TaggedWord("pas", "negation")
 
 
-def french(tree: Tree) -> list[Token]:
+def french(tree: Tree) -> list[SurfaceToken]:
     """
     Write a tree in French.
 
@@ -54,15 +60,15 @@ def french(tree: Tree) -> list[Token]:
     “Le bel arbre”, “l'arbre”, “le hibou”, “près du jardin”.
     """
     words = _clause(tree) if isinstance(tree, Clause) else _noun_phrase(tree)
-    tokens: list[Token] = []
-    for word in spell(words, _VOWELS, _ASPIRATED):
-        last = tokens[-1] if tokens else Token("", ())
+    tokens: list[SurfaceToken] = []
+    for word in choose_forms(words, _VOWELS, _ASPIRATED):
+        last = tokens[-1] if tokens else SurfaceToken("", ())
         if last.text.endswith("'"):
-            tokens[-1] = Token(last.text + word.form, (*last.words, word))
+            tokens[-1] = SurfaceToken(last.text + word.form, (*last.words, word))
         elif last.text == "de" and word.form in _CONTRACTED:
-            tokens[-1] = Token(_CONTRACTED[word.form], (*last.words, word))
+            tokens[-1] = SurfaceToken(_CONTRACTED[word.form], (*last.words, word))
         else:
-            tokens.append(Token(word.form, (word,)))
+            tokens.append(SurfaceToken(word.form, (word,)))
     return tokens
 
 
@@ -73,91 +79,95 @@ def _agree(adjective: Adjective, who: Nominal) -> str:
     return adjective.des_m if who.plural else adjective.un
 
 
-def _nominal(who: Nominal) -> list[Said]:
+def _nominal(who: Nominal) -> list[TaggedWord]:
     """Say a subject."""
-    return said(who.sujet, "noun") if isinstance(who, Pronoun) else _noun_phrase(who)
+    return tag_words(who.sujet, "noun") if isinstance(who, Pronoun) else _noun_phrase(who)
 
 
-def _noun_phrase(node: NounPhrase, negated: bool = False) -> list[Said]:
+def _noun_phrase(node: NounPhrase, negated: bool = False) -> list[TaggedWord]:
     """Say article and noun, the adjectives around it from the inside out."""
-    adjectives = [(a.side, Said(_agree(a, node), a.group)) for a in node.adjectives]
+    adjectives = [(a.side, TaggedWord(_agree(a, node), a.group)) for a in node.adjectives]
     before = [word for side, word in adjectives if side == "before"]
     after = [word for side, word in reversed(adjectives) if side == "after"]
     article = DETERMINERS[node.determiner][4 if node.plural else 2 + (node.gender == "f")]
     if node.determiner == "a" and (negated or (node.plural and before)):
         article = "de|d'"  # pas un chien -> pas de chien; des gros chiens -> de gros chiens
-    words = said(article, "article")
+    words = tag_words(article, "article")
     if node.determiner == "a" and node.plural:
-        words = [Said(article, "noun", core=False)]  # “dogs” has no article, “des chiens” has one
-    words += before + said(node.noun.des if node.plural else node.noun.un, "noun") + after
+        words = [
+            TaggedWord(article, "noun", core=False)
+        ]  # “dogs” has no article, “des chiens” has one
+    words += before + tag_words(node.noun.des if node.plural else node.noun.un, "noun") + after
     if isinstance(node.modifier, Relative):
-        words += within("relative", _relative(node.modifier, node))
+        words += nest_words("relative", _relative(node.modifier, node))
     elif node.modifier:
-        words += within("place", _place(node.modifier))
+        words += nest_words("place", _place(node.modifier))
     return words
 
 
-def _verb_phrase(node: VerbPhrase, subject: Nominal, fronted: Nominal | None = None) -> list[Said]:
+def _verb_phrase(
+    node: VerbPhrase, subject: Nominal, fronted: Nominal | None = None
+) -> list[TaggedWord]:
     """Say ne, object pronoun, verb, pas, participle, object, place."""
     pronoun = node.object if isinstance(node.object, Pronoun) else None
     words, participle = _tense(node, subject, fronted or pronoun)
     if pronoun:
-        words = said(pronoun.objet, "object noun") + words
+        words = tag_words(pronoun.objet, "object noun") + words
     if node.negated:
         words = [_NE, *words, _PAS]
     words += participle
     if isinstance(node.object, NounPhrase):
-        words += within("object", _noun_phrase(node.object, node.negated))
-    return words + (within("place", _place(node.place)) if node.place else [])
+        words += nest_words("object", _noun_phrase(node.object, node.negated))
+    return words + (nest_words("place", _place(node.place)) if node.place else [])
 
 
 def _tense(
     node: VerbPhrase, subject: Nominal, leading: Nominal | None
-) -> tuple[list[Said], list[Said]]:
+) -> tuple[list[TaggedWord], list[TaggedWord]]:
     """Say the finite verb and the participle; `leading` is an object before the verb."""
     verb = node.verb
     if not node.past:
-        return said(conjugate((verb.je, verb.il, verb.nous, verb.ils), subject), "verb"), []
+        return tag_words(conjugate((verb.je, verb.il, verb.nous, verb.ils), subject), "verb"), []
     participle = verb.participle
     model = subject if verb.auxiliary == "être" else leading
     if model:
         participle += "e" * (model.gender == "f") + "s" * model.plural
     auxiliary = conjugate(AUXILIARIES[verb.auxiliary], subject)
-    return [Said(auxiliary, "verb", core=False)], said(participle, "verb")
+    return [TaggedWord(auxiliary, "verb", core=False)], tag_words(participle, "verb")
 
 
-def _being(node: Being, subject: Nominal) -> list[Said]:
+def _being(node: CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
     """Say ne, est, pas, adjective."""
-    words = said(conjugate(ETAIT if node.past else AUXILIARIES["être"], subject), "verb")
+    words = tag_words(conjugate(ETAIT if node.past else AUXILIARIES["être"], subject), "verb")
     if node.negated:
         words = [_NE, *words, _PAS]
-    return words + said(_agree(node.adjective, subject), "adjective")
+    return words + tag_words(_agree(node.adjective, subject), "adjective")
 
 
-def _relative(node: Relative, noun: NounPhrase) -> list[Said]:
+def _relative(node: Relative, noun: NounPhrase) -> list[TaggedWord]:
     """Say qui or que, and the rest; an object in front governs the participle."""
     if node.subject is None:
-        return said("qui", "link") + _verb_phrase(node.phrase, noun)
-    subject = within("subject", _nominal(node.subject))
-    return said("que|qu'", "link") + subject + _verb_phrase(node.phrase, node.subject, noun)
+        return tag_words("qui", "link") + _verb_phrase(node.phrase, noun)
+    subject = nest_words("subject", _nominal(node.subject))
+    return tag_words("que|qu'", "link") + subject + _verb_phrase(node.phrase, node.subject, noun)
 
 
-def _place(node: Place) -> list[Said]:
+def _place(node: Place) -> list[TaggedWord]:
     """Say preposition, landmark."""
-    return said(PREPOSITIONS[node.preposition], "preposition") + _noun_phrase(node.landmark)
+    return tag_words(PREPOSITIONS[node.preposition], "preposition") + _noun_phrase(node.landmark)
 
 
-def _clause(node: Clause) -> list[Said]:
+def _clause(node: Clause) -> list[TaggedWord]:
     """Say the clause and its sequel."""
-    words = within("subject", _nominal(node.subject)) + _predicate(node.phrase, node.subject)
+    words = nest_words("subject", _nominal(node.subject)) + _predicate(node.phrase, node.subject)
     if node.sequel:
-        words += said(LINKS[node.link], "link")
+        words += tag_words(LINKS[node.link], "link")
         if node.pronoun:
-            words += within("again", _nominal(node.pronoun))
-        words += within("sequel", _predicate(node.sequel, node.pronoun or node.subject))
+            words += nest_words("again", _nominal(node.pronoun))
+        words += nest_words("sequel", _predicate(node.sequel, node.pronoun or node.subject))
     return words
 
 
-def _predicate(node: VerbPhrase | Being, subject: Nominal) -> list[Said]:
+def _predicate(node: VerbPhrase | CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
     """Say what is said of a subject."""
-    return _being(node, subject) if isinstance(node, Being) else _verb_phrase(node, subject)
+    return _being(node, subject) if isinstance(node, CopulaPhrase) else _verb_phrase(node, subject)

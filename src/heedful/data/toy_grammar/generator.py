@@ -28,8 +28,8 @@ from heedful.data.toy_grammar.lexicon import (
     suits,
 )
 from heedful.data.toy_grammar.syntax_tree import (
-    Being,
     Clause,
+    CopulaPhrase,
     Nominal,
     NounPhrase,
     Place,
@@ -43,7 +43,7 @@ _ACTING = tuple(PRONOUNS[name] for name in ("i", "we", "he", "she"))
 _SEEN = (*_ACTING, PRONOUNS["they-?"])
 
 
-class Author:
+class SentenceGenerator:
     """
     Draw trees from a source of random numbers.
 
@@ -105,7 +105,7 @@ class Author:
         """Draw “the apple is not red”."""
         subject = self._noun_phrase(NOUNS, adjectives=0.0, indefinite=False)
         adjectives = [a for a in ADJECTIVES if suits(a, subject.noun)]
-        being = Being(self._random.choice(adjectives), self._maybe(0.3), self._maybe(0.25))
+        being = CopulaPhrase(self._random.choice(adjectives), self._maybe(0.3), self._maybe(0.25))
         return Clause(subject, being)
 
     def _pursuit(self) -> Clause:
@@ -124,7 +124,7 @@ class Author:
         """Draw “the cows stay near the house because they are tired”."""
         subject = self._noun_phrase(LIVING)
         phrase = self._intransitive(subject)
-        being = Being(self._random.choice(MOODS), phrase.past, self._maybe(0.2))
+        being = CopulaPhrase(self._random.choice(MOODS), phrase.past, self._maybe(0.2))
         return Clause(subject, phrase, "because", subject.pronoun(), being)
 
     def _subject(self, relative: float = 0.2) -> Nominal:

@@ -19,7 +19,7 @@ class Noun:  # numpydoc ignore=PR02
 
     Attributes
     ----------
-    one, many : str
+    singular, plural : str
         The English forms.
     un, des : str
         The French forms.
@@ -29,8 +29,8 @@ class Noun:  # numpydoc ignore=PR02
         What it is: person, child, animal, food, thing or place.
     """
 
-    one: str
-    many: str
+    singular: str
+    plural: str
     un: str
     des: str
     gender: str

@@ -108,7 +108,7 @@ class VerbPhrase:
 
 
 @dataclass(frozen=True)
-class Being:
+class CopulaPhrase:
     """
     What a subject is: a form of to be and an adjective.
 
@@ -182,13 +182,13 @@ class Clause:
     ----------
     subject : NounPhrase or Pronoun
         Who.
-    phrase : VerbPhrase or Being
+    phrase : VerbPhrase or CopulaPhrase
         What is said of it.
     link : str, default ''
         And, but or because.
     pronoun : Pronoun, optional
         The subject once more, behind the link.
-    sequel : VerbPhrase or Being, optional
+    sequel : VerbPhrase or CopulaPhrase, optional
         What else is said of it.
 
     Notes
@@ -197,10 +197,10 @@ class Clause:
     """
 
     subject: Nominal
-    phrase: VerbPhrase | Being
+    phrase: VerbPhrase | CopulaPhrase
     link: str = ""
     pronoun: Pronoun | None = None
-    sequel: VerbPhrase | Being | None = None
+    sequel: VerbPhrase | CopulaPhrase | None = None
 
 
 Tree = NounPhrase | Clause

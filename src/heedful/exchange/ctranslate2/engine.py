@@ -29,7 +29,7 @@ _NEARLY_NOUGHT = 1e-6
 
 
 @dataclass(frozen=True)
-class Found:
+class EngineHypothesis:
     """
     Hold a hypothesis of CTranslate2.
 
@@ -130,7 +130,7 @@ class Engine:
         no_repeat: int = 0,
         least: int = 0,
         batch_tokens: int = 2048,
-    ) -> list[list[Found]]:
+    ) -> list[list[EngineHypothesis]]:
         """
         Translate some lines.
 
@@ -179,7 +179,7 @@ class Engine:
             "return_end_token": True,
         }
         given = list(prefixes) if prefixes is not None else [()] * len(sources)
-        results: list[list[Found]] = [[] for _ in sources]
+        results: list[list[EngineHypothesis]] = [[] for _ in sources]
 
         def run(rows: Sequence[int], limit: int, suppressed: Sequence[Tokens]) -> None:
             """Search some lines with one limit."""
@@ -205,7 +205,7 @@ class Engine:
                     each = self.score([sources[row]] * len(kept), kept)
                     totals = [sum(s if end else s[:-1]) for s, end in zip(each, ended, strict=True)]
                 hypotheses = [
-                    Found(tokens, total, total / penalty.divisor(max(1, length)), end)
+                    EngineHypothesis(tokens, total, total / penalty.divisor(max(1, length)), end)
                     for tokens, total, length, end in zip(kept, totals, lengths, ended, strict=True)
                 ]
                 best_first = sorted(hypotheses, key=lambda each: (not each.ended, -each.score))
@@ -245,7 +245,7 @@ class Engine:
         )
         return [list(one.log_probs) for one in found]
 
-    def _holds(self, found: Sequence[Found], limit: int) -> bool:
+    def _holds(self, found: Sequence[EngineHypothesis], limit: int) -> bool:
         """Whether a search with this line's own limit would have gone the same way."""
         return all(
             len(one.tokens) <= limit and self.forbidden.isdisjoint(one.tokens) for one in found

@@ -18,21 +18,25 @@ from heedful.errors import ExchangeError, MissingExtra
 from heedful.exchange.ctranslate2.binary import read_model_file
 from heedful.exchange.ctranslate2.engine import Engine
 from heedful.exchange.ctranslate2.keys import OUTPUT_BIAS, POSITIONS, head_widths, key_map
-from heedful.exchange.ctranslate2.record import Record
-from heedful.exchange.ctranslate2.reference import PlainModel
+from heedful.exchange.ctranslate2.record import ExportRecord
+from heedful.exchange.ctranslate2.reference import NumpyCTranslate2
 from heedful.exchange.ctranslate2.settings import Variables
-from heedful.exchange.ctranslate2.sides import EngineSide, PlainSide, original_ids
+from heedful.exchange.ctranslate2.sides import (
+    CTranslate2Reference,
+    NumpyCTranslate2Reference,
+    original_ids,
+)
 from heedful.exchange.ctranslate2.vocabulary import (
     never_written,
     read_vocabularies,
     special_token,
 )
-from heedful.exchange.formats import Portable, ReadOptions, read_settings_file
-from heedful.exchange.keymap import Rows
-from heedful.exchange.parity import Side
+from heedful.exchange.formats import ModelBundle, ReadOptions, read_settings_file
+from heedful.exchange.keymap import RowMap
+from heedful.exchange.parity import ReferenceModel
 from heedful.files import read_within
 from heedful.model.build import build_model
-from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.serialization import RECORD
 from heedful.tokenization.tokenizer import END, Tokenizer
@@ -72,7 +76,7 @@ class CTranslate2Reader:
     name = "ctranslate2"
     bound = 1e-4
 
-    def read(self, path: Path, options: ReadOptions) -> Portable:
+    def read(self, path: Path, options: ReadOptions) -> ModelBundle:
         """
         Read a folder.
 
@@ -85,7 +89,7 @@ class CTranslate2Reader:
 
         Returns
         -------
-        Portable
+        ModelBundle
             The model; weights that were stored in fewer bits are float32 now.
 
         Notes
@@ -115,14 +119,14 @@ class CTranslate2Reader:
             path / "model.bin",
         )
         data = vocabularies.data_settings(max(1, longest), options)
-        return Portable(
+        return ModelBundle(
             RunConfig(model=model, data=data, search=_search(path, variables.most_positions)),
             weights,
             vocabularies.tokenizer,
             vocabularies.notes,
         )
 
-    def reference(self, path: Path, model: Portable) -> Side:
+    def reference(self, path: Path, model: ModelBundle) -> ReferenceModel:
         """
         Open the original.
 
@@ -130,12 +134,12 @@ class CTranslate2Reader:
         ----------
         path : Path
             The folder.
-        model : Portable
+        model : ModelBundle
             What `read` made of it.
 
         Returns
         -------
-        Side
+        ReferenceModel
             CTranslate2 if it is installed, else a plain computation with the original variables.
 
         Notes
@@ -158,11 +162,11 @@ class CTranslate2Reader:
             {ours: tokens[theirs] for ours, theirs in origins.items()}
             for origins, tokens in zip((source, target), vocabularies, strict=True)
         )
-        said = (path / Record.FILE).is_file()
-        positions = Record.read(path).positions if said else None
-        return EngineSide(engine, read, written, model, positions)
+        said = (path / ExportRecord.FILE).is_file()
+        positions = ExportRecord.read(path).positions if said else None
+        return CTranslate2Reference(engine, read, written, model, positions)
 
-    def plain_reference(self, path: Path, model: Portable) -> PlainSide:
+    def plain_reference(self, path: Path, model: ModelBundle) -> NumpyCTranslate2Reference:
         """
         Compute with the original variables.
 
@@ -170,12 +174,12 @@ class CTranslate2Reader:
         ----------
         path : Path
             The folder.
-        model : Portable
+        model : ModelBundle
             What `read` made of it.
 
         Returns
         -------
-        PlainSide
+        NumpyCTranslate2Reference
             In NumPy, without CTranslate2.
 
         Notes
@@ -184,7 +188,7 @@ class CTranslate2Reader:
         """
         config = read_config(path)
         ids = _original_ids(path, model, read_vocabularies(path, config))
-        return PlainSide(PlainModel(path, config), *ids, model)
+        return NumpyCTranslate2Reference(NumpyCTranslate2(path, config), *ids, model)
 
 
 _Origins = tuple[int | None, ...]
@@ -224,22 +228,22 @@ class _Vocabularies:
             )
             _check_beside(tokenizer, counts, special, sides[1])
             return cls(tokenizer, identical, counts, sides[0] is sides[1], start, ())
-        numberings = [
-            Numbering.of(_numbers(tokens), _special(tokens, config, special), len(tokens))
+        id_mappings = [
+            IdMapping.of(_numbers(tokens), _special(tokens, config, special), len(tokens))
             for tokens in (sides[:1] if sides[0] is sides[1] else sides)
         ]
-        cutter, content = _cutter(options.tokenizer)
-        models = [ImportedModel(numbering, cutter, content) for numbering in numberings]
+        splitter, content = _cutter(options.tokenizer)
+        models = [ImportedModel(id_mapping, splitter, content) for id_mapping in id_mappings]
         languages = options.source_language, options.target_language
         tokenizer = Tokenizer(*models, source_language=languages[0], target_language=languages[1])
-        origins = (numberings[0].origins, numberings[-1].origins)
-        notes = ("Text must come as tokens with spaces between them.",) * (cutter == "spaces")
-        return cls(tokenizer, origins, counts, len(numberings) == 1, start, notes)
+        origins = (id_mappings[0].origins, id_mappings[-1].origins)
+        notes = ("Text must come as tokens with spaces between them.",) * (splitter == "spaces")
+        return cls(tokenizer, origins, counts, len(id_mappings) == 1, start, notes)
 
-    def rows(self, filling: float) -> tuple[Rows, Rows]:
+    def rows(self, filling: float) -> tuple[RowMap, RowMap]:
         """Say where the rows of both sides come from."""
         source, target = (
-            Rows(origins, count, filling)
+            RowMap(origins, count, filling)
             for origins, count in zip(self.origins, self.counts, strict=True)
         )
         return source, target
@@ -294,8 +298,8 @@ def read_config(path: Path) -> dict[str, Any]:
 
 def _search(path: Path, rows: int | None) -> SearchConfig:
     """Take the rules that lie beside the model, else CTranslate2's as far as its positions go."""
-    if (path / Record.FILE).is_file():
-        return Record.read(path).search_within
+    if (path / ExportRecord.FILE).is_file():
+        return ExportRecord.read(path).search_within
     if rows is None:
         return _SEARCH
     most = max(1, rows - 1)
@@ -304,7 +308,7 @@ def _search(path: Path, rows: int | None) -> SearchConfig:
 
 
 def _original_ids(
-    path: Path, model: Portable, vocabularies: tuple[list[str], list[str]]
+    path: Path, model: ModelBundle, vocabularies: tuple[list[str], list[str]]
 ) -> tuple[dict[int, int], dict[int, int], list[int]]:
     """Relate our ids to theirs on both sides, and list those that no translation may hold."""
     beside = _lies_beside(path, model.tokenizer)

@@ -17,7 +17,7 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Record:
+class ExportRecord:
     """
     Say how an exported model is to be used.
 
@@ -81,7 +81,7 @@ class Record:
         }
 
     @classmethod
-    def read(cls, folder: Path) -> "Record":
+    def read(cls, folder: Path) -> "ExportRecord":
         """
         Read the record of an exported folder.
 
@@ -92,7 +92,7 @@ class Record:
 
         Returns
         -------
-        Record
+        ExportRecord
             Checked.
 
         Notes

@@ -18,7 +18,7 @@ from heedful.exchange.ctranslate2.vocabulary import read_vocabularies, special_t
 _HEADS = {"TransformerBig": 16}
 
 
-class PlainModel:
+class NumpyCTranslate2:
     """
     Compute log-probabilities.
 

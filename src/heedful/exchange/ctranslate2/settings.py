@@ -24,7 +24,7 @@ from heedful.exchange.ctranslate2.keys import (
     SOURCE_TABLE,
     TARGET_TABLE,
 )
-from heedful.exchange.formats import Reasons
+from heedful.exchange.formats import Problems
 from heedful.model.embedding import SINUSOIDS
 
 # Heads of the kinds of model that do not say how many they have.
@@ -58,7 +58,7 @@ class Variables:
     ----------
     weights : dict of str to ndarray
         What has not been taken; all float32. Biases that are missing are nought.
-    reasons : Reasons
+    reasons : Problems
         What is against taking the model over.
     starts_from_zero : bool
         Whether a zero vector stands before the first target token.
@@ -74,7 +74,7 @@ class Variables:
     """
 
     def __init__(self, file: ModelFile, config: Mapping[str, Any]) -> None:
-        self.reasons = Reasons()
+        self.reasons = Problems()
         known = file.spec in _HEADS
         self.reasons.add_if(not known, f"it is a {file.spec}, none of {', '.join(_HEADS)}")
         self._default_heads = _HEADS.get(file.spec, 8)

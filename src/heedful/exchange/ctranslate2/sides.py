@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.exchange.ctranslate2.engine import Engine
-from heedful.exchange.ctranslate2.reference import PlainModel
-from heedful.exchange.formats import Portable
+from heedful.exchange.ctranslate2.reference import NumpyCTranslate2
+from heedful.exchange.formats import ModelBundle
 from heedful.exchange.parity import Ids
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.tokenization.imported_model import ImportedModel
@@ -16,7 +16,7 @@ from heedful.tokenization.subword_model import SubwordModel
 from heedful.tokenization.tokenizer import END, UNKNOWN
 
 
-class EngineSide:
+class CTranslate2Reference:
     """
     Ask CTranslate2 itself.
 
@@ -28,7 +28,7 @@ class EngineSide:
         Its tokens by our ids.
     target : mapping of int to str
         The same of the target.
-    model : Portable
+    model : ModelBundle
         What became of it here, or what it was written from.
     positions : int, optional
         Rows of its table of positions, where the settings of the search do not keep to it.
@@ -48,7 +48,7 @@ class EngineSide:
         engine: Engine,
         source: Mapping[int, str],
         target: Mapping[int, str],
-        model: Portable,
+        model: ModelBundle,
         positions: int | None = None,
     ) -> None:
         self.name = engine.name
@@ -137,13 +137,13 @@ class EngineSide:
         return [self._source[number] for number in ids]
 
 
-class PlainSide:
+class NumpyCTranslate2Reference:
     """
     Ask the plain computation.
 
     Parameters
     ----------
-    plain : PlainModel
+    plain : NumpyCTranslate2
         The original variables.
     source : mapping of int to int
         Their ids by ours.
@@ -151,7 +151,7 @@ class PlainSide:
         The same of the target.
     never : sequence of int
         Our ids that no translation may hold.
-    model : Portable
+    model : ModelBundle
         What became of them.
 
     Attributes
@@ -168,11 +168,11 @@ class PlainSide:
 
     def __init__(
         self,
-        plain: PlainModel,
+        plain: NumpyCTranslate2,
         source: Mapping[int, int],
         target: Mapping[int, int],
         never: Sequence[int],
-        model: Portable,
+        model: ModelBundle,
     ) -> None:
         self._plain, self._search = plain, model.config.search
         self._tokenizer, self._never = model.tokenizer, list(never)
@@ -283,5 +283,5 @@ def original_ids(model: SubwordModel, rows: int) -> dict[int, int]:
     """
     if not isinstance(model, ImportedModel):
         return {number: number for number in range(rows)}
-    origins = enumerate(model.numbering.origins)
+    origins = enumerate(model.id_mapping.origins)
     return {ours: theirs for ours, theirs in origins if theirs is not None}

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from heedful.errors import RunFolderError, SettingError
-from heedful.exchange.ctranslate2.engine import Engine, Found
-from heedful.exchange.ctranslate2.record import Record
+from heedful.exchange.ctranslate2.engine import Engine, EngineHypothesis
+from heedful.exchange.ctranslate2.record import ExportRecord
 from heedful.exchange.ctranslate2.vocabulary import never_written, read_vocabularies
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.options import SearchOptions
@@ -36,7 +36,7 @@ class ExportedTranslator:
         With the folder open.
     tokenizer : Tokenizer
         That lies in it.
-    record : Record
+    record : ExportRecord
         Its rules of search.
     vocabularies : pair of list of str
         What its tokens are called, by our ids.
@@ -50,7 +50,7 @@ class ExportedTranslator:
         self,
         engine: Engine,
         tokenizer: Tokenizer,
-        record: Record,
+        record: ExportRecord,
         vocabularies: tuple[list[str], list[str]],
     ) -> None:
         self.engine, self.tokenizer, self.record = engine, tokenizer, record
@@ -90,7 +90,7 @@ class ExportedTranslator:
         Nothing in the folder is executed.
         """
         folder = Path(folder)
-        record, tokenizer = Record.read(folder), Tokenizer.load(folder)
+        record, tokenizer = ExportRecord.read(folder), Tokenizer.load(folder)
         if record.tokenizer not in ("", tokenizer.fingerprint):
             raise RunFolderError(
                 f"the model in {folder} must be used with the subwords it was exported with, but "
@@ -217,7 +217,9 @@ class ExportedTranslator:
             results[row] = self._translation(kept, each)
         return results
 
-    def _each(self, source: Sequence[str], found: Sequence[Found]) -> list[tuple[float, ...]]:
+    def _each(
+        self, source: Sequence[str], found: Sequence[EngineHypothesis]
+    ) -> list[tuple[float, ...]]:
         """Compute the log-probability of each token of a line's translations."""
         scored = self.engine.score([source] * len(found), [one.tokens for one in found])
         return [
@@ -236,13 +238,13 @@ class ExportedTranslator:
         return [min(limit.tokens(length), most) for length in lengths]
 
     def _translation(
-        self, hypotheses: Sequence[Found], each: Sequence[tuple[float, ...]]
+        self, hypotheses: Sequence[EngineHypothesis], each: Sequence[tuple[float, ...]]
     ) -> Translation:
         """Turn the hypotheses of a line into text."""
         best, *others = map(self._one, hypotheses, each)
         return replace(best, alternatives=tuple(others))
 
-    def _one(self, found: Found, each: tuple[float, ...]) -> Translation:
+    def _one(self, found: EngineHypothesis, each: tuple[float, ...]) -> Translation:
         """Turn a hypothesis into text."""
         ids = [self._numbers[token] for token in found.tokens]
         pieces = tuple(self.tokenizer.pieces_target(ids))

@@ -27,12 +27,12 @@ from heedful.exchange.ctranslate2.keys import (
     norm_of,
     with_equal_heads,
 )
-from heedful.exchange.ctranslate2.record import Record
-from heedful.exchange.ctranslate2.sides import EngineSide
+from heedful.exchange.ctranslate2.record import ExportRecord
+from heedful.exchange.ctranslate2.sides import CTranslate2Reference
 from heedful.exchange.ctranslate2.vocabulary import distinct, never_written, read_vocabularies
-from heedful.exchange.formats import Portable, Reasons, WriteOptions, Written, needed
+from heedful.exchange.formats import ExportResult, ModelBundle, Problems, WriteOptions, import_extra
 from heedful.exchange.keymap import Stacked
-from heedful.exchange.parity import Side
+from heedful.exchange.parity import ReferenceModel
 from heedful.model.embedding import SINUSOIDS
 from heedful.runs.folder import write_json
 from heedful.tokenization.tokenizer import END, PAD, START, UNKNOWN
@@ -97,13 +97,13 @@ class CTranslate2Writer:
         """
         return BOUNDS.get(options.quantization or "float32", 0.0)
 
-    def write(self, model: Portable, folder: Path, options: WriteOptions) -> Written:
+    def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
         """
         Write a model.
 
         Parameters
         ----------
-        model : Portable
+        model : ModelBundle
             A run's model.
         folder : Path
             An empty folder.
@@ -112,14 +112,14 @@ class CTranslate2Writer:
 
         Returns
         -------
-        Written
+        ExportResult
             How CTranslate2 will search: its own rule says when it stops.
 
         Notes
         -----
         Raises `ExchangeError` with all reasons at once.
         """
-        specs = needed("ctranslate2.specs", _NEEDS)
+        specs = import_extra("ctranslate2.specs", _NEEDS)
         _refuse(model.config, options)
         variables = _variables(model, options.positions)
         spec = _described(specs, model.config.model, variables)
@@ -138,7 +138,7 @@ class CTranslate2Writer:
         spec.save(str(folder))
         model.tokenizer.save(folder)
         search = model.config.search.model_copy(update=_ITS_OWN)
-        record = Record(
+        record = ExportRecord(
             search,
             options.positions,
             model.config.model.source_end,
@@ -146,11 +146,11 @@ class CTranslate2Writer:
             __version__,
             model.tokenizer.fingerprint,
         )
-        write_json(folder / Record.FILE, record.to_dict())
+        write_json(folder / ExportRecord.FILE, record.to_dict())
         rows = f"No text can be longer than {options.positions} subwords, the rows of its table."
-        return Written(record.search_within, (rows,))
+        return ExportResult(record.search_within, (rows,))
 
-    def reference(self, folder: Path, model: Portable) -> Side:
+    def reference(self, folder: Path, model: ModelBundle) -> ReferenceModel:
         """
         Open what was written in CTranslate2.
 
@@ -158,12 +158,12 @@ class CTranslate2Writer:
         ----------
         folder : Path
             As for `write`.
-        model : Portable
+        model : ModelBundle
             What was written.
 
         Returns
         -------
-        Side
+        ReferenceModel
             It computes with the weights as they were written, in the fastest way that they allow.
 
         Notes
@@ -175,12 +175,14 @@ class CTranslate2Writer:
         size, forbidden = model.tokenizer.target_size, model.config.search.forbidden_ids
         never = [target[number] for number in never_written(len(target), size, forbidden)]
         engine = Engine(folder, end=target[END], forbidden=never)
-        return EngineSide(engine, source, target, model, Record.read(folder).positions)
+        return CTranslate2Reference(
+            engine, source, target, model, ExportRecord.read(folder).positions
+        )
 
 
 def _refuse(config: RunConfig, options: WriteOptions) -> None:
     """Refuse what cannot be written, all of it at once."""
-    reasons = Reasons()
+    reasons = Problems()
     reasons.add_if(
         options.quantization not in ("", *BOUNDS),
         f"--quantization must be one of {', '.join(BOUNDS)}, but is {options.quantization}",
@@ -198,7 +200,7 @@ def _refuse(config: RunConfig, options: WriteOptions) -> None:
     reasons.refuse("CTranslate2 cannot have this model", "Change the options named")
 
 
-def _variables(model: Portable, positions: int) -> dict[str, Array]:
+def _variables(model: ModelBundle, positions: int) -> dict[str, Array]:
     """Name our weights as CTranslate2 does, each table in full."""
     settings = model.config.model
     weights = with_equal_heads(settings, model.weights)
@@ -254,7 +256,9 @@ def _described(specs: Any, model: ModelConfig, variables: Mapping[str, Array]) -
     return spec
 
 
-def _vocabularies(model: Portable, variables: Mapping[str, Array]) -> tuple[list[str], list[str]]:
+def _vocabularies(
+    model: ModelBundle, variables: Mapping[str, Array]
+) -> tuple[list[str], list[str]]:
     """Name every row of both tables; the special symbols are called the same on both sides."""
     tokenizer = model.tokenizer
     source, target = (

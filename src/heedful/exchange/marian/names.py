@@ -19,7 +19,7 @@ from torch import Tensor
 
 from heedful.config.schema import ModelConfig
 from heedful.errors import ExchangeError
-from heedful.exchange.keymap import Entry, KeyMap, Rows, Stacked
+from heedful.exchange.keymap import Entry, KeyMap, RowMap, Stacked
 from heedful.model.embedding import grouped_sinusoid
 
 SHARED, BIAS, HEAD = "model.shared.weight", "final_logits_bias", "lm_head.weight"
@@ -45,7 +45,9 @@ ACTIVATIONS = {
 _UNUSED = -100.0
 
 
-def marian_map(config: ModelConfig, tables: Mapping[str, str], rows: tuple[Rows, Rows]) -> KeyMap:
+def marian_map(
+    config: ModelConfig, tables: Mapping[str, str], rows: tuple[RowMap, RowMap]
+) -> KeyMap:
     """
     Declare which of their tensors is which of ours.
 
@@ -55,7 +57,7 @@ def marian_map(config: ModelConfig, tables: Mapping[str, str], rows: tuple[Rows,
         The shape.
     tables : mapping of str to str
         Our tables, and what holds them there.
-    rows : pair of Rows
+    rows : pair of RowMap
         Order of the rows of the source's and of the target's tables.
 
     Returns
@@ -68,8 +70,8 @@ def marian_map(config: ModelConfig, tables: Mapping[str, str], rows: tuple[Rows,
     The output's bias has the rows of the target, with a filling for symbols they do not have.
     """
     source, target = rows
-    bias = Rows(target.origins, target.count, target.filling, lead=1)
-    plain = (Rows(source.origins, source.count), Rows(target.origins, target.count))
+    bias = RowMap(target.origins, target.count, target.filling, lead=1)
+    plain = (RowMap(source.origins, source.count), RowMap(target.origins, target.count))
     entries = [
         Entry(ours, (theirs,), plain[0] if ours == "embed_source.weight" else plain[1])
         for ours, theirs in tables.items()

@@ -16,13 +16,13 @@ from torch import Tensor
 from heedful.config.schema import RunConfig, SearchConfig
 from heedful.errors import ExchangeError, TokenizerError
 from heedful.exchange.formats import (
-    Portable,
+    ModelBundle,
+    Problems,
     ReadOptions,
-    Reasons,
     read_safetensors,
     read_settings_file,
 )
-from heedful.exchange.keymap import Rows
+from heedful.exchange.keymap import RowMap
 from heedful.exchange.marian.names import (
     ACTIVATIONS,
     BIAS,
@@ -33,10 +33,10 @@ from heedful.exchange.marian.names import (
     unused_bias,
 )
 from heedful.exchange.marian.search import read_rule
-from heedful.exchange.parity import Side
-from heedful.exchange.reference.transformers_marian import TransformersSide
+from heedful.exchange.parity import ReferenceModel
+from heedful.exchange.reference.transformers_marian import TransformersReference
 from heedful.model.build import build_model
-from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.special_symbols import END, PAD
 from heedful.tokenization.tokenizer import Tokenizer
@@ -74,7 +74,7 @@ class MarianReader:
     name = "marian"
     bound = 1e-4
 
-    def read(self, path: Path, options: ReadOptions) -> Portable:
+    def read(self, path: Path, options: ReadOptions) -> ModelBundle:
         """
         Read a model.
 
@@ -87,7 +87,7 @@ class MarianReader:
 
         Returns
         -------
-        Portable
+        ModelBundle
             The model.
 
         Notes
@@ -103,18 +103,18 @@ class MarianReader:
         generation = _optional(path / "generation_config.json") or settings
         special = {name: generation.get(name) for name in _SPECIAL_IDS}
         settings |= {name: value for name, value in special.items() if value is not None}
-        numberings = _numberings(path, settings, spelled)
-        reasons = Reasons()
-        start = _start(settings, generation, numberings[1], reasons)
+        id_mappings = _numberings(path, settings, spelled)
+        reasons = Problems()
+        start = _start(settings, generation, id_mappings[1], reasons)
         positions = settings["max_position_embeddings"]
-        rule = read_rule(generation, numberings[1], positions, reasons)
+        rule = read_rule(generation, id_mappings[1], positions, reasons)
         reasons.refuse(f"the model in {path} cannot be taken over", _ADVICE)
-        tokenizer = _tokenizer(path, numberings, spelled, options)
+        tokenizer = _tokenizer(path, id_mappings, spelled, options)
         config = _config(settings, start, tokenizer, rule.search)
-        weights = _weights(tensors, path / _WEIGHTS, config, numberings)
-        return Portable(config, weights, tokenizer, rule.notes)
+        weights = _weights(tensors, path / _WEIGHTS, config, id_mappings)
+        return ModelBundle(config, weights, tokenizer, rule.notes)
 
-    def reference(self, path: Path, model: Portable) -> Side:
+    def reference(self, path: Path, model: ModelBundle) -> ReferenceModel:
         """
         Open the original with transformers.
 
@@ -122,19 +122,19 @@ class MarianReader:
         ----------
         path : Path
             The folder.
-        model : Portable
+        model : ModelBundle
             What `read` made of it.
 
         Returns
         -------
-        Side
+        ReferenceModel
             Its answers in our ids.
 
         Notes
         -----
         Raises `MissingExtra` if transformers is not installed.
         """
-        return TransformersSide(path, model.tokenizer)
+        return TransformersReference(path, model.tokenizer)
 
 
 READER = MarianReader()
@@ -167,7 +167,7 @@ def _optional(path: Path) -> dict[str, Any]:
 
 def _check_shape(settings: Mapping[str, Any], path: Path) -> None:
     """Refuse what is no Marian model, or not one that can be built."""
-    reasons = Reasons()
+    reasons = Problems()
     kind = settings.get("model_type")
     reasons.add_if(kind != "marian", f"model_type must be marian, but is {kind!r}")
     for name in _NUMBERS:
@@ -184,7 +184,7 @@ def _check_shape(settings: Mapping[str, Any], path: Path) -> None:
         not isinstance(dropout, int | float) or not 0 <= dropout < 1,
         f"dropout must be from 0 to below 1, but is {dropout!r}",
     )
-    if not reasons.found:
+    if not reasons.messages:
         d_model = settings["d_model"]
         reasons.add_if(bool(d_model % 2), f"d_model must be even, but is {d_model}")
         for side in ("encoder", "decoder"):
@@ -209,7 +209,7 @@ def _check_sizes(settings: Mapping[str, Any], tensors: Mapping[str, Tensor], pat
         "decoder_ffn_dim": width,
         "max_position_embeddings": _MOST_POSITIONS,
     }
-    reasons = Reasons()
+    reasons = Problems()
     for name, most in bounds.items():
         value = settings.get(name)
         reasons.add_if(
@@ -224,7 +224,7 @@ def _check_sizes(settings: Mapping[str, Any], tensors: Mapping[str, Tensor], pat
 
 def _numberings(
     path: Path, settings: Mapping[str, Any], spelled: Mapping[str, Any]
-) -> tuple[Numbering, Numbering]:
+) -> tuple[IdMapping, IdMapping]:
     """Bring the vocabularies of both sides into our order."""
     special: dict[str, str | None] = {
         name: _spelling(spelled, token) for name, token in _PIECES.items()
@@ -242,7 +242,7 @@ def _numberings(
             raise ExchangeError(f"{path / file} must give each piece a number, but does not.")
         start = _start_piece(numbers, settings, special) if file == files[1] else None
         try:
-            made.append(Numbering.of(numbers, {**special, "start": start}, count))
+            made.append(IdMapping.of(numbers, {**special, "start": start}, count))
         except TokenizerError as error:
             raise ExchangeError(f"{path / file}: {error}") from error
     return made[0], made[1]
@@ -266,8 +266,8 @@ def _start_piece(
 def _start(
     settings: Mapping[str, Any],
     generation: Mapping[str, Any],
-    target: Numbering,
-    reasons: Reasons,
+    target: IdMapping,
+    reasons: Problems,
 ) -> str:
     """Name what decoding starts with, and check the special ids."""
     end, pad = (target.origins[number] for number in (END, PAD))
@@ -302,14 +302,14 @@ def _listed(generation: Mapping[str, Any], name: str) -> list[Any]:
 
 def _tokenizer(
     path: Path,
-    numberings: tuple[Numbering, Numbering],
+    id_mappings: tuple[IdMapping, IdMapping],
     spelled: Mapping[str, Any],
     options: ReadOptions,
 ) -> Tokenizer:
     """Cut text by the sentencepiece model of each side."""
     models = [
-        ImportedModel(numbering, "sentencepiece", (path / file).read_bytes())
-        for numbering, file in zip(numberings, ("source.spm", "target.spm"), strict=True)
+        ImportedModel(id_mapping, "sentencepiece", (path / file).read_bytes())
+        for id_mapping, file in zip(id_mappings, ("source.spm", "target.spm"), strict=True)
     ]
     return Tokenizer(
         *models,
@@ -360,15 +360,15 @@ def _weights(
     tensors: Mapping[str, Tensor],
     origin: Path,
     config: RunConfig,
-    numberings: tuple[Numbering, Numbering],
+    id_mappings: tuple[IdMapping, IdMapping],
 ) -> dict[str, Tensor]:
     """Bring the tensors into our order."""
     model = config.model
     tables = tied_as(model.tie_embeddings, tensors)
     kept = spare_tables(tensors, tables, model.tie_embeddings)
     filling = unused_bias(kept.get(BIAS))
-    rows = [Rows(numbering.origins, numbering.rows, filling) for numbering in numberings]
-    sizes = [len(numbering.origins) for numbering in numberings]
+    rows = [RowMap(id_mapping.origins, id_mapping.rows, filling) for id_mapping in id_mappings]
+    sizes = [len(id_mapping.origins) for id_mapping in id_mappings]
     with torch.device("meta"):
         built = build_model(model, *sizes, max_length=1)
     shapes = {name: tuple(p.shape) for name, p in built.named_parameters()}

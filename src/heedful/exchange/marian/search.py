@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from heedful.config.schema import SearchConfig
-from heedful.exchange.formats import Reasons
+from heedful.exchange.formats import Problems
 from heedful.exchange.pickled.settings import WIDEST_BEAM
 from heedful.search.length import LengthPenalty
-from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.tokenizer import END, PAD, START
 
 # Settings that change what is found, and the values that switch them off; None always does.
@@ -63,7 +63,7 @@ FORBIDDEN_BESIDES = (PAD, START)
 
 
 @dataclass(frozen=True)
-class Rule:
+class MarianSearch:
     """
     Hold the rule of a search.
 
@@ -84,8 +84,8 @@ class Rule:
 
 
 def read_rule(
-    settings: Mapping[str, Any], numbering: Numbering, positions: int, reasons: Reasons
-) -> Rule:
+    settings: Mapping[str, Any], id_mapping: IdMapping, positions: int, reasons: Problems
+) -> MarianSearch:
     """
     Find the settings that search as `generate` does.
 
@@ -93,16 +93,16 @@ def read_rule(
     ----------
     settings : mapping of str to Any
         Content of `generation_config.json`.
-    numbering : Numbering
+    id_mapping : IdMapping
         Of the target.
     positions : int
         Positions that the model has.
-    reasons : Reasons
+    reasons : Problems
         Collects what cannot be done.
 
     Returns
     -------
-    Rule
+    MarianSearch
         To be used if there are no reasons against it.
 
     Notes
@@ -131,14 +131,14 @@ def read_rule(
     )
     reasons.add_if(stop not in (True, False, "never"), f"early_stopping is {stop!r}")
     reasons.add_if(
-        forced is not None and forced != numbering.origins[END],
+        forced is not None and forced != id_mapping.origins[END],
         f"forced_eos_token_id must be the end symbol, but is {forced!r}",
     )
     longest = _longest(settings, positions) - (1 if forced is None else 2)
     reasons.add_if(longest < 1, "max_length leaves no room for a translation")
-    forbidden, notes = _forbidden(settings, numbering, reasons)
-    if reasons.found:
-        return Rule(SearchConfig(), ())
+    forbidden, notes = _forbidden(settings, id_mapping, reasons)
+    if reasons.messages:
+        return MarianSearch(SearchConfig(), ())
     search = SearchConfig(
         beam=beam,
         length_penalty=_penalty(float(power)),
@@ -150,12 +150,12 @@ def read_rule(
         max_length=str(longest),
         max_source_length=positions - 1,
     )
-    return Rule(search, notes)
+    return MarianSearch(search, notes)
 
 
 def write_rule(
     search: SearchConfig, vocabulary: tuple[int, int], ids: Mapping[int, int], positions: int
-) -> tuple[dict[str, Any], Rule]:
+) -> tuple[dict[str, Any], MarianSearch]:
     """
     Write `generation_config.json`.
 
@@ -174,7 +174,7 @@ def write_rule(
     -------
     settings : dict
         Content of the file, without the special ids.
-    rule : Rule
+    rule : MarianSearch
         What it searches by, and where that differs from ours.
 
     Notes
@@ -212,7 +212,7 @@ def write_rule(
     }
     if search.min_length:
         settings["min_new_tokens"] = search.min_length
-    return settings, Rule(search.model_copy(update=changes), notes)
+    return settings, MarianSearch(search.model_copy(update=changes), notes)
 
 
 def _penalty(alpha: float) -> str:
@@ -236,7 +236,7 @@ def _longest(settings: Mapping[str, Any], positions: int) -> int:
 
 
 def _forbidden(
-    settings: Mapping[str, Any], numbering: Numbering, reasons: Reasons
+    settings: Mapping[str, Any], id_mapping: IdMapping, reasons: Problems
 ) -> tuple[Sequence[int], tuple[str, ...]]:
     """List what is never written, in our ids, and where we forbid more."""
     words, single = (settings.get(name) or [] for name in ("bad_words_ids", "suppress_tokens"))
@@ -250,12 +250,12 @@ def _forbidden(
             single += word
         else:
             reasons.add_if(True, f"bad_words_ids has {word!r}, which is not a single symbol")
-    unknown = [n for n in single if not isinstance(n, int) or n not in numbering.ours]
+    unknown = [n for n in single if not isinstance(n, int) or n not in id_mapping.ours]
     reasons.add_if(bool(unknown), f"bad_words_ids has {unknown}, which are no symbols")
-    forbidden = {numbering.ours[n] for n in single if n not in unknown} - {END}
+    forbidden = {id_mapping.ours[n] for n in single if n not in unknown} - {END}
     notes = tuple(
-        f"{numbering.pieces[ours]} is never written here, while generate may write it"
+        f"{id_mapping.pieces[ours]} is never written here, while generate may write it"
         for ours in FORBIDDEN_BESIDES
-        if numbering.origins[ours] is not None and ours not in forbidden
+        if id_mapping.origins[ours] is not None and ours not in forbidden
     )
     return sorted(forbidden - {*FORBIDDEN_BESIDES}), notes

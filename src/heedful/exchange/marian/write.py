@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from heedful.config.schema import ModelConfig
-from heedful.exchange.formats import Portable, Reasons, WriteOptions, Written
-from heedful.exchange.keymap import Rows
+from heedful.exchange.formats import ExportResult, ModelBundle, Problems, WriteOptions
+from heedful.exchange.keymap import RowMap
 from heedful.exchange.marian.names import (
     ACTIVATIONS,
     BIAS,
@@ -29,9 +29,9 @@ from heedful.exchange.marian.names import (
     widths,
 )
 from heedful.exchange.marian.search import write_rule
-from heedful.exchange.parity import Side
-from heedful.exchange.permute_dimensions import grouped_order, reordered
-from heedful.exchange.reference.transformers_marian import TransformersSide, numbering_of
+from heedful.exchange.parity import ReferenceModel
+from heedful.exchange.permute_dimensions import grouped_order, reorder_dimensions
+from heedful.exchange.reference.transformers_marian import TransformersReference, numbering_of
 from heedful.files import write_synced
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.sentencepiece_model import SentencePieceModel
@@ -77,13 +77,13 @@ class MarianWriter:
         del options
         return _BOUND
 
-    def write(self, model: Portable, folder: Path, options: WriteOptions) -> Written:
+    def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
         """
         Write a model.
 
         Parameters
         ----------
-        model : Portable
+        model : ModelBundle
             A run's model.
         folder : Path
             An empty folder.
@@ -92,22 +92,22 @@ class MarianWriter:
 
         Returns
         -------
-        Written
+        ExportResult
             The rule that `generate` searches by.
 
         Notes
         -----
         Raises `ExchangeError` with all reasons at once.
         """
-        reasons = Reasons()
+        reasons = Problems()
         _check_model(model.config.model, reasons)
         _check_text(model.tokenizer, reasons)
         reasons.refuse("Marian's class cannot express this model", _ADVICE)
         rows = [_rows(model, side) for side in (0, 1)]
-        numberings = [numbering_of(model.tokenizer, side) for side in (0, 1)]
+        id_mappings = [numbering_of(model.tokenizer, side) for side in (0, 1)]
         settings = _settings(model, rows, options)
         special = _special_ids(model, rows[1])
-        symbols = sum(origin is not None for origin in numberings[1].origins)
+        symbols = sum(origin is not None for origin in id_mappings[1].origins)
         theirs = {n: their for n, their in enumerate(rows[1].origins) if their is not None}
         generation, rule = write_rule(
             model.config.search, (symbols, rows[1].count), theirs, options.positions
@@ -121,9 +121,9 @@ class MarianWriter:
         _write_json(folder / "config.json", settings | special)
         _write_json(folder / "generation_config.json", generation)
         _write_text(model.tokenizer, folder, options.positions)
-        return Written(rule.search, rule.notes)
+        return ExportResult(rule.search, rule.notes)
 
-    def reference(self, folder: Path, model: Portable) -> Side:
+    def reference(self, folder: Path, model: ModelBundle) -> ReferenceModel:
         """
         Open what was written with transformers.
 
@@ -131,25 +131,25 @@ class MarianWriter:
         ----------
         folder : Path
             As for `write`.
-        model : Portable
+        model : ModelBundle
             What was written.
 
         Returns
         -------
-        Side
+        ReferenceModel
             Its answers in our ids.
 
         Notes
         -----
         Raises `MissingExtra` if transformers is not installed.
         """
-        return TransformersSide(folder, model.tokenizer)
+        return TransformersReference(folder, model.tokenizer)
 
 
 WRITER = MarianWriter()
 
 
-def _check_model(config: ModelConfig, reasons: Reasons) -> None:
+def _check_model(config: ModelConfig, reasons: Problems) -> None:
     """Collect what the class has no setting for."""
 
     def need(name: str, fine: bool, wanted: str) -> None:
@@ -175,7 +175,7 @@ def _check_model(config: ModelConfig, reasons: Reasons) -> None:
             )
 
 
-def _check_text(tokenizer: Tokenizer, reasons: Reasons) -> None:
+def _check_text(tokenizer: Tokenizer, reasons: Problems) -> None:
     """Collect what `MarianTokenizer` cuts otherwise."""
     first = tokenizer.models[0]
     imported = isinstance(first, ImportedModel) and first.kind.endswith("sentencepiece")
@@ -189,18 +189,18 @@ def _check_text(tokenizer: Tokenizer, reasons: Reasons) -> None:
     )
 
 
-def _rows(model: Portable, side: int) -> Rows:
+def _rows(model: ModelBundle, side: int) -> RowMap:
     """Order the rows of a table; those that only fill it up keep their place at the end."""
-    numbering = numbering_of(model.tokenizer, side)
+    id_mapping = numbering_of(model.tokenizer, side)
     name = "embed_source.weight"
     if side == 1 and "embed_target.weight" in model.weights:
         name = "embed_target.weight"
-    filling = len(model.weights[name]) - len(numbering.origins)
-    behind = range(numbering.rows, numbering.rows + filling)
-    return Rows((*numbering.origins, *behind), numbering.rows + filling)
+    filling = len(model.weights[name]) - len(id_mapping.origins)
+    behind = range(id_mapping.rows, id_mapping.rows + filling)
+    return RowMap((*id_mapping.origins, *behind), id_mapping.rows + filling)
 
 
-def _special_ids(model: Portable, target: Rows) -> dict[str, Any]:
+def _special_ids(model: ModelBundle, target: RowMap) -> dict[str, Any]:
     """Look up the ids of the symbols that decoding needs."""
     start = {"symbol": START, "pad": PAD, "end": END}[model.config.model.decoder_start]
     return {
@@ -211,7 +211,7 @@ def _special_ids(model: Portable, target: Rows) -> dict[str, Any]:
     }
 
 
-def _settings(model: Portable, rows: list[Rows], options: WriteOptions) -> dict[str, Any]:
+def _settings(model: ModelBundle, rows: list[RowMap], options: WriteOptions) -> dict[str, Any]:
     """Write `config.json`, without the special ids."""
     config = model.config.model
     named: dict[str, Any] = {}
@@ -246,11 +246,11 @@ def _settings(model: Portable, rows: list[Rows], options: WriteOptions) -> dict[
     }
 
 
-def _tensors(model: Portable, rows: tuple[Rows, Rows]) -> dict[str, Tensor]:
+def _tensors(model: ModelBundle, rows: tuple[RowMap, RowMap]) -> dict[str, Tensor]:
     """Name the weights as the class does; what it has and we do not is zero."""
     config, weights = model.config.model, dict(model.weights)
     if config.positions == "interleaved":
-        weights = reordered(weights, grouped_order(config.d_model))
+        weights = reorder_dimensions(weights, grouped_order(config.d_model))
     if not config.projection_bias:
         weights |= {
             f"{name.removesuffix('weight')}bias": torch.zeros(len(tensor))
@@ -280,10 +280,10 @@ def _write_text(tokenizer: Tokenizer, folder: Path, positions: int) -> None:
     for number, (side, model) in enumerate(sides):
         write_synced(folder / f"{side}.spm", model.files()["model"])
         if number == 0 or separate:
-            numbering = numbering_of(tokenizer, number)
+            id_mapping = numbering_of(tokenizer, number)
             listed = {
                 piece: their
-                for piece, their in zip(numbering.pieces, numbering.origins, strict=True)
+                for piece, their in zip(id_mapping.pieces, id_mapping.origins, strict=True)
                 if piece is not None and their is not None
             }
             name = "vocab.json" if number == 0 else "target_vocab.json"

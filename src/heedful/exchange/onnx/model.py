@@ -17,7 +17,7 @@ from torch import Tensor
 from heedful.config.schema import SearchConfig
 from heedful.data.batch import Collator
 from heedful.errors import RunFolderError
-from heedful.exchange.formats import needed
+from heedful.exchange.formats import import_extra
 from heedful.exchange.parity import Ids
 from heedful.model.seq2seq import Seq2Seq
 from heedful.runs.folder import read_json
@@ -97,7 +97,7 @@ class OnnxModel(Seq2Seq):
 
     def __init__(self, folder: Path, padding: int, start_token: int, end_token: int) -> None:
         super().__init__(padding, start_token, end_token)
-        runtime: Any = needed("onnxruntime", "running ONNX graphs")
+        runtime: Any = import_extra("onnxruntime", "running ONNX graphs")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
         self.runtime = f"onnxruntime {runtime.__version__}"
@@ -291,7 +291,7 @@ def never_written(search: SearchConfig) -> tuple[int, ...]:
     return (PAD, START, *map(int, search.forbidden_ids.split()))
 
 
-class OnnxSide:
+class OnnxReference:
     """
     One side of a comparison: the graphs, searched as the run says.
 
@@ -308,7 +308,7 @@ class OnnxSide:
 
     Notes
     -----
-    Fulfils the contract `heedful.exchange.parity.Side`.
+    Fulfils the contract `heedful.exchange.parity.ReferenceModel`.
     """
 
     def __init__(

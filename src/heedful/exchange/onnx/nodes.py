@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from heedful._version import __version__
-from heedful.exchange.formats import needed
+from heedful.exchange.formats import import_extra
 
 OPSET = 18
 """The set of operators: of the end of 2022, known to onnxruntime since 1.14."""
@@ -41,7 +41,7 @@ class Nodes:
 
     def __init__(self) -> None:
         self.place = ""
-        self._onnx: Any = needed("onnx", "writing ONNX graphs")
+        self._onnx: Any = import_extra("onnx", "writing ONNX graphs")
         self._nodes: list[Any] = []
         self._stored: dict[tuple[Any, ...], Any] = {}
         self._kept: list[Tensor] = []

@@ -20,9 +20,15 @@ from typing import Any
 
 from heedful._version import __version__
 from heedful.errors import ExchangeError
-from heedful.exchange.formats import Portable, WriteOptions, Written
+from heedful.exchange.formats import ExportResult, ModelBundle, WriteOptions
 from heedful.exchange.onnx.graphs import encoder_nodes, step_nodes
-from heedful.exchange.onnx.model import DESCRIPTION, FINGERPRINT, OnnxModel, OnnxSide, never_written
+from heedful.exchange.onnx.model import (
+    DESCRIPTION,
+    FINGERPRINT,
+    OnnxModel,
+    OnnxReference,
+    never_written,
+)
 from heedful.exchange.onnx.nodes import OPSET, Tensors
 from heedful.model.build import build_model, padded_vocabulary
 from heedful.model.transformer import Transformer
@@ -88,13 +94,13 @@ class OnnxWriter:
         del options
         return _BOUND
 
-    def write(self, model: Portable, folder: Path, options: WriteOptions) -> Written:
+    def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
         """
         Write both graphs and what is needed to use them.
 
         Parameters
         ----------
-        model : Portable
+        model : ModelBundle
             A run's model.
         folder : Path
             An empty folder.
@@ -103,7 +109,7 @@ class OnnxWriter:
 
         Returns
         -------
-        Written
+        ExportResult
             The run's own search: heedful's works on the graphs, too.
 
         Notes
@@ -121,9 +127,9 @@ class OnnxWriter:
         write_graphs(built, folder, fingerprint)
         model.tokenizer.save(folder)
         write_json(folder / DESCRIPTION, _description(model, built, fingerprint))
-        return Written(model.config.search)
+        return ExportResult(model.config.search)
 
-    def reference(self, folder: Path, model: Portable) -> OnnxSide:
+    def reference(self, folder: Path, model: ModelBundle) -> OnnxReference:
         """
         Open what was written with onnxruntime.
 
@@ -131,12 +137,12 @@ class OnnxWriter:
         ----------
         folder : Path
             As for `write`.
-        model : Portable
+        model : ModelBundle
             What was written.
 
         Returns
         -------
-        OnnxSide
+        OnnxReference
             On the processor.
 
         Notes
@@ -146,19 +152,19 @@ class OnnxWriter:
         first = model_of(model).start_token
         graphs = OnnxModel(folder, PAD, first, END)
         settings = model.config
-        return OnnxSide(graphs, model.tokenizer, settings.search, settings.model.source_end)
+        return OnnxReference(graphs, model.tokenizer, settings.search, settings.model.source_end)
 
 
 WRITER = OnnxWriter()
 
 
-def model_of(portable: Portable) -> Transformer:
+def model_of(portable: ModelBundle) -> Transformer:
     """
     Build the model of some weights.
 
     Parameters
     ----------
-    portable : Portable
+    portable : ModelBundle
         Settings, weights and tokenizer.
 
     Returns
@@ -185,7 +191,7 @@ def model_of(portable: Portable) -> Transformer:
     return model.float().eval()
 
 
-def fingerprint_of(portable: Portable) -> str:
+def fingerprint_of(portable: ModelBundle) -> str:
     """Digest weights, subwords and settings: equal in all files of one export."""
     total = sha256(portable.tokenizer.fingerprint.encode())
     total.update(json.dumps(portable.config.to_dict(), sort_keys=True).encode())
@@ -228,7 +234,7 @@ def _sizes(model: Transformer) -> dict[str, int]:
     }
 
 
-def _description(portable: Portable, model: Transformer, fingerprint: str) -> dict[str, Any]:
+def _description(portable: ModelBundle, model: Transformer, fingerprint: str) -> dict[str, Any]:
     """Say everything that a program needs to search with the graphs."""
     config = portable.config
     return {

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from heedful.data.tensor_shapes import is_empty_and_vast
 from heedful.errors import ExchangeError
-from heedful.exchange.pickled.placeholders import Inert, Make, Name
+from heedful.exchange.pickled.placeholders import GlobalName, Make, OpaqueObject
 
 STORAGES = {
     "DoubleStorage": "f8",
@@ -196,8 +196,8 @@ def tensor_makers() -> dict[str, Make]:
         names[f"torch.{name}"] = _never
     for module in ("numpy.core.multiarray", "numpy._core.multiarray"):
         names[f"{module}.scalar"] = _number
-        names[f"{module}._reconstruct"] = lambda a: Inert("numpy.ndarray")
-    names["numpy.dtype"] = lambda a: Inert("numpy.dtype", a)
+        names[f"{module}._reconstruct"] = lambda a: OpaqueObject("numpy.ndarray")
+    names["numpy.dtype"] = lambda a: OpaqueObject("numpy.dtype", a)
     names["numpy.ndarray"] = _never
     return names
 
@@ -209,7 +209,7 @@ def storage_kind(named: Any) -> str:
     Parameters
     ----------
     named : Any
-        What the pickle says: a `Name` such as “torch.FloatStorage”.
+        What the pickle says: a `GlobalName` such as “torch.FloatStorage”.
 
     Returns
     -------
@@ -220,7 +220,7 @@ def storage_kind(named: Any) -> str:
     -----
     Raises `ExchangeError` for types that no translation model has, such as quantised ones.
     """
-    kind = named.path.rpartition(".")[2] if isinstance(named, Name) else "something else"
+    kind = named.path.rpartition(".")[2] if isinstance(named, GlobalName) else "something else"
     if kind not in STORAGES:
         raise _damaged(f"numbers of the kind {kind[:40]!r} are not among {', '.join(STORAGES)}")
     return STORAGES[kind]
@@ -240,9 +240,9 @@ def _tensor(storage: Any, offset: Any, shape: Any, strides: Any) -> StoredTensor
 def _number(arguments: tuple[Any, ...]) -> Any:
     """Stand for one number of NumPy's: its type by name, and its bytes."""
     kind, content = arguments
-    name = kind.arguments[0] if isinstance(kind, Inert) and kind.arguments else None
+    name = kind.arguments[0] if isinstance(kind, OpaqueObject) and kind.arguments else None
     if name not in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u1", "b1"):
-        return Inert("numpy.scalar")
+        return OpaqueObject("numpy.scalar")
     content = content.encode("latin-1") if isinstance(content, str) else content
     return np.frombuffer(content, np.dtype(name), 1)[0].item()
 

@@ -13,7 +13,7 @@ _LONGEST_KEY = 16
 
 
 @dataclass(frozen=True)
-class Name:
+class GlobalName:
     """
     Hold what a pickle calls a function or class.
 
@@ -31,7 +31,7 @@ class Name:
 
 
 @dataclass(eq=False, repr=False)
-class Inert:
+class OpaqueObject:
     """
     Hold what an object consisted of.
 
@@ -104,7 +104,7 @@ def key_of(value: Any) -> Any:
     -----
     Raises `TypeError` for nested tuples, which can take for ever to hash.
     """
-    if isinstance(value, Inert):
+    if isinstance(value, OpaqueObject):
         return value
     parts = value if isinstance(value, tuple) and len(value) <= _LONGEST_KEY else (value,)
     if all(isinstance(part, _SCALARS) for part in parts):
@@ -137,7 +137,7 @@ def paired(values: Sequence[Any]) -> dict[Any, Any]:
 def _as_dict(arguments: tuple[Any, ...]) -> dict[Any, Any]:
     """Stand for the dictionaries of `collections`."""
     given = arguments[-1] if arguments else {}
-    if isinstance(given, Name):  # the factory of a defaultdict
+    if isinstance(given, GlobalName):  # the factory of a defaultdict
         return {}
     if isinstance(given, list):
         return paired([part for pair in given for part in _of_length(2, pair)])
@@ -159,9 +159,9 @@ def _as_bytes(arguments: tuple[Any, ...]) -> bytes:
     return bytes(of_type(str, text).encode("latin-1"))
 
 
-def _reconstructed(arguments: tuple[Any, ...]) -> Inert:
+def _reconstructed(arguments: tuple[Any, ...]) -> OpaqueObject:
     """Stand for an object of protocol 0 or 1."""
-    return Inert(of_type(Name, arguments[0]).path)
+    return OpaqueObject(of_type(GlobalName, arguments[0]).path)
 
 
 def _as_list(arguments: tuple[Any, ...]) -> list[Any]:
@@ -180,7 +180,7 @@ def _of_sequence(value: Any) -> Any:
     return value if isinstance(value, tuple) else of_type(list, value)
 
 
-_SCALARS = (str, bytes, int, float, bool, type(None), Name)
+_SCALARS = (str, bytes, int, float, bool, type(None), GlobalName)
 _BUILTINS: dict[str, Make] = {
     "dict": _as_dict,
     "list": _as_list,

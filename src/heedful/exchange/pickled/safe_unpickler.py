@@ -11,9 +11,9 @@ pickle could make call anything.
 ::
 
     numbers, text, bytes, lists, tuples, dictionaries, sets    themselves
-    argparse.Namespace, omegaconf, torchtext, ... objects      `Inert`: a name and its contents
-    tensors                                                    `StoredTensor`: read when asked for
-    anything else                                              ExchangeError
+    argparse.Namespace, omegaconf, torchtext, ... objects      `OpaqueObject`: a name and its
+    contents tensors                                                    `StoredTensor`: read when
+    asked for anything else                                              ExchangeError
 
 ``torch.load(weights_only=True)`` follows the same idea but imports the classes that it is told to
 allow, lets them set their state, and reads every tensor, the optimiser's too.
@@ -26,9 +26,9 @@ from typing import Any, Protocol, runtime_checkable
 from heedful.errors import ExchangeError
 from heedful.exchange.pickled.placeholders import (
     CONTAINERS,
-    Inert,
+    GlobalName,
     Make,
-    Name,
+    OpaqueObject,
     key_of,
     of_type,
     paired,
@@ -36,7 +36,7 @@ from heedful.exchange.pickled.placeholders import (
 
 
 @runtime_checkable
-class Source(Protocol):
+class ByteSource(Protocol):
     """
     What a pickle is read from.
 
@@ -114,7 +114,7 @@ _LISTS = frozenset(
 _LONGEST_NUMBER = 1 << 12
 
 
-def read_inert(file: Source, makers: dict[str, Make], persistent: Callable[[Any], Any]) -> Any:
+def read_inert(file: ByteSource, makers: dict[str, Make], persistent: Callable[[Any], Any]) -> Any:
     """
     Read one pickle.
 
@@ -130,7 +130,7 @@ def read_inert(file: Source, makers: dict[str, Make], persistent: Callable[[Any]
     Returns
     -------
     Any
-        Plain values, `Name`, `Inert`, and what the callables return.
+        Plain values, `GlobalName`, `OpaqueObject`, and what the callables return.
 
     Raises
     ------
@@ -265,7 +265,9 @@ class _Machine:
     def _extend(self, values: list[Any]) -> None:
         """Append to the list on top."""
         target = self.stack[-1]
-        (target.entries if isinstance(target, Inert) else of_type(list, target)).extend(values)
+        (target.entries if isinstance(target, OpaqueObject) else of_type(list, target)).extend(
+            values
+        )
 
     def _setitem(self, argument: None) -> None:
         del argument
@@ -282,7 +284,7 @@ class _Machine:
         target = self.stack[-1]
         self._count(values[::2])
         pairs = paired(values)
-        if isinstance(target, Inert):
+        if isinstance(target, OpaqueObject):
             target.entries.extend(pairs.items())
         else:
             of_type(dict, target).update(pairs)
@@ -313,7 +315,7 @@ class _Machine:
         name, module = self.stack.pop(), self.stack.pop()
         self.stack.append(self._name(of_type(str, module), of_type(str, name)))
 
-    def _name(self, module: str, name: str) -> Name:
+    def _name(self, module: str, name: str) -> GlobalName:
         """Check a name against what may be asked for."""
         path = f"{module}.{name}"
         family = module.split(".", 1)[0]
@@ -325,7 +327,7 @@ class _Machine:
         )
         if not known:
             self.refused.add(path)
-        return Name(path)
+        return GlobalName(path)
 
     def _reduce(self, argument: None) -> None:
         del argument
@@ -340,12 +342,12 @@ class _Machine:
         keywords, arguments, called = self.stack.pop(), self.stack.pop(), self.stack.pop()
         made = self._made(called, arguments)
         if keywords:
-            of_type(Inert, made).state.update(of_type(dict, keywords))
+            of_type(OpaqueObject, made).state.update(of_type(dict, keywords))
         self.stack.append(made)
 
     def _made(self, called: Any, arguments: Any) -> Any:
         """Say what a call results in."""
-        path = of_type(Name, called).path
+        path = of_type(GlobalName, called).path
         values = of_type(tuple, arguments)
         self._copied += sum(len(v) for v in values if isinstance(v, list | tuple | dict | str))
         if self._copied > _MOST_COPIED:
@@ -360,19 +362,19 @@ class _Machine:
             )
         if path in self._makers:
             return self._makers[path](values)
-        return Inert(path, values)
+        return OpaqueObject(path, values)
 
     def _build(self, argument: None) -> None:
         del argument
         state, target = self.stack.pop(), self.stack[-1]
-        if isinstance(target, Inert):
+        if isinstance(target, OpaqueObject):
             parts = state if isinstance(state, tuple) else (state,)
             for part in parts:
                 if isinstance(part, dict):
                     target.state.update(part)
                 elif part is not None:
                     target.entries.append(part)
-        elif isinstance(target, Name):
+        elif isinstance(target, GlobalName):
             raise TypeError(f"{target.path} is no object that can have a state")
         # The attributes of dictionaries and tensors are notes of torch, such as `_metadata`.
 

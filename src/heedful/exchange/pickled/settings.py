@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heedful.errors import ExchangeError
-from heedful.exchange.pickled.placeholders import Inert
+from heedful.exchange.pickled.placeholders import OpaqueObject
 
 _DEEPEST = 8
 _MOST = 100_000
@@ -94,7 +94,7 @@ def _plain(value: Any, depth: int, left: list[int]) -> Any:
         )
     if depth > _DEEPEST:
         return None
-    if isinstance(value, Inert):
+    if isinstance(value, OpaqueObject):
         return _plain(_contents(value), depth, left)
     if isinstance(value, dict):
         return {
@@ -107,7 +107,7 @@ def _plain(value: Any, depth: int, left: list[int]) -> Any:
     return value if isinstance(value, str | int | float | bool) else None
 
 
-def _contents(value: Inert) -> Any:
+def _contents(value: OpaqueObject) -> Any:
     """Open an object."""
     if "_content" in value.state:  # a dictionary or list of omegaconf
         return value.state["_content"]

@@ -16,7 +16,7 @@ from typing import Any
 
 from heedful.errors import ExchangeError
 from heedful.exchange.pickled.lazy_tensors import Storage, storage_kind, tensor_makers
-from heedful.exchange.pickled.placeholders import Name
+from heedful.exchange.pickled.placeholders import GlobalName
 from heedful.exchange.pickled.safe_unpickler import read_inert
 from heedful.files import open_ordinary
 
@@ -184,7 +184,7 @@ def _identified(identifier: Any) -> tuple[str, str, int]:
         isinstance(identifier, tuple)
         and len(identifier) in (5, 6)
         and identifier[0] == "storage"
-        and isinstance(identifier[1], Name)
+        and isinstance(identifier[1], GlobalName)
         and isinstance(identifier[2], str)
         and type(identifier[4]) is int
         and identifier[4] >= 0

@@ -14,14 +14,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.exchange.tensor_names import Spelling
+from heedful.exchange.tensor_names import TensorNames
 
 Array = NDArray[np.floating]
 Past = list[tuple[Array, Array]]
 
 
 @dataclass(frozen=True)
-class PlainModel:
+class NumpyTransformer:
     """
     Compute what a toolkit's Transformer computes.
 
@@ -29,7 +29,7 @@ class PlainModel:
     ----------
     tensors : mapping of str to ndarray
         By their names.
-    spelling : Spelling
+    tensor_names : TensorNames
         Which tensor is which.
     layers, heads : tuple of int and int
         Of encoder and decoder.
@@ -50,7 +50,7 @@ class PlainModel:
     """
 
     tensors: Mapping[str, Array]
-    spelling: Spelling
+    tensor_names: TensorNames
     layers: tuple[int, int]
     heads: tuple[int, int]
     norms: tuple[str, str]
@@ -77,7 +77,7 @@ class PlainModel:
         -----
         Section 3.1 of the paper.
         """
-        names, kind = self.spelling, self.norms[0]
+        names, kind = self.tensor_names, self.norms[0]
         x = self.tensors[names.source_table][list(source)] * self.scales[0]
         x = x + self.positions("source", 0, len(source))
         for layer in map(names.encoder_layer.format, range(self.layers[0])):
@@ -121,7 +121,7 @@ class PlainModel:
         -----
         Section 3.1 of the paper.
         """
-        names, kind = self.spelling, self.norms[1]
+        names, kind = self.tensor_names, self.norms[1]
         x = self.tensors[names.target_table][list(tokens)] * self.scales[1]
         x = (x + self.positions("target", at, 1))[:, None]
         newer: Past = []
@@ -167,7 +167,7 @@ class PlainModel:
         -----
         Once a sentence.
         """
-        names = self.spelling
+        names = self.tensor_names
         return [
             self._offer(f"{layer}.{names.cross}", states)
             for layer in map(names.decoder_layer.format, range(self.layers[1]))
@@ -186,8 +186,8 @@ class PlainModel:
     def _offer(self, attention: str, x: Array) -> tuple[Array, Array]:
         """Compute keys and values."""
         return (
-            self._part(attention, self.spelling.key, x),
-            self._part(attention, self.spelling.value, x),
+            self._part(attention, self.tensor_names.key, x),
+            self._part(attention, self.tensor_names.value, x),
         )
 
     def _mix(self, attention: str, heads: int, query: Array, keys: Array, values: Array) -> Array:
@@ -199,12 +199,12 @@ class PlainModel:
             scores = query[..., part] @ np.swapaxes(keys[..., part], -1, -2) / math.sqrt(width)
             weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
             found[..., part] = (weights / weights.sum(axis=-1, keepdims=True)) @ values[..., part]
-        return self._part(attention, self.spelling.mixed, found)
+        return self._part(attention, self.tensor_names.mixed, found)
 
     def _feed(self, layer: str, x: Array) -> Array:
         """Run the feed-forward network (section 3.3)."""
-        inner = self._product(f"{layer}.{self.spelling.linear1}", x)
-        return self._product(f"{layer}.{self.spelling.linear2}", self.activation(inner))
+        inner = self._product(f"{layer}.{self.tensor_names.linear1}", x)
+        return self._product(f"{layer}.{self.tensor_names.linear2}", self.activation(inner))
 
     def _residual(
         self, x: Array, norm: str, kind: str, sublayer: Callable[[Array], Array]
@@ -223,7 +223,7 @@ class PlainModel:
 
     def _log_softmax(self, x: Array) -> Array:
         """Turn states into log-probabilities."""
-        names = self.spelling
+        names = self.tensor_names
         logits = x @ self.tensors[names.output_embedding].T
         if names.output_bias in self.tensors:
             logits = logits + self.tensors[names.output_bias]

@@ -8,19 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from heedful.exchange.parity import Ids
-from heedful.exchange.reference.numpy_transformer import Past, PlainModel
-from heedful.tokenization.id_mapping import Numbering
+from heedful.exchange.reference.numpy_transformer import NumpyTransformer, Past
+from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
-class Words:
+class ForeignVocabulary:
     """
     Hold the vocabulary of one side as the toolkit has it.
 
     Attributes
     ----------
-    numbering : Numbering
+    id_mapping : IdMapping
         Between their ids and ours.
     numbers : mapping of str to int
         Their ids by piece.
@@ -32,14 +32,14 @@ class Words:
     Of the source, or of the target.
     """
 
-    numbering: Numbering
+    id_mapping: IdMapping
     numbers: Mapping[str, int]
     unknown: int
     end: int
 
 
 @dataclass(frozen=True)
-class SearchRule:
+class NumpySearch:
     """
     Say how a toolkit searches.
 
@@ -55,7 +55,7 @@ class SearchRule:
         The fewest tokens before the end.
     start : int
         What the decoder reads first.
-    barred : tuple of int
+    forbidden : tuple of int
         Ids that are never written.
     stop : {'when-beam-finished', 'as-joey', 'as-opennmt'}
         When the search is over (`heedful.search.stopping`).
@@ -72,11 +72,11 @@ class SearchRule:
     limit: Callable[[int], int]
     least: int
     start: int
-    barred: tuple[int, ...]
+    forbidden: tuple[int, ...]
     stop: str = "when-beam-finished"
 
 
-class _Open(NamedTuple):
+class _OpenBeam(NamedTuple):
     """The open hypotheses of a sentence."""
 
     tokens: list[list[int]]
@@ -84,7 +84,7 @@ class _Open(NamedTuple):
     past: Past
 
 
-class PlainSide:
+class NumpyTranslator:
     """
     Answer in our ids with a plain computation on their tensors.
 
@@ -92,44 +92,44 @@ class PlainSide:
     ----------
     name : str
         What is computed, for people.
-    model : PlainModel
+    model : NumpyTransformer
         Their model.
     tokenizer : Tokenizer
         Cuts text; the ids are looked up in their vocabulary.
-    source, target : Words
+    source, target : ForeignVocabulary
         Their vocabularies.
     source_ends : bool
         Whether a source ends in their end symbol.
-    rule : SearchRule
+    rule : NumpySearch
         Their search.
 
     Notes
     -----
-    Fulfils `heedful.exchange.parity.Side`.
+    Fulfils `heedful.exchange.parity.ReferenceModel`.
     """
 
     def __init__(
         self,
         name: str,
-        model: PlainModel,
+        model: NumpyTransformer,
         tokenizer: Tokenizer,
-        source: Words,
-        target: Words,
+        source: ForeignVocabulary,
+        target: ForeignVocabulary,
         source_ends: bool,
-        rule: SearchRule,
+        rule: NumpySearch,
     ) -> None:
         self.name = name
         self._model, self._tokenizer, self._rule = model, tokenizer, rule
         self._source, self._target = source, target
         self._tail = [source.end] if source_ends else []
 
-    def in_double(self) -> "PlainSide":
+    def in_double(self) -> "NumpyTranslator":
         """
         Make the same side once more, computing in double precision.
 
         Returns
         -------
-        PlainSide
+        NumpyTranslator
             The same tensors.
 
         Notes
@@ -163,7 +163,7 @@ class PlainSide:
         rows = self._tokenizer.encode_source(sentences)
         spelled = [self._tokenizer.pieces_source(row) for row in rows]
         return [
-            words.numbering.to_ours([words.numbers.get(piece, words.unknown) for piece in pieces])
+            words.id_mapping.to_ours([words.numbers.get(piece, words.unknown) for piece in pieces])
             for pieces in spelled
         ]
 
@@ -189,9 +189,9 @@ class PlainSide:
         """
         words = self._target
         memory = self._memory(source)
-        tokens = [self._rule.start, *words.numbering.to_theirs(target)]
+        tokens = [self._rule.start, *words.id_mapping.to_theirs(target)]
         past: Past = []
-        origins = words.numbering.origins
+        origins = words.id_mapping.origins
         found = np.full((len(tokens), len(origins)), -np.inf, dtype=np.float64)
         known = [ours for ours, theirs in enumerate(origins) if theirs is not None]
         theirs = [number for number in origins if number is not None]
@@ -221,11 +221,11 @@ class PlainSide:
         rows = self.encode(sentences)
         is_plain = self._rule.stop == "when-beam-finished"
         search = self._search if is_plain else self._search_places
-        return [self._target.numbering.to_ours(search(row)) for row in rows]
+        return [self._target.id_mapping.to_ours(search(row)) for row in rows]
 
     def _memory(self, source: Ids) -> list[tuple[np.ndarray, np.ndarray]]:
         """Read a source."""
-        theirs = [*self._source.numbering.to_theirs(source), *self._tail]
+        theirs = [*self._source.id_mapping.to_theirs(source), *self._tail]
         return self._model.offer_memory(self._model.encode(theirs))
 
     def _search(self, source: Ids) -> list[int]:
@@ -233,13 +233,13 @@ class PlainSide:
         rule, end = self._rule, self._target.end
         memory = self._memory(source)
         limit = rule.limit(len(source) + len(self._tail))
-        still = _Open([[rule.start]], np.zeros(1), [])
+        still = _OpenBeam([[rule.start]], np.zeros(1), [])
         done: list[tuple[float, list[int]]] = []
         for at in range(limit + 1):
             newest = [tokens[-1] for tokens in still.tokens]
             rows, past = self._model.step(memory, still.past, newest, at)
             rows = rows.astype(np.float64)
-            rows[:, list(rule.barred)] = -np.inf
+            rows[:, list(rule.forbidden)] = -np.inf
             if at < rule.least:
                 rows[:, end] = -np.inf
             if at == limit:
@@ -258,7 +258,7 @@ class PlainSide:
             if len(done) >= rule.beam or not kept:
                 break
             chosen = [parent for parent, _, _ in kept]
-            still = _Open(
+            still = _OpenBeam(
                 [[*still.tokens[parent], token] for parent, token, _ in kept],
                 np.array([score for _, _, score in kept]),
                 [(keys[chosen], values[chosen]) for keys, values in past],
@@ -270,14 +270,14 @@ class PlainSide:
         rule, end = self._rule, self._target.end
         memory = self._memory(source)
         limit = rule.limit(len(source) + len(self._tail))
-        still = _Open([[rule.start]], np.zeros(1), [])
+        still = _OpenBeam([[rule.start]], np.zeros(1), [])
         done: list[tuple[float, list[int]]] = []
         have_ended = np.zeros(rule.beam, dtype=bool)
         for at in range(limit):
             newest = [tokens[-1] for tokens in still.tokens]
             rows, past = self._model.step(memory, still.past, newest, at)
             rows = rows.astype(np.float64)
-            rows[:, list(rule.barred)] = -np.inf
+            rows[:, list(rule.forbidden)] = -np.inf
             if at < rule.least:
                 rows[:, end] = -np.inf
             scores = still.scores[:, None] + rows
@@ -298,5 +298,5 @@ class PlainSide:
             if rule.stop == "as-joey" and have_ended.all():
                 break
             kept = [(keys[parents], values[parents]) for keys, values in past]
-            still = _Open(texts, totals, kept)
+            still = _OpenBeam(texts, totals, kept)
         return max(done, key=lambda one: one[0])[1] if done else []

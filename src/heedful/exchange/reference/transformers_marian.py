@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from heedful.errors import ExchangeError
-from heedful.exchange.formats import needed
+from heedful.exchange.formats import import_extra
 from heedful.exchange.parity import Ids
-from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.special_symbols import END, PAD, START
 from heedful.tokenization.tokenizer import Tokenizer
@@ -20,7 +20,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 _PURPOSE = "Comparing with a Marian model"
 
 
-class TransformersSide:
+class TransformersReference:
     """
     Ask a Marian folder.
 
@@ -43,7 +43,7 @@ class TransformersSide:
     """
 
     def __init__(self, path: Path, tokenizer: Tokenizer) -> None:
-        transformers = needed("transformers", _PURPOSE)
+        transformers = import_extra("transformers", _PURPOSE)
         self._path = path
         self.name = f"transformers {transformers.__version__}"
         with _quietly(), _as_paragraph(path):
@@ -145,7 +145,7 @@ class TransformersSide:
         return found
 
 
-def numbering_of(tokenizer: Tokenizer, side: int) -> Numbering:
+def numbering_of(tokenizer: Tokenizer, side: int) -> IdMapping:
     """
     Say how the ids of a side are numbered in the other toolkit.
 
@@ -158,7 +158,7 @@ def numbering_of(tokenizer: Tokenizer, side: int) -> Numbering:
 
     Returns
     -------
-    Numbering
+    IdMapping
         The original one of an imported tokenizer; of any other, our own ids.
 
     Notes
@@ -167,9 +167,9 @@ def numbering_of(tokenizer: Tokenizer, side: int) -> Numbering:
     """
     model = tokenizer.models[side]
     if isinstance(model, ImportedModel):
-        return model.numbering
+        return model.id_mapping
     ids = tuple(range(model.size))
-    return Numbering(tuple(map(model.piece, ids)), ids)
+    return IdMapping(tuple(map(model.piece, ids)), ids)
 
 
 @contextmanager
@@ -188,7 +188,7 @@ def _as_paragraph(path: Path) -> Iterator[None]:
 @contextmanager
 def _quietly() -> Iterator[None]:
     """Keep progress bars and advice of the library to itself."""
-    utils = needed("transformers.utils.logging", _PURPOSE)
+    utils = import_extra("transformers.utils.logging", _PURPOSE)
     before = utils.get_verbosity()
     utils.set_verbosity(logging.ERROR)
     utils.disable_progress_bar()

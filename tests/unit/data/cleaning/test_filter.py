@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.cleaning.filter import RULES, CleaningReport, Example, PairFilter
+from heedful.data.cleaning.filter import RULES, CleaningReport, DroppedPair, PairFilter
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_readable_report_lists_every_rule_and_what_it_means() -> None:
 
 def test_a_report_survives_json() -> None:
     counts = {"empty": 1, "a reason of later": 2}
-    report = CleaningReport(5, counts, {"empty": [Example(3, "", "à")]}, ["a note"])
+    report = CleaningReport(5, counts, {"empty": [DroppedPair(3, "", "à")]}, ["a note"])
     assert CleaningReport.from_json(json.loads(json.dumps(report.to_json()))) == report
     assert CleaningReport.from_json({"kept": 5, "dropped": counts}) == CleaningReport(5, counts)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.cleaning.rules import TextJudge, TextRules, folded, read_excluded
+from heedful.data.cleaning.rules import TextFilter, TextRules, normalise_line, read_excluded
 
 words = st.sampled_from(["", " ", "a", "A", "b ", " b", "ab", "да", "aда", "7", "Ⅷ!", "\u2028"])
 pairs = st.lists(st.tuples(words, words), max_size=40)
@@ -36,7 +36,7 @@ def twin(rules: TextRules, text: list[tuple[str, str]]) -> list[str | None]:
 def test_it_agrees_with_its_twin_however_the_text_is_cut(text, cut, share, duplicates, exclude):
     excluded = frozenset(["ab", "да", "b"]) if exclude else frozenset()
     rules = TextRules("en", "ru", share, duplicates, excluded)
-    judge = TextJudge(rules)
+    judge = TextFilter(rules)
     found = []
     for part in (text[:cut], text[cut:]):
         found += judge.reasons([source for source, _ in part], [target for _, target in part])
@@ -45,13 +45,13 @@ def test_it_agrees_with_its_twin_however_the_text_is_cut(text, cut, share, dupli
 
 
 def test_without_rules_only_what_is_empty_is_dropped():
-    judge = TextJudge(TextRules("en", "ru"))
+    judge = TextFilter(TextRules("en", "ru"))
     sources, targets = ["да", "да", "", "x", "\u3000"], ["a", "a", "a", " ", "y"]
     assert judge.reasons(sources, targets) == [None, None, "empty", "empty", "empty"]
 
 
 def test_two_pairs_are_one_only_if_both_sides_are():
-    judge = TextJudge(TextRules(drop_duplicates=True))
+    judge = TextFilter(TextRules(drop_duplicates=True))
     sources = ["ab", "a", "a b", "ab ", "ab", "1 a", "11", "a\nb", "a"]
     targets = ["c", "bc", "c", "\tc", "C", "", "1", "c", "b\nc"]
     empty = [None, None, None, "duplicate", None, "empty", None, None, None]
@@ -59,16 +59,16 @@ def test_two_pairs_are_one_only_if_both_sides_are():
 
 
 def test_a_language_without_a_known_script_is_noted_once_and_not_judged():
-    judge = TextJudge(TextRules("xx", "fr", min_script_share=0.9))
+    judge = TextFilter(TextRules("xx", "fr", min_script_share=0.9))
     for _ in range(3):
         assert judge.reasons(["да", "да"], ["oui", "да"]) == [None, "script"]
     (note,) = judge.notes
     assert "“xx”" in note
-    assert TextJudge(TextRules("xx", "yy")).notes == []
+    assert TextFilter(TextRules("xx", "yy")).notes == []
 
 
 def test_lines_without_letters_pass():
-    judge = TextJudge(TextRules("ru", "ja", min_script_share=1.0))
+    judge = TextFilter(TextRules("ru", "ja", min_script_share=1.0))
     assert judge.reasons(["- 12 %"], ["１２ ％"]) == [None]
 
 
@@ -77,7 +77,7 @@ def test_lines_without_letters_pass():
     [("  Straße  \t DER\u00a0Stadt\n", "strasse der stadt"), ("", ""), ("\u3000", "")],
 )
 def test_small_differences_do_not_count(line, expected):
-    assert folded(line) == expected
+    assert normalise_line(line) == expected
 
 
 def test_excluded_lines_are_read_from_every_file(tmp_path: Path):
@@ -85,6 +85,6 @@ def test_excluded_lines_are_read_from_every_file(tmp_path: Path):
     (tmp_path / "b").write_text("le chien\nthe dog", "utf-8")
     excluded = read_excluded([tmp_path / "a", tmp_path / "b"])
     assert excluded == {"the dog", "the cat", "le chien"}
-    judge = TextJudge(TextRules(excluded=excluded))
+    judge = TextFilter(TextRules(excluded=excluded))
     sources, targets = ["the  dog", "a dog", "a dog"], ["x", "Le Chien", "le chien dort"]
     assert judge.reasons(sources, targets) == ["overlap", "overlap", None]

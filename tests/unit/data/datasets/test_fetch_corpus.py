@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pytest
 
-from heedful.data.datasets.checksums import Sums
+from heedful.data.datasets.checksums import Checksums
 from heedful.data.datasets.fetch_corpus import get_corpus, train_command
 from heedful.data.datasets.registry import CORPORA, find_corpus
-from heedful.data.datasets.spec import Download, KnownCorpus, Part, Text
+from heedful.data.datasets.spec import ArchiveMember, CorpusText, Download, KnownCorpus
 from heedful.errors import DownloadError, RunStopped, TextError, UserError
 from tests.support.web import Page, serving
 
@@ -41,7 +41,9 @@ def corpus_at(*addresses, sums=True):
         )
         for language, content in (("en", EN), ("fr", FR))
     )
-    texts = tuple(Text(f"train.{lang}", (Part(f"train.{lang}.gz"),)) for lang in ("en", "fr"))
+    texts = tuple(
+        CorpusText(f"train.{lang}", (ArchiveMember(f"train.{lang}.gz"),)) for lang in ("en", "fr")
+    )
     return KnownCorpus("small", "", ("en", "fr"), None, "", downloads, texts)
 
 
@@ -251,7 +253,7 @@ def test_an_unknown_sum_is_recorded_and_said_to_be(tmp_path):
     with serving(**pages()) as site:
         _, said = get(corpus_at(site.address, sums=False), tmp_path)
     assert said.count("recorded, not verified") == 2
-    sums = Sums.read(tmp_path)
+    sums = Checksums.read(tmp_path)
     assert sums.title == "small"
     assert sums.by_name == {
         "train.en.gz": sha256(EN),
@@ -302,7 +304,7 @@ def test_a_list_with_foreign_lines_is_read_for_what_it_holds(tmp_path):
     (tmp_path / "SHA256SUMS").write_text(
         f"{good}  x.gz\n{good} *y.gz\n{bad}  ../z.gz\n{bad}  a/b.gz\nnonsense\n{'c' * 9}\n\xff"
     )
-    assert Sums.read(tmp_path).by_name == {"x.gz": good, "y.gz": good}
+    assert Checksums.read(tmp_path).by_name == {"x.gz": good, "y.gz": good}
 
 
 # Every entry of the catalogue, with text made up for it in the archives that it describes.

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from heedful.data.datasets.spec import Part, Text
+from heedful.data.datasets.spec import ArchiveMember, CorpusText
 from heedful.data.datasets.unpack import unpack
 from heedful.errors import TextError
 
@@ -44,7 +44,7 @@ def make(path, members):
 
 def texts_of(archive):
     return [
-        Text(f"train.{language}", (Part(archive, f"x/train.{language}"),))
+        CorpusText(f"train.{language}", (ArchiveMember(archive, f"x/train.{language}"),))
         for language in ("en", "fr")
     ]
 
@@ -75,13 +75,13 @@ def test_names_that_begin_at_the_folder_itself_are_found(tmp_path):
 @pytest.mark.parametrize(("ending", "packed"), [(".gz", gzip.compress), (".xz", lzma.compress)])
 def test_a_packed_file_becomes_text(tmp_path, ending, packed):
     (tmp_path / f"train.fr{ending}").write_bytes(packed(FRENCH))
-    unpack(tmp_path, [Text("train.fr", (Part(f"train.fr{ending}"),))])
+    unpack(tmp_path, [CorpusText("train.fr", (ArchiveMember(f"train.fr{ending}"),))])
     assert (tmp_path / "train.fr").read_bytes() == FRENCH + b"\n"
 
 
 def test_packed_files_in_an_archive_become_text(tmp_path):
     make_tar(tmp_path / "x.tar", [("giga.fr.gz", gzip.compress(FRENCH))], "w")
-    unpack(tmp_path, [Text("train.fr", (Part("x.tar", "giga.fr.gz"),))])
+    unpack(tmp_path, [CorpusText("train.fr", (ArchiveMember("x.tar", "giga.fr.gz"),))])
     assert (tmp_path / "train.fr").read_bytes() == FRENCH + b"\n"
 
 
@@ -89,14 +89,20 @@ def test_parts_are_put_together_in_their_order(tmp_path):
     for number in range(3):
         (tmp_path / f"part.{number}").write_bytes(b"line %d" % number)
     make_tar(tmp_path / "x.tgz", [("b", b"of b\n"), ("a", b"of a\n")])
-    parts = (Part("part.2"), Part("x.tgz", "a"), Part("part.0"), Part("x.tgz", "b"), Part("part.1"))
-    unpack(tmp_path, [Text("all.en", parts)])
+    parts = (
+        ArchiveMember("part.2"),
+        ArchiveMember("x.tgz", "a"),
+        ArchiveMember("part.0"),
+        ArchiveMember("x.tgz", "b"),
+        ArchiveMember("part.1"),
+    )
+    unpack(tmp_path, [CorpusText("all.en", parts)])
     assert (tmp_path / "all.en").read_text() == "line 2\nof a\nline 0\nof b\nline 1\n"
 
 
 def test_a_download_that_is_the_text_stays_as_it_is(tmp_path):
     (tmp_path / "train.fr").write_bytes(FRENCH)
-    unpack(tmp_path, [Text("train.fr", (Part("train.fr"),))])
+    unpack(tmp_path, [CorpusText("train.fr", (ArchiveMember("train.fr"),))])
     assert (tmp_path / "train.fr").read_bytes() == FRENCH
     assert names(tmp_path) == ["train.fr"]
 
@@ -128,7 +134,9 @@ def test_segments_of_real_test_sets_are_what_an_xml_reader_finds(corpora, tmp_pa
     texts = []
     for file in files:
         (tmp_path / file.name).write_bytes(file.read_bytes())
-        texts.append(Text(file.name.removesuffix(".xz"), (Part(file.name, form="segments"),)))
+        texts.append(
+            CorpusText(file.name.removesuffix(".xz"), (ArchiveMember(file.name, form="segments"),))
+        )
     unpack(tmp_path, texts)
     total = 0
     for file in files:
@@ -150,7 +158,7 @@ def test_segments_of_wmt_and_their_entities(tmp_path):
         '<seg id="1">S&amp;P  500 &lt;b&gt; &amp;lt; &quot;x&quot;</seg>\n</hl>\n<p>\n'
         '  <seg id="2"> a < b </seg>\n<seg id="3"></seg>\n</p>\n</doc>\n</srcset>\n'
     )
-    unpack(tmp_path, [Text("x.en", (Part("x.sgm", form="segments"),))])
+    unpack(tmp_path, [CorpusText("x.en", (ArchiveMember("x.sgm", form="segments"),))])
     assert (tmp_path / "x.en").read_text() == 'S&P 500 <b> &lt; "x"\na < b\n\n'
 
 
@@ -160,7 +168,7 @@ def test_talks_lose_what_is_about_them_and_nothing_else(tmp_path):
         "<description>Long.</description>\n  It begins. \n\n5 < 6\n"
         ' <reviewer href="x">R</reviewer>\nIt ends.\n'
     )
-    unpack(tmp_path, [Text("x.en", (Part("x.tags", form="talks"),))])
+    unpack(tmp_path, [CorpusText("x.en", (ArchiveMember("x.tags", form="talks"),))])
     assert (tmp_path / "x.en").read_text() == "It begins.\n\n5 < 6\nIt ends.\n"
 
 
@@ -243,7 +251,7 @@ def test_a_bomb_does_not_go_off(tmp_path):
     program = (
         "import resource, sys\n"
         "from pathlib import Path\n"
-        "from heedful.data.datasets.spec import Part, Text\n"
+        "from heedful.data.datasets.spec import ArchiveMember, CorpusText\n"
         "from heedful.data.datasets.unpack import unpack\n"
         "from heedful.errors import TextError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 20, 16 << 20))\n"
@@ -252,9 +260,9 @@ def test_a_bomb_does_not_go_off(tmp_path):
         "for archive in sorted(Path(sys.argv[1]).iterdir()):\n"
         "    member = 'x/train.en.gz' if archive.name == 'inner.tar' else 'x/train.en'\n"
         "    form = 'segments' if archive.name == 'member.zip' else 'plain'\n"
-        "    part = Part(archive.name, '' if archive.suffix == '.gz' else member, form)\n"
+        "    part = ArchiveMember(archive.name, '' if archive.suffix == '.gz' else member, form)\n"
         "    try:\n"
-        "        unpack(archive.parent, [Text('train.en', (part,))])\n"
+        "        unpack(archive.parent, [CorpusText('train.en', (part,))])\n"
         "    except TextError as error:\n"
         "        print(error)\n"
         "print(peak() - before)\n"
@@ -283,7 +291,7 @@ def test_damage_anywhere_is_noticed_or_harmless(tmp_path, archive):
     path = tmp_path / archive
     if archive == "x.gz":
         path.write_bytes(gzip.compress(lines))
-        texts = [Text("train.en", (Part("x.gz"),))]
+        texts = [CorpusText("train.en", (ArchiveMember("x.gz"),))]
     else:
         make(path, [("x/train.en", lines), ("x/train.fr", lines)])
         texts = texts_of(archive)

@@ -71,7 +71,7 @@ def test_any_number_of_processes_writes_the_same_bytes(text, tokenizer, expected
     for processes in (2, 3):
         folder = tmp_path / f"ids{processes}"
         pairs = encode_corpus(
-            text, tokenizer, FILTER, folder, rules=RULES, processes=processes, tell=read.append
+            text, tokenizer, FILTER, folder, rules=RULES, processes=processes, progress=read.append
         )
         assert content(folder) == expected
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ids2", "ids3"]
@@ -115,7 +115,7 @@ def interrupted(text: Corpus, tokenizer: Tokenizer, folder: Path, processes: int
     """Begin to encode; list the shards that were finished."""
     with pytest.raises(Interrupted):
         encode_corpus(
-            text, tokenizer, FILTER, folder, rules=RULES, processes=processes, tell=interrupt
+            text, tokenizer, FILTER, folder, rules=RULES, processes=processes, progress=interrupt
         )
     assert not folder.exists()
     return sorted(folder.with_name(f".{folder.name}.shards").glob("*.safetensors"))
@@ -195,7 +195,7 @@ def test_a_process_that_is_killed_is_reported_and_its_work_goes_on_later(
 
     def go(tell: Callable[[int], object] | None) -> None:
         encode_corpus(
-            text, tokenizer, FILTER, tmp_path / "ids", rules=RULES, processes=2, tell=tell
+            text, tokenizer, FILTER, tmp_path / "ids", rules=RULES, processes=2, progress=tell
         )
 
     with pytest.raises(HeedfulError, match=r"was ended by SIGKILL, .* Run the same command again"):

@@ -9,11 +9,11 @@ import torch
 
 from heedful.errors import ExchangeError, HeedfulError, MissingExtra
 from heedful.exchange.convert import export_model, import_model, read_sentences
-from heedful.exchange.formats import ReadOptions, Reasons, needed
+from heedful.exchange.formats import Problems, ReadOptions, import_extra
 from heedful.exchange.marian.read import READER
 from heedful.exchange.marian.search import read_rule, write_rule
 from heedful.runs.run import Run
-from heedful.tokenization.id_mapping import Numbering
+from heedful.tokenization.id_mapping import IdMapping
 from tests.support.marian import make
 
 
@@ -203,14 +203,14 @@ def test_sentences_to_compare_on_come_from_a_file(tmp_path):
 
 def test_a_missing_library_names_its_extra():
     with pytest.raises(MissingExtra, match=r"pip install 'heedful\[exchange\]'"):
-        needed("no_such_library", "Comparing")
+        import_extra("no_such_library", "Comparing")
 
 
 def test_a_rule_survives_the_way_there_and_back():
     names = ["</s>", "<unk>", "a", "b", "<pad>"]
     numbers = {name: number for number, name in enumerate(names)}
     special = {"pad": "<pad>", "unknown": "<unk>", "end": "</s>"}
-    numbering = Numbering.of(numbers, special, 5)
+    id_mapping = IdMapping.of(numbers, special, 5)
     given = {
         "num_beams": 6,
         "length_penalty": 0.7,
@@ -220,7 +220,7 @@ def test_a_rule_survives_the_way_there_and_back():
         "forced_eos_token_id": 0,
         "bad_words_ids": [[4], [2]],
     }
-    rule = read_rule(given, numbering, 64, Reasons())
+    rule = read_rule(given, id_mapping, 64, Problems())
     search = rule.search
     assert rule.notes == ()
     assert (search.beam, search.length_penalty, search.stop) == (
@@ -233,7 +233,7 @@ def test_a_rule_survives_the_way_there_and_back():
         "end",
         "4",
     )
-    ids = {ours: their for ours, their in enumerate(numbering.origins) if their is not None}
+    ids = {ours: their for ours, their in enumerate(id_mapping.origins) if their is not None}
     back, again = write_rule(search, (5, 5), ids, 64)
     assert {**back, "forced_eos_token_id": 0} == {**given, "bad_words_ids": [[2], [4]]}
     assert again.notes == ()

@@ -16,11 +16,11 @@ from heedful.errors import MissingExtra, RunFolderError
 from heedful.exchange.formats import WriteOptions, Writer
 from heedful.exchange.onnx.model import OnnxModel
 from heedful.exchange.onnx.write import ENCODER, STEP, WRITER
-from heedful.exchange.parity import Side
+from heedful.exchange.parity import ReferenceModel
 from heedful.model.build import initialise
 from heedful.runs.checkpoint import save_checkpoint
 from heedful.runs.folder import RunFolder
-from heedful.runs.run import Choices, Run, write_config
+from heedful.runs.run import MachineSettings, Run, write_config
 from heedful.tokenization.tokenizer import Tokenizer
 
 PAGE = Path(__file__).parents[4] / "docs/howto/onnx.md"
@@ -96,7 +96,7 @@ def write_run(folder, text, settings):
     tokenizer = learn([text / "source"], [text / "target"], config.data.shared_vocabulary)
     tokenizer.save(folder)
     run = Run(RunFolder(folder), config, tokenizer)
-    write_config(run.folder, config, Choices("cpu", "fp32", 1, 1), {}, {})
+    write_config(run.folder, config, MachineSettings("cpu", "fp32", 1, 1), {}, {})
     model = run.build()
     initialise(model, 3)
     generator = torch.Generator().manual_seed(5)
@@ -215,13 +215,13 @@ def test_the_example_has_twenty_lines():
 
 def test_the_contracts_are_kept(exported):
     run, folder, _ = exported
-    from heedful.exchange.formats import Portable
+    from heedful.exchange.formats import ModelBundle
     from heedful.runs.checkpoint import load_checkpoint
 
     assert isinstance(WRITER, Writer)
     weights = load_checkpoint(run.checkpoint_folder()).model
-    side = WRITER.reference(folder, Portable(run.config, weights, run.tokenizer))
-    assert isinstance(side, Side)
+    side = WRITER.reference(folder, ModelBundle(run.config, weights, run.tokenizer))
+    assert isinstance(side, ReferenceModel)
     assert side.outputs([""]) == [[]]
     assert np.isfinite(side.log_probabilities([5], [6, 7])).all()
     with pytest.raises(TypeError, match="keeps its output table"):

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from heedful.errors import ExchangeError
-from heedful.exchange.pickled.placeholders import Inert
+from heedful.exchange.pickled.placeholders import OpaqueObject
 from heedful.exchange.pickled.safe_unpickler import read_inert
 from heedful.exchange.pickled.settings import number_in, settings_of
 from heedful.exchange.pickled.torch_file import read_torch_file
@@ -58,7 +58,7 @@ def silence():
     return check
 
 
-class Asks:
+class HostilePickle:
     """Pickles as the call of a function."""
 
     def __init__(self, called, *arguments):
@@ -143,7 +143,7 @@ def test_a_call_is_refused_by_its_name_and_nothing_is_executed(name, zipped, tmp
     called, *arguments = ATTACKS[name]
     mark = tmp_path / "mark"
     arguments = [a.format(mark) if isinstance(a, str) else a for a in arguments]
-    value = {"model": {"a": torch.ones(2)}, "args": Asks(called, *arguments)}
+    value = {"model": {"a": torch.ones(2)}, "args": HostilePickle(called, *arguments)}
     path = saved(value, tmp_path / "evil.pt", zipped)
     message = refusal(silence, read_torch_file, path)
     assert f".{name.rpartition('.')[2]};" in message  # protocol 2 has old names for some modules
@@ -152,7 +152,7 @@ def test_a_call_is_refused_by_its_name_and_nothing_is_executed(name, zipped, tmp
 
 
 def test_all_names_are_refused_together(tmp_path):
-    value = [Asks(os.system, "true"), Asks(eval, "1")]
+    value = [HostilePickle(os.system, "true"), HostilePickle(eval, "1")]
     message = refusal(read_torch_file, saved(value, tmp_path / "evil.pt"))
     assert "posix.system" in message
     assert "eval" in message
@@ -184,7 +184,7 @@ def test_objects_of_toolkits_are_inert_and_their_modules_are_not_imported(
     monkeypatch.syspath_prepend(tmp_path)
     state = b"}X\x0c\x00\x00\x00__setstate__X\x01\x00\x00\x00asb"
     read = silence(raw, b"\x80\x02cfairseq\nMeter\n)\x81" + state + b".")
-    assert isinstance(read, Inert)
+    assert isinstance(read, OpaqueObject)
     assert (read.kind, read.state) == ("fairseq.Meter", {"__setstate__": "a"})
     assert not mark.exists()
     assert "fairseq" not in sys.modules
@@ -225,7 +225,7 @@ def test_bombs_of_shared_values_stay_small():
     )
     read = raw(shared + b".")  # ten to the power of forty values, if it were written out
     assert len(read) == 10
-    assert "more" in refusal(settings_of, Inert("argparse.Namespace", (), {"a": read}))
+    assert "more" in refusal(settings_of, OpaqueObject("argparse.Namespace", (), {"a": read}))
     deep = raw(b"\x80\x02" + b"]" * 30_000 + b"a" * 29_999 + b".")
     assert settings_of({"a": deep})["a"] is not None
 
@@ -287,7 +287,7 @@ def tensor_pickle(shape, strides, offset=0, numbers=6):
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, 2)
 
-    class Part:
+    class PickledPart:
         def __reduce__(self):
             return torch._utils._rebuild_tensor_v2, (
                 Block(),
@@ -304,7 +304,7 @@ def tensor_pickle(shape, strides, offset=0, numbers=6):
     pickler.persistent_id = lambda one: (
         ("storage", torch.FloatStorage, "0", "cpu", numbers) if isinstance(one, Block) else None
     )
-    pickler.dump(Part())
+    pickler.dump(PickledPart())
     return buffer.getvalue()
 
 
@@ -357,11 +357,13 @@ def test_what_is_no_checkpoint_is_one_paragraph(content, tmp_path):
 
 
 def test_settings_are_plain_and_numbers_are_checked():
-    node = Inert("omegaconf.nodes.AnyNode", (), {"_val": 512, "_parent": None})
-    config = Inert("omegaconf.dictconfig.DictConfig", (), {"_content": {"d": node}})
+    node = OpaqueObject("omegaconf.nodes.AnyNode", (), {"_val": 512, "_parent": None})
+    config = OpaqueObject("omegaconf.dictconfig.DictConfig", (), {"_content": {"d": node}})
     config.state["_parent"] = config
-    level = Inert("fairseq.Choice", ("relu",))
-    settings = settings_of({"model": config, "level": level, "odd": Inert("x"), 3: 4, "__m": 1})
+    level = OpaqueObject("fairseq.Choice", ("relu",))
+    settings = settings_of(
+        {"model": config, "level": level, "odd": OpaqueObject("x"), 3: 4, "__m": 1}
+    )
     assert settings == {"model": {"d": 512}, "level": "relu", "odd": None}
     assert number_in({"a": 2}, "a", 1) == 2
     assert number_in({"a": None}, "a", 1) == 1

@@ -85,7 +85,7 @@ def test_a_module_gives_the_same_either_way(dtype, monkeypatch):
     results = []
     for short in (False, True):
         if not short:
-            monkeypatch.setattr("heedful.model.attention.serves", lambda x, keys: False)
+            monkeypatch.setattr("heedful.model.attention.use_cpu_kernel", lambda x, keys: False)
         attention.zero_grad()
         found = attention(x, x, causal_mask(9))[0] + attention(x, memory, may_attend)[0]
         found.square().sum().backward()

@@ -1,0 +1,34 @@
+"""No two classes of one name: whoever reads a name knows which class is meant."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def _names_of_several_classes(files: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Map each name that stands for several classes to the files of these."""
+    homes = defaultdict(list)
+    for name, source in files:
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(name)
+    return {name: files for name, files in homes.items() if len(files) > 1}
+
+
+def test_no_two_classes_have_one_name():
+    folders = ("src", "tests", "benchmarks")
+    files = sorted(path for folder in folders for path in ROOT.glob(f"{folder}/**/*.py"))
+    sources = [(str(file.relative_to(ROOT)), file.read_text(encoding="utf-8")) for file in files]
+    assert len(sources) > 100
+    assert _names_of_several_classes(sources) == {}
+
+
+def test_classes_of_one_name_are_found():
+    files = [
+        ("a.py", "class Row: pass"),
+        ("b.py", "def f():\n    class Row: pass\nclass Line: pass"),
+    ]
+    assert _names_of_several_classes(files) == {"Row": ["a.py", "b.py"]}
