@@ -60,7 +60,7 @@ def test_layers_are_rated_as_their_links_are_counted(translator):
         for one, links in zip(translator.align(sources, targets, str(way)), gold, strict=True):
             assert one.links
             counts = counts + count_links(frozenset(one.links), links)
-        assert counts.predicted == 2 * rated[way].found
+        assert counts.predicted == 2 * rated[way].predicted
         assert counts.error_rate == pytest.approx(rated[way].error_rate)
     rates = [counts.error_rate for counts in rated.values()]
     assert rates == sorted(rates)

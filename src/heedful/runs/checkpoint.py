@@ -84,7 +84,7 @@ class _Stored(Tensors):
 
     def kind(self, name: str) -> str:
         """Give the type of a tensor's numbers, as safetensors calls it."""
-        return str(self._file.get_slice(name).get_dtype())
+        return str(self._file.get_slice(self._names[name]).get_dtype())
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._names))

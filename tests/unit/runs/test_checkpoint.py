@@ -376,14 +376,13 @@ def small_model(seed):
 def test_tensors_of_older_checkpoints_are_found_by_their_present_names(tmp_path):
     model, other = small_model(1), small_model(2)
     weights = dict(zip(old_names(), (p.data for p in model.parameters()), strict=True))
-    moments = {f"{kind}.{name}": x for kind in ("first", "second") for name, x in weights.items()}
+    kinds = ("first", "second")
+    moments = {f"{kind}.{name}": x.clone() for kind in kinds for name, x in weights.items()}
     save_checkpoint(tmp_path / "c", weights, moments, {"reason": "regular"})
     loaded = load_checkpoint(tmp_path / "c", with_training=True)
     names = [name for name, _ in other.named_parameters()]
     assert stored_shapes(tmp_path / "c").keys() == loaded.model.keys() == set(names)
-    assert set(loaded.training) == {
-        f"{kind}.{name}" for kind in ("first", "second") for name in names
-    }
+    assert set(loaded.training) == {f"{kind}.{name}" for kind in kinds for name in names}
     load_weights(other, loaded.model, tmp_path)
     states = other(torch.tensor([[4, 5, 6, 3]]), torch.tensor([[2, 4, 5]]))
     # computed by the version that wrote such names

@@ -25,7 +25,7 @@ def begin(
         (path / "data" / "ids").touch()
         (path / "log.jsonl").touch()
         if steps is not None:
-            claim.trains, claim.progress = True, TrainState(Counters(step=steps))
+            claim.trains, claim.train_state = True, TrainState(Counters(step=steps))
         raise error
 
 
