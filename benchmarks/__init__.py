@@ -1,1 +1,1 @@
-"""Longer measurements; each writes what it found to `docs/results/`."""
+"""Long measurements; each writes its result to `docs/results/`."""

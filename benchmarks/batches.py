@@ -1,5 +1,5 @@
 """
-What batches hold, how evenly ranks share them, and what mixing lengths in a batch is worth.
+Measurements of batching: their content, their balance between ranks, the gain of mixing lengths.
 
     python -m benchmarks.batches layout NAME              200,000 pairs of Europarl, no training
     python -m benchmarks.batches quickstart NAME FOLDER   the quickstart with three seeds

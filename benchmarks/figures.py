@@ -1,5 +1,5 @@
 """
-Write the measured figures of all pages from what was kept as JSON.
+All measured figures of README and docs, written from JSON results.
 
     python -m benchmarks.figures
 

@@ -1,5 +1,5 @@
 """
-Models that Joey NMT itself has trained, imported and translated with on both sides.
+Models trained by Joey NMT itself, imported and compared with it.
 
     make bench-joey
 

@@ -1,10 +1,10 @@
 """
-A million pairs of Europarl, French to English, from compressed text to ids: time and memory.
+Preparation of a million Europarl pairs, French-English, from compressed text to ids: time, memory.
 
     python -m benchmarks.prepare [FOLDER]
 
-What is made lies in FOLDER (default: a temporary one). Writes `docs/results/prepare.json`,
-and what is written from it.
+What is made lies in FOLDER (default: a temporary one). Writes `docs/results/prepare.json`, and what
+is written from it.
 """
 
 import argparse
@@ -38,28 +38,15 @@ CLEAN = (
 
 @dataclass(frozen=True)
 class TimedPreparation:
-    """
-    What one run of the command took.
-
-    Attributes
-    ----------
-    what : str
-        What it did.
-    processes : int
-        Processes that encoded.
-    seconds : float
-        From its start to its end.
-    processor_seconds : float
-        Of all its processes.
-    peak : int
-        Most bytes that all its processes held together.
-    """
+    """What one run of the command took."""
 
     what: str
     processes: int
+    """Number of processes that encoded."""
     seconds: float
     processor_seconds: float
     peak: int
+    """Peak bytes of all its processes together."""
 
 
 def main() -> None:

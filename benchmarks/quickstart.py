@@ -1,5 +1,5 @@
 """
-`make quickstart` in a clean clone in an empty folder, timed; and the start of `--help`.
+Time of `make quickstart` in a clean clone, and start time of `--help`.
 
     python -m benchmarks.quickstart
 

@@ -1,4 +1,4 @@
-"""What every result carries: the machine, the versions, the commit, the commands."""
+"""The header of every result: machine, versions, commit, commands."""
 
 import json
 import subprocess

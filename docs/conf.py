@@ -1,4 +1,4 @@
-"""Settings of the documentation site: `make docs` writes it to `build/site`."""
+"""Sphinx settings of the documentation site: `make docs` writes it to `build/site`."""
 
 import sys
 from pathlib import Path

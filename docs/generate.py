@@ -1,4 +1,4 @@
-"""Pages made from the program itself: every command with its options, and every setting."""
+"""Generated pages: every command with its options, and every setting."""
 
 import inspect
 import math

@@ -1,5 +1,5 @@
 """
-Make the pictures of the web page: `python docs/screenshots.py RUN`, with a run of the quickstart.
+Screenshots of the web page: `python docs/screenshots.py RUN`, with a run of the quickstart.
 
 Serves the run, opens the page in Chromium, and writes what it shows to `docs/images`.
 """

@@ -1,5 +1,5 @@
 """
-How a peer is asked and answers; it needs nothing but Python.
+The protocol between heedful and a peer toolkit; standard library only.
 
 One JSON object on standard input, one on standard output. ``{"task": "variants", "of": "train"}``
 is answered by what the peer can do, ``train`` and ``translate`` by the seconds of each repetition.

@@ -1,1 +1,1 @@
-"""What a server does under load, for the benchmark and for the long tests."""
+"""Load tests of the server, for the benchmark and for the long tests."""

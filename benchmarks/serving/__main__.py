@@ -1,5 +1,5 @@
 """
-The server under load: 64 clients for a minute, 20,000 requests, a stop in the middle.
+The server benchmark: 64 clients for a minute, 20,000 requests, a stop under load.
 
     python -m benchmarks.serving [--small]
 

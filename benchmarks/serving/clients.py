@@ -1,4 +1,4 @@
-"""A server as a process, and many clients of it in one event loop."""
+"""A server process, and many clients in one event loop."""
 
 import asyncio
 import itertools
@@ -19,19 +19,12 @@ PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class SentRequest:
-    """
-    What a client asks.
-
-    Attributes
-    ----------
-    path : str
-        Such as ``/translate``.
-    body : bytes
-        JSON, or whatever it is.
-    """
+    """What a client asks."""
 
     path: str
+    """Such as ``/translate``."""
     body: bytes
+    """Parsed JSON, or the raw text."""
 
     @classmethod
     def of(cls, path: str, **fields: object) -> "SentRequest":
@@ -41,29 +34,19 @@ class SentRequest:
 
 @dataclass(frozen=True)
 class ClientReply:
-    """
-    What a client got.
-
-    Attributes
-    ----------
-    number : int
-        Of the request.
-    begun, ended : float
-        By the monotonic clock.
-    status : int
-        0 if the connection was refused or ended without an answer.
-    body : bytes
-        Of the answer.
-    problem : str
-        Why there is none.
-    """
+    """What a client got."""
 
     number: int
+    """Of the request."""
     begun: float
     ended: float
+    """By the monotonic clock."""
     status: int
+    """0 if the connection was refused or ended without an answer."""
     body: bytes = b""
+    """Of the answer."""
     problem: str = ""
+    """Why there is no answer."""
 
     @property
     def seconds(self) -> float:

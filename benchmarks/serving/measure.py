@@ -1,4 +1,4 @@
-"""Throughput and answers under load, memory over many requests, a stop in the middle."""
+"""Throughput and answers under load, memory over many requests, a stop under load."""
 
 import asyncio
 import json
@@ -54,23 +54,13 @@ def make_run(folder: Path, shape: str, vocabulary: int) -> Path:
 
 @dataclass(frozen=True)
 class ServedTranslation:
-    """
-    What the command line says of some lines.
-
-    Attributes
-    ----------
-    texts : tuple of str
-        Translations.
-    scores : tuple of float
-        Their scores.
-    seconds, processor_seconds : float
-        From the first of them in to the last one out; by then it has loaded and warmed up.
-    """
+    """What the command line says of some lines."""
 
     texts: tuple[str, ...]
     scores: tuple[float, ...]
     seconds: float
     processor_seconds: float
+    """From the first of them in to the last one out; by then it has loaded and warmed up."""
 
     @property
     def rate(self) -> float:
@@ -110,43 +100,30 @@ def _feed(file: TextIO, lines: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Loaded:
-    """
-    What many clients got.
-
-    Attributes
-    ----------
-    clients : int
-        How many asked at once.
-    answers : int
-        Requests that were answered.
-    seconds, processor_seconds : float
-        From the first question to the last answer; of the server.
-    statuses : dict of str to int
-        How often each status, or each failure, came.
-    equal, close, other : int
-        Answers with the text of the command line; with another but its score; with neither.
-    p50, p99 : float
-        Seconds that half, and all but one in a hundred, of the requests took at most.
-    memory, peak : int
-        Bytes of the server at the end, and at most.
-    before, after : ServedTranslation
-        What the command line said and took, before and after.
-    """
+    """What many clients got."""
 
     clients: int
+    """How many asked at once."""
     answers: int
+    """Requests that were answered."""
     seconds: float
     processor_seconds: float
+    """From the first question to the last answer; of the server."""
     statuses: dict[str, int]
+    """How often each status, or each failure, came."""
     equal: int
     close: int
     other: int
+    """Answers with the text of the command line; with another but its score; with neither."""
     p50: float
     p99: float
+    """Seconds that half, and all but one in a hundred, of the requests took at most."""
     memory: int
     peak: int
+    """Bytes of the server at the end, and at most."""
     before: ServedTranslation
     after: ServedTranslation
+    """What the command line said and took, before and after."""
 
     @property
     def rate(self) -> float:
@@ -221,25 +198,15 @@ def _compared(answer: ClientReply, said: ServedTranslation) -> str:
 
 @dataclass(frozen=True)
 class Flat:
-    """
-    What a server held while it answered many requests.
-
-    Attributes
-    ----------
-    requests : int
-        How many.
-    seconds : float
-        That they took.
-    statuses : dict of str to int
-        How often each status, or each failure, came.
-    memory : tuple of int
-        Bytes after each fortieth part of the requests.
-    """
+    """What a server held while it answered many requests."""
 
     requests: int
+    """Number of layers."""
     seconds: float
     statuses: dict[str, int]
+    """How often each status, or each failure, came."""
     memory: tuple[int, ...]
+    """Bytes after each fortieth part of the requests."""
 
     @property
     def growth(self) -> float:
@@ -297,25 +264,16 @@ def measure_memory(
 
 @dataclass(frozen=True)
 class Stopped:
-    """
-    What clients got of a server that was told to stop while they asked.
-
-    Attributes
-    ----------
-    before : dict of str to int
-        Statuses of the requests that were begun before.
-    after : dict of str to int
-        Of those that were begun after.
-    seconds : float
-        From the signal to the end of the process.
-    code : int
-        With which it ended.
-    """
+    """What clients got of a server that was told to stop while they asked."""
 
     before: dict[str, int]
+    """Statuses of the requests that were begun before."""
     after: dict[str, int]
+    """Of those that were begun after."""
     seconds: float
+    """From the signal to the end of the process."""
     code: int
+    """With which it ended."""
 
 
 def measure_stop(run: Path, vocabulary: int, *, clients: int = 64, seconds: float = 5) -> Stopped:

@@ -1,4 +1,4 @@
-"""From figures to `docs/results/serving.md`."""
+"""The page `docs/results/serving.md`."""
 
 from typing import Any
 

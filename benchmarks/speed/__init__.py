@@ -1,1 +1,1 @@
-"""How fast heedful is, beside others: sections that can each be measured alone."""
+"""Speed of heedful beside other toolkits, in sections that can be measured alone."""

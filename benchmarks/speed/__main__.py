@@ -1,11 +1,11 @@
 """
-Measure speed, section by section, and write `docs/results/speed.md`.
+The speed benchmark: measures section by section, writes `docs/results/speed.md`.
 
     python -m benchmarks.speed [SECTION ...] [--run RUN] [--page]
 
 Without sections all that this machine allows. What a section found lies in
-`docs/results/speed/SECTION.json`; the page, and the figures of others,
-are written from all of them, whenever they were made.
+`docs/results/speed/SECTION.json`; the page, and the figures of others, are written from all of
+them, whenever they were made.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What all sections share: where things lie, and a record of what was run."""
+"""Paths and the record of commands that all sections share."""
 
 import json
 import shlex
@@ -18,54 +18,32 @@ MULTI30K = "multi30k/raw"
 
 @dataclass
 class Finished:
-    """
-    What a command took.
-
-    Attributes
-    ----------
-    seconds : float
-        From its start to its end.
-    peak : int
-        Most bytes that it held with its children.
-    output : str
-        What it printed.
-    """
+    """What a command took."""
 
     seconds: float
     peak: int
+    """Peak bytes, children included."""
     output: str
+    """Its standard output."""
 
 
 @dataclass
 class Context:
-    """
-    Where things lie, and what has been run.
-
-    Attributes
-    ----------
-    data : Path
-        The corpora.
-    run : Path
-        A run of 6+6 layers, width 512, trained on Multi30k; trained there if there is none.
-    work : Path
-        Where runs of the sections go.
-    quick : bool
-        Whether to try everything with shapes that take seconds, instead of measuring.
-    rounds : int
-        Turns of each contender.
-    threads : int
-        0 for all.
-    commands : list of str
-        What was run, for the page.
-    """
+    """Where things lie, and what has been run."""
 
     data: Path
+    """The corpora."""
     run: Path
+    """A run of 6+6 layers, width 512, trained on Multi30k; trained there if there is none."""
     work: Path
+    """Folder for the runs of the sections."""
     quick: bool = False
+    """Whether to try everything with shapes that take seconds, instead of measuring."""
     rounds: int = 3
+    """Turns of each contender."""
     threads: int = 0
     commands: list[str] = field(default_factory=list)
+    """What was run, for the page."""
 
     def text(self, part: str, language: str) -> Path:
         """Name a file of Multi30k."""

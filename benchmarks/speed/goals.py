@@ -1,4 +1,4 @@
-"""The goals: what was wanted, what was reached."""
+"""The speed goals and the measured values."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,35 +12,20 @@ _ENOUGH = 1000
 
 @dataclass(frozen=True)
 class Goal:
-    """
-    A row of the table of goals.
-
-    Attributes
-    ----------
-    work : str
-        What was measured.
-    ours, theirs : str
-        The two figures.
-    peer : str
-        Whose the other one is.
-    ratio : float
-        What the goal is about.
-    wanted : float
-        What it must reach.
-    at_most : bool
-        Whether it must not be passed, instead.
-    unit : str
-        Of the ratio: times as fast, or what else.
-    """
+    """A row of the table of goals."""
 
     work: str
     ours: str
     theirs: str
+    """The two measured values."""
     peer: str
+    """The peer's name."""
     ratio: float
     wanted: float
     at_most: bool = False
+    """Whether the goal is an upper bound."""
     unit: str = "times"
+    """Of the ratio: times as fast, or what else."""
 
     @property
     def met(self) -> bool:

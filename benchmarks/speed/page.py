@@ -1,4 +1,4 @@
-"""From figures to `docs/results/speed.md`."""
+"""The page `docs/results/speed.md`."""
 
 import json
 from pathlib import Path

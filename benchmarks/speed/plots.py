@@ -1,4 +1,4 @@
-"""Curves as SVG beside the page."""
+"""SVG curves for the page."""
 
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,5 @@
 """
-What is measured, section by section: the rows of the table of goals and the curves.
+The sections of the speed benchmark: rows of the table of goals, and curves.
 
 Each function takes a `Context` and returns plain values; the page is written from those alone.
 """

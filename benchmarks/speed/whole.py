@@ -1,4 +1,4 @@
-"""Whole commands, from start to end: training beside Joey NMT, start-up, growth, two ranks."""
+"""Whole commands, start to end: training beside Joey NMT, start-up, memory growth, two ranks."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Run the command line with ``python -m heedful``, or as the program ``heedful``."""
+"""The program ``heedful``, also as ``python -m heedful``."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C ends the process at once while its modules are read."""
+    """Run the command line; Ctrl-C ends the process at once while modules are imported."""
     _fill_what_is_closed()
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:  # not where whoever started it has it ignored
@@ -19,7 +19,7 @@ def main() -> None:
 
 def _fill_what_is_closed() -> None:
     """
-    Keep files that are opened later from being taken for an input or output that was closed.
+    Open null devices for closed standard streams, so that later files do not take their numbers.
 
     Whoever reads or writes there is told that it cannot be; only errors have nowhere to go.
     """

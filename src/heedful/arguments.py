@@ -26,7 +26,7 @@ _ONE = {
 
 
 def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Refuse arguments that do not have the annotated types, in a sentence that names them."""
+    """Refuse arguments whose types differ from the annotations, in a sentence that names them."""
     find_signature = cache(lambda: inspect.signature(function))
     owner = function.__qualname__.removesuffix(".__init__")
 
@@ -48,7 +48,7 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
 
 
 def check_fields(instance: Any) -> None:
-    """Refuse fields of a dataclass that do not have the annotated types."""
+    """Refuse fields of a dataclass whose types differ from the annotations."""
     for field in fields(instance):
         _check(type(instance).__name__, field.name, getattr(instance, field.name), field.type)
 
@@ -75,7 +75,7 @@ def read_texts(name: str, texts: str | Iterable[str]) -> list[str]:
 def read_pairs(
     sources: str | Iterable[str], targets: str | Iterable[str]
 ) -> tuple[list[str], list[str]]:
-    """List the lines of both sides; refuse sides that do not belong together."""
+    """List the lines of both sides; refuse sides of different lengths."""
     if isinstance(sources, str) != isinstance(targets, str):
         raise ArgumentError(
             "`sources` and `targets` must both be one string or both be lists, but one of them is "
@@ -98,7 +98,7 @@ def check_counts(**counts: int | None) -> None:
 
 
 def _check(owner: str, name: str, value: object, annotation: Any) -> None:
-    """Refuse one value."""
+    """Refuse one value of a wrong type."""
     if Path in get_args(annotation) and "\0" in str(value):
         raise ArgumentError(f"`{name}` of {owner} must be a path, but {shorten(value)} has a NUL.")
     if not _fits(value, annotation):
@@ -109,7 +109,7 @@ def _check(owner: str, name: str, value: object, annotation: Any) -> None:
 
 
 def _fits(value: Any, annotation: Any) -> bool:
-    """Tell whether a value has an annotated type."""
+    """Whether a value has an annotated type."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         fits = any(_fits(value, option) for option in inner)
@@ -135,12 +135,12 @@ def _fits(value: Any, annotation: Any) -> bool:
 
 
 def _is_list(value: object) -> bool:
-    """Tell whether a value is a list or the like, and not text."""
+    """Whether a value is list-like and not text."""
     return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
 
 
 def _what_came(value: object, annotation: Any) -> str:
-    """Show a value, or the first entry of a list that is wrong in it."""
+    """Show a value, or the first wrong entry of a list."""
     options = (
         get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     )
@@ -153,7 +153,7 @@ def _what_came(value: object, annotation: Any) -> str:
 
 
 def _words(annotation: Any) -> str:
-    """Word a type for a person: a list of strings or None."""
+    """Describe a type for people: a list of strings or None."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(map(_words, inner)))
@@ -169,7 +169,7 @@ def _words(annotation: Any) -> str:
 
 
 def _plural(annotation: Any) -> str:
-    """Word several of a type."""
+    """Describe several of a type."""
     if get_origin(annotation) in (Union, UnionType):
         return " or ".join(map(_plural, get_args(annotation)))
     if annotation is object:

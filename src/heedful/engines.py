@@ -1,4 +1,4 @@
-"""Engines by their names, behind one contract; none is imported before it is asked for."""
+"""Engines by name, imported on demand, with one interface."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,33 +19,9 @@ def open_engine(
     align_by: str = "",
 ) -> TranslationEngine:
     """
-    Open what translates.
+    Open a translation engine.
 
-    Parameters
-    ----------
-    engine : {'torch', 'ctranslate2'}
-        Which engine.
-    paths : sequence of Path
-        Run folders for torch, one exported folder for CTranslate2.
-    weights : str, default 'default'
-        Which weights of a run.
-    device : str, default 'auto'
-        Where to compute.
-    precision : str, default 'auto'
-        What with.
-    threads : int, default 0
-        Of the processor; 0 for all.
-    align_by : str, default ''
-        How alignments will be asked for, to refuse at once what the model has not.
-
-    Returns
-    -------
-    TranslationEngine
-        Ready to use.
-
-    Notes
-    -----
-    Engines are imported when they are asked for: the second one runs where torch is not installed.
+    Engines are imported on demand: CTranslate2 runs where torch is not installed.
     """
     how: dict[str, Any] = {"device": device, "precision": precision, "threads": threads}
     if engine == "torch":
@@ -66,7 +42,7 @@ def open_engine(
 
 
 def _torchs_translator() -> Any:
-    """Import what needs torch, or say what can be done without."""
+    """Import the torch engine, or explain what works without torch."""
     try:
         from heedful.translation.translator import Translator
     except ModuleNotFoundError as error:

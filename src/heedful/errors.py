@@ -1,5 +1,5 @@
 """
-What can go wrong, and what the user is told.
+Exceptions and their messages to the user.
 
 ::
 
@@ -20,8 +20,8 @@ What can go wrong, and what the user is told.
         ├── DeviceError                a device that is not there or is too small
         └── MissingExtra               an optional package that is not installed
 
-A message is one paragraph: what must hold, what came, what to do. The command line prints it
-and ends with the exit code of the class; it never shows a traceback for anything in this tree.
+A message is one paragraph: what must hold, what came, what to do. The command line prints it and
+ends with the exit code of the class; it never shows a traceback for anything in this tree.
 """
 
 
@@ -48,11 +48,11 @@ class DownloadError(HeedfulError):
 
 
 class MeasurementFailed(HeedfulError):
-    """A process that was to be measured ended without an answer."""
+    """A measurement process ended without an answer."""
 
 
 class ParityFailed(HeedfulError):
-    """A model, or what its search finds, is not the same on both sides of an exchange."""
+    """A converted model, or its search results, differ from the original."""
 
 
 class UserError(HeedfulError):
@@ -66,7 +66,7 @@ class SettingError(UserError):
 
 
 class ArgumentError(UserError, TypeError):
-    """A Python function was called with an argument of another type than it takes."""
+    """A Python function was called with an argument of a wrong type."""
 
 
 class TextError(UserError):
@@ -78,15 +78,15 @@ class TokenizerError(UserError):
 
 
 class RunFolderError(UserError):
-    """A run folder is missing, taken or damaged."""
+    """A run folder is missing, in use or damaged."""
 
 
 class ExchangeError(UserError):
-    """A model of another toolkit cannot be read, or one of ours not be expressed in it."""
+    """A model of another toolkit cannot be read, or one of ours cannot be expressed in it."""
 
 
 class DeviceError(UserError):
-    """A device is not there or is too small."""
+    """A device is not available or too small."""
 
 
 class MissingExtra(UserError):

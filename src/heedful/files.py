@@ -1,10 +1,8 @@
 """
-Write files so that a kill or a full disk never leaves half of one under its name.
+Atomic writes of files and folders: a kill or a full disk never leaves a partial one in place.
 
-What is written beside, synced and then renamed is whole or not there. `heedful.files`
-does the same for folders.
-
-Fill and delete folders so that nobody ever sees half of one.
+What is written beside, synced and then renamed is whole or not there. `heedful.files` does the same
+for folders.
 
 A folder is filled or emptied under a name that begins with a dot: ``.NAME.partial`` is not yet
 complete, ``.NAME.old`` makes room for its successor, ``.NAME.gone`` is being deleted.
@@ -27,7 +25,7 @@ INTACT = "what was written before is intact"
 
 
 def open_ordinary(path: Path) -> BinaryIO:
-    """Open a file that others made; raises `OSError` where it is none."""
+    """Open an untrusted regular file; raises `OSError` for anything else."""
     # Opening a pipe would wait, and reading a link to a device never end.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     file = os.fdopen(descriptor, "rb")
@@ -38,7 +36,7 @@ def open_ordinary(path: Path) -> BinaryIO:
 
 
 def read_within(path: Path, most: int = 1 << 28) -> bytes:
-    """Read a file that others made, of at most so many bytes; raises `OSError` for larger ones."""
+    """Read an untrusted file up to a size limit; raises `OSError` for larger ones."""
     with open_ordinary(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most:
@@ -49,21 +47,9 @@ def read_within(path: Path, most: int = 1 << 28) -> bytes:
 @contextmanager
 def new_file(path: Path) -> Iterator[BufferedWriter]:
     """
-    Open a new file that is on the disk when the block ends.
+    Open a new file that is synced to disk when the block ends.
 
-    Parameters
-    ----------
-    path : Path
-        The file; it must not exist.
-
-    Yields
-    ------
-    BufferedWriter
-        The open file.
-
-    Notes
-    -----
-    Not atomic by itself: for files in a folder that gets its name when all of them are there.
+    Not atomic by itself: for files in a folder that is renamed when all of them are complete.
     """
     with path.open("xb") as file:
         yield file
@@ -73,23 +59,9 @@ def new_file(path: Path) -> Iterator[BufferedWriter]:
 
 def write_synced(path: Path, content: bytes | memoryview) -> None:
     """
-    Write bytes and wait until they are on the disk.
+    Write bytes and sync them to disk.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    content : bytes
-        What to write.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Not atomic by itself: write beside and rename. A link is not followed.
+    Not atomic by itself: write beside and rename. Links are not followed.
     """
     # A link in a folder that others made would lead to any file of the user's.
     ways = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -101,24 +73,10 @@ def write_synced(path: Path, content: bytes | memoryview) -> None:
 
 def write_whole(path: Path, content: bytes) -> None:
     """
-    Write a file beside its place and move it there when it is on the disk.
+    Write a file atomically.
 
-    Parameters
-    ----------
-    path : Path
-        The file; replaced if it is there.
-    content : bytes
-        What to write.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Each process writes beside under a name of its own, so two that write the same file do not
-    meet. Raises `OSError` if it cannot be written; then nothing is left.
+    Each process writes to a temporary name of its own, so two writers of the same file do not
+    collide. Raises `OSError` if it cannot be written; then nothing is left.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -133,9 +91,9 @@ def write_whole(path: Path, content: bytes) -> None:
 @contextmanager
 def replacing_file(path: Path) -> Iterator[TextIO]:
     """
-    Write text beside a file and move it there when the block ends without an error.
+    Replace a text file atomically when the block ends without an error.
 
-    A device, a pipe or what else is no ordinary file is written through.
+    Devices, pipes and other special files are written directly.
     """
     ordinary = path.is_file() or not path.exists()
     if not ordinary or path.absolute().parts[1:2] in (("dev",), ("proc",)):
@@ -158,20 +116,8 @@ def replacing_file(path: Path) -> Iterator[TextIO]:
 
 def sync(path: Path) -> None:
     """
-    Wait until a file, or the names in a folder, are on the disk.
+    Sync a file, or the entries of a folder, to disk.
 
-    Parameters
-    ----------
-    path : Path
-        The file or the folder.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
     A rename is safe only between the two.
     """
     descriptor = os.open(path, os.O_RDONLY)
@@ -184,28 +130,11 @@ def sync(path: Path) -> None:
 @contextmanager
 def writing(folder: Path, promise: str = INTACT) -> Iterator[None]:
     """
-    Turn failures to write into one sentence.
+    Turn write errors into `StorageError`.
 
-    Parameters
-    ----------
-    folder : Path
-        Where is being written, for the message.
-    promise : str, optional
-        How the message ends: what is left of the work.
+    Every `OSError` counts, so the block must contain nothing but writing.
 
-    Yields
-    ------
-    None
-        Nothing.
-
-    Raises
-    ------
-    StorageError
-        If the disk is full or the folder cannot be written.
-
-    Notes
-    -----
-    Every `OSError` counts, so nothing but writing belongs into the block.
+    Raises `StorageError` if the disk is full or the folder cannot be written.
     """
     try:
         yield
@@ -218,23 +147,7 @@ def writing(folder: Path, promise: str = INTACT) -> Iterator[None]:
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """
-    Fill a folder beside its place and move it there when it is complete.
-
-    Parameters
-    ----------
-    folder : Path
-        Where it will be; replaced if it is there.
-
-    Yields
-    ------
-    Path
-        An empty folder to fill.
-
-    Notes
-    -----
-    Nothing is left behind if filling fails.
-    """
+    """Fill a folder beside its place and rename it when it is complete."""
     beside = folder.with_name(f".{folder.name}.partial")
     with writing(folder):
         shutil.rmtree(beside, ignore_errors=True)
@@ -255,21 +168,9 @@ def replacing(folder: Path) -> Iterator[Path]:
 
 def tidy(parent: Path) -> None:
     """
-    Undo what a killed process left half done in a folder.
+    Undo what a killed process left unfinished in a folder.
 
-    Parameters
-    ----------
-    parent : Path
-        The folder that holds what `replacing` replaces.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    A folder that was moved away and not yet replaced comes back; half-filled ones go.
+    A folder that was moved away and not yet replaced is restored; partial ones are deleted.
     """
     if not parent.is_dir():
         return
@@ -285,21 +186,9 @@ def tidy(parent: Path) -> None:
 
 def remove_folder(folder: Path) -> None:
     """
-    Delete a folder so that nobody ever sees half of it.
+    Delete a folder atomically.
 
-    Parameters
-    ----------
-    folder : Path
-        What to delete.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    It loses its name first; what a killed process leaves behind is swept by `tidy`.
+    It is renamed first; `tidy` removes what a killed process leaves behind.
     """
     gone = folder.with_name(f".{folder.name}.gone")
     shutil.rmtree(gone, ignore_errors=True)

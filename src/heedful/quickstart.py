@@ -1,5 +1,5 @@
 """
-Everything once, on a corpus that needs no download.
+The quickstart: corpus, training, score and pictures without a download.
 
 ::
 
@@ -39,35 +39,9 @@ def quickstart(
     resume: bool = False,
 ) -> float:
     """
-    Make a small translator from nothing and show what it does.
+    Train a small translator on the toy corpus and show what it does.
 
-    Parameters
-    ----------
-    out : Path
-        The folder to make.
-    device : str, default 'auto'
-        Where to train.
-    precision : str, default 'auto'
-        What to compute with.
-    threads : int, default 0
-        Of the processor; 0 for all.
-    say : callable
-        Told what happens, in lines for a person.
-    settings : sequence of str, optional
-        Further ``key=value`` strings for the training.
-    sizes : tuple of int, default (15000, 500, 1000)
-        Sentence pairs to train on, to validate with and to test on.
-    resume : bool, default False
-        Whether to go on with the training in a folder that an earlier call began.
-
-    Returns
-    -------
-    float
-        BLEU on sentences that were not in the training text.
-
-    Notes
-    -----
-    The sentence of the founding notes, “the big red dog”, is never in the training text.
+    The sentence “the big red dog” is never in the training text.
     """
     if resume and not (out / "text").is_dir():
         raise RunFolderError(

@@ -1,4 +1,4 @@
-"""Pages in a real browser, which must neither complain nor ask for anything."""
+"""Pages in a real browser, with checks for console errors and network requests."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The stand-alone page: hostile text, sizes, colours, policies, and nothing asked of a network."""
+"""The stand-alone page: hostile text, sizes, colours, security policy, no network requests."""
 
 import html
 

@@ -1,4 +1,4 @@
-"""The beam as a tree: who lived, who was dropped, and why."""
+"""The beam as a tree: hypotheses, their ends, and why."""
 
 import re
 

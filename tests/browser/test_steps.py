@@ -1,4 +1,4 @@
-"""Decoding, played step by step."""
+"""Decoding, step by step."""
 
 import pytest
 

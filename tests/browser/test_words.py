@@ -1,4 +1,4 @@
-"""How the web page makes words of a model's pieces, in a real browser."""
+"""How the web page joins subwords to words, in a real browser."""
 
 from pathlib import Path
 

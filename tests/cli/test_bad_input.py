@@ -1,4 +1,4 @@
-"""Bad input at every door: one paragraph, the right exit code, nothing lost."""
+"""Bad input at every entry: one paragraph, the right exit code, nothing lost."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Training on from another run: what is taken over, what goes on, what starts anew."""
+"""Fine-tuning: what is kept and what is reset."""
 
 import json
 

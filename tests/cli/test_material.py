@@ -1,4 +1,4 @@
-"""What a run is trained on: sampled subwords, several corpora, several directions."""
+"""Training data: sampled subwords, several corpora, several directions."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A rate that is far too high ends the run with a report, not with a ruined checkpoint."""
+"""A learning rate that is far too high ends the run with a report, not with a ruined checkpoint."""
 
 import json
 

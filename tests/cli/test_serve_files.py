@@ -1,4 +1,4 @@
-"""`heedful serve`: files that are translated, and what is no such file."""
+"""`heedful serve`: file translation, and files that it refuses."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""`heedful serve`: what it refuses, and what hostile or hasty clients cannot spoil."""
+"""`heedful serve`: its limits, and misbehaving clients."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""`heedful serve` behind proxies: whose word on the client's address counts."""
+"""`heedful serve` behind proxies: which client address is believed."""
 
 from tests.support.serving import serving
 

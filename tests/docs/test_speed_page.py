@@ -1,4 +1,4 @@
-"""The page of speed is written from what was found, whoever found it."""
+"""The speed page is written from the results of any machine."""
 
 import json
 from pathlib import Path

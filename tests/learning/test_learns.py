@@ -1,4 +1,4 @@
-"""A small model must learn small tasks; a loop that is subtly wrong does not."""
+"""Small tasks that a correct training loop learns and a subtly wrong one does not."""
 
 import json
 import random

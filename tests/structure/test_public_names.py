@@ -1,4 +1,4 @@
-"""The names that `heedful` exports are a promise."""
+"""The names that `heedful` exports."""
 
 import importlib
 import re

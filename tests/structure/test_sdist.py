@@ -1,4 +1,4 @@
-"""What is handed out as source can be tested, documented and built from."""
+"""The source archive: testable, documented, buildable."""
 
 import shutil
 import subprocess

@@ -1,5 +1,5 @@
 """
-Ask the zygote for a command; run as a program, stand in for ``heedful``.
+The client of the fork server; run as a program, it stands in for ``heedful``.
 
 A program that is written so starts in a fiftieth of a second, and what it stands for reads and
 writes the very streams that the shell gave it. Signals are passed on.

@@ -1,4 +1,4 @@
-"""Tiny models, and the slow twin of every search: all sequences there are, without a cache."""
+"""Tiny models, and an exhaustive reference for every search, without a cache."""
 
 import itertools
 

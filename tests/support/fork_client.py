@@ -1,4 +1,4 @@
-"""The ``heedful`` command as a fork of a process that has everything imported."""
+"""The ``heedful`` command as a fork of a process with everything imported."""
 
 import os
 import select

@@ -1,5 +1,5 @@
 """
-A process that has everything imported and forks for each command that is to be run.
+A process with everything imported that forks for each command.
 
 Importing torch takes longer than most commands that the tests try. The command line runs in a
 process and session of its own all the same, with its own streams, folder, environment and

@@ -1,4 +1,4 @@
-"""What schemathesis loads beside the specification: languages that the server of the test knows."""
+"""A hook for schemathesis: the languages of the tested server."""
 
 import itertools
 

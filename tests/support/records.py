@@ -1,4 +1,4 @@
-"""Documents to look at: made up, but with heads that do what heads do."""
+"""Made-up attention documents, with heads of known behaviour."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A server as a process of its own, and a client of it."""
+"""A server process and its client."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""CTranslate2, the engine to beat on a processor: heedful's weights, converted by its own spec."""
+"""CTranslate2, the fastest engine on CPUs: heedful's weights, converted by its own spec."""
 
 import json
 import os

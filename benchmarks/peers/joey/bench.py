@@ -1,4 +1,4 @@
-"""Joey NMT, trained end to end by its own command on text of its own subwords."""
+"""Joey NMT, trained end to end by its own command with its own subwords."""
 
 import gzip
 import json

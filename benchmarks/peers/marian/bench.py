@@ -1,4 +1,4 @@
-"""MarianMTModel of Hugging Face's transformers, the model behind most published translators."""
+"""MarianMTModel of Hugging Face's transformers, which most published translation models use."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""torch.nn.Transformer: the training step that PyTorch's own tutorial would take."""
+"""torch.nn.Transformer, trained as in PyTorch's tutorial."""
 
 import math
 import sys

@@ -1,1 +1,1 @@
-"""Word alignments: written, read, taken from attention."""
+"""Word alignments: files, extraction from attention, replacement of unknown words."""

@@ -1,13 +1,13 @@
 """
-From a model's attention to word alignments.
+Word alignments from a model's attention.
 
 ::
 
     cross attention (layers, heads, target, source)
       └ a layer, the mean of its heads ─ subwords to words ─ the word looked at most ─ links
 
-A translator was never told which word translates which, but has to look at it to write it. How
-well its attention says so depends on the layer. Of six it is the penultimate (Garg et al. 2019,
+A translator is never trained on word alignments, but attends to the words it translates. How well
+its attention shows this depends on the layer. Of six it is the penultimate (Garg et al. 2019,
 “Jointly Learning to Align and Translate with Transformer Models”; models trained for days), of two
 to four, on the embedded corpus, the last. `rate_layers` measures it against gold links; a few
 hundred pairs suffice. No model is needed here and no torch: weights come in as arrays.
@@ -30,55 +30,38 @@ _DEEP = 6
 @dataclass(frozen=True)
 class Extraction:
     """
-    Say how links are read off attention.
+    How links are extracted from attention.
 
-    Attributes
-    ----------
-    layer : int, default 0
-        Decoder layer, counted from 1, or from the last by -1, -2, …; 0 for the penultimate of six
-        and more, the last of fewer.
-    head : int, default 0
-        A head of it, counted from 1; 0 for the mean of all.
-    shift : bool, default False
-        Whether a target word looks when it is read, one step after it was written.
-    threshold : float, default 0.0
-        All source words with at least this share of the attention are linked; 0 for the one with
-        the largest share.
-
-    Notes
-    -----
     Garg et al. (2019): the mean of the penultimate layer's heads. Chen et al. (2020) and Kobayashi
-    et al. (2020): in the lower layers of deep models the step that reads a word looks at its
-    translation more closely than the step that predicts it.
+    et al. (2020): in the lower layers of deep models the step that reads a word attends to its
+    translation more than the step that predicts it.
     """
 
     layer: int = 0
+    """
+    Decoder layer, counted from 1, or from the last by -1, -2, …; 0 for the penultimate of six or
+    more, the last of fewer.
+    """
     head: int = 0
+    """A head of it, counted from 1; 0 for the mean of all."""
     shift: bool = False
+    """Whether to use the step that reads a target word, one after the step that predicts it."""
     threshold: float = 0.0
+    """
+    All source words with at least this share of the attention are linked; 0 for the one with the
+    largest share.
+    """
 
     @classmethod
     def parse(cls, text: str) -> "Extraction":
         """
-        Read an extraction as users write it.
+        Parse an extraction as users write it.
 
-        Parameters
-        ----------
-        text : str
-            Parts between commas: ``layer=2``, ``head=1``, ``shift``, ``threshold=0.3``; empty for
-            the defaults.
+        `text`: parts between commas: ``layer=2``, ``head=1``, ``shift``, ``threshold=0.3``; empty
+        for the defaults.
 
-        Returns
-        -------
-        Extraction
-            The extraction.
-
-        Notes
-        -----
         Raises `SettingError` for anything else.
 
-        Examples
-        --------
         >>> Extraction.parse("layer=-1,shift")
         Extraction(layer=-1, head=0, shift=True, threshold=0.0)
         """
@@ -106,7 +89,7 @@ class Extraction:
 
     @property
     def hard(self) -> "Extraction":
-        """The same without a threshold: one source word for each target word."""
+        """The same extraction without a threshold: one source word for each target word."""
         return replace(self, threshold=0.0)
 
     def __str__(self) -> str:
@@ -119,21 +102,8 @@ class Extraction:
         self, cross: Float[np.ndarray, "layers heads target source"]
     ) -> Float[np.ndarray, "tokens source"]:
         """
-        Choose layer, heads and rows.
+        Select layer, heads and rows of the weights.
 
-        Parameters
-        ----------
-        cross : ndarray of float, shape (layers, heads, target, source)
-            Row i is where the decoder looked when it predicted target token i; the last token is
-            the end symbol.
-
-        Returns
-        -------
-        ndarray of float, shape (tokens, source)
-            One row for each target token but the end symbol.
-
-        Notes
-        -----
         Token i is read in row i + 1, so that with `shift` its row is the next one.
         """
         self.check(*cross.shape[:2])
@@ -142,25 +112,7 @@ class Extraction:
         return mean[1:] if self.shift else mean[:-1]
 
     def check(self, layers: int, heads: int) -> None:
-        """
-        Refuse what a model does not have.
-
-        Parameters
-        ----------
-        layers : int
-            Its decoder layers.
-        heads : int
-            Heads of each.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Raises `SettingError`.
-        """
+        """Refuse layers and heads that a model does not have."""
         if not 0 <= self._place(layers) < layers:
             raise SettingError(
                 f"alignments are read off a decoder layer from 1 to {layers}, or from -1 (the "
@@ -172,7 +124,7 @@ class Extraction:
             )
 
     def _place(self, layers: int) -> int:
-        """Find the layer's place."""
+        """Find the index of the layer."""
         if not self.layer:
             return layers - 2 if layers >= _DEEP else layers - 1
         return self.layer - 1 if self.layer > 0 else layers + self.layer
@@ -184,26 +136,10 @@ def word_weights(
     target: Sequence[Unit],
 ) -> Float[np.ndarray, "target_units source_units"]:
     """
-    Merge the attention of subwords into that of words.
+    Sum the attention of subwords into that of words.
 
-    Parameters
-    ----------
-    weights : ndarray of float, shape (tokens, source)
-        Attention between subwords; columns behind the last unit are the end symbol's.
-    source : sequence of Unit
-        Words of the source.
-    target : sequence of Unit
-        Words of the target.
-
-    Returns
-    -------
-    ndarray of float, shape (target units, source units)
-        The sum over the subwords looked at, the mean over the subwords that look.
-
-    Notes
-    -----
-    So a row still is how one look is shared out. On the embedded corpus it makes a fifth fewer
-    errors than linking two words if any of their subwords are linked.
+    Each row still sums to one. On the toy corpus this makes a fifth fewer errors than linking two
+    words if any of their subwords are linked.
     """
     looked_at = np.zeros((weights.shape[1], len(source)))
     looking = np.zeros((len(target), weights.shape[0]))
@@ -221,28 +157,9 @@ def attention_links(
     extraction: Extraction,
 ) -> Links:
     """
-    Read the links between two sentences off the attention of a model.
+    Extract the links between two sentences from the attention of a model.
 
-    Parameters
-    ----------
-    cross : ndarray of float, shape (layers, heads, target, source)
-        Row i is where the decoder looked when it predicted target token i; the last token is the
-        end symbol.
-    source : sequence of Unit
-        Words of the source.
-    target : sequence of Unit
-        Words of the target.
-    extraction : Extraction
-        How.
-
-    Returns
-    -------
-    frozenset of (int, int)
-        Numbers of a source word and a target word.
-
-    Notes
-    -----
-    What falls on the source's end symbol is left out: models park attention there.
+    Attention to the source's end symbol is ignored: models park attention there.
     """
     if not source or not target:
         return frozenset()
@@ -266,22 +183,7 @@ def rate_layers(
     """
     Measure how well each layer aligns, with and without the shift.
 
-    Parameters
-    ----------
-    pairs : iterable of tuple
-        Cross attention (layers, heads, target, source), source words, target words and gold links
-        of each sentence pair.
-    threshold : float, default 0.0
-        As in `Extraction`.
-
-    Returns
-    -------
-    dict of Extraction to LinkCounts
-        Best first, by the alignment error rate; among equals the upper layer.
-
-    Notes
-    -----
-    The first key is the best layer of this model. Some hundred pairs suffice to find it.
+    The first key is the best layer of this model. A few hundred pairs suffice to find it.
     """
     rated: dict[Extraction, LinkCounts] = {}
     for cross, source, target, gold in pairs:

@@ -1,5 +1,5 @@
 """
-Word alignments as sets of links: written, read, combined and scored.
+Word alignments as sets of links: read, write, symmetrise, score.
 
 A link joins a source word to a target word by their numbers, counted from 0. On disk a sentence
 pair is a line such as ``0-0 1-2``, the format that Pharaoh introduced; in a gold set ``1p2`` is a
@@ -31,49 +31,33 @@ _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1,
 
 class GoldLinks(NamedTuple):
     """
-    Hold what annotators said about a sentence pair.
+    Gold links of a sentence pair.
 
-    Attributes
-    ----------
-    sure : frozenset of (int, int)
-        Links that must be found.
-    possible : frozenset of (int, int)
-        Links that may be found, the sure ones included.
-
-    Notes
-    -----
     Och and Ney (2003), section 6: function words and free translations leave room for opinion.
     """
 
     sure: Links
+    """Links that must be found."""
     possible: Links
+    """Links that may be found, the sure ones included."""
 
 
 @dataclass(frozen=True)
 class LinkCounts:
     """
-    Count what was found against a gold set.
+    Counts of found links against gold links.
 
-    Attributes
-    ----------
-    predicted : int
-        Links that were found, ``|A|``.
-    sure : int
-        Links that had to be, ``|S|``.
-    predicted_sure : int
-        Both, ``|A ∩ S|``.
-    predicted_possible : int
-        Links that were found and may be there, ``|A ∩ P|``.
-
-    Notes
-    -----
     Counts of sentences add up to those of a corpus; rates do not.
     """
 
     predicted: int = 0
+    """Found links, ``|A|``."""
     sure: int = 0
+    """Sure gold links, ``|S|``."""
     predicted_sure: int = 0
+    """Found links that are sure, ``|A ∩ S|``."""
     predicted_possible: int = 0
+    """Found links that are possible, ``|A ∩ P|``."""
 
     def __add__(self, other: "LinkCounts") -> "LinkCounts":
         return LinkCounts(
@@ -85,12 +69,12 @@ class LinkCounts:
 
     @property
     def precision(self) -> float:
-        """The part of the found links that may be there; 1 if none was found."""
+        """Share of the found links that are sure or possible; 1 if none was found."""
         return self.predicted_possible / self.predicted if self.predicted else 1.0
 
     @property
     def recall(self) -> float:
-        """The part of the sure links that was found; 1 if there are none."""
+        """Share of the sure links that were found; 1 if there are none."""
         return self.predicted_sure / self.sure if self.sure else 1.0
 
     @property
@@ -104,24 +88,8 @@ def count_links(predicted: Links, gold: GoldLinks) -> LinkCounts:
     """
     Compare the links of a sentence pair with its gold links.
 
-    Parameters
-    ----------
-    predicted : frozenset of (int, int)
-        What an aligner says.
-    gold : GoldLinks
-        What annotators said.
-
-    Returns
-    -------
-    LinkCounts
-        To be added up over a corpus: ``sum(counts, LinkCounts())``.
-
-    Notes
-    -----
     Och and Ney (2003), “A Systematic Comparison of Various Statistical Alignment Models”.
 
-    Examples
-    --------
     >>> gold = GoldLinks(sure=frozenset({(0, 0)}), possible=frozenset({(0, 0), (1, 1)}))
     >>> count_links(frozenset({(0, 0), (1, 1), (2, 2)}), gold).error_rate
     0.25
@@ -136,23 +104,11 @@ def count_links(predicted: Links, gold: GoldLinks) -> LinkCounts:
 
 def read_links(line: str, where: str = "a line of links") -> Links:
     """
-    Read the links of a sentence pair.
+    Parse the links of a sentence pair.
 
-    Parameters
-    ----------
-    line : str
-        Such as ``0-0 1-2``; empty for a pair without links.
-    where : str, default 'a line of links'
-        What to call the line in a message: file and number.
+    `line`: such as ``0-0 1-2``; empty for a pair without links.
 
-    Returns
-    -------
-    frozenset of (int, int)
-        Numbers of a source word and a target word.
-
-    Notes
-    -----
-    Raises `TextError` if something else stands there.
+    Raises `TextError` for a malformed line.
     """
     gold = read_gold(line, where)
     if gold.sure != gold.possible:
@@ -165,24 +121,10 @@ def read_links(line: str, where: str = "a line of links") -> Links:
 
 def read_gold(line: str, where: str = "a line of gold links") -> GoldLinks:
     """
-    Read the gold links of a sentence pair.
+    Parse the gold links of a sentence pair.
 
-    Parameters
-    ----------
-    line : str
-        Such as ``0-0 1p2``: a sure link and a possible one.
-    where : str, default 'a line of gold links'
-        What to call the line in a message: file and number.
-
-    Returns
-    -------
-    GoldLinks
-        The sure links, and all of them.
-
-    Notes
-    -----
-    Raises `TextError` if something else stands there. The “p” is a habit of published gold sets
-    (Zenkel et al. 2019).
+    Raises `TextError` for a malformed line. The “p” is a habit of published gold sets (Zenkel et
+    al. 2019).
     """
     sure, possible = set(), set()
     for part in line.split():
@@ -201,20 +143,8 @@ def read_gold(line: str, where: str = "a line of gold links") -> GoldLinks:
 
 def write_links(links: Iterable[Link]) -> str:
     """
-    Write the links of a sentence pair.
+    Format the links of a sentence pair.
 
-    Parameters
-    ----------
-    links : iterable of (int, int)
-        In any order.
-
-    Returns
-    -------
-    str
-        Such as ``0-0 1-2``, by source and target word.
-
-    Notes
-    -----
     `read_links` reads it back.
     """
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
@@ -222,20 +152,8 @@ def write_links(links: Iterable[Link]) -> str:
 
 def write_gold(gold: GoldLinks) -> str:
     """
-    Write the gold links of a sentence pair.
+    Format the gold links of a sentence pair.
 
-    Parameters
-    ----------
-    gold : GoldLinks
-        Sure and possible links.
-
-    Returns
-    -------
-    str
-        Such as ``0-0 1p2``, by source and target word.
-
-    Notes
-    -----
     `read_gold` reads it back.
     """
     marked = ((i, j, "-" if (i, j) in gold.sure else "p") for i, j in gold.possible | gold.sure)
@@ -244,27 +162,11 @@ def write_gold(gold: GoldLinks) -> str:
 
 def symmetrise(forward: Links, backward: Links, how: str = "grow-diag-final") -> Links:
     """
-    Make one alignment of two directions.
+    Symmetrise the links of two directions.
 
-    Parameters
-    ----------
-    forward : frozenset of (int, int)
-        Links of the model that translates source to target.
-    backward : frozenset of (int, int)
-        Links of the model that translates the other way, each as (source, target) all the same.
-    how : str, default 'grow-diag-final'
-        One of `SYMMETRISATIONS`.
-
-    Returns
-    -------
-    frozenset of (int, int)
-        Between the intersection and the union.
-
-    Notes
-    -----
-    Koehn et al. (2005) as Moses' ``symal`` has it: from the intersection, neighbours in the union
-    are added while one of their words is without a link (grow-diag); then further links of either
-    direction whose words lack one (final) or both lack one (final-and).
+    Koehn et al. (2005) as implemented by Moses' ``symal``: from the intersection, neighbours in the
+    union are added while one of their words has no link (grow-diag); then further links of either
+    direction of which one word (final) or both words (final-and) have no link.
     """
     if how not in SYMMETRISATIONS:
         raise SettingError(
@@ -284,7 +186,7 @@ def symmetrise(forward: Links, backward: Links, how: str = "grow-diag-final") ->
 
 
 class _Growing:
-    """Links that become more, and the words that have one."""
+    """A growing set of links, and the words that have one."""
 
     def __init__(self, links: Links) -> None:
         self.links = set(links)
@@ -298,7 +200,7 @@ class _Growing:
         self.targets.add(link[1])
 
     def grow(self, union: Links) -> None:
-        """Sweep over the matrix, target word by target word, until nothing is added."""
+        """Sweep over the matrix, by target word, until nothing is added."""
         grown = True
         while grown:
             before = len(self.links)
@@ -310,7 +212,7 @@ class _Growing:
             grown = len(self.links) > before
 
     def finish(self, direction: Links, both: bool) -> None:
-        """Add links of a direction whose words lack one."""
+        """Add links of one direction whose words have none."""
         for link in sorted(direction, key=_by_target):
             lacking = (link[0] not in self.sources) + (link[1] not in self.targets)
             if lacking == 2 or (lacking and not both):
@@ -318,11 +220,11 @@ class _Growing:
 
 
 def _by_target(link: Link) -> Link:
-    """Order links as symal walks over them."""
+    """Sort key of links in the order of symal."""
     return link[1], link[0]
 
 
 def _neighbours(link: Link) -> Iterator[Link]:
-    """Walk around a link: above, left, below, right, then the corners."""
+    """List the neighbours of a link: above, left, below, right, then the corners."""
     for target, source in _NEIGHBOURS:
         yield link[0] + source, link[1] + target

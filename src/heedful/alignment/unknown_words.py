@@ -1,9 +1,9 @@
 """
-Unknown words replaced by what they stand for.
+Replacement of unknown words in translations.
 
-A vocabulary of words ends somewhere, and what lies beyond it, names above all, comes out as one
-unknown symbol. Attention tells which source word the symbol stands for, and a dictionary, or the
-word itself, what to write: the “PosUnk” of Deep-Att in the paper's Table 2.
+A word vocabulary is finite, and words outside it, names above all, become one unknown symbol.
+Attention shows the source word of the symbol, and a dictionary, or the word itself, gives the
+replacement: the “PosUnk” of Deep-Att in the paper's Table 2.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,34 +22,12 @@ def replace_unknown(
     dictionary: Mapping[str, str] | None = None,
 ) -> list[str]:
     """
-    Write for each unknown word the translation of the source words that it is linked to.
+    Replace each unknown word by a translation of the source words that it is linked to.
 
-    Parameters
-    ----------
-    target : sequence of str
-        Words of the translation.
-    unknown : collection of int
-        Numbers of those that are unknown.
-    links : frozenset of (int, int)
-        Numbers of a source word and a target word.
-    source : sequence of str
-        Words of the source.
-    dictionary : mapping of str to str, optional
-        Translations of source words.
-
-    Returns
-    -------
-    list of str
-        As many words; one that stands for several source words holds spaces.
-
-    Notes
-    -----
     Luong et al. (2015), section 3.3, and Jean et al. (2015), section 3.3: the dictionary's
-    translation, that of the word in lower case, or the word itself, which is right for names and
-    numbers. A word that is linked to none stays as it is.
+    translation, that of the lower-cased word, or the word itself, which is right for names and
+    numbers. An unlinked unknown word stays.
 
-    Examples
-    --------
     >>> replace_unknown(["⁇", "dort"], {0}, frozenset({(0, 0), (1, 1)}), ["Zoë", "sleeps"])
     ['Zoë', 'dort']
     """
@@ -65,24 +43,8 @@ def replace_unknown(
 
 def split_words(words: Sequence[str], links: Links) -> tuple[list[str], Links]:
     """
-    Count replaced words that hold spaces as the words that they are.
+    Renumber links where a replacement contains spaces.
 
-    Parameters
-    ----------
-    words : sequence of str
-        Of the target, some perhaps with spaces.
-    links : frozenset of (int, int)
-        Numbers of a source word and one of `words`.
-
-    Returns
-    -------
-    words : list of str
-        Without spaces.
-    links : frozenset of (int, int)
-        Each part has the links of the whole.
-
-    Notes
-    -----
     So that links fit the text as it is written.
     """
     parts = [word.split(" ") for word in words]
@@ -93,22 +55,9 @@ def split_words(words: Sequence[str], links: Links) -> tuple[list[str], Links]:
 
 def read_dictionary(path: Path) -> dict[str, str]:
     """
-    Read translations of words from a file.
+    Read a dictionary of word translations from a file.
 
-    Parameters
-    ----------
-    path : Path
-        Lines of a word, a tab and its translation, plain or compressed.
-
-    Returns
-    -------
-    dict of str to str
-        Of several translations the first: such files begin with the likeliest.
-
-    Notes
-    -----
-    Raises `TextError` that names file and line if a line is something else. Empty lines are
-    skipped.
+    Raises `TextError` with file and line for a malformed line. Empty lines are skipped.
     """
     entries: dict[str, str] = {}
     for number, line in enumerate(plain_lines(path), start=1):

@@ -1,8 +1,8 @@
 """
-From subwords to words and back.
+Word boundaries of subword sequences, and back.
 
 Attention is between subwords, alignments are between words. Words are what spaces set apart; how
-subwords tell where one begins differs between the tools that make them.
+subwords mark the beginning of a word differs between tools.
 """
 
 from collections.abc import Sequence
@@ -17,47 +17,23 @@ CONTINUED = "@@"
 
 class Unit(NamedTuple):
     """
-    Hold some subwords and the words that they spell.
+    Some subwords and the words that they spell.
 
-    Attributes
-    ----------
-    pieces : range
-        Numbers of the subwords.
-    words : range
-        Numbers of the words, nearly always one.
-
-    Notes
-    -----
-    A vocabulary of words has one unknown symbol for several unknown words in a row.
+    A word vocabulary may have one unknown symbol for several unknown words in a row.
     """
 
     pieces: range
+    """Indices of the subwords."""
     words: range
+    """Indices of the words, nearly always one."""
 
 
 def units_of(pieces: Sequence[str], mark: str = SPACE) -> list[Unit]:
     """
-    Find the words that subwords spell.
+    Group subwords into words.
 
-    Parameters
-    ----------
-    pieces : sequence of str
-        Subwords without special symbols.
-    mark : {'▁', '@@', ''}, default '▁'
-        How subwords are marked: before the first of a word, behind all but the last of a word, or
-        not at all, each being a word.
+    Words are separated by spaces alone, as in SentencePiece.
 
-    Returns
-    -------
-    list of Unit
-        In order. A space that belongs to no word is in none.
-
-    Notes
-    -----
-    Words are what spaces set apart, and nothing else is a space here, as in sentencepiece.
-
-    Examples
-    --------
     >>> [list(unit.pieces) for unit in units_of(["▁un", "believ", "able", "▁dog"])]
     [[0, 1, 2], [3]]
     >>> [list(unit.pieces) for unit in units_of(["un@@", "believ@@", "able", "dog"], "@@")]
@@ -79,29 +55,11 @@ def units_of_words(
     pieces: Sequence[str], words: Sequence[str], unknown: str = "<unk>"
 ) -> list[Unit]:
     """
-    Find the words of a known text in what a vocabulary of words made of it.
+    Match a known text with its tokens from a word vocabulary.
 
-    Parameters
-    ----------
-    pieces : sequence of str
-        Words of the vocabulary and unknown symbols.
-    words : sequence of str
-        Words of the text.
-    unknown : str, default '<unk>'
-        How an unknown symbol is spelt.
+    SentencePiece has one unknown symbol for several unknown words in a row, and for surplus spaces;
+    the text between two known words shows how many words a symbol covers.
 
-    Returns
-    -------
-    list of Unit
-        In order.
-
-    Notes
-    -----
-    Sentencepiece has one unknown symbol for all unknown words in a row, and for spaces too many;
-    what lies between two known words tells how many words a symbol stands for.
-
-    Examples
-    --------
     >>> [list(unit.words) for unit in units_of_words(["▁the", "<unk>"], ["the", "zebra", "herd"])]
     [[0], [1, 2]]
     """
@@ -110,7 +68,7 @@ def units_of_words(
     word = 0
 
     def settle(end: int) -> None:
-        """Give the unknown symbols the words up to the next known one."""
+        """Assign the words before the next known one to the unknown symbols."""
         if len(waiting) == end - word:
             units.extend(
                 Unit(range(piece, piece + 1), range(word + k, word + k + 1))
@@ -134,7 +92,7 @@ def units_of_words(
 
 
 def _begins(before: str, piece: str, mark: str) -> bool:
-    """Tell whether a piece begins a unit."""
+    """Decide whether a subword begins a word."""
     if mark == CONTINUED:
         return not before.endswith(CONTINUED)
     return mark != SPACE or piece.startswith(SPACE)

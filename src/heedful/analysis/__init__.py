@@ -1,1 +1,1 @@
-"""What runs did, cost and score."""
+"""Evaluation, comparison and plots of runs."""

@@ -1,7 +1,7 @@
 """
-What a model did with one sentence.
+Attention of a model for one sentence.
 
-Where every head looked, what else it could have written at each step, and how its beam grew:
+The attention of every head, the alternatives at each step, and the beam:
 
 ::
 
@@ -47,30 +47,6 @@ def open_models(
     """
     Open one model, or two to be shown side by side.
 
-    Parameters
-    ----------
-    run : str or Path
-        A run folder.
-    weights : str, default 'default'
-        Which of its weights, as `Translator.load` takes them.
-    beside : str, Path or None, default None
-        Another run; the same one if only `beside_weights` are given.
-    beside_weights : str, default ''
-        Which weights of it; the default ones when empty.
-    device : str, default 'auto'
-        Where to compute.
-    precision : str, default 'auto'
-        What with.
-    threads : int, default 0
-        Of the processor; 0 for all.
-
-    Returns
-    -------
-    dict of str to Translator
-        One or two, by names that tell run and weights.
-
-    Notes
-    -----
     Two runs need not share their subwords: each shows its own.
     """
     chosen = [(Path(run), weights)]
@@ -106,29 +82,9 @@ def attend_all(
     warn: Warn | None = None,
 ) -> ExplorerRecord:
     """
-    Show what some models do with a sentence.
+    Record the attention of several models for a sentence.
 
-    Parameters
-    ----------
-    models : dict of str to Translator
-        What `open_models` returned.
-    sentence : str
-        In the source language.
-    target : str, optional
-        A translation that all of them are shown with; each makes its own when absent.
-    beam, length_penalty, max_length : optional
-        As in `Translator.translate`.
-    warn : callable, optional
-        Told in a sentence about unknown subwords.
-
-    Returns
-    -------
-    ExplorerRecord
-        For `heedful.visualise.explorer` and `heedful.analysis.attention_files`.
-
-    Notes
-    -----
-    The title is the sentence.
+    `target`: a translation for all of them; each makes its own if None.
     """
     records = tuple(
         attend(
@@ -158,30 +114,12 @@ def attend(
     warn: Warn | None = None,
 ) -> ModelRecord:
     """
-    Show what one model does with a sentence.
+    Record the attention and search of one model for a sentence.
 
-    Parameters
-    ----------
-    translator : Translator
-        Of one model.
-    sentence : str
-        In the source language.
-    target : str, optional
-        A translation of it; the model's own when absent.
-    name : str, default ''
-        Of the model; its run folder's when empty.
-    beam, length_penalty, max_length : optional
-        As in `Translator.translate`.
-    warn : callable, optional
-        Told in a sentence about unknown subwords.
+    `target`: a translation of it; the model's own if None. `name`: of the model; its run folder's
+    when empty. Returns: with attention and candidates at each step, and with the beam unless
+    `target` is given.
 
-    Returns
-    -------
-    ModelRecord
-        With attention and candidates at each step, and with the beam unless `target` is given.
-
-    Notes
-    -----
     Raises `TextError` for a sentence that is empty, has several lines or is longer than `LONGEST`
     subwords, and `SettingError` for a model that has no attention, or for several at once.
     """
@@ -221,23 +159,7 @@ def attend(
 
 
 def check_shows_attention(translator: Translator) -> None:
-    """
-    Refuse models whose attention cannot be shown.
-
-    Parameters
-    ----------
-    translator : Translator
-        Any.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Raises `SettingError`.
-    """
+    """Refuse models whose attention cannot be shown."""
     if len(translator.models) > 1:
         raise SettingError(
             f"attention is shown of one model, but {len(translator.models)} came as an ensemble; "
@@ -252,13 +174,13 @@ def check_shows_attention(translator: Translator) -> None:
 
 
 def _named(checkpoint: Path) -> str:
-    """Name weights as a reader does: “average” or “step 1,000”."""
+    """Name a checkpoint for readers: “average” or “step 1,000”."""
     kind, _, step = checkpoint.name.partition("-")
     return f"{kind} {int(step):,}" if step else kind
 
 
 def _ids(translator: Translator, text: str, what: str, side: str = "source") -> list[int]:
-    """Cut one sentence into subwords; it must be there, be one, and not be too long."""
+    """Tokenize one sentence; refuse an empty one, several lines, and too long ones."""
     if not text.strip():
         raise TextError(f"{what} must have words, but is empty; write one.")
     if len(text.strip().splitlines()) > 1:
@@ -283,7 +205,7 @@ def _ids(translator: Translator, text: str, what: str, side: str = "source") -> 
 def _forced(
     translator: Translator, source: Sequence[int], target: Sequence[int], ended: bool
 ) -> ModelRecord:
-    """Run a model over a pair: weights, and the best candidates at each step."""
+    """Run a model on a pair: attention, and the best candidates at each step."""
     run, tokenizer = translator.run, translator.tokenizer
     attention = translator.attention_of(source, target)
     # What was cut has no end: the last row would be that of a step nobody took.
@@ -311,7 +233,7 @@ def _forced(
 
 
 def _weights(weights: np.ndarray) -> np.ndarray:
-    """Refuse weights that are no numbers: a model that has diverged gives such."""
+    """Refuse weights that are NaN: a diverged model has such."""
     if not math.isfinite(float(weights.sum())):
         raise RunFolderError(
             "the model must give numbers, but its attention is none: these weights have diverged. "
@@ -321,7 +243,7 @@ def _weights(weights: np.ndarray) -> np.ndarray:
 
 
 def _beam(translator: Translator, trace: Trace) -> tuple[tuple[Node, ...], ...]:
-    """Spell the tokens of a search."""
+    """Convert the tokens of a search trace to text."""
     tree = trace.tree()
     pieces = iter(
         translator.tokenizer.pieces_target([branch.token for step in tree for branch in step])

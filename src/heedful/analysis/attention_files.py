@@ -1,4 +1,4 @@
-"""From what models did with a sentence to files: pages, heat maps, and lines for a person."""
+"""Attention files: pages, heat maps and text for a sentence."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,34 +30,24 @@ _OTHERS = 3
 @dataclass(frozen=True)
 class AttentionSelection:
     """
-    Say what is drawn.
+    The layers, heads and kinds of attention to draw.
 
-    Attributes
-    ----------
-    kinds : tuple of str, default ()
-        Some of ``encoder``, ``decoder`` and ``cross``; all when empty.
-    layers : tuple of int, default ()
-        Counted from 1, or from the last, -1; all when empty.
-    heads : tuple of int, default ()
-        Counted likewise; all when empty.
-    view : {'heads', 'mean', 'rollout'}, default 'heads'
-        Every head, the mean of each layer's heads, or what has come through all layers.
-    numbers : bool, default False
-        Whether to write weights into the squares.
-
-    Notes
-    -----
     For pictures; the explorer's page shows everything and lets its reader choose.
     """
 
     kinds: tuple[str, ...] = ()
+    """Some of ``encoder``, ``decoder`` and ``cross``; all when empty."""
     layers: tuple[int, ...] = ()
+    """Counted from 1, or from the last, -1; all when empty."""
     heads: tuple[int, ...] = ()
+    """Counted likewise; all when empty."""
     view: str = "heads"
+    """Every head, the mean of each layer's heads, or rollout."""
     numbers: bool = False
+    """Whether to write weights into the squares."""
 
     def __post_init__(self) -> None:
-        """Check names, and what has no meaning together."""
+        """Check names and combinations."""
         wrong = [kind for kind in self.kinds if kind not in KINDS]
         if wrong:
             raise SettingError(f"--kind must be one of {', '.join(KINDS)}, but is {wrong[0]!r}.")
@@ -77,24 +67,10 @@ class AttentionSelection:
 
 def check_files(outs: Sequence[Path], choice: AttentionSelection) -> None:
     """
-    Refuse files that cannot be written, before the work begins.
+    Refuse output files that cannot be written, before the work begins.
 
-    Parameters
-    ----------
-    outs : sequence of Path
-        Files to be written.
-    choice : AttentionSelection
-        What is to be drawn.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Raises `SettingError` for an ending that is not known and for a choice that nothing is drawn
-    of, `StorageError` for a folder that is missing, and `MissingExtra` if there is no matplotlib.
+    Raises `SettingError` for an unknown suffix or for a choice that draws nothing, `StorageError`
+    for a missing folder, and `MissingExtra` without matplotlib.
     """
     for out in outs:
         if out.suffix.lower() not in (_PAGE, _NUMBERS, *_PICTURES):
@@ -118,24 +94,8 @@ def check_files(outs: Sequence[Path], choice: AttentionSelection) -> None:
 
 def write_files(record: ExplorerRecord, outs: Sequence[Path], choice: AttentionSelection) -> None:
     """
-    Write pages, pictures and numbers.
+    Write pages, pictures and JSON.
 
-    Parameters
-    ----------
-    record : ExplorerRecord
-        What models did with a sentence.
-    outs : sequence of Path
-        Files; `check_files` has seen them.
-    choice : AttentionSelection
-        What is drawn.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
     Raises `SettingError` before anything is written if a model has no such layer or head.
     """
     drawn = any(out.suffix.lower() in _PICTURES for out in outs)
@@ -152,23 +112,9 @@ def write_files(record: ExplorerRecord, outs: Sequence[Path], choice: AttentionS
 
 def sheets(record: ExplorerRecord, choice: AttentionSelection) -> list[HeatmapPage]:
     """
-    Lay out what is to be drawn.
+    Arrange the chosen attention into sheets.
 
-    Parameters
-    ----------
-    record : ExplorerRecord
-        What models did with a sentence.
-    choice : AttentionSelection
-        What of it.
-
-    Returns
-    -------
-    list of Sheet
-        Model by model, kind by kind, layer by layer.
-
-    Notes
-    -----
-    A layer's sheet holds the mean of its heads first, unless heads were chosen.
+    A layer's sheet shows the mean of its heads first, unless heads were chosen.
     """
     several = len(record.models) > 1
     return [
@@ -182,7 +128,7 @@ def sheets(record: ExplorerRecord, choice: AttentionSelection) -> list[HeatmapPa
 def _sheets_of(
     model: ModelRecord, kind: str, choice: AttentionSelection, before: str
 ) -> Iterator[HeatmapPage]:
-    """Lay out one kind of attention."""
+    """Arrange one kind of attention."""
     weights, title = _weights(model, kind), f"{before}{kind} attention"
     read = (model.start, *model.target[:-1])
     rows = model.source if kind == "encoder" else model.target
@@ -216,7 +162,7 @@ def _weights(model: ModelRecord, kind: str) -> np.ndarray:
 
 
 def _rollout(model: ModelRecord, kind: str) -> np.ndarray:
-    """Follow one kind of attention through all layers; the decoder's own by itself."""
+    """Compute the rollout of one kind of attention; the decoder's self-attention by itself."""
     if kind != "cross":
         return rollout(_weights(model, kind))
     _, read = rollout_of_decoder(*(_weights(model, each) for each in KINDS))
@@ -224,7 +170,7 @@ def _rollout(model: ModelRecord, kind: str) -> np.ndarray:
 
 
 def _numbers(chosen: Sequence[int], count: int, what: str, kind: str, name: str) -> list[int]:
-    """Count from 1 what may be counted from the last, and refuse what is not there."""
+    """Resolve numbers that count from the end, and refuse those out of range."""
     for number in chosen:
         if not 1 <= abs(number) <= count:
             raise SettingError(
@@ -236,7 +182,7 @@ def _numbers(chosen: Sequence[int], count: int, what: str, kind: str, name: str)
 
 
 def _write_numbers(record: ExplorerRecord, out: Path) -> None:
-    """Write the document of the page."""
+    """Write the JSON document of the page."""
     try:
         out.write_text(record.to_json() + "\n", encoding="utf-8")
     except OSError as error:
@@ -245,20 +191,8 @@ def _write_numbers(record: ExplorerRecord, out: Path) -> None:
 
 def format_lines(record: ExplorerRecord) -> Iterator[str]:
     """
-    Say what the models wrote, and what else they could have written.
+    Format the output of the models and its alternatives at each step.
 
-    Parameters
-    ----------
-    record : ExplorerRecord
-        What models did with a sentence.
-
-    Yields
-    ------
-    str
-        Lines for a person.
-
-    Notes
-    -----
     One line for each subword, with its probability and those of the next best.
     """
     for model in record.models:
@@ -274,22 +208,8 @@ def format_lines(record: ExplorerRecord) -> Iterator[str]:
 
 def format_measures(record: ExplorerRecord, choice: AttentionSelection) -> Iterator[str]:
     """
-    Say how each head attends.
+    Format the measures of each head.
 
-    Parameters
-    ----------
-    record : ExplorerRecord
-        What models did with a sentence.
-    choice : AttentionSelection
-        Of which kinds, layers and heads.
-
-    Yields
-    ------
-    str
-        A table for each model, with a heading.
-
-    Notes
-    -----
     See `heedful.visualise.heads.HeadMeasure`.
     """
     for model in record.models:

@@ -1,5 +1,5 @@
 """
-Two runs side by side: what was set, what it cost, how they score, where they differ most.
+Comparison of two runs: settings, cost, scores, largest differences.
 
 The runs may have different recipes, tokenizers and machines; whatever makes a figure of one not
 comparable with that of the other is said in a note.
@@ -49,104 +49,57 @@ FACTS = (
 @dataclass(frozen=True)
 class RunComparison:
     """
-    Hold everything that two runs are compared by.
+    The comparison of two runs.
 
-    Attributes
-    ----------
-    names : tuple of str
-        What the runs are called below.
-    facts : dict of str to tuple
-        Size, length, cost and best validations of both; None where unknown.
-    settings : dict of str to tuple
-        Settings, choices for the machine and text files that differ.
-    notes : tuple of str
-        What does not compare, and why.
-    scores : tuple of PairedScore
-        On the given text; empty without one.
-    sentences : tuple of ComparedSentence
-        Those that differ most first.
-
-    Notes
-    -----
-    Plain values all through.
+    Plain values throughout.
     """
 
     names: tuple[str, str]
+    """Names of the runs."""
     facts: dict[str, Both]
+    """Size, length, cost and best validations of both; None where unknown."""
     settings: dict[str, Both]
+    """Settings, choices for the machine and text files that differ."""
     notes: tuple[str, ...]
+    """Figures that are not comparable, and why."""
     scores: tuple[PairedScore, ...] = ()
+    """On the given text; empty without one."""
     sentences: tuple[ComparedSentence, ...] = ()
+    """Those that differ most first."""
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Give the comparison as plain values.
-
-        Returns
-        -------
-        dict
-            Ready for JSON; every pair is a list of two.
-
-        Notes
-        -----
-        What ``compare --json`` prints.
-        """
+        """Convert to plain values, as printed by ``compare --json``."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class HeldOutText:
     """
-    Say what both runs translate and how.
+    The text that both runs translate, and how.
 
-    Attributes
-    ----------
-    source : Path
-        One sentence a line.
-    references : sequence of path
-        One or more files, line by line.
-    weights : str
-        Which weights of either run.
-    beam : int, optional
-        Width of the search; each recipe's own when absent.
-    sentences : int
-        How many of the sentences that differ most are shown.
-    device, precision, threads : str, str, int
-        Where and with what to compute.
-
-    Notes
-    -----
-    The search is otherwise that of each run's recipe.
+    Other search settings are those of each run's recipe.
     """
 
     source: Path
+    """One sentence a line."""
     references: Sequence[str | Path]
+    """One or more files, line by line."""
     weights: str = "default"
+    """Which weights of either run."""
     beam: int | None = None
+    """Beam width; each recipe's own if None."""
     sentences: int = 10
+    """How many of the sentences that differ most are shown."""
     device: str = "auto"
     precision: str = "auto"
     threads: int = 0
+    """Device, number format and CPU threads."""
 
 
 def compare_runs(first: Path, second: Path, text: HeldOutText | None = None) -> RunComparison:
     """
-    Put two runs side by side.
+    Compare two runs.
 
-    Parameters
-    ----------
-    first, second : Path
-        Run folders.
-    text : HeldOutText, optional
-        What to translate with both and how; nothing is translated without it.
-
-    Returns
-    -------
-    RunComparison
-        In the order in which the runs were given.
-
-    Notes
-    -----
     Models are loaded one after the other, so that two take no more memory than one. Raises
     `TextError` if source and references have different numbers of lines.
     """
@@ -168,7 +121,7 @@ def compare_runs(first: Path, second: Path, text: HeldOutText | None = None) -> 
 
 
 def _facts(run: Run) -> dict[str, Any]:
-    """Say how large a run is, what it cost and how well it validated."""
+    """Return the size, cost and validation results of a run."""
     with torch.device("meta"):
         model = run.build()
     source, target = run.vocabularies
@@ -200,7 +153,7 @@ def _facts(run: Run) -> dict[str, Any]:
 
 
 def _settings(run: Run) -> dict[str, Any]:
-    """Gather all settings under dotted names, with what was chosen and read."""
+    """Collect all settings under dotted names, with machine settings and data."""
     settings: dict[str, Any] = {}
     for name, value in run.config.to_dict().items():
         if isinstance(value, dict):
@@ -216,7 +169,7 @@ def _settings(run: Run) -> dict[str, Any]:
 
 
 def _notes(first: Run, second: Run) -> list[str]:
-    """Say which figures do not compare."""
+    """List figures that are not comparable."""
     notes = []
     if first.tokenizer.fingerprint != second.tokenizer.fingerprint:
         notes.append(
@@ -235,14 +188,14 @@ def _notes(first: Run, second: Run) -> list[str]:
 
 
 def _without_digests(files: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out what not every run has noted of its files."""
+    """Drop file digests, which not every run has recorded."""
     return [{key: value for key, value in file.items() if key != "digest"} for file in files]
 
 
 def _with_translations(
     comparison: RunComparison, runs: Sequence[Run], text: HeldOutText
 ) -> RunComparison:
-    """Translate with both runs and add how they score."""
+    """Translate with both runs and add their scores."""
     sources = list(read_lines(one_file(text.source)))
     paths = expand(text.references)
     references = [list(read_lines(path)) for path in paths]
@@ -267,7 +220,7 @@ def _with_translations(
 
 
 def _translate(run: Run, sources: Sequence[str], text: HeldOutText) -> tuple[str, list[str]]:
-    """Translate with one run; say with which weights."""
+    """Translate with one run; return also which weights were used."""
     translator = Translator.load(
         run.folder.path,
         weights=text.weights,

@@ -1,4 +1,4 @@
-"""Score translations against references, from files."""
+"""Evaluation of translation files against references."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -36,68 +36,43 @@ _WIDTH = max(map(len, _LABELS.values()))
 
 @dataclass(frozen=True)
 class ComparedFile:  # numpydoc ignore=PR02
-    """
-    Another system, beside the one that is evaluated.
-
-    Attributes
-    ----------
-    file : Path
-        Its translations.
-    comparisons : dict of str to SignificanceTest
-        Under the names of the scores.
-    """
+    """A system compared with the evaluated one."""
 
     file: Path
+    """Its translations."""
     comparisons: dict[str, SignificanceTest]
+    """Under the names of the scores."""
 
 
 @dataclass(frozen=True)
 class Evaluation:  # numpydoc ignore=PR02
-    """
-    All figures of one file of translations.
-
-    Attributes
-    ----------
-    file : Path
-        The translations.
-    scores : dict of str to MetricScore
-        Under “bleu”, “paper_bleu”, “chrf”, “ter” and “comet”, in this order, those that were
-        computed.
-    paper_bleu_missing : str
-        Why there is no “paper_bleu”; empty if there is.
-    rivals : tuple of ComparedFile
-        What it was compared with.
-    test : {'randomisation', 'bootstrap'}
-        Where the p-values come from.
-    resampling : Resampling
-        How the p-values and intervals were drawn.
-    """
+    """All scores of one file of translations."""
 
     file: Path
+    """The translations."""
     scores: dict[str, MetricScore]
+    """
+    Under “bleu”, “paper_bleu”, “chrf”, “ter” and “comet”, in this order, those that were computed.
+    """
     paper_bleu_missing: str
+    """Why there is no “paper_bleu”; empty if there is."""
     rivals: tuple[ComparedFile, ...]
+    """The systems it was compared with."""
     test: Test
+    """Where the p-values come from."""
     resampling: Resampling
+    """How the p-values and intervals were drawn."""
 
     @property
     def resampled(self) -> bool:
-        """Whether anything here was drawn at random."""
+        """Whether any score used random resampling."""
         return bool(self.rivals) or any(s.interval is not None for s in self.scores.values())
 
     def to_dict(self) -> dict[str, Any]:
         """
-        Give all figures as plain values.
+        Convert to plain values.
 
-        Returns
-        -------
-        dict
-            Each score by its name, “paper_bleu” in any case; and where they apply
-            “paper_bleu_missing”, “against” and “resampling”.
-
-        Notes
-        -----
-        The shape is part of the command line's contract: ``evaluate --json`` prints it.
+        Part of the command line's contract: ``evaluate --json`` prints it.
         """
         plain: dict[str, Any] = {"bleu": None, "paper_bleu": None}
         plain |= {name: score.to_dict() for name, score in self.scores.items()}
@@ -131,48 +106,14 @@ def evaluate_files(
     """
     Compute BLEU, the paper's BLEU, chrF and TER of a file of translations.
 
-    Parameters
-    ----------
-    hypothesis : Path
-        Detokenised translations, one a line.
-    references : sequence of path
-        One or more files of references, line-aligned with it.
-    language : str, optional
-        Code of the target language; by default the code that a file ends in, if it does:
-        ``test.de``, ``test.de.gz``; else Chinese, Japanese and Korean are known by their script.
-    lowercase : bool, default False
-        Whether case is ignored.
-    source : Path or None, optional
-        What was translated; only COMET reads it.
-    comet : str, optional
-        A COMET model or checkpoint, if its score is wanted too. It is unpickled by its own
-        library, so it must be trusted.
-    against : sequence of path, optional
-        Translations of other systems, to test the differences.
-    confidence : bool, default False
-        Whether each score gets its 95 % interval.
-    test : {'randomisation', 'bootstrap'}, default 'randomisation'
-        Where the p-values come from.
-    resampling : Resampling, optional
-        Number of trials, and the seed.
+    `comet`: a COMET model or checkpoint, if its score is wanted too. It is unpickled by its own
+    library, so it must be trusted.
 
-    Returns
-    -------
-    Evaluation
-        Each score with the signature that says how it was computed.
+    Everything is read and checked before anything is computed. The paper's BLEU is optional: where
+    it is not available, the reason is given instead.
 
-    Raises
-    ------
-    TextError
-        If a file cannot be read, or has not as many lines as the others, or there is no such
-        language.
-    MissingExtra
-        If COMET is needed and not installed.
-
-    Notes
-    -----
-    Everything is read and checked before anything is computed. The paper's BLEU is a figure on
-    the side: where it cannot be had, the reason is given instead.
+    Raises `TextError` if a file cannot be read, or has not as many lines as the others, or there is
+    no such language. Raises `MissingExtra` if COMET is needed and not installed.
     """
     check_language(language)
     files = expand(references)
@@ -203,23 +144,10 @@ def evaluate_files(
 
 def as_text(evaluation: Evaluation) -> str:
     """
-    Lay an evaluation out for people.
+    Format an evaluation as text.
 
-    Parameters
-    ----------
-    evaluation : Evaluation
-        All figures.
-
-    Returns
-    -------
-    str
-        One line a score, their signatures, a table for every other system, and how the random draws
-        were made.
-
-    Notes
-    -----
-    COMET's scale is about a hundredth of the others', so it gets two more digits. Signatures stand
-    below the scores, for beside them lines would be too long for a terminal.
+    COMET's scale is about a hundredth of the others', so it gets two more digits. Signatures are
+    printed below the scores, because beside them lines would be too long for a terminal.
     """
     lines = [_score_line(evaluation, name) for name in _LABELS]
     lines += ["", *_signatures(evaluation)]
@@ -231,7 +159,7 @@ def as_text(evaluation: Evaluation) -> str:
 
 
 def _score_line(evaluation: Evaluation, name: str) -> str | None:
-    """Lay out one score, if it was computed or should have been."""
+    """Format one score, or why it is missing."""
     if score := evaluation.scores.get(name):
         figure = f"{score.score:.4f}" if name == "comet" else f"{score.score:.2f}"
         interval = "  [{:.2f}, {:.2f}]".format(*score.interval) if score.interval else ""
@@ -242,7 +170,7 @@ def _score_line(evaluation: Evaluation, name: str) -> str | None:
 
 
 def _signatures(evaluation: Evaluation) -> Iterator[str]:
-    """Lay out what each score was computed with, or why it was not."""
+    """Format the signature of each score, or why it is missing."""
     labels = {name: _LABELS[name].partition(" (")[0] for name in _LABELS}
     width = max(map(len, labels.values()))
     for name, label in labels.items():
@@ -253,7 +181,7 @@ def _signatures(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _table(evaluation: Evaluation, rival: ComparedFile) -> Iterator[str]:
-    """Lay out the differences from one other system."""
+    """Format the differences from one other system."""
     yield f"{evaluation.file} against {rival.file}"
     yield f"{'':<{_WIDTH}} {'this':>6} {'other':>6} {'diff.':>6}  {'95 % interval':>16}  {'p':>6}"
     for name, found in rival.comparisons.items():
@@ -265,7 +193,7 @@ def _table(evaluation: Evaluation, rival: ComparedFile) -> Iterator[str]:
 
 
 def _small_print(evaluation: Evaluation) -> Iterator[str]:
-    """Say how intervals and p-values were made."""
+    """Explain how intervals and p-values were computed."""
     draws = f"{evaluation.resampling.trials:,} times, seed {evaluation.resampling.seed}"
     yield f"Intervals (95 %): bootstrap, {draws}."
     if evaluation.rivals:
@@ -293,14 +221,14 @@ def _aligned(text: TextSource, role: str, hypothesis: Path, count: int) -> list[
 
 
 def _language(texts: Sequence[TextSource]) -> str:
-    """Read the language off the first name that can tell one, such as “de”."""
+    """Infer the language from the first file name that has one, such as “de”."""
     return next(
         (code for code in map(language_of, texts) if code.islower() and is_language(code)), ""
     )
 
 
 def _check_comet(source: Path | None, references: Sequence[Sequence[str]]) -> None:
-    """Refuse early what COMET cannot do without."""
+    """Check the requirements of COMET early."""
     if source is None:
         raise TextError(f"{NEEDS}; the source text is not given.")
     require_comet(references)
@@ -309,7 +237,7 @@ def _check_comet(source: Path | None, references: Sequence[Sequence[str]]) -> No
 def _paper_metric(
     references: Sequence[Sequence[str]], language: str, lowercase: bool
 ) -> tuple[dict[str, Metric], str]:
-    """Make the paper's BLEU ready, or say why it is not."""
+    """Prepare the paper's BLEU, or return why it is not available."""
     if not language:
         return {}, "the target language is not known; give it, as in --language de"
     try:
@@ -319,14 +247,14 @@ def _paper_metric(
 
 
 def _measure(metrics: dict[str, Metric], lines: Sequence[str]) -> dict[str, SufficientStatistics]:
-    """Measure one system by every metric."""
+    """Score one system by every metric."""
     return {name: measure(metric, lines) for name, metric in metrics.items()}
 
 
 def _scores(
     measured: dict[str, SufficientStatistics], resampling: Resampling | None
 ) -> dict[str, MetricScore]:
-    """Score one system, with intervals if they are wanted."""
+    """Score one system, with confidence intervals if requested."""
     intervals = (
         [None] * len(measured)
         if resampling is None

@@ -1,4 +1,4 @@
-"""What is installed, what the machine is, or what a run is."""
+"""Information about the installation, the machine or a run."""
 
 import importlib.metadata
 import json
@@ -40,15 +40,8 @@ _EXTRAS = {
 
 def describe_installation() -> dict[str, Any]:
     """
-    List versions, devices and what is missing.
+    List versions, devices and missing extras.
 
-    Returns
-    -------
-    dict
-        Ready for JSON.
-
-    Notes
-    -----
     A missing extra comes with the command that installs it.
     """
     extras = {}
@@ -66,7 +59,7 @@ def describe_installation() -> dict[str, Any]:
 
 
 def _compiled() -> str:
-    """Say whether 8-bit translation has its C functions."""
+    """Describe whether 8-bit translation has its compiled functions."""
     if native_products() is not None:
         return "functions of --precision int8, by the C compiler"
     return f"nothing, so --precision int8 is slower: {why_not_native()}"
@@ -74,20 +67,8 @@ def _compiled() -> str:
 
 def describe_run(path: str | Path) -> dict[str, Any]:
     """
-    Say what a run is.
+    Describe a run.
 
-    Parameters
-    ----------
-    path : str or Path
-        The run folder.
-
-    Returns
-    -------
-    dict
-        Recipe, parameters, step, vocabulary, weights that are there, checksums.
-
-    Notes
-    -----
     Reads no weights, so it is quick for any model.
     """
     run = Run.open(path)
@@ -122,46 +103,12 @@ def describe_run(path: str | Path) -> dict[str, Any]:
 
 
 def count_parameters(run: Run) -> int:
-    """
-    Count the weights of a run.
-
-    Parameters
-    ----------
-    run : Run
-        Opened.
-
-    Returns
-    -------
-    int
-        Shared ones once.
-
-    Notes
-    -----
-    Reads none of them.
-    """
+    """Count the weights of a run without reading them."""
     return parameter_count(_outline(run))
 
 
 def as_text(description: dict[str, Any], indent: str = "") -> str:
-    """
-    Write a description for people.
-
-    Parameters
-    ----------
-    description : dict
-        What the other functions return.
-    indent : str, optional
-        Put before each line.
-
-    Returns
-    -------
-    str
-        One line a value.
-
-    Notes
-    -----
-    `--json` prints the same for programs.
-    """
+    """Format a description as text."""
     lines = []
     for key, value in description.items():
         if isinstance(value, dict) and value:
@@ -175,13 +122,13 @@ def as_text(description: dict[str, Any], indent: str = "") -> str:
 
 
 def _outline(run: Run) -> Transformer:
-    """Build the model without room for its weights."""
+    """Build the model without allocating its weights."""
     with torch.device("meta"):
         return run.build()
 
 
 def _weights_line(state: dict[str, Any]) -> dict[str, Any]:
-    """Say what one set of weights is."""
+    """Describe one set of weights."""
     counters = state.get("counters") or {}
     checksums = state.get("sha256")
     return {

@@ -1,5 +1,5 @@
 """
-From the logs of some runs to their learning curves, on a page or in TensorBoard.
+Learning curves from training logs, as a page or in TensorBoard.
 
 Needs no torch: the logs say everything.
 """
@@ -25,25 +25,10 @@ def read_runs(paths: Sequence[str | Path]) -> dict[str, History]:
     """
     Read the logs of some runs.
 
-    Parameters
-    ----------
-    paths : sequence of path
-        Run folders.
+    The log of a resumed run is one log: lines of an interrupted sitting after its last checkpoint
+    were dropped.
 
-    Returns
-    -------
-    dict of str to History
-        By the shortest names that tell the runs apart, in order.
-
-    Raises
-    ------
-    RunFolderError
-        If one of them is no run folder or has logged nothing yet.
-
-    Notes
-    -----
-    The log of a resumed run is one log: what an interrupted sitting wrote after its last checkpoint
-    was dropped from it.
+    Raises `RunFolderError` if one of them is no run folder or has logged nothing yet.
     """
     folders = [RunFolder(Path(path)) for path in paths]
     for folder in folders:
@@ -62,24 +47,9 @@ def run_names(paths: Sequence[Path]) -> list[str]:
     """
     Name runs by their folders.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        The folders.
-
-    Returns
-    -------
-    list of str
-        The last part of each path, or as many as it takes to tell them apart; a folder that is
-        named twice gets a number.
-
-    Notes
-    -----
     ``a/run`` and ``b/run`` stay as they are, ``runs/small`` and ``runs/tiny`` become small and
     tiny.
 
-    Examples
-    --------
     >>> run_names([Path("runs/small"), Path("runs/tiny")])
     ['small', 'tiny']
     >>> run_names([Path("a/run"), Path("b/run"), Path("b/run")])
@@ -106,24 +76,6 @@ def draw_runs(
     """
     Draw learning curves.
 
-    Parameters
-    ----------
-    runs : dict of str to History
-        What `read_runs` returned.
-    out : Path
-        A file ending in ``.png``, ``.svg`` or ``.pdf``.
-    along : {'steps', 'tokens', 'hours'}, default 'steps'
-        What the horizontal axis counts.
-    smooth : int, default 1
-        Log lines that are averaged.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
     Tokens are real target tokens. Time is counted over all sittings, validation included, and in
     minutes for short runs.
     """
@@ -143,21 +95,7 @@ def write_events(runs: Sequence[str | Path], folder: Path) -> None:
     """
     Write the logs of some runs for TensorBoard.
 
-    Parameters
-    ----------
-    runs : sequence of path
-        Run folders.
-    folder : Path
-        What will be TensorBoard's `--logdir`; each run gets a folder in it.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    May be repeated: what an earlier call wrote no longer counts.
+    Can be repeated: a later call replaces the events of an earlier one.
     """
     paths = [Path(run) for run in runs]
     for path, name in zip(paths, run_names(paths), strict=True):
@@ -167,22 +105,9 @@ def write_events(runs: Sequence[str | Path], folder: Path) -> None:
 
 def summary(runs: dict[str, History]) -> str:
     """
-    Say in a line for each run how it went.
+    Summarise each run in one line.
 
-    Parameters
-    ----------
-    runs : dict of str to History
-        What `read_runs` returned.
-
-    Returns
-    -------
-    str
-        A table with a heading, columns aligned by spaces.
-
-    Notes
-    -----
-    The last loss is the one that training minimises, label smoothing included, over the stretch
-    that the last log line covers.
+    The last loss is the training loss, label smoothing included, averaged since the line before it.
     """
     scores = [
         metric
@@ -211,18 +136,18 @@ def summary(runs: dict[str, History]) -> str:
 
 
 def _best_score(history: History, key: str) -> str:
-    """Write the best value of a score and its step, or a dash."""
+    """Format the best value of a score and its step, or a dash."""
     best = history.best(key)
     return f"{best[0]:.1f} at {best[1]:,}" if best else "-"
 
 
 def _written(value: float | None, write: Callable[[float], str]) -> str:
-    """Write a number, or a dash where there is none."""
+    """Format a number, or a dash if there is none."""
     return "-" if value is None else write(value)
 
 
 def _curves(name: str, history: History, column: str, unit: float) -> RunCurves:
-    """Gather what is drawn of a run."""
+    """Collect the curves of a run."""
     training, validation = history.training, history.validation
     valid_x = (
         validation["step"] if column == "step" else history.at_step(column, validation["step"])

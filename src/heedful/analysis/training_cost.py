@@ -1,4 +1,4 @@
-"""What a run has cost so far: as counted from shapes and log, and as the paper estimates it."""
+"""Training cost of a run: counted from shapes and log, and estimated as in the paper."""
 
 from typing import Any
 
@@ -14,31 +14,17 @@ _PAIRS = ("encoder_pairs", "decoder_pairs", "cross_pairs")
 
 def training_cost(run: Run, model: Transformer, history: History) -> dict[str, Any]:
     """
-    Tell what a training has cost so far.
+    Compute the cost of a training so far.
 
-    Parameters
-    ----------
-    run : Run
-        Which run.
-    model : Transformer
-        Its model; only shapes are looked at, so it may be on the meta device.
-    history : History
-        What it logged.
+    Returns: ready for JSON: `counted_flops`, the operations of the model's products forward and
+    backward; `hours` over all sittings; and where the product rate of the run's machine is known
+    here, `sustained_tflops` of all its processes together, `paper_flops`, which is time times that
+    rate, and `share_of_rate`, what was counted by that.
 
-    Returns
-    -------
-    dict
-        Ready for JSON: `counted_flops`, the operations of the model's products forward and
-        backward; `hours` over all sittings; and where the product rate of the run's machine is
-        known here, `sustained_tflops` of all its processes together, `paper_flops`, which is time
-        times that rate, and `share_of_rate`, what was counted by that.
-
-    Notes
-    -----
-    The paper multiplies time by “an estimate of the sustained single-precision capacity”; here it
-    is the rate of products of a typical shape in the precision that the run computes with, as
-    `heedful.machine.benchmark` measured and cached it. The log of an older run does not say what
-    was computed on; nothing is counted then.
+    The paper multiplies time by “an estimate of the sustained single-precision capacity”. Here this
+    is the measured rate of matrix products of a typical shape in the run's precision
+    (`heedful.machine.benchmark`). Logs of older versions do not say what was computed; then nothing
+    is counted.
     """
     hours = (history.last("seconds") or 0.0) / 3600
     work = training_work(history)
@@ -57,14 +43,14 @@ def training_cost(run: Run, model: Transformer, history: History) -> dict[str, A
 
 
 def training_work(history: History) -> Work | None:
-    """Return what all steps so far computed on; None if the log does not say."""
+    """Sum the work of all steps so far; None if the log does not record it."""
     names = ("source_places", "target_places", "target_tokens")
     counts = [history.last(name) for name in (*names, *_PAIRS)]
     return None if None in counts else Work(*(count or 0.0 for count in counts))
 
 
 def _sustained_tflops(run: Run) -> float | None:
-    """Return what the processes of a run sustain together, as far as it was ever measured here."""
+    """Return the sustained rate of all processes of the run, if it was measured here."""
     machine_settings = read_machine_settings(run.folder)
     machine = read_json(run.folder.config).get("machine")
     processor = machine.get("processor") if isinstance(machine, dict) else None

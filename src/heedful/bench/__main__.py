@@ -1,4 +1,4 @@
-"""What is measured, in a process of its own: reads a request, does it, prints the answer."""
+"""The measurement process: reads a request, runs it, prints the result."""
 
 import json
 import sys
@@ -12,21 +12,9 @@ from heedful.errors import HeedfulError
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """
-    Do what is asked.
+    Run the requested measurement.
 
-    Parameters
-    ----------
-    request : dict
-        With `task` and what that needs.
-
-    Returns
-    -------
-    dict
-        Ready for JSON.
-
-    Notes
-    -----
-    Only what the task needs is imported, so that its memory is that of the task.
+    Imports only what the task needs, so that its memory is that of the task.
     """
     done: dict[str, Any]
     if request["task"] == "train":

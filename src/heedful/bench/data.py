@@ -27,27 +27,9 @@ def bench_data(
     """
     Time each stage between text and batches.
 
-    Parameters
-    ----------
-    recipe : str
-        A built-in name or a TOML file.
-    settings : sequence of str, optional
-        ``key=value`` strings.
-    source, target : sequence of str, optional
-        Line-aligned text; sentences of the embedded grammar when absent.
-    repeats : int, default 5
-        How often each stage is timed; subwords are learned once.
-    threads : int, default 0
-        Of the processor; 0 for all.
+    `source, target`: line-aligned text; sentences of the embedded grammar if None.
 
-    Returns
-    -------
-    SpeedReport
-        A row for each stage, its memory that of all stages together.
-
-    Notes
-    -----
-    No other toolkit is measured: their stages are cut differently.
+    No other toolkit is measured: they divide the work into other stages.
     """
     if bool(source) != bool(target):
         raise TextError("--source and --target belong together, but only one of them came.")
@@ -81,7 +63,7 @@ def bench_data(
 
 
 def _embedded(folder: Path) -> dict[str, list[str]]:
-    """Write sentences of the grammar."""
+    """Write sentences of the toy corpus."""
     files: dict[str, list[str]] = {}
     pairs = sample_pairs(_EMBEDDED_PAIRS, seed=1)
     for number, (side, language) in enumerate((("source", "en"), ("target", "fr"))):

@@ -1,4 +1,4 @@
-"""What was measured of whom, and how it is told."""
+"""Measurements of a system, and their tables."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -9,88 +9,56 @@ from typing import Any
 @dataclass(frozen=True)
 class SpeedMeasurement:
     """
-    Hold what one contender did.
+    Measurements of one system.
 
-    Attributes
-    ----------
-    who : str
-        Toolkit and variant.
-    precision : str
-        What it computed with.
-    seconds : tuple of float
-        Of each repetition; the first, which warms up, is not among them.
-    counts : dict of str to int
-        What a repetition got through, such as ``{"sentences": 1000}``.
-    flops : float, optional
-        Operations that a repetition needs by the model's shapes, padding left out.
-    rate : float, optional
-        GFLOP/s of matrix products on this machine in that precision.
-    memory : int
-        Most bytes that its process held, or those of the GPU.
-    facts : dict
-        What else is to be told: versions, agreement, scores.
-
-    Notes
-    -----
-    The median counts: on a shared machine a mean is a measure of the neighbours.
+    The median counts: on a shared machine the mean depends on other processes.
     """
 
     who: str
+    """Toolkit and variant."""
     precision: str
+    """What it computed with."""
     seconds: tuple[float, ...]
+    """Seconds of each repetition after the first, which warms up."""
     counts: Mapping[str, int]
+    """The work of a repetition, such as ``{"sentences": 1000}``."""
     flops: float | None
+    """Operations of a repetition by the model's shapes, without padding."""
     rate: float | None
+    """GFLOP/s of matrix products on this machine in that precision."""
     memory: int
+    """Peak bytes of its process, or of the GPU."""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    """Further facts: versions, agreement, scores."""
 
     @property
     def median(self) -> float:
-        """Seconds of a repetition."""
+        """Median seconds of a repetition."""
         return statistics.median(self.seconds)
 
     @property
     def gflops(self) -> float | None:
-        """Needed operations a second, in units of 10^9."""
+        """Useful operations per second, in units of 10^9."""
         return None if self.flops is None else self.flops / self.median / 1e9
 
     @property
     def share(self) -> float | None:
-        """Part of the machine's measured product rate that was put to use."""
+        """Share of the machine's measured matrix product rate."""
         return None if self.rate is None or self.gflops is None else self.gflops / self.rate
 
     def per_second(self, unit: str) -> float:
         """
-        Tell how much was done in a second.
+        Compute the throughput per second.
 
-        Parameters
-        ----------
-        unit : str
-            A key of `counts`.
-
-        Returns
-        -------
-        float
-            By the median.
-
-        Notes
-        -----
-        Only real tokens and lines are counted, whatever a toolkit computes besides.
+        Only real tokens and lines count, whatever a toolkit computes besides.
         """
         return self.counts[unit] / self.median
 
     def to_dict(self) -> dict[str, Any]:
         """
-        Write it as plain values.
+        Convert to plain values.
 
-        Returns
-        -------
-        dict
-            Ready for JSON, with everything that can be worked out.
-
-        Notes
-        -----
-        All repetitions are kept, so that somebody else can judge the noise.
+        All repetitions are kept, so that others can judge the noise.
         """
         return {
             "who": self.who,
@@ -113,46 +81,21 @@ class SpeedMeasurement:
 
 @dataclass(frozen=True)
 class SpeedReport:
-    """
-    Hold a whole comparison.
-
-    Attributes
-    ----------
-    what : dict
-        What was measured: recipe, shapes, settings.
-    machine : dict
-        As `heedful.machine.devices.describe_machine` gives it, with threads and product rates.
-    measurements : tuple of SpeedMeasurement
-        Ours first.
-    notes : tuple of str, default ()
-        Who could not take part, and why.
-    compared : bool, default True
-        Whether they did the same work.
-
-    Notes
-    -----
-    What `heedful bench` prints.
-    """
+    """A whole comparison."""
 
     what: Mapping[str, Any]
+    """What was measured: recipe, shapes, settings."""
     machine: Mapping[str, Any]
+    """As `heedful.machine.devices.describe_machine` gives it, with threads and product rates."""
     measurements: tuple[SpeedMeasurement, ...]
+    """heedful's first."""
     notes: tuple[str, ...] = ()
+    """Systems that could not take part, and why."""
     compared: bool = True
+    """Whether all did the same work."""
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Write it as plain values.
-
-        Returns
-        -------
-        dict
-            Ready for JSON.
-
-        Notes
-        -----
-        What `--json` prints.
-        """
+        """Convert to plain values, as printed by `--json`."""
         return {
             "what": dict(self.what),
             "machine": dict(self.machine),
@@ -162,17 +105,10 @@ class SpeedReport:
 
     def lines(self) -> list[str]:
         """
-        Write it as a table.
+        Format as a table.
 
-        Returns
-        -------
-        list of str
-            Facts, rows and notes.
-
-        Notes
-        -----
-        The last column says how many times as fast as that contender heedful is: all did the same
-        work, whatever came out.
+        The last column is heedful's speed relative to that system: all did the same work, whatever
+        their output.
         """
         facts = [f"{name} {_said(value)}" for name, value in self.what.items()]
         rows = [self._head(), *map(self._row, self.measurements)]
@@ -205,7 +141,7 @@ class SpeedReport:
         ]
 
     def _row(self, one: SpeedMeasurement) -> list[str]:
-        """Write what one contender did."""
+        """Format the row of one system."""
         ours = self.measurements[0]
         times = one.median / ours.median
         return [
@@ -221,14 +157,14 @@ class SpeedReport:
 
 
 def _products(machine: Mapping[str, Any]) -> str:
-    """Write what the machine was measured to do."""
+    """Format the machine's measured product rates."""
     rates = machine.get("product_gflops", {})
     said = ", ".join(f"{name} {rate:,.0f} GFLOP/s" for name, rate in rates.items())
     return f"{said or 'not measured'}; {machine.get('threads')} threads on {machine.get('device')}"
 
 
 def _said(value: object) -> str:
-    """Write a fact."""
+    """Format a fact."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_said(inner)}" for name, inner in value.items())
     if isinstance(value, float):
@@ -237,7 +173,7 @@ def _said(value: object) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Write columns, numbers to the right."""
+    """Align columns, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

@@ -1,4 +1,4 @@
-"""From text to batches in a process of its own, stage by stage."""
+"""The preparation benchmark, stage by stage, in its own process."""
 
 import tempfile
 from pathlib import Path
@@ -22,21 +22,11 @@ from heedful.training.batches import TrainingPairs
 
 def measure_preparing(request: dict[str, Any]) -> dict[str, Any]:
     """
-    Learn subwords, cut, encode, and make the batches of an epoch.
+    Time tokenizer training, encoding, and the batches of an epoch.
 
-    Parameters
-    ----------
-    request : dict
-        `settings` of the run, `source` and `target` (lists of files), `repeats`, `threads`.
+    Returns: `lines`; `stages`, for each its `seconds`; `memory` after the last.
 
-    Returns
-    -------
-    dict
-        `lines`; `stages`, for each its `seconds`; `memory` after the last.
-
-    Notes
-    -----
-    The functions are those that training calls. Subwords are learned once: it takes long.
+    Calls the functions that training calls. Subwords are trained once, because it takes long.
     """
     threads = resolve_threads(request["threads"])
     text = find_text(request["source"], request["target"])

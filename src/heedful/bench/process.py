@@ -1,4 +1,4 @@
-"""A process of its own for every measurement: equal for us and for others."""
+"""A fresh process for each measurement, alike for all systems."""
 
 import json
 import os
@@ -15,21 +15,7 @@ def time_repeats(work: Callable[[], object], repeats: int) -> list[float]:
     """
     Time some work several times.
 
-    Parameters
-    ----------
-    work : callable
-        Ends when the work is done, on a GPU too.
-    repeats : int
-        How often.
-
-    Returns
-    -------
-    list of float
-        Seconds of each time.
-
-    Notes
-    -----
-    Warming up is the caller's business: what is warm depends on the work.
+    Warming up is the caller's task: what needs it depends on the work.
     """
     seconds = []
     for _ in range(repeats):
@@ -43,33 +29,12 @@ def run_process(
     command: Sequence[str | Path], request: Mapping[str, Any], foreign: bool = False
 ) -> dict[str, Any]:
     """
-    Hand a request to a new process and wait for its answer.
+    Send a request to a new process and wait for its answer.
 
-    Parameters
-    ----------
-    command : sequence of str or Path
-        Reads one JSON object from standard input; the last line it prints is another.
-    request : mapping
-        The object.
-    foreign : bool, default False
-        Whether it is another toolkit's process, which is not to get what the command line puts
-        into the environment for heedful.
+    Output of libraries before the answer is ignored.
 
-    Returns
-    -------
-    dict
-        The answer.
-
-    Raises
-    ------
-    MeasurementFailed
-        If there is none; with the last line that the process wrote to standard error.
-    UserError
-        If the process says that what it was asked is wrong.
-
-    Notes
-    -----
-    What a library prints before the answer is ignored.
+    Raises `MeasurementFailed` if there is none; with the last line that the process wrote to
+    standard error. Raises `UserError` if the process says that what it was asked is wrong.
     """
     ours = os.environ.get("HEEDFUL_ENVIRONMENT", "").split() if foreign else []
     done = subprocess.run(

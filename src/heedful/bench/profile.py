@@ -1,4 +1,4 @@
-"""Where the time of some work goes, by what torch executes."""
+"""A profile of where time goes, by torch operator."""
 
 from collections.abc import Callable
 
@@ -9,22 +9,12 @@ _SHOWN = 14
 
 def shares(work: Callable[[], object]) -> dict[str, float]:
     """
-    Find out what the processor spends its time on.
+    Profile the share of time of each operator.
 
-    Parameters
-    ----------
-    work : callable
-        Done once, a little slower than without being watched.
+    Returns the share of the time of each torch operator by itself, the largest first; the rest as
+    `others`.
 
-    Returns
-    -------
-    dict of str to float
-        Share of the time of each operation of torch by itself, the largest first; the rest as
-        `others`.
-
-    Notes
-    -----
-    On a GPU this is what it takes to start the work there.
+    On a GPU this is the CPU time for launching kernels.
     """
     with profile(activities=[ProfilerActivity.CPU]) as found:
         work()

@@ -1,4 +1,4 @@
-"""A run folder that nobody trained, to measure shapes for which there is no text."""
+"""A run folder with random weights, to measure sizes without training."""
 
 import random
 from pathlib import Path
@@ -22,25 +22,9 @@ def make_random_run(folder: Path, config: RunConfig, vocabulary: int) -> Run:
     """
     Write a run with random weights and made-up words.
 
-    Parameters
-    ----------
-    folder : Path
-        An empty folder.
-    config : RunConfig
-        The recipe.
-    vocabulary : int
-        Symbols, special ones included.
-
-    Returns
-    -------
-    Run
-        It translates until its length limit, always.
-
-    Notes
-    -----
-    The end symbol has the vector zero in the output table, so its logit is zero while that of
-    some other word is not: every translation, here and in any other toolkit that is given the
-    weights, goes on to the limit.
+    The end symbol has a zero vector in the output matrix, so its logit is zero while that of some
+    other word is positive: every translation, in any toolkit that gets the weights, continues to
+    the limit.
     """
     words = [f"w{number}" for number in range(vocabulary - _SPECIAL)]
     config = config.with_settings({"data.source_language": "xx", "data.target_language": "yy"})
@@ -62,25 +46,7 @@ def random_lines(vocabulary: int, length: int, count: int, seed: int = 1) -> lis
     """
     Make lines of made-up words.
 
-    Parameters
-    ----------
-    vocabulary : int
-        Of the run that is to read them.
-    length : int
-        Mean tokens of a line, the end symbol included.
-    count : int
-        How many lines.
-    seed : int, default 1
-        Of the words.
-
-    Returns
-    -------
-    list of str
-        From a fifth shorter to a fifth longer.
-
-    Notes
-    -----
-    One word is one token.
+    `length`: mean tokens of a line, the end symbol included.
     """
     drawn = random.Random(seed)
     lengths = spread_lengths(length, count)

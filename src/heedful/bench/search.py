@@ -1,4 +1,4 @@
-"""Translating in a process of its own: the real translator, on lines from a file."""
+"""The translation benchmark, with the real translator, in its own process."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,24 +21,15 @@ _ANY_TOKENS = 1 << 40
 
 def measure_search(request: dict[str, Any]) -> dict[str, Any]:
     """
-    Translate a text several times and time it.
+    Time the translation of a text, several times.
 
-    Parameters
-    ----------
-    request : dict
-        `run` and `weights`, `input` (a file with plain lines), `output` (where translations go),
-        `batch` (sentences searched together; None for what `heedful translate` does), `search`
-        (keywords of `Translator.translate`), `repeats`, `precision`, `device` and `threads`.
+    `request`: `run` and `weights`, `input` (a file with plain lines), `output` (where translations
+    go), `batch` (sentences searched together; None for what `heedful translate` does), `search`
+    (keywords of `Translator.translate`), `repeats`, `precision`, `device` and `threads`. Returns:
+    `seconds` of each pass after warming up, `memory`.
 
-    Returns
-    -------
-    dict
-        `seconds` of each pass after warming up, `memory`.
-
-    Notes
-    -----
-    From lines to lines: cutting into subwords and putting together again is part of the time. As
-    `heedful translate` does it, the text is streamed and memory does not grow with it.
+    From lines to lines: tokenization and detokenization are included. As in `heedful translate`,
+    the text is streamed and memory does not grow with it.
     """
     translator = Translator.load(
         request["run"],
@@ -75,7 +66,7 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _batches(lines: Sequence[str], size: int) -> Iterator[list[int]]:
-    """Put so many lines of similar length together; one at a time they keep their order."""
+    """Group lines of similar length into batches; batches of one keep the order."""
     order = list(range(len(lines)))
     if size > 1:
         order.sort(key=lambda row: -len(lines[row]))
@@ -84,4 +75,4 @@ def _batches(lines: Sequence[str], size: int) -> Iterator[list[int]]:
 
 
 def _ignore(text: str) -> None:
-    """Say nothing: what is cut or unknown is not the matter here."""
+    """Ignore warnings about truncated or unknown text."""

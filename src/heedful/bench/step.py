@@ -1,4 +1,4 @@
-"""The training step in a process of its own: the real loop, on pairs that are there already."""
+"""The training step benchmark, with the real trainer, in its own process."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,20 +26,11 @@ from heedful.training.trainer_config import TrainerConfig
 
 class FixedBatch:
     """
-    Hand the loop the same batch again and again.
+    A batch order that always returns the same batch.
 
-    Parameters
-    ----------
-    sources, targets : sequence of sequence of int
-        Ids without special symbols.
-    collator : Collator
-        Adds them.
-    micro_batch_tokens : int or None
-        Padded tokens computed at once; all when None.
+    `micro_batch_tokens`: padded tokens computed at once; all when None.
 
-    Notes
-    -----
-    An `Order`. Pairs of similar length go together, as in training.
+    Pairs of similar length are grouped, as in training.
     """
 
     def __init__(
@@ -64,31 +55,19 @@ class FixedBatch:
         return [np.concatenate(self._parts)]
 
     def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
-        """Return the parts that were laid out, whatever is asked for."""
+        """Return the prepared micro-batches, whatever is requested."""
         del rows, ranks
         return [self._parts]
 
     def largest(self) -> Rows:
-        """Return the last part, for they are sorted."""
+        """Return the last micro-batch, the largest, because they are sorted."""
         return self._parts[-1]
 
     def collate(self, rows: Rows) -> Batch:
         """
-        Put pairs together.
+        Collate pairs into tensors.
 
-        Parameters
-        ----------
-        rows : ndarray of int, shape (rows,)
-            Which pairs.
-
-        Returns
-        -------
-        Batch
-            On the processor.
-
-        Notes
-        -----
-        Part of the step that is timed, as it is part of training.
+        Part of the timed step, as it is part of training.
         """
         chosen = rows.tolist()
         return self._collator.batch(
@@ -97,7 +76,7 @@ class FixedBatch:
 
 
 class _NoCheckpoints:
-    """Keep nothing."""
+    """A checkpointer that saves nothing."""
 
     def save(self, reason: str) -> None:
         """Do nothing."""
@@ -105,23 +84,12 @@ class _NoCheckpoints:
 
 def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     """
-    Take some training steps and time them.
+    Time some training steps.
 
-    Parameters
-    ----------
-    request : dict
-        `settings` of the run, `vocabulary`, `sources`, `targets`, `steps`, `precision`, `device`,
-        `threads` and whether to `profile`.
+    Returns: `seconds` of each step after the first, `memory`, `loss` a token at the first step, and
+    the `profile` of one more step.
 
-    Returns
-    -------
-    dict
-        `seconds` of each step after the first, `memory`, `loss` a token at the first step, and the
-        `profile` of one more step.
-
-    Notes
-    -----
-    The loop itself is run, one step at a time: batch, forward, loss, backward, update, log.
+    Runs the real training loop, one step at a time: batch, forward, loss, backward, update, log.
     """
     device, settings = resolve_device(request["device"]), RunConfig.from_dict(request["settings"])
     resolve_threads(request["threads"])
@@ -179,12 +147,11 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Losses(RunLog):
-    """Remember losses and write nothing."""
+    """A log that records losses and writes nothing."""
 
     def __init__(self) -> None:
         super().__init__(None, 0, 0, quiet=True)
         self.losses: list[float] = []
 
     def training(self, line: dict[str, Any], share: float, remaining: float) -> None:
-        """Remember the loss of a step."""
         self.losses.append(float(line["loss"]))

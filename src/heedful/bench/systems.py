@@ -1,10 +1,10 @@
 """
-Who is measured: heedful, and other toolkits in environments of their own.
+The measured systems: heedful, and other toolkits in environments of their own.
 
 A peer is a folder with an environment (``.venv``) and a script (``bench.py``) that speaks the
-protocol of `heedful.bench.process`: asked for ``{"task": "variants", "of": "train"}`` it
-lists what it can do, asked for ``train`` or ``translate`` it does it and tells the seconds. heedful
-answers the same requests, as a process like any other.
+protocol of `heedful.bench.process`: the request ``{"task": "variants", "of": "train"}`` lists its
+variants; ``train`` and ``translate`` run one and return the seconds. heedful answers the same
+requests in a process of its own.
 """
 
 import sys
@@ -30,28 +30,19 @@ _RATE_SECONDS = 0.3
 @dataclass(frozen=True)
 class System:
     """
-    Know how to measure one variant of one toolkit.
+    A measured system: one variant of one toolkit.
 
-    Attributes
-    ----------
-    name : str
-        Of the toolkit.
-    command : tuple of str
-        Starts its process.
-    variant : str
-        Which of its ways to do it.
-    precision : str
-        What that way computes with.
-
-    Notes
-    -----
-    A process each, so memory is not that of an earlier variant.
+    Each runs in its own process, so memory is not that of an earlier variant.
     """
 
     name: str
+    """Name of the toolkit."""
     command: tuple[str, ...]
+    """Command that starts its process."""
     variant: str
+    """The toolkit's variant."""
     precision: str
+    """Number format of the variant."""
 
     @property
     def title(self) -> str:
@@ -60,20 +51,10 @@ class System:
 
     def run(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """
-        Let it do what is measured.
+        Send a measurement request.
 
-        Parameters
-        ----------
-        request : mapping
-            With its `task`.
+        Returns a result with `seconds`, `memory` and `versions`.
 
-        Returns
-        -------
-        dict
-            With `seconds`, `memory` and `versions`.
-
-        Notes
-        -----
         Adds the variant and its precision to the request.
         """
         asked = {**request, "variant": self.variant, "precision": self.precision}
@@ -83,44 +64,19 @@ class System:
 @dataclass(frozen=True)
 class Systems:
     """
-    Hold who takes part and who does not.
+    The systems that take part, and those that do not.
 
-    Attributes
-    ----------
-    systems : tuple of System
-        heedful first, if it takes part.
-    notes : tuple of str
-        Why others do not.
-
-    Notes
-    -----
-    A peer that is not installed is no error: the figures of heedful alone are of use.
+    A peer that is not installed is no error: the figures of heedful alone are useful.
     """
 
     systems: tuple[System, ...]
+    """heedful first, if it takes part."""
     notes: tuple[str, ...]
+    """Why other systems do not take part."""
 
 
 def own_system(precision: str, variant: str = "") -> System:
-    """
-    Describe heedful as a contender.
-
-    Parameters
-    ----------
-    precision : str
-        What it is to compute with; not ``auto``.
-    variant : str, default ''
-        Which of its ways this is.
-
-    Returns
-    -------
-    System
-        The program that is running now.
-
-    Notes
-    -----
-    With the interpreter of this process.
-    """
+    """Describe heedful as a system."""
     return System(OURS, (sys.executable, "-m", __package__), variant, precision)
 
 
@@ -133,31 +89,13 @@ def find_systems(
     ways: Sequence[str] = (),
 ) -> Systems:
     """
-    Find who can take part.
+    Find the installed systems.
 
-    Parameters
-    ----------
-    task : {'train', 'translate'}
-        At what.
-    precision : str
-        Of heedful itself.
-    peers : Path or None
-        Folder with one folder for each peer; None for none.
-    only : sequence of str
-        Names that take part, or titles of single variants; all when empty.
-    forced : bool
-        Whether peers must compute with `precision`, too; else each in all its ways.
-    ways : sequence of str, default ()
-        Precisions that heedful has besides, which take part if nothing is forced.
+    `peers`: folder with one folder for each peer; None for none. `only`: names that take part, or
+    titles of single variants; all when empty. `forced`: whether peers must compute with
+    `precision`, too; else each in all its ways.
 
-    Returns
-    -------
-    Systems
-        Who does, and who does not.
-
-    Notes
-    -----
-    Peers are asked for their variants without loading anything heavy.
+    Peers list their variants without loading anything heavy.
     """
     found: list[System] = []
     notes: list[str] = []
@@ -193,26 +131,18 @@ def find_systems(
 @dataclass(frozen=True)
 class RoundRobin:
     """
-    Hold what came of all turns.
+    The results of all rounds.
 
-    Attributes
-    ----------
-    answers : tuple of (System, dict)
-        Seconds of all rounds together, the most memory of any.
-    rates : dict of str to float
-        GFLOP/s of matrix products by precision, the best that was seen between the rounds.
-    notes : tuple of str
-        Who failed, and what was said.
-
-    Notes
-    -----
-    A machine that is shared gives its rate only now and then, so it is measured often; by this
-    process, whose threads are as many as theirs (`Conditions.resolve`).
+    A shared machine reaches its full rate only at times, so the rate is measured often; in this
+    process, with as many threads as the systems have (`Conditions.resolve`).
     """
 
     answers: tuple[tuple[System, dict[str, Any]], ...]
+    """Seconds of all rounds, and the peak memory of any."""
     rates: dict[str, float]
+    """GFLOP/s of matrix products by precision, the best that was seen between the rounds."""
     notes: tuple[str, ...]
+    """Systems that failed, with their messages."""
 
 
 def run_in_turns(
@@ -223,30 +153,10 @@ def run_in_turns(
     keep: Callable[[System], object] | None = None,
 ) -> RoundRobin:
     """
-    Measure all contenders, one after the other, in several rounds.
+    Measure all systems round-robin, in several rounds.
 
-    Parameters
-    ----------
-    systems : Systems
-        Who takes part.
-    request : mapping
-        What each is asked; with `device`.
-    rounds : int
-        How often each has its turn.
-    say : callable
-        Told whose turn it is.
-    keep : callable, optional
-        Told who has just had a turn, before the next one has.
-
-    Returns
-    -------
-    RoundRobin
-        What came of them.
-
-    Notes
-    -----
-    In turns, so that a slow minute of the machine is nobody's disadvantage. heedful itself must not
-    fail.
+    In turns, so that a slow minute of the machine puts no system at a disadvantage. heedful itself
+    must not fail.
     """
     answers: dict[System, dict[str, Any]] = {}
     notes: dict[System, str] = {}

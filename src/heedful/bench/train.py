@@ -16,51 +16,22 @@ from heedful.machine.devices import describe_machine, resolve_device, resolve_th
 
 @dataclass(frozen=True)
 class Conditions:
-    """
-    Say under what conditions contenders meet.
-
-    Attributes
-    ----------
-    device : str, default 'auto'
-        Where.
-    precision : str, default 'auto'
-        Of heedful; if it is not ``auto``, peers must compute with it, too.
-    threads : int, default 0
-        Of the processor; 0 for all.
-    peers : Path, optional
-        Folder of the peers; none take part when absent.
-    only : tuple of str, default ()
-        Names of those who take part; all when empty.
-    rounds : int, default 1
-        How often each has its turn.
-
-    Notes
-    -----
-    The same for training and translating.
-    """
+    """Conditions of a measurement, the same for all systems."""
 
     device: str = "auto"
     precision: str = "auto"
+    """heedful's precision; unless it is ``auto``, peers must use it too."""
     threads: int = 0
+    """Number of CPU threads; 0 for all."""
     peers: Path | None = None
+    """Folder of the peers; None for no peers."""
     only: tuple[str, ...] = ()
+    """Names of the systems that take part; all if empty."""
     rounds: int = 1
+    """Number of rounds."""
 
     def resolve(self) -> tuple[str, str, int]:
-        """
-        Choose for this machine.
-
-        Returns
-        -------
-        device, precision : str
-            No longer ``auto``.
-        threads : int
-            At least 1.
-
-        Notes
-        -----
-        As a training would.
-        """
+        """Fill in defaults for this machine, as a training would."""
         device = resolve_device(self.device)
         threads = resolve_threads(self.threads)
         return str(device), resolve_precision(self.precision, device), threads
@@ -82,34 +53,9 @@ def bench_train(
     """
     Time the training step of a recipe.
 
-    Parameters
-    ----------
-    recipe : str
-        A built-in name or a TOML file.
-    settings : sequence of str, optional
-        ``key=value`` strings.
-    source_length, target_length : int, default 25
-        Mean tokens of a sentence, the end symbol included.
-    batch_tokens : int, default 2000
-        Tokens a side of a step.
-    vocabulary : int, optional
-        Symbols of both sides; the recipe's when absent.
-    steps : int, default 5
-        Steps that are timed, after one that is not.
-    profile : bool, default False
-        Whether to tell where the time of heedful goes.
-    conditions : Conditions, optional
-        Where, how, and against whom.
-    say : callable
-        Told whose turn it is.
+    `source_length, target_length`: mean tokens of a sentence, the end symbol included.
+    `vocabulary`: symbols of both sides; the recipe's if None.
 
-    Returns
-    -------
-    SpeedReport
-        With heedful first.
-
-    Notes
-    -----
     The ids are random, so nothing is learned; the work is that of real text of these lengths.
     """
     conditions = conditions or Conditions()
@@ -167,7 +113,7 @@ def bench_train(
 def _needed(
     config: RunConfig, vocabulary: int, sources: list[list[int]], targets: list[list[int]]
 ) -> tuple[float, dict[str, int]]:
-    """Count the operations and the tokens of a step."""
+    """Count the operations and tokens of a step."""
     source = [len(row) + config.model.source_end for row in sources]
     target = [len(row) + 1 for row in targets]
     flops = flops_of(config, vocabulary).training(training_work(source, target))

@@ -34,45 +34,31 @@ _RANDOM_LINES = 64
 @dataclass(frozen=True)
 class BenchText:
     """
-    Say what is translated, and how.
+    The text to translate and the search settings.
 
-    Attributes
-    ----------
-    input : Path, optional
-        Lines; made up for a model that nobody trained.
-    reference : tuple of Path, default ()
-        Their translations by people.
-    lines : int, optional
-        How many of the first lines; all when absent.
-    beam : int, default 4
-        Open hypotheses.
-    batch : int, optional
-        Sentences searched together; as `heedful translate` does it when absent.
-    length_penalty : str, default 'power:1'
-        As every toolkit knows it.
-    max_length : str, default 'input+50'
-        Most tokens of a translation.
-    repeats : int, default 5
-        Passes that are timed.
-    stop : str, default 'as-ctranslate2'
-        When heedful is done with a sentence; the default is CTranslate2's rule.
-
-    Notes
-    -----
-    All are asked for the same beam, batch, penalty and limit. Rules for when to stop decide how
-    many steps are searched behind the best translation, so heedful takes that of the others; how
-    many lines come out equal is part of the answer.
+    All systems use the same beam, batch, penalty and limit. Stopping rules decide how many steps
+    follow the best translation, so heedful uses that of the others; the number of equal output
+    lines is part of the result.
     """
 
     input: Path | None = None
+    """Input lines; made up for an untrained model."""
     reference: tuple[Path, ...] = ()
+    """Reference translations."""
     lines: int | None = None
+    """Number of first lines to use; all if None."""
     beam: int = 4
+    """Open hypotheses."""
     batch: int | None = None
+    """Sentences per batch; None to batch as `heedful translate` does."""
     length_penalty: str = "power:1"
+    """Length penalty, in a form that every toolkit has."""
     max_length: str = "input+50"
+    """Most tokens of a translation."""
     repeats: int = 5
+    """Number of timed passes."""
     stop: str = "as-ctranslate2"
+    """heedful's stopping rule; the default is CTranslate2's."""
 
 
 def bench_trained(
@@ -86,26 +72,6 @@ def bench_trained(
     """
     Time the translation of a text with a trained run.
 
-    Parameters
-    ----------
-    run : path
-        The run folder.
-    text : BenchText
-        What is translated.
-    weights : str, default 'default'
-        Which of its weights.
-    conditions : Conditions, optional
-        Where, how, and against whom.
-    say : callable
-        Told whose turn it is.
-
-    Returns
-    -------
-    SpeedReport
-        With heedful first; with BLEU if there is a reference.
-
-    Notes
-    -----
     Raises `TextError` if there is no text.
     """
     if text.input is None:
@@ -130,35 +96,12 @@ def bench_random(
     say: Say,
 ) -> SpeedReport:
     """
-    Time the search of a recipe that nobody has trained.
+    Time the search of a recipe with random weights.
 
-    Parameters
-    ----------
-    recipe : str
-        A built-in name or a TOML file.
-    settings : sequence of str
-        ``key=value`` strings.
-    text : BenchText
-        How many lines, and how they are translated.
-    tokens : int, default 24
-        Of every translation.
-    source_length : int, default 25
-        Mean tokens of a line, the end symbol included.
-    vocabulary : int, optional
-        Symbols of both sides; the recipe's when absent.
-    conditions : Conditions, optional
-        Where, how, and against whom.
-    say : callable
-        Told whose turn it is.
+    `source_length`: mean tokens of a line, the end symbol included. `vocabulary`: symbols of both
+    sides; the recipe's if None.
 
-    Returns
-    -------
-    SpeedReport
-        With heedful first.
-
-    Notes
-    -----
-    Raises `SettingError` for a text: a model that was not trained knows no words.
+    Raises `SettingError` for a text: an untrained model knows no words.
     """
     if text.input is not None or text.reference:
         raise SettingError(
@@ -191,7 +134,7 @@ def _bench(
     conditions: Conditions,
     say: Say,
 ) -> SpeedReport:
-    """Let everybody translate the lines."""
+    """Translate the lines with all systems."""
     device, precision, threads = conditions.resolve()
     model = run.build()
     field = _field(run, precision, conditions)
@@ -257,7 +200,7 @@ def _bench(
 
 
 def _field(run: Run, precision: str, conditions: Conditions) -> Systems:
-    """Find who can take part with this model."""
+    """Find the systems that support this model."""
     peers, forced = conditions.peers, conditions.precision != "auto"
     ways = ("int8",) if has_int8(resolve_device(conditions.device)) else ()
     field = find_systems("translate", precision, peers, conditions.only, forced, ways)
@@ -268,7 +211,7 @@ def _field(run: Run, precision: str, conditions: Conditions) -> Systems:
 
 
 def _limit(max_length: str) -> dict[str, Any]:
-    """Say the length limit in plain values."""
+    """Write the length limit as plain values."""
     limit = LengthLimit.parse(max_length)
     return {"tokens": limit.extra, "relative": limit.relative}
 
@@ -286,7 +229,7 @@ def _outputs(path: Path, run: Run) -> Iterator[tuple[str, int]]:
 
 @dataclass(frozen=True)
 class _Judge:
-    """Compare outputs and count what they took."""
+    """Comparison of outputs and their work."""
 
     run: Run
     lines: list[str]
@@ -298,7 +241,7 @@ class _Judge:
     def measurement(
         self, system: System, answer: dict[str, Any], rate: float | None
     ) -> SpeedMeasurement:
-        """Put together what is known of a contender."""
+        """Collect the measurements of a system."""
         texts, lengths = zip(*self.outputs[system.title], strict=True)
         first = next(iter(self.outputs.values()))
         same = sum(text == other for text, (other, _) in zip(texts, first, strict=True))
@@ -326,7 +269,7 @@ class _Judge:
         )
 
     def _bleu(self, texts: Sequence[str]) -> float:
-        """Score translations."""
+        """Compute BLEU."""
         count = len(self.lines)
         references = [list(islice(read_lines(path), count)) for path in self.text.reference]
         language = self.run.tokenizer.target_language

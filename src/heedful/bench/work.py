@@ -1,5 +1,5 @@
 """
-What is computed: pairs of given lengths, and how many operations they need.
+Benchmark workloads: pairs of given lengths and their operation counts.
 
 Only real tokens count as needed. A toolkit that computes padding computes more and gets no credit
 for it, so shares of the product rate compare what is useful.
@@ -26,23 +26,11 @@ _SPREAD = 0.2
 
 def spread_lengths(mean: int, count: int) -> list[int]:
     """
-    Make lengths around a mean.
+    Generate lengths around a mean.
 
-    Parameters
-    ----------
-    mean : int
-        Their mean.
-    count : int
-        How many.
+    Returns: lengths from a fifth below the mean to a fifth above it, evenly, at least 1 each.
 
-    Returns
-    -------
-    list of int
-        From a fifth below the mean to a fifth above it, evenly, at least 1 each.
-
-    Notes
-    -----
-    The same for everybody and every time: a drawn batch would be a little larger or smaller.
+    Deterministic: random batches would differ a little in size.
     """
     low, high = mean * (1 - _SPREAD), mean * (1 + _SPREAD)
     return [max(1, round(float(length))) for length in np.linspace(low, high, count)]
@@ -52,27 +40,11 @@ def synthetic_pairs(
     vocabulary: int, source_length: int, target_length: int, tokens: int, seed: int = 1
 ) -> tuple[Ids, Ids]:
     """
-    Make a batch of pairs of random ids.
+    Generate a batch of pairs of random ids.
 
-    Parameters
-    ----------
-    vocabulary : int
-        Ids are below it.
-    source_length, target_length : int
-        Mean tokens of a sentence, its end symbol included.
-    tokens : int
-        About so many tokens of the longer side.
-    seed : int, default 1
-        Of the ids.
+    `source_length, target_length`: mean tokens of a sentence, its end symbol included.
 
-    Returns
-    -------
-    sources, targets : list of list of int
-        Without special symbols.
-
-    Notes
-    -----
-    Sources are as long as they like beside their targets, within the spread.
+    Source and target lengths vary independently within the spread.
     """
     drawn = random.Random(seed)
     count = max(1, tokens // max(source_length, target_length))
@@ -91,19 +63,9 @@ def training_work(source_lengths: Sequence[int], target_lengths: Sequence[int]) 
     """
     Count the positions of a training batch.
 
-    Parameters
-    ----------
-    source_lengths, target_lengths : sequence of int
-        Tokens of each sentence, special symbols included.
+    `source_lengths, target_lengths`: tokens of each sentence, special symbols included.
 
-    Returns
-    -------
-    Work
-        Without padding.
-
-    Notes
-    -----
-    The causal half of the decoder's pairs counts whole, as it does everywhere in heedful.
+    The masked half of the decoder's self-attention counts too, as everywhere in heedful.
     """
     source, target = np.array(source_lengths), np.array(target_lengths)
     return Work(
@@ -120,24 +82,11 @@ def search_work(source_lengths: Sequence[int], output_lengths: Sequence[int], be
     """
     Count the positions of a search.
 
-    Parameters
-    ----------
-    source_lengths : sequence of int
-        Tokens of each source, its end symbol included.
-    output_lengths : sequence of int
-        Tokens of each translation, its end symbol included.
-    beam : int
-        Open hypotheses a sentence.
+    `source_lengths`: tokens of each source, its end symbol included. `output_lengths`: tokens of
+    each translation, its end symbol included.
 
-    Returns
-    -------
-    Work
-        As if each search ended with the translation that it returned.
-
-    Notes
-    -----
-    A step looks at the positions before it and at the source; keys and values of the source are
-    made once a sentence.
+    A step attends to the earlier positions and to the source; keys and values of the source are
+    computed once per sentence.
     """
     source, output = np.array(source_lengths), np.array(output_lengths)
     return Work(
@@ -151,25 +100,7 @@ def search_work(source_lengths: Sequence[int], output_lengths: Sequence[int], be
 
 
 def build(config: RunConfig, vocabulary: int) -> Transformer:
-    """
-    Build the model of a recipe for a vocabulary without a tokenizer.
-
-    Parameters
-    ----------
-    config : RunConfig
-        The recipe.
-    vocabulary : int
-        Symbols on both sides.
-
-    Returns
-    -------
-    Transformer
-        Weights not yet set.
-
-    Notes
-    -----
-    As `heedful.runs.run.Run.build` does for one.
-    """
+    """Build the model of a recipe for a given vocabulary size, without a tokenizer."""
     rows = padded_vocabulary(vocabulary, config.data.vocabulary_multiple)
     return build_model(
         config.model,
@@ -183,48 +114,16 @@ def build(config: RunConfig, vocabulary: int) -> Transformer:
 
 
 def flops_of(config: RunConfig, vocabulary: int) -> ForwardFlops:
-    """
-    Count the operations of a recipe's model without building its weights.
-
-    Parameters
-    ----------
-    config : RunConfig
-        The recipe.
-    vocabulary : int
-        Symbols on both sides.
-
-    Returns
-    -------
-    ForwardFlops
-        A position's cost.
-
-    Notes
-    -----
-    Takes no memory, however large the model.
-    """
+    """Count the operations of a recipe's model without building its weights."""
     with torch.device("meta"):
         return ForwardFlops.of(build(config, vocabulary))
 
 
 def shape_of(config: RunConfig, vocabulary: int) -> dict[str, object]:
     """
-    Tell another toolkit the shape of a recipe's model.
+    Describe the model of a recipe for another toolkit.
 
-    Parameters
-    ----------
-    config : RunConfig
-        The recipe.
-    vocabulary : int
-        Symbols on both sides.
-
-    Returns
-    -------
-    dict
-        The `model` table, the rows of the embedding, the special ids.
-
-    Notes
-    -----
-    Plain values: who reads it knows nothing of heedful.
+    Plain values: the reader knows nothing of heedful.
     """
     return {
         **config.model.model_dump(),

@@ -1,1 +1,1 @@
-"""The command line: one file per command, each parses, calls one function and prints."""
+"""The command line: one file per command parses options, calls one function and prints."""

@@ -143,7 +143,7 @@ def attend(
 
 
 def _standard_input() -> str:
-    """Read the one line that stdin must hold."""
+    """Read a single line from stdin."""
     from heedful.text.lines import decode_lines
 
     return "\n".join(line for line in decode_lines(sys.stdin.buffer, "stdin") if line.strip())

@@ -227,7 +227,7 @@ def _conditions(
     only: list[str] | None,
     rounds: int,
 ) -> "Conditions":
-    """Put together under what conditions contenders meet."""
+    """Collect the conditions of a measurement."""
     if peers != _HERE and not peers.is_dir():
         raise typer.BadParameter(f"must be a folder, but {peers} is none.", param_hint="--peers")
     from heedful.bench.train import Conditions
@@ -245,5 +245,5 @@ def _print(report: "SpeedReport", as_json: bool) -> None:
 
 
 def _tell(text: str) -> None:
-    """Tell the person who waits whose turn it is."""
+    """Print which system runs next."""
     typer.echo(text, err=True)

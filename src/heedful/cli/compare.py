@@ -42,8 +42,8 @@ def compare(
     """
     Put two runs side by side: settings, cost, scores, sentences.
 
-    With --source and --reference both translate a text: BLEU and chrF with paired significance,
-    and the sentences that differ most, with square brackets around what one says otherwise.
+    With --source and --reference both translate a text: BLEU and chrF with paired significance, and
+    the sentences that differ most, with square brackets around what one says otherwise.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     if (source is None) != (not reference):
@@ -94,7 +94,7 @@ def _print_all(console: "Console", comparison: "RunComparison") -> None:
 def _table(
     console: "Console", title: str, names: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    """Print columns under names."""
+    """Print a table with column names."""
     from rich.table import Table
     from rich.text import Text
 
@@ -109,7 +109,7 @@ def _table(
 
 
 def _facts(facts: dict[str, tuple[Any, Any]]) -> list[tuple[str, ...]]:
-    """Write what is known of both runs, a line each."""
+    """Format the facts about both runs, one per line."""
     from heedful.training.log import duration
     from heedful.training.validation_metrics import SCORES
     from heedful.visualise.figure_files import three_digits
@@ -143,7 +143,7 @@ def _facts(facts: dict[str, tuple[Any, Any]]) -> list[tuple[str, ...]]:
 
 
 def _value(value: Any) -> str:
-    """Write a setting as it is written in a TOML file, files by their names and sizes."""
+    """Format a setting as in a TOML file, files by their names and sizes."""
     if isinstance(value, list):
         return ", ".join(f"{file['file']} ({file['bytes']:,} bytes)" for file in value)
     return "none" if value is None else value if isinstance(value, str) else json.dumps(value)

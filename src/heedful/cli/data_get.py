@@ -93,7 +93,7 @@ def get(
 
 
 def _size(corpus: "KnownCorpus") -> str:
-    """Say how much is to be downloaded, as far as it is known."""
+    """Format the size of the download, as far as it is known."""
     known = [download.size for download in corpus.downloads if download.size is not None]
     if not known:
         return "size not known"
@@ -102,7 +102,7 @@ def _size(corpus: "KnownCorpus") -> str:
 
 
 class _DownloadProgress:
-    """Print lines, and between two of them a bar for the file that is arriving, on a terminal."""
+    """A printer of lines with a progress bar between them, on a terminal."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -111,12 +111,12 @@ class _DownloadProgress:
         self._bar: Progress | None = None
 
     def say(self, line: str) -> None:
-        """Take the bar away and print."""
+        """Remove the bar and print."""
         self.stop()
         typer.echo(line)
 
     def watch(self, name: str, done: int, total: int | None) -> None:
-        """Move the bar."""
+        """Update the bar."""
         if not self._console.is_terminal:
             return
         if self._bar is None:
@@ -134,7 +134,7 @@ class _DownloadProgress:
         self._bar.update(self._bar.task_ids[0], completed=done)
 
     def stop(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

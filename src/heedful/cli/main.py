@@ -1,5 +1,5 @@
 """
-The `heedful` command: parse, call one function, print.
+The `heedful` command and its subcommands.
 
 Nothing heavy is imported before a command needs it, so `--help` is quick. Whatever a user can cause
 ends in one paragraph on standard error and an exit code: 1 the run failed, 2 the command or its
@@ -50,7 +50,7 @@ app = typer.Typer(
 
 
 def _show_version(wanted: bool) -> None:
-    """Print the version and end."""
+    """Print the version and exit."""
     if wanted:
         typer.echo(f"heedful {__version__}")
         raise typer.Exit
@@ -100,17 +100,10 @@ def main() -> None:
     """
     Run the command line.
 
-    Returns
-    -------
-    None
-        Never returns normally; ends the process with its exit code.
-
-    Notes
-    -----
-    Threads that have nothing to do look for work for a tenth of a millisecond and then sleep. One
-    that sleeps at once is woken for each of the hundred small pieces of work in a step of a search,
-    which makes one sentence at a time half as fast; threads that never sleep hold up the ones that
-    have work as soon as the machine is busy, and it takes ten times as long.
+    Idle threads spin for a tenth of a millisecond and then sleep. If they slept at once, they would
+    be woken for each of the hundred small operations in a step of a search, which makes one
+    sentence at a time half as fast. Threads that never sleep hold up the ones that have work as
+    soon as the machine is busy, and it takes ten times as long.
 
     In bf16 every new shape of a product is compiled, a quarter of a megabyte each time, and shapes
     change with every batch. torch keeps 1,024 of them, and oneDNN below it 1,024 more. The newest
@@ -149,7 +142,7 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    """Run a command, and word what typer refuses as everything else is worded."""
+    """Run a command, and format typer's errors like all others."""
     command = typer.main.get_command(app)
     try:
         with command.make_context("heedful", arguments) as context:
@@ -171,26 +164,26 @@ def _run(arguments: list[str]) -> int:
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Tell whether Ctrl-C is what an error comes from: compiled modules turn it into others."""
+    """Whether an error comes from Ctrl-C, which compiled modules turn into others."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def _end_by(number: signal.Signals) -> NoReturn:
-    """End as a program does that leaves a signal to the system, so that shells see it."""
+    """End by the signal itself, so that shells see it."""
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)
     sys.exit(128 + number)  # where the signal is blocked
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning as a command prints its own, without the line of source it comes from."""
+    """Print a warning in the style of commands, without the source line it comes from."""
     print(f"heedful: warning: {message}", file=sys.stderr)
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    """Print one paragraph and end."""
+    """Print one paragraph and exit."""
     with suppress(OSError):  # nobody may be left to read it
         print(f"heedful: {message}", file=sys.stderr, flush=True)
     sys.exit(code)

@@ -46,27 +46,7 @@ Format = Annotated[str, typer.Option(help="text or jsonl.")]
 
 
 def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
-    """
-    Refuse a value that is not among the choices.
-
-    Parameters
-    ----------
-    option : str
-        Name of the option, for the message.
-    value : str
-        What was given.
-    choices : tuple of str
-        What may be given.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Ends the command with exit code 2.
-    """
+    """Refuse a value that is not among the choices; exits with code 2."""
     if value not in choices:
         raise typer.BadParameter(
             f"must be {' or '.join(choices)}, but is {value!r}.", param_hint=option
@@ -74,7 +54,7 @@ def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def check_stop(value: str) -> None:
-    """Refuse a rule for the end of a search that there is not; ends with exit code 2."""
+    """Refuse an unknown stopping rule; exits with code 2."""
     from heedful.config.renames import VALUES
     from heedful.search.stopping import STOPS
 
@@ -85,23 +65,9 @@ def check_stop(value: str) -> None:
 
 def check_tag(target_language: str, tags: Sequence[str]) -> None:
     """
-    Refuse a language that a model has no tag for.
+    Refuse a language that a model has no tag for; exits with code 2.
 
-    Parameters
-    ----------
-    target_language : str
-        Language code; empty if none was asked for.
-    tags : sequence of str
-        The model's, such as ``>>de<<``.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Ends the command with exit code 2.
+    `target_language`: language code; empty if none was asked for.
     """
     if target_language and f">>{target_language}<<" not in tags:
         raise typer.BadParameter(
@@ -112,26 +78,10 @@ def check_tag(target_language: str, tags: Sequence[str]) -> None:
 
 
 def warn(text: str) -> None:
-    """
-    Print a warning.
-
-    Parameters
-    ----------
-    text : str
-        One sentence.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    On standard error, so that output stays clean.
-    """
+    """Print a warning on standard error."""
     typer.echo(f"heedful: warning: {text}", err=True)
 
 
 def say(text: str) -> None:
-    """Print how far a command is, on standard error."""
+    """Print progress on standard error."""
     typer.echo(text, err=True)

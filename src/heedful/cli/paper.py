@@ -1,4 +1,4 @@
-"""`heedful paper`: the paper's figures and claims, made again here."""
+"""`heedful paper`: the paper's figures and claims, reproduced."""
 
 import typer
 

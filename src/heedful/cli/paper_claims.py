@@ -31,9 +31,9 @@ def positions(
     """
     Check encodings of positions by four criteria, and draw them.
 
-    Index, one-hot, normalised index, and sinusoids as the paper's text and as its code has them:
-    is every position's encoding unique, deterministic, as far from the next one in every sentence,
-    and does it go on in sentences longer than those in training? For each mark, the number that
+    Index, one-hot, normalised index, and sinusoids as the paper's text and as its code has them: is
+    every position's encoding unique, deterministic, as far from the next one in every sentence, and
+    does it go on in sentences longer than those in training? For each mark, the number that
     decided. Then the dot products between positions: whether they depend on the distance alone, and
     how they fall with it.
     """

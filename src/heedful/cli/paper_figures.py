@@ -100,7 +100,7 @@ def _draw(
     answers: str,
     weights: str,
 ) -> None:
-    """Make a figure, tell its numbers, draw it."""
+    """Compute a figure, print its numbers and draw it."""
     from heedful.paper.figures import make_figure
     from heedful.translation.translator import Translator
     from heedful.visualise.report_page import check_report_ending
@@ -126,7 +126,7 @@ def _draw(
 
 
 def _numbers(text: str) -> list[int]:
-    """Read the numbers of heads."""
+    """Parse the numbers of heads."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isdecimal() and int(part) for part in parts):
         raise typer.BadParameter(
@@ -215,23 +215,7 @@ def heads(
 
 
 def echo_table(rows: Sequence[Sequence[str]]) -> None:
-    """
-    Print a table with its columns below each other.
-
-    Parameters
-    ----------
-    rows : sequence of sequences of str
-        The header first.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Two spaces between columns, none at the ends of lines.
-    """
+    """Print a table with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))

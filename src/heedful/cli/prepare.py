@@ -47,9 +47,9 @@ def prepare(
     """
     Learn subwords and encode text ahead of training.
 
-    The folder is then given to heedful train --data. Interrupted, the same command goes on where
-    it was. Printed is what each rule of cleaning dropped, with examples; DIR/data/report.json
-    keeps it.
+    The folder is then given to heedful train --data. Interrupted, the same command goes on where it
+    was. Printed is what each rule of cleaning dropped, with examples; DIR/data/report.json keeps
+    it.
     """
     from heedful.preparation.prepare import prepare as run
 

@@ -158,13 +158,13 @@ def serve(
 
 
 def _say(address: str) -> None:
-    """Print the address at once, whoever reads it."""
+    """Print the address and flush."""
     typer.echo(address)
     sys.stdout.flush()
 
 
 def _need_extra() -> None:
-    """Refuse to start without what the extra installs."""
+    """Refuse to start without the packages of the extra."""
     from importlib.util import find_spec
 
     from heedful.errors import MissingExtra
@@ -185,7 +185,7 @@ def _need_extra() -> None:
 
 
 def _log_to_stderr(level: int) -> None:
-    """Write the log of the server, and what goes wrong in uvicorn, a line each."""
+    """Write the server's log and uvicorn's errors to standard error, one line each."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     for name, least in (("heedful.serve", level), ("uvicorn.error", logging.ERROR)):

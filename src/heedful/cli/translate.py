@@ -251,14 +251,14 @@ def translate(
 
 
 def _check_engine(engine: str, asked: dict[str, object]) -> None:
-    """Refuse what the engine cannot do before anything is loaded."""
+    """Refuse options that the engine lacks before anything is loaded."""
     from heedful.translation.engine import check_engine
 
     check_engine(engine, asked)
 
 
 def _sampling(wanted: bool, details: dict[str, Any]) -> "Sampling | None":
-    """Put the options of sampling together; without --sample there must be none."""
+    """Collect the sampling options; without --sample there must be none."""
     from heedful.search.options import Sampling
 
     given = {name: value for name, value in details.items() if value is not None}
@@ -271,7 +271,7 @@ def _sampling(wanted: bool, details: dict[str, Any]) -> "Sampling | None":
 
 
 def _check_output(output: Path | None, read: dict[str, Path | None]) -> None:
-    """Refuse to write over what is being read, or where no file can be."""
+    """Refuse to overwrite the input, or to write where no file can be."""
     if output is not None and output.is_dir():
         raise typer.BadParameter(
             f"must be a file, but {output} is a folder.", param_hint="--output"
@@ -290,10 +290,10 @@ def _check_output(output: Path | None, read: dict[str, Path | None]) -> None:
 
 def _standard_input() -> Iterator[bytes]:
     """
-    Read lines from the descriptor itself.
+    Read lines from the file descriptor itself.
 
-    A thread that waits in `sys.stdin.buffer` holds its lock, and Python aborts if it must end
-    while somebody waits there: at Ctrl-C, or when the reader of the output has gone.
+    A thread that waits in `sys.stdin.buffer` holds its lock, and Python aborts if it must exit
+    while a thread waits there: at Ctrl-C, or when the reader of the output is gone.
     """
     rest = b""
     while part := os.read(0, 1 << 16):

@@ -1,5 +1,5 @@
 """
-Settings: what they are, which recipes are built in, how files and options change them.
+Settings: schema, built-in recipes, TOML files and `key=value` changes.
 
 Reads no model and no data, and needs no torch; only the builders above it read settings.
 """

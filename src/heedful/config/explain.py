@@ -1,4 +1,4 @@
-"""What is wrong with the settings, in one paragraph that names each of them."""
+"""Error messages for invalid settings, one paragraph that names each of them."""
 
 from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
@@ -25,26 +25,12 @@ _LIST_THEM = "`heedful train RECIPE --print-config` lists every setting"
 
 def setting_error(error: ValidationError, table: str, known: Collection[str]) -> SettingError:
     """
-    Turn what pydantic found into one paragraph that names every wrong setting.
+    Convert pydantic's errors to one paragraph that names every wrong setting.
 
-    Parameters
-    ----------
-    error : ValidationError
-        What pydantic found.
-    table : str
-        Name of the table that was checked, empty for the whole configuration.
-    known : collection of str
-        Dotted names of every setting, for suggestions.
+    Returns the error to raise: for each setting its dotted name, what must hold and what came.
 
-    Returns
-    -------
-    SettingError
-        The error to raise: for each setting its dotted name, what must hold and what came.
-
-    Notes
-    -----
-    A message of ours that a check over several settings raised names them itself and is kept
-    word for word; everything else gets the name of its setting in front.
+    A message of ours from a check of several settings names them itself and is kept word for word;
+    every other message is prefixed with the name of its setting.
     """
     complaints = []
     for found in error.errors(include_url=False):
@@ -62,23 +48,9 @@ def setting_error(error: ValidationError, table: str, known: Collection[str]) ->
 
 def unknown_setting(name: str, known: Collection[str]) -> str:
     """
-    Say that there is no such setting, and which one was probably meant.
+    Report an unknown setting and suggest a similar one.
 
-    Parameters
-    ----------
-    name : str
-        The name that came, with or without its table.
-    known : collection of str
-        Dotted names of every setting.
-
-    Returns
-    -------
-    str
-        A sentence without its full stop.
-
-    Notes
-    -----
-    A name in the wrong table, or in none, is found by its last part; ``max_length`` alone
+    A name in the wrong table, or in none, is matched by its last part; ``max_length`` alone
     therefore suggests both settings of that name.
     """
     for old, new in SETTINGS.items():
@@ -90,27 +62,15 @@ def unknown_setting(name: str, known: Collection[str]) -> str:
 
 def did_you_mean(names: Sequence[str]) -> str:
     """
-    Word a suggestion.
+    Format a suggestion.
 
-    Parameters
-    ----------
-    names : sequence of str
-        What may have been meant, at least one.
-
-    Returns
-    -------
-    str
-        The question, with its question mark.
-
-    Notes
-    -----
-    One wording for settings and recipes.
+    `names`: what may have been meant, at least one.
     """
     return "did you mean " + " or ".join(f"`{name}`" for name in names) + "?"
 
 
 def _nearest(name: str, known: Collection[str]) -> list[str]:
-    """List the known names most like `name`: by their last part first, then by their table."""
+    """List the known names most similar to `name`: by their last part, then by their table."""
     table, _, field = name.rpartition(".")
     scores = {}
     for candidate in known:
@@ -122,7 +82,7 @@ def _nearest(name: str, known: Collection[str]) -> list[str]:
 
 
 def _leaves(name: str, value: object) -> Iterator[str]:
-    """Yield the dotted names of all settings inside a table that is not known."""
+    """Yield the dotted names of all settings in an unknown table."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from _leaves(f"{name}.{key}", inner)
@@ -131,13 +91,13 @@ def _leaves(name: str, value: object) -> Iterator[str]:
 
 
 def _rule(found: Any) -> str:
-    """Word what must hold."""
+    """Describe the condition that must hold."""
     kind = _KINDS.get(found["type"])
     return f"must be {kind}" if kind else found["msg"].replace("Input should", "must", 1)
 
 
 def _complaint(name: str, rule: str, found: Any) -> str:
-    """Say which setting must be what, and what it was."""
+    """Describe which setting must be what, and what it was."""
     value = found["input"]
     plain = value is None or isinstance(value, bool)
     came = str(value).lower() if plain else shorten(value)

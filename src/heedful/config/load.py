@@ -1,9 +1,9 @@
 """
-A recipe or a TOML file, and ``key=value`` changes, to checked settings; and back to TOML.
+Settings from a recipe or TOML file plus ``key=value`` changes; and back to TOML.
 
 A settings file has the tables ``model``, ``data``, ``train`` and ``search``. ``base = "small"``
-above them names the recipe it starts from; without it, what is not set takes its default. TOML
-has no null: ``"none"`` stands for it where a setting may be none.
+above them names the recipe it starts from; without it, what is not set takes its default. TOML has
+no null: ``"none"`` stands for it where a setting may be none.
 """
 
 import json
@@ -30,37 +30,14 @@ def load_config(
     inherited: Mapping[str, Any] | None = None,
 ) -> RunConfig:
     """
-    Make checked settings of a recipe or a TOML file, and of changes to it.
+    Load checked settings from a recipe or a TOML file, with changes.
 
-    Parameters
-    ----------
-    recipe_or_path : str
-        Name of a built-in recipe, or path of a TOML file.
-    settings : sequence of str or mapping, optional
-        Changes such as ``train.steps=200``; a later one wins over an earlier one. ``none``
-        clears a setting that may be none. See `setting_list` for mappings.
-    inherited : mapping of str to Any, optional
-        Settings by dotted name that win over the recipe but not over `settings`: those of the run
-        that training goes on from.
+    A built-in name takes precedence over a file of the same name; ``./small`` is the file. File and
+    changes are checked one after the other, so each message can say where the fault is.
 
-    Returns
-    -------
-    RunConfig
-        The settings.
+    Raises `SettingError` if there is no such recipe or file, if the file is not TOML, or if a
+    setting is unknown or out of range.
 
-    Raises
-    ------
-    SettingError
-        If there is no such recipe or file, if the file is not TOML, or if a setting is unknown
-        or out of range.
-
-    Notes
-    -----
-    A built-in name wins over a file of the same name; ``./small`` is the file. The file and the
-    changes are checked one after the other, so each message can say where the fault lies.
-
-    Examples
-    --------
     >>> load_config("small", ["train.steps=200", "train.clip_norm=1"]).train.steps
     200
     """
@@ -70,7 +47,7 @@ def load_config(
 
 
 def setting_list(settings: Settings) -> list[str]:
-    """List settings as ``key=value``, of ``{"train.steps": 5}`` and ``{"train": {"steps": 5}}``."""
+    """List settings as ``key=value``; a mapping may be nested or have dotted keys."""
     if not isinstance(settings, Mapping):
         return list(settings)
     listed = []
@@ -86,20 +63,7 @@ def to_toml(config: RunConfig) -> str:
     """
     Write all settings as a TOML file, each below its help text.
 
-    Parameters
-    ----------
-    config : RunConfig
-        The settings.
-
-    Returns
-    -------
-    str
-        Text of a file that `load_config` reads back to equal settings.
-
-    Notes
-    -----
-    Every setting is written, the defaults too, so that the file means the same in a later
-    version.
+    Defaults are written too, so that the file means the same in a later version.
     """
     values = config.to_dict()
     lines = []
@@ -115,12 +79,12 @@ def to_toml(config: RunConfig) -> str:
 
 
 def _written(value: object) -> str:
-    """Write a value as the command line takes it."""
+    """Format a value as on the command line."""
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _is_path(text: str) -> bool:
-    """Tell whether a file is meant and not a recipe."""
+    """Whether a name is a file and not a recipe."""
     return text not in RECIPES and (text.endswith(".toml") or exists(text))
 
 
@@ -143,7 +107,7 @@ def _read(path: Path) -> RunConfig:
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    """Parse a TOML file, or say what is wrong with it and where."""
+    """Parse a TOML file, or report the error and its place."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
@@ -160,7 +124,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _key_and_value(text: str) -> tuple[str, object]:
-    """Take ``key=value`` apart and read the value as the type of its setting."""
+    """Split ``key=value`` and parse the value by the type of its setting."""
     key, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not key:
         raise SettingError(
@@ -170,7 +134,7 @@ def _key_and_value(text: str) -> tuple[str, object]:
 
 
 def _value(name: str, text: str) -> object:
-    """Read text as the type of a setting; what does not fit is left for the schema to refuse."""
+    """Parse text by the type of a setting; the schema refuses what does not fit."""
     types = _types(name)
     if text.lower() in ("true", "false") and bool in types:
         return text.lower() == "true"
@@ -190,7 +154,7 @@ def _or_none(name: str, value: object) -> object:
 
 
 def _types(name: str) -> set[Any]:
-    """List the types that a setting may have; none for a setting that is not known."""
+    """List the types of a setting; none for an unknown one."""
     field = setting_fields().get(name)
     return _plain(field.annotation) if field else set()
 
@@ -204,5 +168,5 @@ def _plain(annotation: Any) -> set[Any]:
 
 
 def _toml_value(value: object) -> str:
-    """Write one value; text holds no characters that TOML and JSON write differently."""
+    """Format one value; text contains no characters that TOML and JSON write differently."""
     return json.dumps("none" if value is None else value, ensure_ascii=False)

@@ -3,9 +3,9 @@ Recipes: named settings, each stated as its difference from another one.
 
 A recipe called ``paper-…`` follows the text of ‘Attention Is All You Need’, one called ``t2t-…``
 the authors' first public code (tensor2tensor 3d9c62f2, 2017-06-15) where the two differ, and
-``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are the
-paper's. These keep their values for ever; a change is a new name. ``tiny``, ``small`` and
-``multi30k``, for small machines, may change until version 1.0.
+``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are the paper's.
+These keep their values for ever; a change is a new name. ``tiny``, ``small`` and ``multi30k``, for
+small machines, may change until version 1.0.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ RECIPES: dict[str, Callable[[], RunConfig]] = {}
 @checked
 def recipe(name: str) -> RunConfig:
     """
-    Give the settings of a built-in recipe.
+    Return the settings of a built-in recipe.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def recipe_names() -> list[str]:
 
     Notes
     -----
-    The order is that of this file.
+    In the order of this module.
     """
     return list(RECIPES)
 
@@ -80,7 +80,7 @@ def recipe_names() -> list[str]:
 @checked
 def describe(name: str) -> str:
     """
-    Say in one line what a built-in recipe is.
+    Return the one-line description of a built-in recipe.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def describe(name: str) -> str:
 
     Notes
     -----
-    It is the first line of the docstring of the function that makes the recipe.
+    The first line of the docstring of the recipe's function.
     """
     if name not in RECIPES:
         recipe(name)
@@ -107,7 +107,7 @@ def describe(name: str) -> str:
 
 
 def _register(name: str) -> Callable[[Callable[[], RunConfig]], Callable[[], RunConfig]]:
-    """Register a function as a recipe and let what it makes carry the name."""
+    """Register a function as a recipe and put its name into the settings it returns."""
 
     def keep(build: Callable[[], RunConfig]) -> Callable[[], RunConfig]:
         @wraps(build)

@@ -1,5 +1,5 @@
 """
-Names from before the first release, and what they are called now.
+Old names of settings and options, with their present names.
 
 What a user types under an old name is refused, and the message names the new one. What older
 versions wrote (``config.json``, checkpoints, prepared text, exported folders) is read through
@@ -77,12 +77,12 @@ TENSORS = {
 
 
 def renamed_settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings that an older version wrote, in tables or by dotted names, as of today."""
+    """Convert settings of older versions, in tables or with dotted names, to present names."""
     return dict(_renamed("", name, value) for name, value in values.items())
 
 
 def renamed_table(table: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of one table that an older version wrote, as they are called today."""
+    """Convert one table of settings of older versions to present names."""
     return dict(_renamed(f"{table}.", name, value) for name, value in values.items())
 
 

@@ -2,8 +2,8 @@
 Every setting: its type, its range, its default, and one sentence of help.
 
 The defaults of `ModelConfig`, `TrainConfig` and `SearchConfig` are the paper's base model. The
-sentence below a setting is its help text on the command line and its comment in a TOML file.
-A setting that is wrong is a `SettingError` wherever it comes from, never pydantic's own error.
+sentence below a setting is its help text on the command line and its comment in a TOML file. A
+setting that is wrong is a `SettingError` wherever it comes from, never pydantic's own error.
 """
 
 import re
@@ -26,7 +26,7 @@ from heedful.errors import SettingError
 
 
 def _written(pattern: str, rule: str) -> AfterValidator:
-    """Check that text has the form of `pattern`, or say the rule."""
+    """Check that text has the form of `pattern`, or raise an error with the rule."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -37,7 +37,7 @@ def _written(pattern: str, rule: str) -> AfterValidator:
 
 
 def _number_as_text(value: object) -> object:
-    """Let TOML say ``max_length = 100`` without quotes."""
+    """Accept ``max_length = 100`` in TOML without quotes."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -96,7 +96,7 @@ class _Settings(BaseModel):
 
 
 class ModelConfig(_Settings):
-    """What is built: the shape of the model and every choice inside it."""
+    """The shape of the model and every choice inside it."""
 
     table: ClassVar[str] = "model"
 
@@ -155,7 +155,7 @@ class ModelConfig(_Settings):
 
     @model_validator(mode="after")
     def _widths_fit(self) -> "ModelConfig":
-        """Check that heads divide the width and that sinusoids find pairs."""
+        """Check that heads divide the width and that sinusoids come in pairs."""
         wrong = [self._near_divisors(name) for name in self._heads_that_do_not_divide()]
         if self.positions != "learned" and self.d_model % 2:
             wrong.append(
@@ -167,7 +167,7 @@ class ModelConfig(_Settings):
         return self
 
     def _heads_that_do_not_divide(self) -> list[str]:
-        """List the settings that give a side a number of heads its width cannot be split into."""
+        """List the settings whose number of heads does not divide the width."""
         if self.d_k is not None and self.d_v is not None:
             return []
         deciding = [
@@ -177,7 +177,7 @@ class ModelConfig(_Settings):
         return [name for name in dict.fromkeys(deciding) if self.d_model % getattr(self, name)]
 
     def _near_divisors(self, name: str) -> str:
-        """Say that the heads must divide the width, and which numbers near them do."""
+        """Report that the heads must divide the width, with the nearest numbers that do."""
         heads = getattr(self, name)
         most = min(self.d_model, 100_000)  # it is about numbers near an honest one
         divisors = [n for n in range(1, most + 1) if self.d_model % n == 0]
@@ -190,7 +190,7 @@ class ModelConfig(_Settings):
 
 
 class DataConfig(_Settings):
-    """What is read: languages, subwords, and which pairs are kept."""
+    """Languages, subwords, and which pairs are kept."""
 
     table: ClassVar[str] = "data"
 
@@ -223,7 +223,7 @@ class DataConfig(_Settings):
 
 
 class TrainConfig(_Settings):
-    """How it learns: batches, schedule, loss, checkpoints."""
+    """Batches, schedule, loss, checkpoints."""
 
     table: ClassVar[str] = "train"
 
@@ -286,7 +286,7 @@ class TrainConfig(_Settings):
 
     @model_validator(mode="after")
     def _patience_has_validations(self) -> "TrainConfig":
-        """Check that there is something to be patient with."""
+        """Check that patience has validations to count."""
         if self.patience is not None and self.validate_steps is None:
             raise ValueError(
                 "`train.patience` counts validations and needs `train.validate_steps`, but none "
@@ -347,7 +347,7 @@ class RunConfig(_Settings):
 
     @model_validator(mode="after")
     def _one_table_needs_one_vocabulary(self) -> "RunConfig":
-        """Check that a table for both languages has one vocabulary to hold."""
+        """Check that tied embeddings of both languages have one vocabulary."""
         if self.model.tie_embeddings == "all" and not self.data.shared_vocabulary:
             raise ValueError(
                 "`model.tie_embeddings` = all is one table for both languages and needs "
@@ -357,43 +357,18 @@ class RunConfig(_Settings):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Give all settings as plain values.
-
-        Returns
-        -------
-        dict of str to Any
-            One entry per table and for `recipe` and `reading`, ready for JSON.
-
-        Notes
-        -----
-        This is what ``config.json`` of a run folder holds.
-        """
+        """Convert all settings to plain values, as ``config.json`` of a run folder stores them."""
         return self.model_dump(mode="json")
 
     @classmethod
     def from_dict(cls, values: Any) -> "RunConfig":
         """
-        Check plain values and make settings of them.
+        Build checked settings from plain values.
 
-        Parameters
-        ----------
-        values : mapping of str to Any
-            As `to_dict` gives them; what is missing takes its default.
-
-        Returns
-        -------
-        RunConfig
-            The settings.
-
-        Raises
-        ------
-        SettingError
-            If a setting is unknown or out of range; the message names each by its dotted name.
-
-        Notes
-        -----
         Types are strict: text that looks like a number is not one.
+
+        Raises `SettingError` if a setting is unknown or out of range; the message names each by its
+        dotted name.
         """
         if not isinstance(values, Mapping):
             raise SettingError(f"settings must be tables of names and values, but {values!r} came")
@@ -401,27 +376,12 @@ class RunConfig(_Settings):
 
     def with_settings(self, settings: Mapping[str, Any]) -> "RunConfig":
         """
-        Give a changed copy, checked again as a whole.
+        Return a changed copy, checked again as a whole.
 
-        Parameters
-        ----------
-        settings : mapping of str to Any
-            Dotted names, such as ``train.steps``, and their new values.
+        All changes are made before the check, so that dependent settings may change together.
 
-        Returns
-        -------
-        RunConfig
-            The changed copy.
-
-        Raises
-        ------
-        SettingError
-            If a setting is unknown or out of range; the message names each by its dotted name.
-
-        Notes
-        -----
-        All changes are made before the check, so settings that only fit together may change
-        together.
+        Raises `SettingError` if a setting is unknown or out of range; the message names each by its
+        dotted name.
         """
         values = self.to_dict()
         for name, value in settings.items():
@@ -437,15 +397,7 @@ def setting_fields() -> dict[str, FieldInfo]:
     """
     List all settings by their dotted names.
 
-    Returns
-    -------
-    dict of str to FieldInfo
-        ``recipe``, ``reading``, ``model.architecture`` and so on, in the order of this file;
-        ``description`` of each is its help text, ``annotation`` its type.
-
-    Notes
-    -----
-    Suggestions, help texts and the writer of TOML files all go through this list.
+    Suggestions, help texts and the TOML writer all use this list.
     """
     fields = {}
     for name, field in RunConfig.model_fields.items():

@@ -1,1 +1,1 @@
-"""From text files to batches of ids."""
+"""Sentence pairs, from text files to batches of ids."""

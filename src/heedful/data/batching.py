@@ -1,5 +1,5 @@
 """
-Groups sentence pairs into batches of so many tokens, as a pure function of (seed, epoch).
+Sentence pairs grouped into token-limited batches, as a pure function of (seed, epoch).
 
 The batch of a step is decided first: it does not depend on how much is computed at once, on the
 device, or on how many processes train. `heedful.data.micro_batches` then cuts it for them.
@@ -34,7 +34,7 @@ _FIRST_BUCKET = 8
 @dataclass(frozen=True)
 class BatchOrder:
     """
-    Which pairs stand in which batch of which epoch (section 5.1).
+    The batches of each epoch, as a pure function of (seed, epoch) (section 5.1).
 
     A batch holds about `batch_tokens` source and `batch_tokens` target tokens, mixed in length.
     “Batched together by approximate sequence length” is read as the cut into micro-batches.
@@ -60,7 +60,7 @@ class BatchOrder:
     """What computing a place of padding costs, where a token costs one."""
 
     def epoch(self, number: int) -> list[Rows]:
-        """Return the batches of an epoch, each the indices of its pairs; each pair comes once."""
+        """Return the batches of an epoch as indices of pairs; each pair comes once."""
         rows = np.arange(len(self.source_lengths))
         if self.mixture is not None:
             rows = self.mixture.rows(number)
@@ -74,7 +74,7 @@ class BatchOrder:
         return batches
 
     def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
-        """Cut a batch into micro-batches; return the list of each rank."""
+        """Cut a batch into micro-batches; return one list per rank."""
         return cut_batch(
             rows,
             self.source_lengths[rows],
@@ -89,7 +89,7 @@ class BatchOrder:
         return longest_rows(self.source_lengths, self.target_lengths, self.micro_batch_tokens)
 
     def _real(self, order: Rows) -> list[Rows]:
-        """Cut shuffled pairs into batches of equally many tokens without padding."""
+        """Cut shuffled pairs into batches of equally many real tokens."""
         sides = (self.source_lengths[order], self.target_lengths[order])
         # (pairs + 1,) each: tokens before each pair
         sums = [np.concatenate(([0], np.cumsum(side, dtype=np.int64))) for side in sides]
@@ -104,7 +104,7 @@ class BatchOrder:
         return [order[first:end] for first, end in pairwise(edges)]
 
     def _padded(self, order: Rows, generator: np.random.Generator) -> list[Rows]:
-        """Cut shuffled pairs into blocks of one bucket, shuffled again, several of them a batch."""
+        """Cut shuffled pairs into blocks of one length bucket, and shuffled blocks into batches."""
         block_tokens = self.block_tokens or self.batch_tokens
         longest = np.maximum(self.source_lengths[order], self.target_lengths[order])
         ends = _bucket_ends(int(longest.max()))
@@ -127,7 +127,7 @@ class BatchOrder:
 
 
 def _generator(*words: int) -> np.random.Generator:
-    """Return a generator that is a function of these numbers."""
+    """Create a random generator seeded by these numbers."""
     return np.random.Generator(np.random.PCG64(list(words)))
 
 
@@ -136,7 +136,7 @@ def _equal_edges(sums: list[Int[np.ndarray, " edges"]], batch_tokens: float) -> 
     Cut where the larger side of each part is nearest to `batch_tokens`.
 
     `sums` are the tokens of either side before each pair. Returns the first pair of each part, then
-    the number of pairs. What a part has too much the next has too little: errors do not add up.
+    the number of pairs. A part that is too large makes the next one smaller: errors do not add up.
     """
     pairs = len(sums[0]) - 1
 

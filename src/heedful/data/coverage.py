@@ -1,5 +1,5 @@
 """
-Whether too much of a text is unknown to the tokenizer, and what.
+Detection of text that the tokenizer mostly does not know.
 
 Many unknown subwords are nearly always a mistake: text in another encoding or script, not tokenised
 or lower-cased like the text that the subwords were made from, or codes that were never applied.
@@ -23,25 +23,11 @@ _CUT_FROM_WORDS = ("word", "word-list", "codes")
 
 def unknown_warning(pairs: EncodedPairs, tokenizer: Tokenizer, corpus: Corpus) -> str | None:
     """
-    Warn if more than one subword in a hundred of the training text is unknown.
+    Warn if more than 1 % of the subwords of the training text are unknown.
 
-    Parameters
-    ----------
-    pairs : EncodedPairs
-        The training pairs.
-    tokenizer : Tokenizer
-        What they were encoded with.
-    corpus : Corpus
-        Their text; its first ten thousand pairs are looked at for examples.
+    Returns one sentence; None if there is nothing to warn of.
 
-    Returns
-    -------
-    str or None
-        One sentence; None if there is nothing to warn of.
-
-    Notes
-    -----
-    The text is read only if there is something to tell.
+    The text is read only if there is something to report.
     """
     shares = {
         side: share for side, share in pairs.unknown_share.items() if share > _MOST_IN_TRAINING
@@ -64,25 +50,11 @@ def input_warning(
     texts: Sequence[str], ids: Iterable[Sequence[int]], tokenizer: Tokenizer
 ) -> str | None:
     """
-    Warn if more than one subword in ten of an input is unknown.
+    Warn if more than 10 % of the subwords of an input are unknown.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        Source lines.
-    ids : iterable of sequence of int
-        Their ids.
-    tokenizer : Tokenizer
-        What they were encoded with.
+    Returns one sentence; None if there is nothing to warn of.
 
-    Returns
-    -------
-    str or None
-        One sentence; None if there is nothing to warn of.
-
-    Notes
-    -----
-    What is unknown cannot be translated, only guessed from what is around it.
+    Unknown subwords cannot be translated, only guessed from their context.
     """
     numbers = list(chain.from_iterable(ids))
     unknown = numbers.count(UNKNOWN)
@@ -98,25 +70,9 @@ def input_warning(
 
 def unknown_parts(tokenizer: Tokenizer, lines: Iterable[str], side: str) -> list[str]:
     """
-    List the characters or words of a text that are unknown.
+    List the unknown characters or words of a text.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        What knows the others.
-    lines : iterable of str
-        The text.
-    side : {“source”, “target”}
-        Which side it is of.
-
-    Returns
-    -------
-    list of str
-        The most frequent first.
-
-    Notes
-    -----
-    Words for the kinds that start from words, single characters for the others.
+    Words for tokenizers that start from words, single characters for the others.
     """
     encode: Callable[[Sequence[str]], list[list[int]]] = (
         tokenizer.encode_source if side == "source" else tokenizer.encode_target
@@ -130,6 +86,6 @@ def unknown_parts(tokenizer: Tokenizer, lines: Iterable[str], side: str) -> list
 
 
 def _examples(parts: Sequence[str]) -> str:
-    """Name some unknown parts, in brackets."""
+    """Format some unknown parts, in brackets."""
     shown = ", ".join(f"“{part[:30]}”" for part in parts[:_SHOWN])
     return f" ({shown}{', …' if len(parts) > _SHOWN else ''})" if parts else ""

@@ -1,4 +1,4 @@
-"""Sentences of similar length go together."""
+"""Length bucketing."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,23 +9,9 @@ def by_length(
     """
     Group items of similar length into batches of limited size.
 
-    Parameters
-    ----------
-    lengths : sequence of int
-        Length of each item.
-    batch_tokens : int
-        Most places of a batch, padding included; a longer item gets a batch of its own.
-    most_rows : int, optional
-        Most items of a batch, however short.
+    `batch_tokens`: most places of a batch, padding included; a longer item gets a batch of its own.
 
-    Yields
-    ------
-    list of int
-        Indices, the longest items first; every index once.
-
-    Notes
-    -----
-    Longest first: if memory does not suffice, that shows at once.
+    Longest first, so that a lack of memory shows at once.
     """
     order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
     batch: list[int] = []

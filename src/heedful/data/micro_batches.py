@@ -1,5 +1,5 @@
 """
-Cuts a batch into micro-batches of similar lengths, and shares them out among ranks.
+Micro-batches of similar lengths, distributed over ranks.
 
 A micro-batch is as wide as its longest source and its longest target; what shorter pairs leave free
 is padding. Cutting changes what is computed at once, never what is added up.
@@ -30,7 +30,7 @@ _MOST_A_RANK = 8
 
 
 class _Part:
-    """Some pairs of a batch, what they cost, and where they are cut best."""
+    """Some pairs of a batch, their cost, and their best cut."""
 
     def __init__(self, rows: Rows, source: Lengths, target: Lengths, padding_cost: float) -> None:
         self.rows, self.source, self.target = rows, source, target
@@ -42,7 +42,7 @@ class _Part:
 
     @property
     def gain(self) -> float:
-        """Cost that the best cut saves."""
+        """Cost saved by the best cut."""
         return self.padding_cost * (self.places - self._best_cut[2])
 
     @cached_property
@@ -70,7 +70,7 @@ class _Part:
         return found
 
     def cut(self) -> list["_Part"]:
-        """Cut in two where that saves most, or in halves where it saves nothing."""
+        """Cut where that saves most padding, or in halves if it saves nothing."""
         order, place, _ = self._best_cut
         return [
             _Part(self.rows[chosen], self.source[chosen], self.target[chosen], self.padding_cost)
@@ -87,11 +87,11 @@ def cut_batch(
     padding_cost: float,
 ) -> list[MicroBatches]:
     """
-    Cut a batch into micro-batches and return the list of each rank.
+    Cut a batch into micro-batches and return one list per rank.
 
-    Cuts go on while a micro-batch is too large for `micro_batch_tokens` padded tokens a side, while
-    a cut saves more padding than a micro-batch costs, and while one rank has clearly more to do
-    than the others.
+    Cutting continues while a micro-batch exceeds `micro_batch_tokens` padded tokens per side, while
+    a cut saves more padding than a micro-batch costs, and while one rank has clearly more work than
+    the others.
     """
     waiting = [_Part(rows, source_lengths, target_lengths, padding_cost)]
     parts: list[_Part] = []
@@ -115,7 +115,7 @@ def cut_batch(
 
 
 def _share_out(parts: list[_Part], ranks: int) -> list[list[_Part]]:
-    """Give each part, the costliest first, to the rank that has the least to do."""
+    """Assign each part, the costliest first, to the rank with the least work."""
     shares: list[list[_Part]] = [[] for _ in range(ranks)]
     loads = [(0.0, rank) for rank in range(ranks)]
     for part in sorted(parts, key=lambda part: -part.cost):
@@ -127,7 +127,7 @@ def _share_out(parts: list[_Part], ranks: int) -> list[list[_Part]]:
 
 def longest_rows(source_lengths: Lengths, target_lengths: Lengths, tokens: int) -> Rows:
     """
-    Return the longest pairs, as many as fit into so many padded tokens a side.
+    Return the longest pairs, as many as fit into this many padded tokens per side.
 
     Attention grows with the square of the length, so they need the most memory of all micro-batches
     of this size.

@@ -1,5 +1,5 @@
 """
-Several corpora in one training, each with its share.
+Several training corpora: read as one, and mixed with given shares.
 
 What an epoch holds is a pure function of the seed and its number, like everything about the order:
 a small corpus comes round several times in an epoch, a large one over several epochs, and no pair
@@ -24,29 +24,11 @@ def mixing_shares(
     sizes: Sequence[int], weights: Sequence[float] | None, temperature: float
 ) -> list[float]:
     """
-    Compute which share of the pairs comes from which corpus.
+    Compute the share of each corpus in the training pairs.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Pairs of each corpus.
-    weights : sequence of float or None
-        The shares in any unit; they win over the temperature.
-    temperature : float
-        1 leaves each corpus its size; the higher, the more equal the shares.
-
-    Returns
-    -------
-    list of float
-        Shares that add up to one.
-
-    Notes
-    -----
     ``size^(1/temperature)``, normalised: Arivazhagan et al. 2019, section 4.2, where 5 is their
     choice for corpora that differ a thousandfold.
 
-    Examples
-    --------
     >>> mixing_shares([900, 100], None, 1.0)
     [0.9, 0.1]
     >>> mixing_shares([900, 100], None, 2.0)
@@ -61,30 +43,21 @@ def mixing_shares(
 @dataclass(frozen=True)
 class Mixture:
     """
-    Decide which pairs of several corpora stand in which epoch.
+    A mixture of several corpora with fixed shares in every epoch.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Pairs of each corpus; their rows are numbered through, corpus after corpus.
-    shares : tuple of float
-        Share of each corpus in every epoch.
-    seed : int
-        Seed of the order in which the pairs of a corpus come.
-
-    Notes
-    -----
-    An epoch has as many pairs as all corpora together, so that its length means what it means for
-    a single corpus.
+    An epoch has as many pairs as all corpora together, as for a single corpus.
     """
 
     sizes: tuple[int, ...]
+    """Pairs of each corpus; rows are numbered consecutively over all corpora."""
     shares: tuple[float, ...]
+    """Share of each corpus in every epoch."""
     seed: int
+    """Seed of the order of a corpus's pairs."""
 
     @property
     def counts(self) -> list[int]:
-        """Pairs of each corpus in an epoch: its share of all, at least one."""
+        """Pairs of each corpus in an epoch: its share of the total, at least one."""
         exact = np.array(self.shares) * sum(self.sizes)
         counts = np.maximum(1, np.floor(exact)).astype(int)
         missing = sum(self.sizes) - int(counts.sum())
@@ -94,22 +67,12 @@ class Mixture:
 
     def rows(self, epoch: int) -> Int[np.ndarray, "_"]:
         """
-        List the rows of one epoch.
+        Return the rows of one epoch.
 
-        Parameters
-        ----------
-        epoch : int
-            Which one, counted from 0.
+        `epoch`: which one, counted from 0.
 
-        Returns
-        -------
-        ndarray of int, shape (rows,)
-            Corpus after corpus; a row may come more than once.
-
-        Notes
-        -----
-        Corpus i is read as an endless text: permutation after permutation of its pairs, each drawn
-        from (seed, i, number). Epoch e takes the pairs from e times its count on.
+        Corpus i is an endless sequence: permutation after permutation of its pairs, each drawn from
+        (seed, i, number). Epoch e takes the pairs from e times its count on.
         """
         parts, first = [], 0
         for corpus, (size, count) in enumerate(zip(self.sizes, self.counts, strict=True)):
@@ -128,19 +91,13 @@ class Mixture:
 @dataclass(frozen=True, eq=False)
 class JoinedPairs:  # numpydoc ignore=PR02
     """
-    Number the pairs of several corpora through.
+    Several corpora read as one.
 
-    Attributes
-    ----------
-    parts : tuple of EncodedPairs
-        The corpora, in the order in which their rows are numbered.
-
-    Notes
-    -----
-    Nothing is copied. A single corpus is read the same way, so that training knows one kind.
+    Nothing is copied. A single corpus is read the same way, so that training has one case only.
     """
 
     parts: tuple[EncodedPairs, ...]
+    """The corpora, in the order in which their rows are numbered."""
 
     def __len__(self) -> int:
         """Count the pairs."""
@@ -165,26 +122,15 @@ class JoinedPairs:  # numpydoc ignore=PR02
         self, index: int
     ) -> tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.unsignedinteger[Any]]]:
         """
-        Get the ids of both sides of a pair.
+        Return the ids of both sides of a pair.
 
-        Parameters
-        ----------
-        index : int
-            The pair, counted from 0 over all corpora.
-
-        Returns
-        -------
-        tuple of ndarray and ndarray
-            Source ids and target ids, without special symbols.
-
-        Notes
-        -----
-        See `EncodedPairs.pair`.
+        `index`: the pair, counted from 0 over all corpora. Returns source ids and target ids,
+        without special symbols.
         """
         part = int(np.searchsorted(self._edges, index, side="right")) - 1
         return self.parts[part].pair(index - int(self._edges[part]))
 
     @cached_property
     def _edges(self) -> NDArray[np.int64]:
-        """Where the rows of each corpus begin, and the end."""
+        """Return the first row of each corpus, and the end."""
         return np.cumsum([0, *self.sizes])

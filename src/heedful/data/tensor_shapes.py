@@ -1,4 +1,4 @@
-"""Shapes that a file gives for its tensors, checked before anything of that size is made."""
+"""Checks of tensor shapes claimed by a file, before memory is allocated."""
 
 from collections.abc import Sequence
 from math import prod
@@ -11,7 +11,7 @@ _LARGEST_HEADER = 1 << 20
 
 
 def check_header(path: Path) -> None:
-    """Raise `ValueError` for a safetensors file whose names alone would fill the memory."""
+    """Raise `ValueError` for a safetensors file whose header alone would fill the memory."""
     with open_ordinary(path) as file:
         size = int.from_bytes(file.read(8), "little")
     if size > _LARGEST_HEADER:
@@ -19,5 +19,5 @@ def check_header(path: Path) -> None:
 
 
 def is_empty_and_vast(shape: Sequence[int]) -> bool:
-    """Tell whether a shape holds nothing but names a size that would be believed elsewhere."""
+    """Whether a shape has no elements but a huge dimension, which other code would trust."""
     return max(shape, default=0) > max(1, prod(shape))

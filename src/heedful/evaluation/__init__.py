@@ -1,1 +1,1 @@
-"""How good a translation or a model is, in numbers that say how they were made."""
+"""Evaluation of translations and models, each score with its signature."""

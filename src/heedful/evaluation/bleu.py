@@ -21,35 +21,20 @@ from heedful.evaluation.sufficient_statistics import MetricScore, measure
 
 @dataclass(frozen=True)
 class Scores:  # numpydoc ignore=PR02
-    """
-    What sacreBLEU says about a set of translations.
-
-    Attributes
-    ----------
-    bleu : MetricScore
-        Corpus BLEU (Papineni et al. 2002); higher is better.
-    chrf : MetricScore
-        Corpus chrF2, the F-score of character n-grams (Popović 2015); higher is better.
-    ter : MetricScore
-        Translation edit rate (Snover et al. 2006); lower is better.
-    """
+    """Scores by sacreBLEU."""
 
     bleu: MetricScore
+    """Corpus BLEU (Papineni et al. 2002); higher is better."""
     chrf: MetricScore
+    """Corpus chrF2, the F-score of character n-grams (Popović 2015); higher is better."""
     ter: MetricScore
+    """Translation edit rate (Snover et al. 2006); lower is better."""
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """
-        Give the scores as plain values.
+        Convert to plain values.
 
-        Returns
-        -------
-        dict of str to dict
-            Under “bleu”, “chrf” and “ter” what each `MetricScore` gives.
-
-        Notes
-        -----
-        The shape is part of the command line's contract: ``evaluate --json`` prints it.
+        Part of the command line's contract: ``evaluate --json`` prints it.
         """
         return {name: metric.to_dict() for name, metric in vars(self).items()}
 
@@ -64,33 +49,15 @@ def evaluate_texts(
     """
     Score translations by BLEU, chrF and TER.
 
-    Parameters
-    ----------
-    hypotheses : sequence of str
-        The translations, detokenised, one line each.
-    references : sequence of sequences of str
-        One or more sets of references, each with one line for every hypothesis.
-    language : str, default ""
-        Code of the target language; Chinese, Japanese and Korean have tokenisers of their own,
-        every other one is tokenised by rule 13a. A region or script (``zh-TW``) is ignored.
-    lowercase : bool, default False
-        Whether BLEU and chrF ignore case. TER always does.
+    `language`: code of the target language; Chinese, Japanese and Korean have tokenisers of their
+    own, every other one is tokenised by rule 13a. A region or script (``zh-TW``) is ignored.
 
-    Returns
-    -------
-    Scores
-        The three scores with their signatures.
-
-    Raises
-    ------
-    TextError
-        If there are no lines, not one reference for every hypothesis, or no such language.
-
-    Notes
-    -----
     Everything not named here is sacreBLEU's default: exponential smoothing for BLEU, character
     order 6 and beta 2 for chrF, Tercom's normalisation for TER. Where the tokeniser of the language
-    is not installed, BLEU is that of characters, and a warning says which extra brings it.
+    is not installed, BLEU is computed on characters, and a warning names the extra that brings it.
+
+    Raises `TextError` if there are no lines, not one reference for every hypothesis, or no such
+    language.
     """
     check_language(language)
     _check_counts(hypotheses, references)
@@ -103,27 +70,10 @@ def text_metrics(
     references: Sequence[Sequence[str]], *, language: str = "", lowercase: bool = False
 ) -> dict[str, Metric]:
     """
-    Make the three metrics ready to measure translations of one text.
+    Prepare the three metrics for translations of one text.
 
-    Parameters
-    ----------
-    references : sequence of sequences of str
-        One or more sets of references, all with the same number of lines.
-    language : str, default ""
-        Code of the target language.
-    lowercase : bool, default False
-        Whether BLEU and chrF ignore case.
-
-    Returns
-    -------
-    dict of str to Metric
-        The metrics of sacreBLEU under “bleu”, “chrf” and “ter”.
-
-    Notes
-    -----
-    See `evaluate_texts` for the settings. TER of Chinese and Japanese counts characters as words.
-    The references are prepared once, for however many
-    systems are measured.
+    See `evaluate_texts` for the settings. TER of Chinese and Japanese treats characters as words.
+    The references are prepared once for all systems.
     """
     unspaced = language_code(language) in ("ja", "zh")
     return {
@@ -137,25 +87,9 @@ def bleu_metric(
     references: Sequence[Sequence[str]], *, language: str = "", lowercase: bool = False
 ) -> BLEU:
     """
-    Make BLEU ready, with the tokeniser of a language.
+    Prepare BLEU with the tokeniser of a language.
 
-    Parameters
-    ----------
-    references : sequence of sequences of str
-        One or more sets of references, all with the same number of lines.
-    language : str, default ""
-        Code of the target language.
-    lowercase : bool, default False
-        Whether case is ignored.
-
-    Returns
-    -------
-    BLEU
-        The metric of sacreBLEU.
-
-    Notes
-    -----
-    It warns of text that looks tokenised, and where the language's tokeniser is missing.
+    Warns of text that looks tokenised, and of a missing tokeniser.
     """
     return BLEU(lowercase=lowercase, tokenize=bleu_tokenizer(language), references=references)
 
@@ -169,30 +103,9 @@ def corpus_bleu(
     """
     Score translations by BLEU alone.
 
-    Parameters
-    ----------
-    hypotheses : sequence of str
-        The translations, detokenised, one line each.
-    references : sequence of str
-        One reference for every hypothesis.
-    lowercase : bool, default False
-        Whether case is ignored.
-    language : str, default ""
-        Code of the target language, which chooses the tokeniser.
-
-    Returns
-    -------
-    float
-        The score in percent.
-
-    Raises
-    ------
-    TextError
-        If there are no lines, or not one reference for every hypothesis.
-
-    Notes
-    -----
     One metric, no signature, no advice on the console.
+
+    Raises `TextError` if there are no lines, or not one reference for every hypothesis.
     """
     _check_counts(hypotheses, [references])
     metric = BLEU(lowercase=lowercase, force=True, tokenize=bleu_tokenizer(language))
@@ -200,7 +113,7 @@ def corpus_bleu(
 
 
 def _check_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
-    """Refuse what has no lines or no line-by-line partner."""
+    """Refuse empty texts and texts of different lengths."""
     if any(isinstance(reference, str) for reference in references):
         raise TypeError("references must be a list of reference sets, each a list of lines")
     if not hypotheses or not references:

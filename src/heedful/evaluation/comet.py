@@ -1,9 +1,9 @@
 """
-COMET, a metric that is itself a neural model, by its own library.
+COMET scores, computed by COMET's own library.
 
 Nothing of it is here but the way to it: unbabel-comet (extra ``comet``) fetches its models, loads
-them and runs them. They are PyTorch Lightning checkpoints, which are pickles: to load one is to
-run what its author put into it, so it must be trusted like a program.
+them and runs them. They are PyTorch Lightning checkpoints, which are pickles: to load one is to run
+what its author put into it, so it must be trusted like a program.
 """
 
 from collections.abc import Sequence
@@ -26,26 +26,10 @@ def require_comet(references: Sequence[Sequence[str]]) -> ModuleType:
     """
     Import the COMET package, if it can score by these references.
 
-    Parameters
-    ----------
-    references : sequence of sequences of str
-        The reference sets.
+    Separate from `comet_score`, so that missing packages are reported before minutes of other work.
 
-    Returns
-    -------
-    module
-        The package ``comet``.
-
-    Raises
-    ------
-    TextError
-        If there is more than one reference for a line.
-    MissingExtra
-        If it is not installed; the message lists all that COMET needs.
-
-    Notes
-    -----
-    Apart from `comet_score`, so that what is missing is reported before minutes of other work.
+    Raises `TextError` if there is more than one reference for a line. Raises `MissingExtra` if it
+    is not installed; the message lists all that COMET needs.
     """
     if len(references) != 1:
         raise TextError(
@@ -69,39 +53,15 @@ def comet_score(
     """
     Score translations by a COMET model.
 
-    Parameters
-    ----------
-    model : str
-        A checkpoint file, or the name of a model, as “Unbabel/wmt22-comet-da”, which COMET
-        downloads at its first use. It is unpickled, so it must be trusted.
-    sources : sequence of str
-        What was translated.
-    hypotheses : sequence of str
-        The translations, one for every source.
-    references : sequence of sequences of str
-        Exactly one set of references: COMET compares with one.
-    batch_lines : int, default 16
-        Lines that the model reads at a time.
+    `model`: a checkpoint file, or the name of a model, as “Unbabel/wmt22-comet-da”, which COMET
+    downloads at its first use. It is unpickled, so it must be trusted.
 
-    Returns
-    -------
-    MetricScore
-        The mean over all lines, on the model's own scale.
+    By the calls that COMET's documentation names: ``download_model``, ``load_from_checkpoint``,
+    ``predict``. Uses a GPU if there is one. The library's errors about a model have no common
+    class, so every exception there counts as one.
 
-    Raises
-    ------
-    MissingExtra
-        If COMET is not installed.
-    TextError
-        If there is more than one reference for a line.
-    SettingError
-        If COMET cannot fetch or load the model.
-
-    Notes
-    -----
-    By the calls that its documentation names: ``download_model``, ``load_from_checkpoint``,
-    ``predict``. A GPU is used if there is one. What its library raises about a model has no common
-    class, so every error there is taken as one.
+    Raises `MissingExtra` if COMET is not installed, `TextError` if there is more than one reference
+    for a line, `SettingError` if COMET cannot fetch or load the model.
     """
     comet = require_comet(references)
     try:

@@ -1,5 +1,5 @@
 """
-Two sets of translations side by side: how sure their difference is, and where they differ most.
+Paired comparison of two systems: significance, and the sentences that differ most.
 
 Words on one pair of texts; which models wrote them is not this module's business.
 """
@@ -23,59 +23,36 @@ _WORD = re.compile(rf"[{_UNSPACED}]\s*|[^\s{_UNSPACED}]+\s*")
 
 @dataclass(frozen=True)
 class PairedScore:
-    """
-    Hold one score of both runs.
-
-    Attributes
-    ----------
-    name : str
-        Of the metric.
-    scores : tuple of float
-        In percent.
-    p_value : float
-        Probability that such a difference comes about by chance.
-    signature : str
-        How the scores were made, in sacreBLEU's notation.
-
-    Notes
-    -----
-    See `heedful.evaluation.significance`.
-    """
+    """A score of both runs."""
 
     name: str
+    """Of the metric."""
     scores: tuple[float, float]
+    """In percent."""
     p_value: float
+    """Probability of such a difference by chance."""
     signature: str
+    """How the scores were made, in sacreBLEU's notation."""
 
 
 @dataclass(frozen=True)
 class ComparedSentence:
     """
-    Hold a sentence that the runs translate differently.
+    A sentence that the runs translate differently.
 
-    Attributes
-    ----------
-    line : int
-        Its number in the source file, from 1.
-    source : str
-        What was translated.
-    references : tuple of str
-        How people translated it.
-    translations : tuple of str
-        How the runs did.
-    chrf : tuple of float
-        Sentence chrF of both translations, in percent.
-
-    Notes
-    -----
-    Sentence chrF agrees with people better than sentence BLEU does (Popović 2015).
+    Sentence chrF agrees with human judgement better than sentence BLEU does (Popović 2015).
     """
 
     line: int
+    """Its number in the source file, from 1."""
     source: str
+    """What was translated."""
     references: tuple[str, ...]
+    """Reference translations."""
     translations: tuple[str, str]
+    """Translations of the runs."""
     chrf: tuple[float, float]
+    """Sentence chrF of both translations, in percent."""
 
 
 def paired_scores(
@@ -85,25 +62,9 @@ def paired_scores(
     language: str,
 ) -> tuple[PairedScore, ...]:
     """
-    Score two sets of translations and ask whether the difference is more than chance.
+    Score two sets of translations and test the significance of the difference.
 
-    Parameters
-    ----------
-    first, second : sequence of str
-        The translations of both runs.
-    references : sequence of sequences of str
-        One or more sets of references.
-    language : str
-        Code of the target language; chooses BLEU's tokeniser where that matters.
-
-    Returns
-    -------
-    tuple of PairedScore
-        BLEU and chrF.
-
-    Notes
-    -----
-    By approximate randomisation, as `heedful evaluate --against` does.
+    By approximate randomisation, as in `heedful evaluate --against`.
     """
     metrics = text_metrics(references, language=language)
     found = []
@@ -122,24 +83,8 @@ def most_different(
     references: Sequence[Sequence[str]],
 ) -> tuple[ComparedSentence, ...]:
     """
-    Sort the sentences that are translated differently by how much worse one translation is.
+    Sort the differing sentences by the difference of their scores.
 
-    Parameters
-    ----------
-    sources : sequence of str
-        What was translated.
-    first, second : sequence of str
-        The translations.
-    references : sequence of sequences of str
-        One or more sets of references.
-
-    Returns
-    -------
-    tuple of ComparedSentence
-        Largest difference of sentence chrF first; equal translations are left out.
-
-    Notes
-    -----
     Equal differences stay in the order of the text.
     """
     metric = CHRF()
@@ -158,25 +103,11 @@ def most_different(
 
 def mark_differences(first: str, second: str) -> tuple[str, str]:
     """
-    Put what one sentence says otherwise than another in square brackets.
+    Put the words that differ from another sentence in square brackets.
 
-    Parameters
-    ----------
-    first, second : str
-        Two translations of a sentence.
+    By the longest common runs of words (`difflib`), not letters, so that the marked text is
+    readable.
 
-    Returns
-    -------
-    tuple of str
-        Both, with brackets around runs of words that the other one lacks.
-
-    Notes
-    -----
-    By the longest common runs of words (`difflib`), not by letters, so that what is marked can be
-    read.
-
-    Examples
-    --------
     >>> mark_differences("le gros chien rouge dort", "le chien vert foncé dort")
     ('le [gros] chien [rouge] dort', 'le chien [vert foncé] dort')
     """
@@ -189,7 +120,7 @@ def mark_differences(first: str, second: str) -> tuple[str, str]:
 
 
 def _bracket(words: Sequence[str], matched: set[int]) -> str:
-    """Write words with brackets around those that found no partner."""
+    """Put unmatched words in brackets."""
     text = ""
     for is_matched, group in groupby(enumerate(words), lambda word: word[0] in matched):
         part = "".join(word for _, word in group)

@@ -1,5 +1,5 @@
 """
-What training costs, in floating point operations.
+Training cost in floating-point operations.
 
 Two ways to say it. The paper multiplies the training time by the number of GPUs and an estimate of
 what each sustains (Table 2 and its footnote); that measures the machine that was used up. The other
@@ -7,8 +7,8 @@ way counts what the model computes, from its shapes; that measures the model.
 
 Counted are products, a multiply-add as two operations, as everybody counts them (Kaplan et al.
 2020, “Scaling Laws for Neural Language Models”, section 2.1). Sums, norms, softmax and the update
-of the weights are a few per cent more and left out; looking an embedding up multiplies nothing.
-The backward pass has two products for each one of the forward pass.
+of the weights are a few per cent more and left out; looking an embedding up multiplies nothing. The
+backward pass has two products for each one of the forward pass.
 """
 
 from dataclasses import dataclass, fields
@@ -27,52 +27,27 @@ Number = int | float
 @dataclass(frozen=True)
 class Work:
     """
-    Say how many positions a model works on.
+    The number of positions that a model computes.
 
-    Attributes
-    ----------
-    source, target : int or float
-        Positions of either side, padding included: all of them are computed.
-    predicted : int or float
-        Target positions that meet the output table; training leaves padding out there.
-    source_source, target_target, target_source : int or float
-        Pairs of a position that asks and one that may answer, summed over the sentences, for the
-        attention in the encoder, in the decoder and between them.
-
-    Notes
-    -----
-    A mask forbids to look, not to compute, so the causal half of the decoder's pairs and the pairs
-    with padding count as well.
+    Masked positions are computed too, so the causal half of the decoder's self-attention and
+    padding count.
     """
 
     source: Number
     target: Number
+    """Positions of either side, padding included."""
     predicted: Number
+    """Target positions with an output projection; training leaves padding out there."""
     source_source: Number
     target_target: Number
     target_source: Number
+    """Query-key pairs summed over the sentences, for encoder, decoder and cross-attention."""
 
     @classmethod
     def of_batch(cls, rows: int, source: int, target: int, predicted: int) -> "Work":
         """
-        Describe one batch.
+        Count the positions of one batch.
 
-        Parameters
-        ----------
-        rows : int
-            Sentence pairs.
-        source, target : int
-            Positions of the longest source and the longest target.
-        predicted : int
-            Real target tokens.
-
-        Returns
-        -------
-        Work
-            What the model computes on.
-
-        Notes
-        -----
         All rows are as long as the longest.
         """
         return cls(
@@ -88,48 +63,28 @@ class Work:
 @dataclass(frozen=True)
 class ForwardFlops:
     """
-    Say what a position costs a model on the way forward.
+    Forward operations per position.
 
-    Attributes
-    ----------
-    source, target : int
-        Operations for a source and for a target position, whatever the lengths.
-    predicted : int
-        Operations for a position that meets the output table.
-    source_source, target_target, target_source : int
-        Operations for a pair of positions.
-
-    Notes
-    -----
-    The fields match those of `Work`: cost times work, summed, is the cost of a pass.
+    The fields match those of `Work`: the sum of the products is the cost of a pass.
     """
 
     source: int
     target: int
+    """Operations for a source and for a target position, whatever the lengths."""
     predicted: int
+    """Operations of the output projection for a position."""
     source_source: int
     target_target: int
     target_source: int
+    """Operations for a pair of positions."""
 
     @classmethod
     def of(cls, model: Transformer) -> "ForwardFlops":
         """
-        Count the products of a model.
+        Count the operations of a model.
 
-        Parameters
-        ----------
-        model : Transformer
-            Only its shapes are looked at; it may be on the meta device.
-
-        Returns
-        -------
-        ForwardFlops
-            Exact for every product of the model's forward pass and of its output.
-
-        Notes
-        -----
-        Keys and values that the decoder looks at are made from the source's states, once a layer,
-        and so belong to the source's positions.
+        Keys and values of the memory are computed from the source's states, once per layer, and so
+        belong to the source's positions.
         """
         encoder = [layer for layer in model.encoder.layers if isinstance(layer, EncoderLayer)]
         decoder = [layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
@@ -148,42 +103,18 @@ class ForwardFlops:
 
     def forward(self, work: Work) -> Number:
         """
-        Add up a forward pass.
+        Sum a forward pass.
 
-        Parameters
-        ----------
-        work : Work
-            What it computes on.
-
-        Returns
-        -------
-        int or float
-            Floating point operations, a whole number if the work is.
-
-        Notes
-        -----
-        With the output table; search meets it at every step, too.
+        Includes the output projection, which search computes at every step too.
         """
         return sum(getattr(self, part.name) * getattr(work, part.name) for part in fields(work))
 
     def training(self, work: Work) -> Number:
         """
-        Add up a forward and a backward pass.
+        Sum a forward and a backward pass.
 
-        Parameters
-        ----------
-        work : Work
-            What they compute on.
-
-        Returns
-        -------
-        int or float
-            Floating point operations.
-
-        Notes
-        -----
-        Every product has two on the way back: the gradient of what went in and that of the weights,
-        or of either side in attention.
+        Every product has two in the backward pass: the gradients of input and weights, or of both
+        inputs in attention.
         """
         return (1 + _BACKWARD) * self.forward(work)
 
@@ -192,28 +123,9 @@ def paper_flops(hours: Number, devices: int, sustained_tflops: float) -> float:
     """
     Estimate the cost of a training as the paper does.
 
-    Parameters
-    ----------
-    hours : int or float
-        How long it took.
-    devices : int
-        GPUs, or whatever computed.
-    sustained_tflops : float
-        What each of them sustains, in units of 10^12 operations a second; `SUSTAINED_TFLOPS` has
-        the paper's estimates in single precision.
-
-    Returns
-    -------
-    float
-        Floating point operations.
-
-    Notes
-    -----
     Section 6.1: “multiplying the training time, the number of GPUs used, and an estimate of the
     sustained single-precision floating-point capacity of each GPU”.
 
-    Examples
-    --------
     The base and the big model of Table 2, 12 hours and 3.5 days on eight P100:
 
     >>> f"{paper_flops(12, 8, SUSTAINED_TFLOPS['P100']):.1e}"

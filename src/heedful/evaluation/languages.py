@@ -1,4 +1,4 @@
-"""Codes of languages, and the tokenizer that sacreBLEU has for each."""
+"""Language codes, and sacreBLEU's tokenizer for each."""
 
 import logging
 import re
@@ -42,19 +42,19 @@ _LETTERS_OF = {
 
 
 def language_code(language: str) -> str:
-    """Reduce ``zh-TW``, ``ZH_cn`` and ``zho_Hans`` to “zh”, ``de-AT`` to “de”."""
+    """Normalise a language code: ``zh-TW`` and ``zho_Hans`` to “zh”, ``de-AT`` to “de”."""
     code = language.replace("_", "-").split("-")[0].lower()
     return _SAME.get(code, code)
 
 
 def is_language(language: str) -> bool:
-    """Whether this is a code of ISO 639 with two letters, or one for Chinese, Japanese, Korean."""
+    """Whether this is a two-letter code of ISO 639, or one for Chinese, Japanese, Korean."""
     code = language.replace("_", "-").split("-")[0].lower()
     return code in _TWO_LETTERS.split() or code in _SAME
 
 
 def check_language(language: str) -> None:
-    """Refuse what cannot be a language's code; nothing at all is no mistake."""
+    """Refuse an invalid language code; none at all is allowed."""
     code = language.replace("_", "-").split("-")[0]
     # ISO 639-3 has 7,900 codes of three letters: those are taken on trust
     if language and not is_language(language) and not (len(code) == 3 and code.isalpha()):
@@ -66,7 +66,7 @@ def check_language(language: str) -> None:
 
 @cache  # so that the warning comes once
 def bleu_tokenizer(language: str) -> str:
-    """Name sacreBLEU's tokenizer for a language; characters, with a warning, if it is missing."""
+    """Return sacreBLEU's tokenizer for a language; characters, with a warning, if it is missing."""
     code = language_code(language)
     name = _TOKENIZERS.get(code, BLEU.TOKENIZER_DEFAULT)
     try:
@@ -85,7 +85,7 @@ def bleu_tokenizer(language: str) -> str:
 
 
 def written_language(lines: Sequence[str]) -> str:
-    """Tell Japanese, Korean and Chinese by their script, “” for any other."""
+    """Detect Japanese, Korean and Chinese by their script; “” for any other language."""
     text = "".join(lines[:200])
     letters = max(len(_LETTER.findall(text)), 1)
     shares = {code: len(of.findall(text)) / letters for code, of in _LETTERS_OF.items()}

@@ -1,5 +1,5 @@
 """
-How good translations are by each other, in tables: what minimum Bayes risk asks for.
+Utility matrices for minimum Bayes risk decoding.
 
 A sentence is compared with every other one, so what belongs to one sentence (its n-grams) is
 counted once. The k-th occurrence of an n-gram in a text is made a feature of its own; then the
@@ -27,24 +27,10 @@ Table = Float[np.ndarray, "translations references"]
 
 def chrf_table(translations: Sequence[str], references: Sequence[str]) -> Table:
     """
-    Compute the chrF of every translation by every reference.
+    Compute the chrF of every translation against every reference.
 
-    Parameters
-    ----------
-    translations : sequence of str
-        One row each.
-    references : sequence of str
-        One column each.
-
-    Returns
-    -------
-    ndarray of float, shape (translations, references)
-        In percent.
-
-    Notes
-    -----
-    Equal to sacreBLEU's sentence chrF2 (Popović 2015): character order 6, spaces left out, means
-    of precision and recall over the orders that both texts have.
+    Equal to sacreBLEU's sentence chrF2 (Popović 2015): character order 6, spaces left out, means of
+    precision and recall over the orders that both texts have.
     """
     chrf = CHRF()
     ones, others = _letters(translations), _letters(references)
@@ -63,24 +49,8 @@ def chrf_table(translations: Sequence[str], references: Sequence[str]) -> Table:
 
 def bleu_table(translations: Sequence[str], references: Sequence[str], language: str = "") -> Table:
     """
-    Compute the BLEU of every translation by every reference.
+    Compute the BLEU of every translation against every reference.
 
-    Parameters
-    ----------
-    translations : sequence of str
-        One row each.
-    references : sequence of str
-        One column each.
-    language : str, default ""
-        Code of the target language, which chooses the tokeniser.
-
-    Returns
-    -------
-    ndarray of float, shape (translations, references)
-        In percent.
-
-    Notes
-    -----
     Equal to sacreBLEU's sentence BLEU: the tokeniser of the language, exponential smoothing, and
     only the orders that the translation has.
     """
@@ -114,24 +84,10 @@ UTILITIES: dict[str, Callable[[Sequence[str], Sequence[str]], Table]] = {
 
 def utility(name: str, language: str = "") -> Callable[[Sequence[str], Sequence[str]], Table]:
     """
-    Find a utility.
+    Return a utility function by name.
 
-    Parameters
-    ----------
-    name : str
-        ``chrf`` or ``bleu``.
-    language : str, default ""
-        Code of the target language; BLEU counts its words.
-
-    Returns
-    -------
-    callable
-        From translations and references to a table.
-
-    Notes
-    -----
-    Raises `SettingError` for any other name. chrF is the better choice: it tells translations apart
-    that share few whole words.
+    Raises `SettingError` for any other name. chrF is the better choice: it distinguishes
+    translations that share few whole words.
     """
     if name not in UTILITIES:
         raise SettingError(f"a utility must be {' or '.join(UTILITIES)}, but is {name!r}.")
@@ -139,7 +95,7 @@ def utility(name: str, language: str = "") -> Callable[[Sequence[str], Sequence[
 
 
 def _letters(texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Cut texts into characters without spaces."""
+    """Split texts into characters without spaces."""
     return [tuple("".join(text.split())) for text in texts]
 
 

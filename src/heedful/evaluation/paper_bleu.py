@@ -1,5 +1,5 @@
 """
-BLEU as the paper reports it: tokenised, compounds split at hyphens, cased.
+BLEU as in the paper: tokenised, compounds split at hyphens, cased.
 
 The figures of table 2 were not made by a tool that tokenises for itself. The authors' script,
 ``tensor2tensor/utils/get_ende_bleu.sh``, makes punctuation plain, tokenises with Moses, splits
@@ -46,25 +46,11 @@ def split_compounds(line: str) -> str:
     r"""
     Split words at their hyphens.
 
-    Parameters
-    ----------
-    line : str
-        Tokenised text.
-
-    Returns
-    -------
-    str
-        The line with “rich-text” as “rich ##AT##-##AT## text”: three tokens for one.
-
-    Notes
-    -----
-    The script's ``perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'``, one pass from left to right:
-    a character that ended one split cannot begin the next, so of “x-y-z” only the first hyphen
-    is split. Perl reads bytes there, and so does this: in “x-ä-z”, where the middle letter is two
+    The script's ``perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'``, one pass from left to right: a
+    character that ended one split cannot begin the next, so of “x-y-z” only the first hyphen is
+    split. Perl reads bytes there, and so does this: in “x-ä-z”, where the middle letter is two
     bytes long, both are.
 
-    Examples
-    --------
     >>> split_compounds("a rich-text format , x-y-z , t-")
     'a rich ##AT##-##AT## text format , x ##AT##-##AT## y-z , t-'
     """
@@ -76,37 +62,14 @@ def paper_text(line: str, language: str, punctuation: Punctuation = "unicode") -
     """
     Prepare a line for the paper's BLEU.
 
-    Parameters
-    ----------
-    line : str
-        Detokenised text, translation or reference.
-    language : str
-        Code of its language.
-    punctuation : {'unicode', 'moses', 'none'}, default 'unicode'
-        What makes the punctuation plain: `replace_unicode_punctuation` as in the script,
-        `normalise_punctuation`, with which much training data was prepared, or nothing, as in the
-        script's earlier version.
-
-    Returns
-    -------
-    str
-        Tokens joined by spaces.
-
-    Raises
-    ------
-    MissingExtra
-        If sacremoses is not installed.
-
-    Notes
-    -----
-    The three steps in the script's order.
+    Raises `MissingExtra` if sacremoses is not installed.
     """
     plain = _PUNCTUATION[punctuation](line, language)
     return split_compounds(tokenise(plain, language))
 
 
 class _PaperSignature(BLEUSignature):
-    """What was done, in sacreBLEU's notation."""
+    """The signature in sacreBLEU's notation."""
 
     def __init__(self, args: dict[str, Any]) -> None:
         super().__init__(args)
@@ -128,25 +91,13 @@ class _PaperSignature(BLEUSignature):
 
 class PaperBLEU(BLEU):
     """
-    The paper's BLEU as one of sacreBLEU's metrics.
+    The paper's BLEU as a sacreBLEU metric.
 
-    Parameters
-    ----------
-    references : sequence of sequences of str
-        One or more sets of references, detokenised.
-    language : str
-        Code of the target language; a region is ignored.
-    lowercase : bool, default False
-        Whether case is ignored; the paper's figures are cased.
-    punctuation : {'unicode', 'moses', 'none'}, default 'unicode'
-        See `paper_text`.
+    `language`: code of the target language; a region is ignored. `lowercase`: whether case is
+    ignored; the paper's figures are cased.
 
-    Raises
-    ------
-    MissingExtra
-        If sacremoses is not installed.
-    TextError
-        If Moses cannot tokenise the language.
+    Raises `MissingExtra` if sacremoses is not installed, `TextError` if Moses cannot tokenise the
+    language.
     """
 
     _SIGNATURE_TYPE = _PaperSignature
@@ -176,7 +127,7 @@ class PaperBLEU(BLEU):
         )
 
     def _preprocess_segment(self, sent: str) -> str:
-        """Prepare a line; sacreBLEU asks for each, translation or reference."""
+        """Prepare a line; sacreBLEU calls it for translations and references."""
         prepared = paper_text(sent, self.language, self.punctuation)
         return str(super()._preprocess_segment(prepared))
 
@@ -190,39 +141,15 @@ def paper_bleu(
     punctuation: Punctuation = "unicode",
 ) -> MetricScore:
     """
-    Score translations as the paper does.
+    Score translations as in the paper.
 
-    Parameters
-    ----------
-    hypotheses : sequence of str
-        The translations, detokenised, one line each.
-    references : sequence of sequences of str
-        One or more sets of references, each with one line for every hypothesis.
-    language : str, default "de"
-        Code of the target language.
-    lowercase : bool, default False
-        Whether case is ignored.
-    punctuation : {'unicode', 'moses', 'none'}, default 'unicode'
-        See `paper_text`.
+    Returns the score in percent with the line that says how it was made.
 
-    Returns
-    -------
-    MetricScore
-        The score in percent with the line that says how it was made.
+    If no four consecutive words match, the score is 0, as with ``multi-bleu.perl``.
 
-    Raises
-    ------
-    MissingExtra
-        If sacremoses is not installed.
-    TextError
-        If there is not one reference for every hypothesis, or Moses cannot tokenise the language.
+    Raises `MissingExtra` if sacremoses is not installed. Raises `TextError` if there is not one
+    reference for every hypothesis, or Moses cannot tokenise the language.
 
-    Notes
-    -----
-    Without any four words in a row that match the score is 0, as that of ``multi-bleu.perl``.
-
-    Examples
-    --------
     >>> score = paper_bleu(["Ein Rich-Text-Format!"], [["Ein Rich-Text-Format."]])
     >>> f"{score.score:.2f}"
     '80.91'

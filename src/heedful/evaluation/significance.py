@@ -1,5 +1,5 @@
 """
-Whether one system is better than another, or only luckier with its test set.
+Significance tests: paired bootstrap and approximate randomisation.
 
 Two questions, two ways of drawing at random. How far would the score move on another test set of
 the same kind? The bootstrap draws lines with replacement and scores the sample, for one system or
@@ -28,36 +28,17 @@ _WHOLE_WORDS = 32  # numpy makes coin tosses of 32-bit words and throws the rest
 
 @dataclass(frozen=True)
 class Resampling:  # numpydoc ignore=PR02
-    """
-    How often to draw, and from which seed.
-
-    Attributes
-    ----------
-    trials : int
-        Number of samples or of exchanges.
-    seed : int
-        What the draws begin from. With equal seeds they are those of sacreBLEU.
-    """
+    """Number of resamples and their seed."""
 
     trials: int = 10_000
+    """Number of samples or of exchanges."""
     seed: int = 12_345
+    """What the draws begin from. With equal seeds they are those of sacreBLEU."""
 
     def samples(self, lines: int) -> Iterator[Int[np.ndarray, "block {lines}"]]:
         """
         Draw bootstrap samples.
 
-        Parameters
-        ----------
-        lines : int
-            Number of lines of the test set and of each sample.
-
-        Yields
-        ------
-        ndarray of int, shape (block, lines)
-            How often each line is in each sample, for the next samples.
-
-        Notes
-        -----
         In blocks, so that memory does not grow with the number of trials.
         """
         random = np.random.default_rng(self.seed)
@@ -68,29 +49,13 @@ class Resampling:  # numpydoc ignore=PR02
             yield counts.reshape(block, lines)
 
     def exchanges(self, lines: int) -> Iterator[Bool[np.ndarray, "block {lines}"]]:
-        """
-        Toss a coin for every line.
-
-        Parameters
-        ----------
-        lines : int
-            Number of lines of the test set.
-
-        Yields
-        ------
-        ndarray of bool, shape (block, lines)
-            Which lines stay with their system, for the next trials.
-
-        Notes
-        -----
-        In blocks, as `samples`.
-        """
+        """Draw exchanges, a coin for every line."""
         random = np.random.default_rng(self.seed)
         for block in self._blocks(lines):
             yield random.integers(2, size=(block, lines), dtype=bool)
 
     def _blocks(self, lines: int) -> Iterator[int]:
-        """Divide the trials; the size of the blocks changes no draw."""
+        """Divide the trials into blocks; their size changes no draw."""
         block = max(1, _BLOCK // max(1, lines) // _WHOLE_WORDS) * _WHOLE_WORDS
         for done in range(0, self.trials, block):
             yield min(block, self.trials - done)
@@ -98,47 +63,26 @@ class Resampling:  # numpydoc ignore=PR02
 
 @dataclass(frozen=True)
 class SignificanceTest:  # numpydoc ignore=PR02
-    """
-    One metric of a system beside the same metric of another.
-
-    Attributes
-    ----------
-    score : float
-        The other system's score in percent.
-    difference : float
-        The system's score less the other's.
-    interval : tuple of (float, float)
-        The 95 % confidence interval of the difference.
-    p_value : float
-        How probable at least this difference is if the two are equally good.
-    """
+    """A metric of two systems, compared."""
 
     score: float
+    """The other system's score in percent."""
     difference: float
+    """The system's score less the other's."""
     interval: tuple[float, float]
+    """The 95 % confidence interval of the difference."""
     p_value: float
+    """How probable at least this difference is if the two are equally good."""
 
 
 def confidence_intervals(
     measurements: Sequence[SufficientStatistics], resampling: Resampling
 ) -> list[tuple[float, float]]:
     """
-    Find the range in which a score would lie on 95 of 100 such test sets.
+    Compute the range in which a score would lie on 95 % of such test sets.
 
-    Parameters
-    ----------
-    measurements : sequence of SufficientStatistics
-        Of one text, by any metrics.
-    resampling : Resampling
-        Number of samples, and the seed.
+    Returns the lower and the upper end for each, in percent.
 
-    Returns
-    -------
-    list of tuple of (float, float)
-        The lower and the upper end for each, in percent.
-
-    Notes
-    -----
     The percentile bootstrap: 95 % of the samples' scores lie in between. All metrics see the same
     samples.
     """
@@ -154,27 +98,11 @@ def compare(
     """
     Test the differences between two systems.
 
-    Parameters
-    ----------
-    ours, theirs : sequence of SufficientStatistics
-        The same metrics of both systems, on the same lines.
-    test : {'randomisation', 'bootstrap'}, default 'randomisation'
-        Where the p-value comes from. The interval always comes from the bootstrap.
-    resampling : Resampling, optional
-        Number of trials, and the seed.
-
-    Returns
-    -------
-    list of Comparison
-        One for each metric.
-
-    Notes
-    -----
-    Both p-values are two-sided, and count the true outcome as one of the trials, so that none is
-    zero. That of the bootstrap is computed as Moses and sacreBLEU do it, who centre the absolute
-    differences on their mean; it comes out too small where systems are close (for two systems of
-    WMT17 that lie 0.04 BLEU apart it is 0.33, where randomisation says 0.86), so randomisation is
-    the default. A system beside itself has 1 by either.
+    Both p-values are two-sided, and count the observed outcome as one of the trials, so that none
+    is zero. The bootstrap's is computed as in Moses and sacreBLEU, which centre the absolute
+    differences on their mean; it is too small where systems are close (for two systems of WMT17
+    that are 0.04 BLEU apart it is 0.33, where randomisation gives 0.86), so randomisation is the
+    default. A system compared with itself has p = 1 by either.
     """
     actual = np.array([our.score - their.score for our, their in zip(ours, theirs, strict=True)])
     sampled = _bootstrap(ours, resampling) - _bootstrap(theirs, resampling)
@@ -208,7 +136,7 @@ def _randomised(
     theirs: Sequence[SufficientStatistics],
     resampling: Resampling,
 ) -> Float[np.ndarray, "measurements trials"]:
-    """Give the differences between two systems after random exchanges of lines."""
+    """Compute the differences between two systems after random exchanges of lines."""
     our_counts = np.hstack([measurement.counts for measurement in ours])
     their_counts = np.hstack([measurement.counts for measurement in theirs])
     surplus = our_counts - their_counts
@@ -228,6 +156,6 @@ def _scores(
 
 
 def _interval(scores: Float[np.ndarray, " trials"]) -> tuple[float, float]:
-    """Give the ends of the middle 95 %, as sacreBLEU and Moses count them."""
+    """Return the ends of the middle 95 %, as sacreBLEU and Moses do."""
     ordered, outside = np.sort(scores), len(scores) // 40
     return float(ordered[outside]), float(ordered[len(scores) - outside - 1])

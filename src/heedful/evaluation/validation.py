@@ -1,4 +1,4 @@
-"""Scores of translations in the middle of a training, without advice on the console."""
+"""Scores of validation translations, without sacreBLEU's advice on the console."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +9,7 @@ from heedful.evaluation.languages import bleu_tokenizer, is_language, written_la
 
 
 class ValidationScorer:
-    """Score translations of one held-out text, whose references are prepared once."""
+    """A scorer of translations of the validation text, whose references are prepared once."""
 
     def __init__(
         self, references: Sequence[str], language: str = "", names: Sequence[str] = ("bleu",)
@@ -35,24 +35,24 @@ class ValidationScorer:
 
 
 def exact_match(texts: Sequence[str], references: Sequence[str]) -> float:
-    """Return the percentage of lines that are their reference, spaces at the ends aside."""
+    """Return the percentage of lines equal to their reference, ignoring spaces at the ends."""
     pairs = zip(texts, references, strict=True)
     return 100 * sum(text.strip() == right.strip() for text, right in pairs) / len(references)
 
 
 def character_error_rate(texts: Sequence[str], references: Sequence[str]) -> float:
-    """Return the edits of all lines for each hundred characters of the references."""
+    """Return the edits of all lines per hundred characters of the references."""
     edits = sum(edit_distance(*pair) for pair in zip(texts, references, strict=True))
     return 100 * edits / max(sum(map(len, references)), 1)
 
 
 def edit_distance(text: str, reference: str) -> int:
     """
-    Count the fewest insertions, deletions and substitutions between two strings.
+    Compute the edit distance of two strings.
 
     Myers (1999), “A Fast Bit-Vector Algorithm for Approximate String Matching”, in the form of
-    Hyyrö (2003): a column of the table is two long numbers, the places where it rises by one and
-    those where it falls.
+    Hyyrö (2003): a column of the table is two long integers, whose bits mark where it rises by one
+    and where it falls.
     """
     if not text:
         return len(reference)

@@ -1,1 +1,1 @@
-"""Weights to and from other toolkits; every passage is compared with what it came from."""
+"""Import from and export to other toolkits; every conversion is checked against the original."""

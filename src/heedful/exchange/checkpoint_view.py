@@ -1,5 +1,5 @@
 """
-What a checkpoint of another toolkit says, in words that fit all of them.
+A checkpoint of another toolkit in a common form.
 
 A reader fills an `ForeignCheckpoint`; from it follow our settings and weights, and the plain
 computation that they are compared with.
@@ -34,58 +34,36 @@ Array = NDArray[np.floating]
 @dataclass(frozen=True)
 class ForeignCheckpoint:
     """
-    Hold a model as its toolkit wrote it.
+    A model as its toolkit stored it.
 
-    Attributes
-    ----------
-    name : str
-        File and toolkit, for messages.
-    tensor_names : TensorNames
-        Names of the tensors.
-    tensors : mapping of str to ndarray
-        By these names.
-    model : mapping of str to Any
-        Our model settings, but for norms, scales and what follows from the tables.
-    norms : tuple of str and str
-        Of encoder and decoder.
-    scaled : tuple of bool and bool
-        Whether embeddings of source and target are multiplied by the square root of d_model.
-    languages : tuple of str and str
-        Codes of source and target.
-    tokenizer : Tokenizer
-        With our ids.
-    words : tuple of ForeignVocabulary and ForeignVocabulary
-        Their vocabularies.
-    search : mapping of str to Any
-        Our search settings.
-    rule : NumpySearch
-        Their search.
-    first_rows : tuple of int and int, default (0, 0)
-        First row in use of the tables of learned positions.
-    ignored : tuple of str, default ()
-        Patterns of names of tensors that carry nothing.
-    notes : tuple of str, default ()
-        What its user should know.
-
-    Notes
-    -----
-    Nothing of the file is kept but this.
+    Nothing else of the file is kept.
     """
 
     name: str
+    """File and toolkit, for messages."""
     tensor_names: TensorNames
     tensors: Mapping[str, Array]
+    """Tensors by these names."""
     model: Mapping[str, Any]
+    """Our model settings, but for norms, scales and what follows from the tables."""
     norms: tuple[str, str]
+    """For encoder and decoder."""
     scaled: tuple[bool, bool]
+    """Whether embeddings of source and target are multiplied by the square root of d_model."""
     languages: tuple[str, str]
+    """Codes of source and target."""
     tokenizer: Tokenizer
+    """The tokenizer with our ids."""
     words: tuple[ForeignVocabulary, ForeignVocabulary]
     search: Mapping[str, Any]
+    """Our search settings."""
     rule: NumpySearch
     first_rows: tuple[int, int] = (0, 0)
+    """First row in use of the tables of learned positions."""
     ignored: tuple[str, ...] = ()
+    """Patterns of tensor names to ignore."""
     notes: tuple[str, ...] = field(default=())
+    """Remarks for the user."""
 
     @property
     def learned(self) -> bool:
@@ -94,15 +72,8 @@ class ForeignCheckpoint:
 
     def portable(self) -> ModelBundle:
         """
-        Make our model of it.
+        Convert to our model.
 
-        Returns
-        -------
-        ModelBundle
-            Settings, weights, tokenizer.
-
-        Notes
-        -----
         Raises `ExchangeError` that names all missing, extra and misshapen tensors together.
         """
         self._check_sizes()
@@ -133,16 +104,9 @@ class ForeignCheckpoint:
 
     def side(self) -> NumpyTranslator:
         """
-        Make what our model is compared with.
+        Build the NumPy reference for the parity check.
 
-        Returns
-        -------
-        NumpyTranslator
-            A computation in NumPy on their tensors.
-
-        Notes
-        -----
-        Needs nothing of the toolkit.
+        Does not need the toolkit.
         """
         model = self.model
         width, heads = model["d_model"], model["heads"]
@@ -165,7 +129,7 @@ class ForeignCheckpoint:
         return NumpyTranslator(name, plain, self.tokenizer, *self.words, ends, self.rule)
 
     def _check_sizes(self) -> None:
-        """Refuse sizes that the tensors do not bear out, before anything of that size is made."""
+        """Refuse sizes that contradict the tensors, before anything of that size is allocated."""
         width = max((max(array.shape, default=0) for array in self.tensors.values()), default=0)
         reasons = Problems()
         for name in ("d_model", "d_ff", "encoder_d_ff", "decoder_d_ff", "heads"):
@@ -180,7 +144,7 @@ class ForeignCheckpoint:
         )
 
     def _config(self) -> RunConfig:
-        """Write our settings."""
+        """Build our settings."""
         model = dict(self.model)
         kinds = dict(zip(("encoder_norm", "decoder_norm"), self.norms, strict=True))
         model |= {"norm": self.norms[0]} | (kinds if len(set(self.norms)) > 1 else {})
@@ -198,14 +162,14 @@ class ForeignCheckpoint:
         return RunConfig.from_dict({**settings, "search": dict(self.search)})
 
     def _position_rows(self) -> tuple[int, int]:
-        """Count the rows of learned positions that are in use."""
+        """Count the used rows of learned positions."""
         names = self.tensor_names.source_positions, self.tensor_names.target_positions
         shapes = [self.tensors[name].shape if name in self.tensors else (2, 1) for name in names]
         first = self.first_rows
         return max(shapes[0][0] - first[0], 2), max(shapes[1][0] - first[1], 2)
 
     def _tables(self, config: RunConfig) -> Tables:
-        """Say how rows are ordered; positions beyond a table share its last row, as in ours."""
+        """Return the row orders; positions beyond a table share its last row, as in ours."""
         tables = []
         for rows, first in zip(self._position_rows(), self.first_rows, strict=True):
             wanted = range(config.data.max_length + 1)
@@ -215,7 +179,7 @@ class ForeignCheckpoint:
         return Tables(source, target, *(tables if self.learned else ()))
 
     def _ignored(self, config: RunConfig) -> tuple[str, ...]:
-        """List what our model has no tensor for since it is tied."""
+        """List tensors that ours lacks because they are tied."""
         names, tie = self.tensor_names, config.model.tie_embeddings
         tied = {
             "all": (names.target_table, names.output_embedding),
@@ -227,7 +191,7 @@ class ForeignCheckpoint:
         return (*self.ignored, *tied, *filter(None, learned))
 
     def _positions(self) -> Callable[[str, int, int], Array]:
-        """Give the rows of positions, as this toolkit computes or keeps them."""
+        """Return the position encodings, computed or stored as in this toolkit."""
         if not self.learned:
             layout, first = self.model["positions"], self.model.get("position_offset", 0)
             return lambda side, at, count: LAYOUTS[layout](first + at, count, self.model["d_model"])

@@ -1,5 +1,5 @@
 """
-Models in from other toolkits and out to them, each compared with what it came from.
+Import and export of models, each compared with its original.
 
 Both ways end in a `Parity`. Where it fails nothing is left behind: a folder is filled beside its
 place and moved there when the comparison has been passed.
@@ -48,7 +48,7 @@ _MOST_CANDIDATES = 1 << 32
 
 
 class _HeedfulReference:
-    """Our side of a comparison."""
+    """The heedful side of a parity check."""
 
     name = "heedful"
 
@@ -61,7 +61,7 @@ class _HeedfulReference:
         self._numbers = {piece: number for number, piece in enumerate(pieces)}
 
     def in_double(self) -> "_HeedfulReference":
-        """Load the weights once more, in double precision and in no particular layout."""
+        """Load the weights again, in double precision and not prepacked."""
         side = copy(self)
         place = self._run.checkpoint_folder(self._weights)
         model = self._run.build()
@@ -70,12 +70,12 @@ class _HeedfulReference:
         return side
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Cut source sentences."""
+        """Tokenize source sentences."""
         return self._run.tokenizer.encode_source(sentences)
 
     @torch.inference_mode()
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
-        """Compute the whole distribution at each place of the target."""
+        """Compute the whole distribution at each position of the target."""
         batch = self._run.collator(self._model).batch([list(source)], [list(target)])
         states = self._model(batch.source, batch.target_in)[0]
         logits: torch.Tensor = self._model.project(states)
@@ -96,32 +96,10 @@ def import_model(
     sentences: Sequence[str] = (),
 ) -> tuple[Parity, tuple[str, ...]]:
     """
-    Make a run folder of another toolkit's model.
+    Import another toolkit's model as a run folder.
 
-    Parameters
-    ----------
-    kind : str
-        One of `READERS`.
-    path : str or Path
-        Folder or file of the other toolkit.
-    out : str or Path
-        The run folder; must not be there yet.
-    options : ReadOptions, optional
-        What the model does not say itself.
-    sentences : sequence of str, optional
-        What to compare on; made-up ones if none are given.
-
-    Returns
-    -------
-    parity : Parity
-        How equal the two are.
-    notes : tuple of str
-        What the user should know.
-
-    Notes
-    -----
-    Raises `ExchangeError` if the model cannot be read, `ParityFailed` if it computes something else
-    here. Then there is no folder `out`.
+    Raises `ExchangeError` if the model cannot be read, `ParityFailed` if its results differ here;
+    then there is no folder `out`.
     """
     reader: Reader = _load(kind, READERS, "--from")
     origin, goal = Path(path), Path(out)
@@ -153,34 +131,10 @@ def export_model(
     sentences: Sequence[str] = (),
 ) -> tuple[Parity, tuple[str, ...]]:
     """
-    Write a run's model for another toolkit.
+    Export a run's model for another toolkit.
 
-    Parameters
-    ----------
-    path : str or Path
-        The run folder.
-    kind : str
-        One of `WRITERS`.
-    out : str or Path
-        The folder to write; must not be there yet.
-    weights : str, default 'default'
-        Which weights of the run, as for `Run.checkpoint_folder`.
-    options : WriteOptions, optional
-        How to write it.
-    sentences : sequence of str, optional
-        What to compare on; made-up ones if none are given.
-
-    Returns
-    -------
-    parity : Parity
-        How equal the two are.
-    notes : tuple of str
-        What the user should know.
-
-    Notes
-    -----
     Raises `ExchangeError` with all reasons if the format cannot express the model, `ParityFailed`
-    if it computes something else there. Then there is no folder `out`.
+    if its results differ there; then there is no folder `out`.
     """
     writer: Writer = _load(kind, WRITERS, "--format")
     options, goal = options or WriteOptions(), Path(out)
@@ -204,27 +158,15 @@ def export_model(
 
 def read_sentences(path: Path | None) -> list[str]:
     """
-    Read the sentences to compare on.
+    Read the sentences of a parity check.
 
-    Parameters
-    ----------
-    path : Path or None
-        A text file, plain or compressed; None for none.
-
-    Returns
-    -------
-    list of str
-        Its lines, empty ones left out.
-
-    Notes
-    -----
     Raises `TextError` if it cannot be read.
     """
     return [] if path is None else [line for line in read_lines(path) if line.strip()]
 
 
 def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
-    """Leave out what is too long for the model, of the given sentences or of made-up ones."""
+    """Select sentences that fit the model, given or made up."""
     most = run.config.search.max_source_length
     made = not sentences
     if made:
@@ -241,7 +183,7 @@ def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
 
 
 def _refuse_endless(run: Run, origin: Path) -> None:
-    """Refuse a search that would take hours for one sentence, which both sides are to translate."""
+    """Refuse search settings that would take hours for one sentence of the parity check."""
     search, rows = run.config.search, run.tokenizer.target_size
     most = LengthLimit.parse(search.max_length).tokens(run.config.data.max_length)
     if search.beam * most * rows > _MOST_CANDIDATES:
@@ -252,7 +194,7 @@ def _refuse_endless(run: Run, origin: Path) -> None:
 
 
 def _load(kind: str, places: Mapping[str, str], option: str) -> Any:
-    """Load what reads or writes a format."""
+    """Import the module of a format."""
     if kind not in places:
         raise ExchangeError(f"{option} must be one of {', '.join(places)}, but is {kind!r}.")
     module, _, name = places[kind].partition(":")
@@ -260,7 +202,7 @@ def _load(kind: str, places: Mapping[str, str], option: str) -> Any:
 
 
 def _refuse_taken(folder: Path) -> None:
-    """Refuse to write where something is."""
+    """Refuse an existing output folder."""
     if folder.exists():
         raise RunFolderError(
             f"what is written must be a new folder, but {folder} is there; name another one."

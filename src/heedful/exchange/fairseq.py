@@ -1,11 +1,10 @@
 """
-Models of fairseq: its `transformer` family, from checkpoints of any age.
+Import of fairseq's `transformer` models, from checkpoints of any age.
 
 A checkpoint is a pickle with the weights and the options of the training; the vocabularies are the
 ``dict.LANGUAGE.txt`` of the binarised data, which belong beside it, as do codes or the
 sentencepiece model. fairseq begins to decode with the end symbol, counts positions from 2 on (its
-padding symbol has the number 1), lays sinusoids out in halves and divides scores by
-length^lenpen.
+padding symbol has the number 1), lays sinusoids out in halves and divides scores by length^lenpen.
 """
 
 from collections.abc import Mapping
@@ -74,63 +73,28 @@ _MUST_BE_OFF = (
 
 class FairseqReader:
     """
-    Read models of fairseq.
+    Importer of fairseq models.
 
-    Attributes
-    ----------
-    name : str
-        What it is called on the command line.
-    bound : float
-        Largest difference between log-probabilities that counts as equal.
-
-    Notes
-    -----
-    fairseq no longer installs; the comparison is with a computation of its own in NumPy.
+    fairseq no longer installs; the parity check uses a NumPy reference.
     """
 
     name = "fairseq"
+    """Its name on the command line."""
     bound = 1e-3
+    """Tolerance for differences of log-probabilities."""
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
         """
         Read a checkpoint and the vocabularies beside it.
 
-        Parameters
-        ----------
-        path : Path
-            A ``.pt`` file, or a folder with one and ``dict.*.txt``.
-        options : ReadOptions
-            Languages, and what cuts the text, where the folder does not say.
-
-        Returns
-        -------
-        ModelBundle
-            The model.
-
-        Notes
-        -----
         Raises `ExchangeError` with all reasons at once.
         """
         return read_original(path, options).portable()
 
     def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
         """
-        Read the checkpoint again, to compute with it as fairseq does.
+        Read the checkpoint again for a NumPy reference.
 
-        Parameters
-        ----------
-        path : Path
-            As for `read`.
-        model : ModelBundle
-            What `read` made of it.
-
-        Returns
-        -------
-        NumpyTranslator
-            A computation in NumPy under fairseq's names and ids.
-
-        Notes
-        -----
         Raises what `read` raises.
         """
         data = model.config.data
@@ -147,22 +111,6 @@ def read_original(
     """
     Read a checkpoint of fairseq.
 
-    Parameters
-    ----------
-    path : Path
-        A ``.pt`` file, or a folder with one.
-    options : ReadOptions
-        What it does not say.
-    known : ModelBundle, optional
-        Whose tokenizer to take, instead of looking for one.
-
-    Returns
-    -------
-    ForeignCheckpoint
-        In common words.
-
-    Notes
-    -----
     Raises `ExchangeError`. Nothing in the file is executed.
     """
     file = checkpoint_file(path)
@@ -204,7 +152,7 @@ def read_original(
 
 
 def _refuse(settings: Mapping[str, Any], file: Path) -> None:
-    """Refuse what our model cannot express, all of it at once."""
+    """Refuse what our model cannot express, all reasons at once."""
     reasons = Problems()
     arch = str(settings.get("arch") or "transformer")
     reasons.add_if(
@@ -232,7 +180,7 @@ def _refuse(settings: Mapping[str, Any], file: Path) -> None:
 
 
 def _languages(settings: Mapping[str, Any], options: ReadOptions, folder: Path) -> tuple[str, str]:
-    """Find the languages, which the vocabularies are named after."""
+    """Infer the languages from the vocabularies' file names."""
     source = options.source_language or settings.get("source_lang")
     target = options.target_language or settings.get("target_lang")
     if not source or not target:
@@ -258,7 +206,7 @@ def _words(
 def _model(
     settings: Mapping[str, Any], tensors: Mapping[str, Array], shared: bool
 ) -> dict[str, Any]:
-    """Write our model settings."""
+    """Build the model settings."""
 
     def side(name: str, default: int) -> tuple[int, int]:
         first = int(number_in(settings, f"encoder_{name}", default))
@@ -288,7 +236,7 @@ def _model(
 
 
 def _norms(settings: Mapping[str, Any], tensors: Mapping[str, Array]) -> tuple[str, str]:
-    """Tell where each stack normalises; the first versions of pre-norm had no last one."""
+    """Return where each stack normalises; the first pre-norm versions had no final norm."""
     kinds = []
     for side, oldest in (("encoder", 2), ("decoder", 3)):
         version = tensors.get(f"{side}.version")
@@ -300,7 +248,7 @@ def _norms(settings: Mapping[str, Any], tensors: Mapping[str, Array]) -> tuple[s
 
 
 def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], NumpySearch, list[str]]:
-    """Write the search of ``fairseq-generate``: what the checkpoint says, else its defaults."""
+    """Build the search settings of ``fairseq-generate``: from the checkpoint, else its defaults."""
     found = settings.get("generation")
     given: dict[str, Any] = found if isinstance(found, dict) else {}
     beam = int(number_in(given, "beam", 5, WIDEST_BEAM))

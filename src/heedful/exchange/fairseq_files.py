@@ -1,5 +1,5 @@
 """
-The files of fairseq: dictionaries, checkpoints of all ages, and the options in them.
+fairseq's files: dictionaries, checkpoints of all ages, and their options.
 
 What fairseq itself does when it loads an old checkpoint is done here: tensors get their new names,
 and the parts of a configuration are put together.
@@ -50,25 +50,10 @@ def read_dictionary(file: Path) -> dict[str, int]:
     """
     Read a vocabulary of fairseq.
 
-    Parameters
-    ----------
-    file : Path
-        ``dict.LANGUAGE.txt``: a symbol and how often it occurs on each line.
+    A symbol may occur twice if the second line says ``#fairseq:overwrite``: it then has the later
+    id. Rows such as ``madeupword0000`` pad the table and are symbols like any other.
 
-    Returns
-    -------
-    dict of str to int
-        The id of each symbol; the four special ones come first and are not in the file.
-
-    Raises
-    ------
-    ExchangeError
-        If it cannot be read, or a line is none of such a file.
-
-    Notes
-    -----
-    A symbol may come twice if the second line says ``#fairseq:overwrite``: it then has the later
-    id. Rows such as ``madeupword0000`` fill the table up and are symbols like any other.
+    Raises `ExchangeError` if it cannot be read, or a line is none of such a file.
     """
     try:
         lines = read_within(file).decode().split("\n")
@@ -97,23 +82,7 @@ def read_dictionary(file: Path) -> dict[str, int]:
 
 
 def upgrade_tensors(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """
-    Name the tensors of old checkpoints as new ones do.
-
-    Parameters
-    ----------
-    tensors : mapping of str to ndarray
-        As they were saved.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Queries, keys and values apart, norms by what they belong to, an output table.
-
-    Notes
-    -----
-    What fairseq itself does when it loads an old checkpoint.
-    """
+    """Rename the tensors of old checkpoints, as fairseq does when loading them."""
     new: dict[str, Array] = {}
     for name, array in tensors.items():
         stacked = re.fullmatch(r"(.*attn\.)in_proj_(weight|bias)", name)
@@ -138,18 +107,6 @@ def checkpoint_file(path: Path) -> Path:
     """
     Find the checkpoint.
 
-    Parameters
-    ----------
-    path : Path
-        It, or a folder with one.
-
-    Returns
-    -------
-    Path
-        Of several the model, the best or the last, by their usual names.
-
-    Notes
-    -----
     Raises `ExchangeError` that lists what is there.
     """
     if path.is_file():
@@ -169,22 +126,8 @@ def checkpoint_file(path: Path) -> Path:
 
 def options_in(saved: Mapping[Any, Any], file: Path) -> dict[str, Any]:
     """
-    Gather the options of the training.
+    Collect the training options.
 
-    Parameters
-    ----------
-    saved : mapping
-        A checkpoint: `args` of argparse, or `cfg`, whose parts are put together.
-    file : Path
-        Its file, for messages.
-
-    Returns
-    -------
-    dict of str to Any
-        By the names of the command line; those of ``fairseq-generate`` under `generation`.
-
-    Notes
-    -----
     Raises `ExchangeError` if there are none.
     """
     if saved.get("args") is not None:

@@ -1,4 +1,4 @@
-"""What cut the text of an imported model: the files beside it, or the one that the user names."""
+"""The tokenizer of an imported model: files beside it, or the file that the user names."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,53 +21,27 @@ SPACES_NOTE = (
 
 class TextSplitter(NamedTuple):
     """
-    Say how text is cut.
+    The tokenizer files of an imported model.
 
-    Attributes
-    ----------
-    kind : str
-        ``sentencepiece``, ``codes`` or ``spaces``.
-    content : bytes, default b''
-        Of the file that says it in detail; codes as subword-nmt writes them.
-
-    Notes
-    -----
-    What cuts at spaces needs no file.
+    A tokenizer that splits at spaces needs no file.
     """
 
     kind: str
+    """``sentencepiece``, ``codes`` or ``spaces``."""
     content: bytes = b""
+    """Content of the file; codes as subword-nmt writes them."""
 
 
 def find_splitters(
     folder: Path, options: ReadOptions, languages: tuple[str, str]
 ) -> list[TextSplitter]:
     """
-    Find what cut the text of both sides.
+    Find the tokenizer files of both sides.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the model is.
-    options : ReadOptions
-        May name a file, or another folder.
-    languages : tuple of str and str
-        Codes of source and target: a file such as ``codes.en`` is of one side.
+    Files that end in ``.model`` or ``.spm`` are SentencePiece's; ``codes``, ``bpecodes``, ``code``
+    and files that end so are BPE codes.
 
-    Returns
-    -------
-    list of Cutter
-        Of source and target.
-
-    Raises
-    ------
-    ExchangeError
-        If there are several files, or the named one is not there.
-
-    Notes
-    -----
-    Files that end in ``.model`` or ``.spm`` are sentencepiece's; ``codes``, ``bpecodes``,
-    ``code`` and files that end so are codes.
+    Raises `ExchangeError` if there are several files, or the named one is not there.
     """
     place = options.tokenizer or folder
     if not place.exists():
@@ -82,25 +56,9 @@ def tokenizer_of(
     id_mappings: Sequence[IdMapping], splitters: Sequence[TextSplitter], languages: tuple[str, str]
 ) -> Tokenizer:
     """
-    Make a tokenizer of numbered vocabularies and what cuts the text.
+    Build a tokenizer from vocabularies and tokenizer files.
 
-    Parameters
-    ----------
-    id_mappings : sequence of IdMapping
-        Of source and target.
-    splitters : sequence of TextSplitter
-        Of source and target.
-    languages : tuple of str and str
-        Their codes.
-
-    Returns
-    -------
-    Tokenizer
-        One model for both sides if they are the same.
-
-    Notes
-    -----
-    Raises `TokenizerError` if a file is none of its kind.
+    Raises `TokenizerError` if a file is not of its kind.
     """
     source, target = (
         ImportedModel(id_mapping, kind, content)
@@ -113,20 +71,8 @@ def tokenizer_of(
 
 def read_splitter(file: Path) -> TextSplitter:
     """
-    Read a file and tell what it is.
+    Read a tokenizer file and detect its kind.
 
-    Parameters
-    ----------
-    file : Path
-        A sentencepiece model or codes.
-
-    Returns
-    -------
-    TextSplitter
-        ``sentencepiece`` or ``codes``, even if fastBPE wrote them.
-
-    Notes
-    -----
     Raises `ExchangeError` if it cannot be read.
     """
     try:
@@ -139,7 +85,7 @@ def read_splitter(file: Path) -> TextSplitter:
 
 
 def _is_cutter(file: Path) -> bool:
-    """Tell whether a file is named like a model or codes."""
+    """Whether a file is named like a model or codes."""
     parts = file.name.lower().split(".")
     return file.name.endswith(_SENTENCEPIECE) or any(part in _CODES for part in parts)
 
@@ -157,7 +103,7 @@ def _choose(files: list[Path], language: str, place: Path) -> TextSplitter:
 
 
 def _as_codes(content: bytes) -> bytes:
-    """Write codes of fastBPE, which count each merge in a third column, as subword-nmt does."""
+    """Convert fastBPE codes, which have counts in a third column, to subword-nmt's form."""
     lines = content.rstrip(b"\n").split(b"\n")
     parts = [line.split(b" ") for line in lines]
     if not all(len(part) == 3 and part[2].strip().isdigit() for part in parts):

@@ -1,8 +1,8 @@
 """
-What a format is: how a model of another toolkit is read, written, and asked for comparison.
+The interface of a format: read, write and compare a model of another toolkit.
 
-A reader or writer is an object in a module of its own; `heedful.exchange.convert` finds it by
-name. Between toolkits a model is a `ModelBundle`: settings, weights by our names, tokenizer.
+A reader or writer is an object in a module of its own; `heedful.exchange.convert` finds it by name.
+Between toolkits a model is a `ModelBundle`: settings, weights by our names, tokenizer.
 """
 
 import json
@@ -30,155 +30,85 @@ _LARGEST = 1 << 26
 @dataclass(frozen=True)
 class ModelBundle:
     """
-    Hold a model on its way from one toolkit to another.
+    A model on its way from one toolkit to another.
 
-    Attributes
-    ----------
-    config : RunConfig
-        Its settings; recipe ``custom``, reading ``own`` where it is not ours.
-    weights : mapping of str to Tensor
-        By our names, fp32.
-    tokenizer : Tokenizer
-        With our ids.
-    notes : tuple of str, default ()
-        What its user should know: what was left behind or stands for something else.
-
-    Notes
-    -----
-    An imported tokenizer remembers the original ids, see
-    `heedful.tokenization.id_mapping`.
+    An imported tokenizer keeps the original ids, see `heedful.tokenization.id_mapping`.
     """
 
     config: RunConfig
+    """Its settings; recipe ``custom`` and reading ``own`` for foreign models."""
     weights: Mapping[str, Tensor]
+    """fp32 weights by our names."""
     tokenizer: Tokenizer
+    """The tokenizer with our ids."""
     notes: tuple[str, ...] = ()
+    """Remarks for the user: what was left out or replaced."""
 
 
 @dataclass(frozen=True)
 class ExportResult:
     """
-    Say what became of a model that was written.
+    The result of an export.
 
-    Attributes
-    ----------
-    search : SearchConfig
-        How the other toolkit searches by what was written, in our settings.
-    notes : tuple of str, default ()
-        What its user should know: what was left behind or stands for something else.
-
-    Notes
-    -----
-    Translations are compared by the same search on both sides.
+    Both sides translate with the same search.
     """
 
     search: SearchConfig
+    """Search settings of the exported model, in our terms."""
     notes: tuple[str, ...] = ()
+    """Remarks for the user: what was left out or replaced."""
 
 
 @dataclass(frozen=True)
 class ReadOptions:
     """
-    Say what a folder or file does not say itself.
+    Import options that files do not tell.
 
-    Attributes
-    ----------
-    source_language, target_language : str, default ''
-        Codes of the languages.
-    tokenizer : Path, optional
-        A sentencepiece model or codes file that cut the text; or a folder of such.
-
-    Notes
-    -----
-    A reader ignores what it has no use for.
+    A reader ignores those it has no use for.
     """
 
     source_language: str = ""
     target_language: str = ""
+    """Codes of the languages."""
     tokenizer: Path | None = None
+    """A SentencePiece model or codes file, or a folder of such."""
 
 
 @dataclass(frozen=True)
 class WriteOptions:
     """
-    Say how a model is to be written.
+    Export options.
 
-    Attributes
-    ----------
-    quantization : str, default ''
-        Number format of the weights, where the format has several.
-    positions : int, default 1024
-        Rows of a table of positions, where the format needs one.
-
-    Notes
-    -----
-    A writer ignores what it has no use for.
+    A writer ignores those it has no use for.
     """
 
     quantization: str = ""
+    """Number format of the weights, where the format has several."""
     positions: int = 1024
+    """Rows of a table of positions, where the format needs one."""
 
 
 @runtime_checkable
 class Reader(Protocol):
-    """
-    Read models of another toolkit.
-
-    Attributes
-    ----------
-    name : str
-        What it is called on the command line.
-    bound : float
-        Largest difference between log-probabilities that counts as equal.
-
-    Notes
-    -----
-    Nothing in a file is executed.
-    """
+    """The interface of an importer."""
 
     name: str
+    """Its name on the command line."""
     bound: float
+    """Tolerance for differences of log-probabilities."""
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
         """
         Read a model.
 
-        Parameters
-        ----------
-        path : Path
-            Folder or file.
-        options : ReadOptions
-            What it does not say.
-
-        Returns
-        -------
-        ModelBundle
-            The model.
-
-        Notes
-        -----
         Raises `ExchangeError` with all reasons at once.
         """
         ...
 
     def reference(self, path: Path, model: ModelBundle) -> ReferenceModel:
         """
-        Open the original, to compare with.
+        Open the original for the parity check.
 
-        Parameters
-        ----------
-        path : Path
-            As for `read`.
-        model : ModelBundle
-            What `read` made of it.
-
-        Returns
-        -------
-        ReferenceModel
-            The toolkit itself where it can be installed, else an independent computation.
-
-        Notes
-        -----
         Raises `MissingExtra` if the toolkit is needed and not installed.
         """
         ...
@@ -187,37 +117,19 @@ class Reader(Protocol):
 @runtime_checkable
 class Writer(Protocol):
     """
-    Write models for another toolkit.
+    The interface of an exporter.
 
-    Attributes
-    ----------
-    name : str
-        What it is called on the command line.
-
-    Notes
-    -----
     What cannot be expressed is refused, with all reasons at once.
     """
 
     name: str
+    """Its name on the command line."""
 
     def bound(self, options: WriteOptions) -> float:
         """
-        Say how equal it must be.
+        Return the tolerance of the parity check.
 
-        Parameters
-        ----------
-        options : WriteOptions
-            A rounded model differs more.
-
-        Returns
-        -------
-        float
-            Largest difference between log-probabilities.
-
-        Notes
-        -----
-        Above it the export fails.
+        If the difference is larger, the export fails.
         """
         ...
 
@@ -225,44 +137,14 @@ class Writer(Protocol):
         """
         Write a model.
 
-        Parameters
-        ----------
-        model : ModelBundle
-            A run's model.
-        folder : Path
-            An empty folder.
-        options : WriteOptions
-            How.
-
-        Returns
-        -------
-        ExportResult
-            How the other toolkit will search.
-
-        Notes
-        -----
         Raises `ExchangeError` with all reasons at once.
         """
         ...
 
     def reference(self, folder: Path, model: ModelBundle) -> ReferenceModel:
         """
-        Open what was written, by the toolkit that it was written for.
+        Open the exported model with its toolkit.
 
-        Parameters
-        ----------
-        folder : Path
-            As for `write`.
-        model : ModelBundle
-            What was written.
-
-        Returns
-        -------
-        ReferenceModel
-            The other toolkit's model.
-
-        Notes
-        -----
         Raises `MissingExtra` if it is not installed.
         """
         ...
@@ -271,63 +153,21 @@ class Writer(Protocol):
 @dataclass
 class Problems:
     """
-    Collect why something cannot be done, to say all of it at once.
+    A collection of reasons against an operation, reported together.
 
-    Attributes
-    ----------
-    messages : list of str
-        So far.
-
-    Notes
-    -----
-    One run of a command should be enough to learn everything that is in the way.
+    One run of a command should show everything that is in the way.
     """
 
     messages: list[str] = field(default_factory=list)
+    """Reasons so far."""
 
     def add_if(self, wrong: bool, reason: str) -> None:
-        """
-        Note a reason.
-
-        Parameters
-        ----------
-        wrong : bool
-            Whether it holds.
-        reason : str
-            What is in the way, without a full stop.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        In the order in which they will be read.
-        """
+        """Add a reason if it applies."""
         if wrong:
             self.messages.append(reason)
 
     def refuse(self, what: str, advice: str) -> None:
-        """
-        Refuse if there is any reason.
-
-        Parameters
-        ----------
-        what : str
-            What cannot be done.
-        advice : str
-            What to do instead, a sentence without its full stop.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Raises `ExchangeError`.
-        """
+        """Raise an error if there is any reason."""
         if self.messages:
             raise ExchangeError(f"{what}: {'; '.join(self.messages)}. {advice}.")
 
@@ -336,18 +176,6 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     """
     Read a JSON object of another toolkit.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    dict
-        Its content.
-
-    Notes
-    -----
     Raises `ExchangeError` if it is missing, damaged or something else.
     """
     try:
@@ -365,18 +193,6 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
     """
     Read the tensors of a safetensors file.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    dict of str to Tensor
-        By their names.
-
-    Notes
-    -----
     Raises `ExchangeError` if it is missing or damaged. Nothing in it is executed.
     """
     try:
@@ -395,22 +211,8 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
 
 def import_extra(module: str, purpose: str) -> ModuleType:
     """
-    Import what an extra brings.
+    Import a package of an extra.
 
-    Parameters
-    ----------
-    module : str
-        Its name.
-    purpose : str
-        What it is needed for, as the beginning of a sentence.
-
-    Returns
-    -------
-    module
-        It.
-
-    Notes
-    -----
     Raises `MissingExtra` with the command that installs it.
     """
     try:

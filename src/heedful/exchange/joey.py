@@ -1,5 +1,5 @@
 """
-Models of Joey NMT: the folder that a training of version 2 leaves.
+Import of Joey NMT models: the run folder of version 2.
 
 In it are ``config.yaml``, ``best.ckpt`` (a pickle), two lists of words and the copied codes or
 sentencepiece model. A layer of the encoder normalises before its sub-layers unless the settings say
@@ -60,63 +60,28 @@ _DEFAULT_NORMS = ("pre-no-final", "post")
 
 class JoeyReader:
     """
-    Read models of Joey NMT.
+    Importer of Joey NMT models.
 
-    Attributes
-    ----------
-    name : str
-        What it is called on the command line.
-    bound : float
-        Largest difference between log-probabilities that counts as equal.
-
-    Notes
-    -----
-    The comparison is with a computation in NumPy.
+    The parity check uses a NumPy reference.
     """
 
     name = "joey"
+    """Its name on the command line."""
     bound = 1e-3
+    """Tolerance for differences of log-probabilities."""
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
         """
         Read a model folder.
 
-        Parameters
-        ----------
-        path : Path
-            The folder.
-        options : ReadOptions
-            What cuts the text, if it is not in the folder.
-
-        Returns
-        -------
-        ModelBundle
-            The model.
-
-        Notes
-        -----
         Raises `ExchangeError` with all reasons at once.
         """
         return read_original(path, options).portable()
 
     def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
         """
-        Read the folder again, to compute with it as Joey NMT does.
+        Read the folder again for a NumPy reference.
 
-        Parameters
-        ----------
-        path : Path
-            As for `read`.
-        model : ModelBundle
-            What `read` made of it.
-
-        Returns
-        -------
-        NumpyTranslator
-            A computation in NumPy under Joey NMT's names and ids.
-
-        Notes
-        -----
         Raises what `read` raises.
         """
         return read_original(path, ReadOptions(), model).side()
@@ -131,22 +96,6 @@ def read_original(
     """
     Read a model folder of Joey NMT.
 
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    options : ReadOptions
-        What it does not say.
-    known : ModelBundle, optional
-        Whose tokenizer to take, instead of looking for one.
-
-    Returns
-    -------
-    ForeignCheckpoint
-        In common words.
-
-    Notes
-    -----
     Raises `ExchangeError`. Nothing in the files is executed.
     """
     settings = settings_of(read_yaml(path / "config.yaml", "Reading a model of Joey NMT"))
@@ -190,7 +139,7 @@ def read_original(
 
 
 def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Take one part of the settings."""
+    """Return one table of the settings."""
     part = settings.get(name)
     return part if isinstance(part, dict) else {}
 
@@ -200,7 +149,7 @@ def _refuse(
     sides: list[dict[str, Any]],
     path: Path,
 ) -> None:
-    """Refuse what our model cannot express, all of it at once."""
+    """Refuse what our model cannot express, all reasons at once."""
     reasons = Problems()
     widths = [side.get("hidden_size", 512) for side in sides]
     reasons.add_if(widths[0] != widths[1], f"the widths differ: {widths[0]} and {widths[1]}")
@@ -227,13 +176,13 @@ def _refuse(
 
 
 def _language(text: Mapping[str, Any]) -> str:
-    """Read a language; YAML takes the code of Norwegian for a false."""
+    """Read a language; YAML parses Norwegian's code `no` as false."""
     code = text.get("lang", "")
     return "no" if code is False else str(code or "")
 
 
 def _special(data: Mapping[str, Any]) -> dict[str, str]:
-    """Read how the special symbols are spelled."""
+    """Read the spelling of the special symbols."""
     named = _table(data, "special_symbols")
     defaults = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
     spelled = {name: str(named.get(f"{name}_token", piece)) for name, piece in defaults.items()}
@@ -241,7 +190,7 @@ def _special(data: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _words(file: Path, special: Mapping[str, str]) -> ForeignVocabulary:
-    """Read the words of one side, one a line in the order of their ids."""
+    """Read the words of one side, one per line in the order of their ids."""
     try:
         lines = read_within(file).decode().split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -263,7 +212,7 @@ def _words(file: Path, special: Mapping[str, str]) -> ForeignVocabulary:
 
 
 def _find_cutter(path: Path, text: Mapping[str, Any], options: ReadOptions) -> TextSplitter:
-    """Find what cuts one side: the file that the settings name, which is copied to the folder."""
+    """Find the tokenizer file of one side, which the settings name and the folder has a copy of."""
     if options.tokenizer is not None and options.tokenizer.is_file():
         return read_splitter(options.tokenizer)
     if text.get("level", "word") != "bpe":
@@ -279,7 +228,7 @@ def _find_cutter(path: Path, text: Mapping[str, Any], options: ReadOptions) -> T
 
 
 def _text_notes(texts: list[dict[str, Any]]) -> list[str]:
-    """Say what Joey NMT did to text that is not done here."""
+    """Describe text preprocessing of Joey NMT that is not done here."""
     notes = []
     for name in ("lowercase", "normalize"):
         if any(text.get(name) for text in texts):
@@ -289,18 +238,18 @@ def _text_notes(texts: list[dict[str, Any]]) -> list[str]:
 
 
 def _norm(side: Mapping[str, Any], number: int) -> str:
-    """Tell where a stack normalises."""
+    """Return where a stack normalises."""
     return str(side.get("layer_norm", _DEFAULT_NORMS[number]))
 
 
 def _scaled(model: Mapping[str, Any], sides: list[dict[str, Any]]) -> tuple[bool, bool]:
-    """Tell whose embeddings are scaled; a tied table is the source's, its scaling included."""
+    """Return which embeddings are scaled; a tied table follows the source's setting."""
     source, target = (bool(_table(side, "embeddings").get("scale")) for side in sides)
     return source, source if model.get("tied_embeddings") else target
 
 
 def _model(model: Mapping[str, Any], sides: list[dict[str, Any]], shared: bool) -> dict[str, Any]:
-    """Write our model settings."""
+    """Build the model settings."""
 
     def both(name: str, default: tuple[int, int]) -> tuple[int, int]:
         first, second = (
@@ -336,7 +285,7 @@ def _model(model: Mapping[str, Any], sides: list[dict[str, Any]], shared: bool) 
 def _search(
     testing: Mapping[str, Any], target: ForeignVocabulary, special: Mapping[str, str]
 ) -> tuple[dict[str, Any], NumpySearch, list[str]]:
-    """Write the search of ``joeynmt translate``."""
+    """Build the search settings of ``joeynmt translate``."""
     beam = max(int(number_in(testing, "beam_size", 1, WIDEST_BEAM)), 1)
     alpha = float(number_in(testing, "beam_alpha", number_in(testing, "alpha", -1)))
     longest = int(number_in(testing, "max_output_length", -1, MOST_TOKENS))

@@ -1,5 +1,5 @@
 """
-Which tensor of another toolkit is which of ours, declared once and read in both directions.
+Tensor name mappings between toolkits, declared once and used in both directions.
 
 ::
 
@@ -28,112 +28,39 @@ _SHOWN = 8
 @runtime_checkable
 class Change(Protocol):
     """
-    Turn some tensors of theirs into one of ours, and back.
+    A conversion of some of their tensors to one of ours, and back.
 
-    Notes
-    -----
     `split` also runs on tensors without content, which is how the shapes of theirs are known.
     """
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
-        """
-        Make ours.
-
-        Parameters
-        ----------
-        parts : sequence of Tensor
-            Theirs, in the order of the entry.
-
-        Returns
-        -------
-        Tensor
-            Ours.
-
-        Notes
-        -----
-        The inverse of `split`.
-        """
+        """Compute ours from theirs."""
         ...
 
     def split(self, whole: Tensor) -> list[Tensor]:
-        """
-        Make theirs.
-
-        Parameters
-        ----------
-        whole : Tensor
-            Ours.
-
-        Returns
-        -------
-        list of Tensor
-            Theirs, in the order of the entry.
-
-        Notes
-        -----
-        The inverse of `join`.
-        """
+        """Compute theirs from ours."""
         ...
 
 
 @dataclass(frozen=True)
 class Stacked:
     """
-    Lay tensors below each other; a single one stays as it is.
+    Stacking of tensors along the rows; a single one is unchanged.
 
-    Attributes
-    ----------
-    sizes : tuple of int, default ()
-        Rows of each part; empty for one part, or for parts of equal size.
-    count : int, default 1
-        Parts, where `sizes` does not say.
-
-    Notes
-    -----
     Our attention has one product for queries, keys and values.
     """
 
     sizes: Shape = ()
+    """Rows of each part; empty for one part, or for parts of equal size."""
     count: int = 1
+    """Parts, where `sizes` does not say."""
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
-        """
-        Make ours.
-
-        Parameters
-        ----------
-        parts : sequence of Tensor
-            Theirs.
-
-        Returns
-        -------
-        Tensor
-            Ours.
-
-        Notes
-        -----
-        The first part is on top.
-        """
+        """Stack theirs."""
         return torch.cat(list(parts), dim=0) if len(parts) > 1 else parts[0]
 
     def split(self, whole: Tensor) -> list[Tensor]:
-        """
-        Make theirs.
-
-        Parameters
-        ----------
-        whole : Tensor
-            Ours.
-
-        Returns
-        -------
-        list of Tensor
-            Theirs.
-
-        Notes
-        -----
-        Views into `whole`.
-        """
+        """Split ours."""
         sizes = list(self.sizes) or [whole.size(0) // self.count] * self.count
         return list(whole.split(sizes, dim=0))
 
@@ -141,122 +68,47 @@ class Stacked:
 @dataclass(frozen=True)
 class Transposed:
     """
-    Exchange rows and columns.
+    Transposition.
 
-    Notes
-    -----
-    Products of other toolkits are often written the other way round.
+    Other toolkits often store weights as (in, out).
     """
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
-        """
-        Make ours.
-
-        Parameters
-        ----------
-        parts : sequence of Tensor
-            One matrix.
-
-        Returns
-        -------
-        Tensor
-            Ours.
-
-        Notes
-        -----
-        A view.
-        """
+        """Transpose theirs."""
         return parts[0].t()
 
     def split(self, whole: Tensor) -> list[Tensor]:
-        """
-        Make theirs.
-
-        Parameters
-        ----------
-        whole : Tensor
-            Ours.
-
-        Returns
-        -------
-        list of Tensor
-            One matrix.
-
-        Notes
-        -----
-        A view.
-        """
+        """Transpose ours."""
         return [whole.t()]
 
 
 @dataclass(frozen=True)
 class RowMap:
     """
-    Put the rows of a table, or the entries of a bias, into the order of our ids.
+    Reordering of the rows of a table, or the entries of a bias, to our ids.
 
-    Attributes
-    ----------
-    origins : tuple of int or None
-        For each of our ids theirs, None where they have no such symbol.
-    count : int
-        Rows of theirs.
-    filling : float, default 0.0
-        What stands in rows that they do not have.
-    lead : int, default 0
-        Axes of size one that theirs has before the rows.
-
-    Notes
-    -----
-    A symbol that they do not have must get no probability: the filling of an output bias is far
-    below zero. Their rows that no id of ours stands for are zero on the way back.
+    A symbol that they do not have must get no probability: its output bias is filled with a large
+    negative number. Their rows without one of our ids are zero on the way back.
     """
 
     origins: tuple[int | None, ...]
+    """For each of our ids theirs, None where they have no such symbol."""
     count: int
+    """Rows of theirs."""
     filling: float = 0.0
+    """Value of rows that they lack."""
     lead: int = 0
+    """Axes of size one that theirs has before the rows."""
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
-        """
-        Make ours.
-
-        Parameters
-        ----------
-        parts : sequence of Tensor
-            One table.
-
-        Returns
-        -------
-        Tensor
-            Ours.
-
-        Notes
-        -----
-        Exact: rows are copied.
-        """
+        """Reorder their rows to our ids."""
         theirs = parts[0].flatten(0, self.lead)
         ours = theirs.new_full((len(self.origins), *theirs.shape[1:]), self.filling)
         to, since = self._pairs(theirs.device)
         return ours.index_copy(0, to, theirs.index_select(0, since))
 
     def split(self, whole: Tensor) -> list[Tensor]:
-        """
-        Make theirs.
-
-        Parameters
-        ----------
-        whole : Tensor
-            Our table, which may have rows that only fill it up.
-
-        Returns
-        -------
-        list of Tensor
-            One table.
-
-        Notes
-        -----
-        Exact: rows are copied.
-        """
+        """Reorder our rows to their ids."""
         theirs = whole.new_zeros((self.count, *whole.shape[1:]))
         to, since = self._pairs(whole.device)
         rows = whole.index_select(0, to)
@@ -276,69 +128,38 @@ TRANSPOSED = Transposed()
 @dataclass(frozen=True)
 class Entry:
     """
-    Say where one tensor of ours comes from.
+    The origin of one of our tensors.
 
-    Attributes
-    ----------
-    ours : str
-        Its name.
-    theirs : tuple of str
-        Names there.
-    change : Change
-        From theirs to ours and back.
-
-    Notes
-    -----
-    Several entries may name the same tensor of theirs: what is tied there and is not here.
+    Several entries may name the same tensor of theirs, if it is tied there and not here.
     """
 
     ours: str
+    """Its name."""
     theirs: tuple[str, ...]
+    """Names there."""
     change: Change = SAME
+    """The conversion in both directions."""
 
 
 @dataclass(frozen=True)
 class KeyMap:
     """
-    Map all tensors of one model.
+    The mapping of all tensors of one model.
 
-    Attributes
-    ----------
-    entries : tuple of Entry
-        One for each tensor of ours.
-    ignored : tuple of str, default ()
-        Patterns of names of theirs that carry nothing, such as tables that are computed.
-
-    Notes
-    -----
     Shapes of theirs follow from the shapes of ours.
     """
 
     entries: tuple[Entry, ...]
+    """One for each tensor of ours."""
     ignored: tuple[str, ...] = ()
+    """Patterns of their tensor names to ignore, such as computed tables."""
 
     def to_ours(
         self, theirs: Mapping[str, Tensor], shapes: Mapping[str, Shape], origin: object
     ) -> dict[str, Tensor]:
         """
-        Take tensors over.
+        Convert their tensors to ours.
 
-        Parameters
-        ----------
-        theirs : mapping of str to Tensor
-            By their names.
-        shapes : mapping of str to tuple of int
-            What the model needs, by our names.
-        origin : object
-            Where they come from, for the message.
-
-        Returns
-        -------
-        dict of str to Tensor
-            By our names, in fp32.
-
-        Notes
-        -----
         Raises `ExchangeError` that names all missing, extra and misshapen tensors together.
         """
         expected = self._expected(shapes)
@@ -357,20 +178,8 @@ class KeyMap:
 
     def to_theirs(self, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """
-        Give tensors away.
+        Convert our tensors to theirs.
 
-        Parameters
-        ----------
-        ours : mapping of str to Tensor
-            By our names.
-
-        Returns
-        -------
-        dict of str to Tensor
-            By their names, each a tensor of its own.
-
-        Notes
-        -----
         Where several entries name one tensor of theirs, the first one counts.
         """
         theirs: dict[str, Tensor] = {}
@@ -381,7 +190,7 @@ class KeyMap:
         return theirs
 
     def _expected(self, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
-        """Compute the shapes of theirs."""
+        """Compute the shapes of their tensors."""
         unmapped = set(shapes) ^ {entry.ours for entry in self.entries}
         if unmapped:
             raise ValueError(f"the map and the model differ in {sorted(unmapped)}")
@@ -403,24 +212,6 @@ def check_tensors(
     """
     Compare names and shapes.
 
-    Parameters
-    ----------
-    present : mapping of str to tuple of int
-        Shapes of what is there.
-    expected : mapping of str to tuple of int
-        Shapes of what is needed.
-    origin : object
-        Where it was found, for the message.
-    ignored : iterable of str, optional
-        Patterns of names that may be there.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
     Raises `ExchangeError` that names everything that is wrong.
     """
     patterns = tuple(ignored)
@@ -452,6 +243,6 @@ def check_tensors(
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Write the first few names."""
+    """Format the first few names."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

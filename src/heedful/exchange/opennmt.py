@@ -1,5 +1,5 @@
 """
-Models of OpenNMT-py: the Transformer of versions 1 to 3, from a ``.pt`` file.
+Import of OpenNMT-py Transformers, versions 1 to 3, from a ``.pt`` file.
 
 The file is a pickle with weights, options and vocabularies; those of version 2 and before are
 objects of torchtext, of which only the lists of words are read. Its Transformer normalises before
@@ -87,63 +87,28 @@ _SEARCH_NOTE = (
 
 class OpenNmtReader:
     """
-    Read models of OpenNMT-py.
+    Importer of OpenNMT-py models.
 
-    Attributes
-    ----------
-    name : str
-        What it is called on the command line.
-    bound : float
-        Largest difference between log-probabilities that counts as equal.
-
-    Notes
-    -----
-    The comparison is with a computation in NumPy.
+    The parity check uses a NumPy reference.
     """
 
     name = "opennmt"
+    """Its name on the command line."""
     bound = 1e-3
+    """Tolerance for differences of log-probabilities."""
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
         """
         Read a checkpoint.
 
-        Parameters
-        ----------
-        path : Path
-            A ``.pt`` file.
-        options : ReadOptions
-            Languages, and what cuts the text.
-
-        Returns
-        -------
-        ModelBundle
-            The model.
-
-        Notes
-        -----
         Raises `ExchangeError` with all reasons at once.
         """
         return read_original(path, options).portable()
 
     def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
         """
-        Read the checkpoint again, to compute with it as OpenNMT-py does.
+        Read the checkpoint again for a NumPy reference.
 
-        Parameters
-        ----------
-        path : Path
-            As for `read`.
-        model : ModelBundle
-            What `read` made of it.
-
-        Returns
-        -------
-        NumpyTranslator
-            A computation in NumPy under OpenNMT-py's names and ids.
-
-        Notes
-        -----
         Raises what `read` raises.
         """
         return read_original(path, ReadOptions(), model).side()
@@ -158,22 +123,6 @@ def read_original(
     """
     Read a checkpoint of OpenNMT-py.
 
-    Parameters
-    ----------
-    path : Path
-        A ``.pt`` file.
-    options : ReadOptions
-        What it does not say.
-    known : ModelBundle, optional
-        Whose tokenizer to take, instead of looking for one.
-
-    Returns
-    -------
-    ForeignCheckpoint
-        In common words.
-
-    Notes
-    -----
     Raises `ExchangeError`. Nothing in the file is executed.
     """
     saved = read_torch_file(path)
@@ -238,21 +187,9 @@ def read_original(
 
 def read_vocabularies(vocab: Any) -> tuple[list[str], list[str]]:
     """
-    Find the words of both sides.
+    Read the vocabularies of both sides.
 
-    Parameters
-    ----------
-    vocab : Any
-        What the checkpoint holds: lists of version 3, fields of version 2 or pairs of version 1.
-
-    Returns
-    -------
-    source, target : list of str
-        In the order of their ids.
-
-    Notes
-    -----
-    Raises `ExchangeError` if they are nothing of these.
+    Raises `ExchangeError` if the vocabularies have none of the known forms.
     """
     pairs = vocab if isinstance(vocab, list) else None
     named = (
@@ -273,7 +210,7 @@ _SIDES = ("src", "tgt")
 
 
 def _pieces(value: Any) -> list[str] | None:
-    """Find the list in what stands for one side."""
+    """Find the word list of one side."""
     for _ in range(6):
         if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
             return value
@@ -290,7 +227,7 @@ def _pieces(value: Any) -> list[str] | None:
 
 
 def _tensors(model: Any, generator: Any, path: Path) -> dict[str, Array]:
-    """Read the weights, the generator's under one name whatever the version."""
+    """Read the weights, with the generator's under one name for all versions."""
     named: dict[Any, Any] = dict(model) if isinstance(model, dict) else {}
     for name, tensor in (generator if isinstance(generator, dict) else {}).items():
         named[f"generator.{name}"] = tensor
@@ -299,7 +236,7 @@ def _tensors(model: Any, generator: Any, path: Path) -> dict[str, Array]:
 
 
 def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Path) -> None:
-    """Refuse what our model cannot express, all of it at once."""
+    """Refuse what our model cannot express, all reasons at once."""
     reasons = Problems()
     for name, wanted in _MUST_BE.items():
         value = settings.get(name, wanted)
@@ -323,7 +260,7 @@ def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Pat
 
 
 def _layout(tensors: Mapping[str, Array]) -> str | None:
-    """Recognise the table of positions, which is kept with the weights."""
+    """Recognise the layout of the position table, which is stored with the weights."""
     tables = [tensors.get(_POSITIONS.format(side)) for side in ("encoder", "decoder")]
     names = []
     for table in tables:
@@ -337,7 +274,7 @@ def _layout(tensors: Mapping[str, Array]) -> str | None:
 
 
 def _words(pieces: list[str], table: Array | None) -> ForeignVocabulary:
-    """Give the words of one side new numbers; if one is there twice, its first id counts."""
+    """Renumber the words of one side; of duplicates the first id counts."""
     numbers: dict[str, int] = {}
     for number, piece in enumerate(pieces):
         numbers.setdefault(piece, number)
@@ -353,7 +290,7 @@ def _words(pieces: list[str], table: Array | None) -> ForeignVocabulary:
 
 
 def _start(settings: Mapping[str, Any], vocab: Any) -> str:
-    """Tell what the decoder reads first."""
+    """Return the decoder start setting."""
     named = vocab.get("decoder_start_token") if isinstance(vocab, dict) else None
     token = str(named or settings.get("decoder_start_token") or "<s>")
     kinds = {"<s>": "symbol", "</s>": "end", **dict.fromkeys(_PAD, "pad")}
@@ -368,7 +305,7 @@ def _start(settings: Mapping[str, Any], vocab: Any) -> str:
 def _model(
     settings: Mapping[str, Any], tensors: Mapping[str, Array], shared: bool, start: str
 ) -> dict[str, Any]:
-    """Write our model settings."""
+    """Build the model settings."""
     layers = number_in(settings, "layers", 6)
     dropout = settings.get("dropout")
     first = dropout[0] if isinstance(dropout, list) and dropout else dropout
@@ -396,6 +333,6 @@ def _model(
 
 
 def _positive(settings: Mapping[str, Any], name: str, default: int | float) -> int | float:
-    """Read a number of layers; older versions write -1 for “as `layers` says”."""
+    """Read a number of layers; older versions write -1 for the value of `layers`."""
     value = number_in(settings, name, default)
     return value if value > 0 else default

@@ -1,13 +1,13 @@
 """
-Whether two models are the same one: both are asked about the same sentences.
+Parity checks: two models are compared on the same sentences.
 
-Both sides speak our ids. They cut the same text, give log-probabilities for the same translations,
-and search, each by its own rule. Differences of log-probabilities decide; what the searches find is
-told beside them, since two equally probable words may come in either order.
+Both sides speak our ids. They tokenize the same text, compute log-probabilities of the same
+translations, and search, each by its own rule. Differences of log-probabilities decide; search
+results are only reported, since two equally probable words may come in either order.
 
 Some models magnify rounding thousands of times, so that in single precision the same weights give
-different numbers in any two programs. Where differences are too large, sides that can are asked
-again in double precision, where there are digits enough to lose.
+different numbers in any two programs. Where differences are too large, sides that can compute again
+in double precision, which has digits to spare.
 """
 
 import random
@@ -35,168 +35,88 @@ _MOST_TOKENS = 512
 @runtime_checkable
 class ReferenceModel(Protocol):
     """
-    A model that answers in our ids, whatever it computes with.
+    A model that is compared in a parity check, with inputs and outputs in our ids.
 
-    Attributes
-    ----------
-    name : str
-        What computes, for people, such as ``transformers 5.23.0``.
-
-    Notes
-    -----
-    Ids come and go without special symbols: no end, no start.
+    Ids have no special symbols: no end, no start.
     """
 
     name: str
+    """Name of the engine, such as ``transformers 5.23.0``."""
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         """
-        Cut source sentences.
+        Tokenize source sentences.
 
-        Parameters
-        ----------
-        sentences : sequence of str
-            Text, with its language tag if there are tags.
-
-        Returns
-        -------
-        list of list of int
-            Ids.
-
-        Notes
-        -----
-        The same ids on both sides, or the comparison fails.
+        The comparison fails if the sides' ids differ.
         """
         ...
 
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
         """
-        Compute what the model thinks of a translation.
+        Compute the log-probabilities of a translation.
 
-        Parameters
-        ----------
-        source : sequence of int
-            A source sentence.
-        target : sequence of int
-            A translation of it.
+        Returns for each place of the target, and for the end behind it, the log-probability of
+        every symbol, minus infinity for symbols that this side does not have; or only that of the
+        symbol that stands there.
 
-        Returns
-        -------
-        ndarray of float, shape (target + 1, vocabulary) or (target + 1, 1)
-            For each place of the target, and for the end behind it, the log-probability of every
-            symbol, minus infinity for symbols that this side does not have; or only that of the
-            symbol that stands there.
-
-        Notes
-        -----
-        The second shape is for engines that tell no more.
+        The second shape is for engines that do not return distributions.
         """
         ...
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
-        """
-        Translate.
-
-        Parameters
-        ----------
-        sentences : sequence of str
-            Text, with its language tag if there are tags.
-
-        Returns
-        -------
-        list of list of int
-            Their translations, by this side's own rule of search.
-
-        Notes
-        -----
-        Without the end symbol.
-        """
+        """Translate."""
         ...
 
 
 @runtime_checkable
 class DoublePrecisionReference(ReferenceModel, Protocol):
     """
-    A side that can also count in double precision.
+    A side that can also compute in double precision.
 
-    Notes
-    -----
-    Only for log-probabilities; what it is asked to translate is translated as users will have it.
+    Only for log-probabilities; translations are computed as users will have them.
     """
 
     def in_double(self) -> ReferenceModel:
-        """
-        Make the same side once more, computing in double precision.
-
-        Returns
-        -------
-        ReferenceModel
-            The same weights and ids.
-
-        Notes
-        -----
-        Slower, and takes twice the memory.
-        """
+        """Create a copy of this side that computes in double precision."""
         ...
 
 
 @dataclass(frozen=True)
 class Parity:
     """
-    Report how equal two models are.
+    The result of a parity check.
 
-    Attributes
-    ----------
-    reference : str
-        What was compared with.
-    sentences : int
-        How many.
-    bound : float
-        Largest difference that counts as equal.
-    difference : float
-        Largest difference between two log-probabilities.
-    same_tokens : int
-        Sentences that both sides cut alike.
-    same_outputs : int
-        Sentences that both sides translate alike.
-    seconds : float
-        What heedful took to translate them.
-    reference_seconds : float
-        What the other side took.
-    precise : float or None, default None
-        The same difference in double precision; None where single precision was within the bound.
-    left_out : int, default 0
-        Sentences that were not compared, since one alone took so long.
-
-    Notes
-    -----
-    Seconds of a few sentences say whether something is very slow, not how fast it is.
+    The seconds for a few sentences only show whether something is very slow.
     """
 
     reference: str
+    """Name of the other side."""
     sentences: int
+    """Number of layers."""
     bound: float
     difference: float
+    """Largest difference between two log-probabilities."""
     same_tokens: int
+    """Sentences that both sides tokenize equally."""
     same_outputs: int
+    """Sentences that both sides translate equally."""
     seconds: float
+    """What heedful took to translate them."""
     reference_seconds: float
+    """What the other side took."""
     precise: float | None = None
+    """
+    The same difference in double precision; None if single precision was within the tolerance.
+    """
     left_out: int = 0
+    """Sentences that were not compared, since one alone took so long."""
 
     def check(self) -> None:
         """
-        Fail if the models are not the same.
+        Raise an error if the models differ.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Raises `ParityFailed`. A difference above the bound is rounding if double precision has
-        next to none; even then it may only be so many times the bound.
+        Raises `ParityFailed`. A difference above the tolerance is rounding if it nearly vanishes in
+        double precision; even then it is limited to a multiple of the tolerance.
         """
         rounded = self.precise is not None and self.precise <= _PRECISE
         alike = self.difference <= self.bound * (_MAGNIFIED if rounded else 1)
@@ -208,7 +128,7 @@ class Parity:
         )
 
     def check_outputs(self, folder: Path) -> None:
-        """Fail if fewer than 95 of 100 translations are equal; the folder stays."""
+        """Raise an error if fewer than 95 of 100 translations are equal; the folder stays."""
         if self.same_outputs >= _EQUAL * self.sentences:
             return
         raise ParityFailed(
@@ -220,7 +140,7 @@ class Parity:
         )
 
     def __str__(self) -> str:
-        """Write one line for people."""
+        """Format as one line."""
         precise = "" if self.precise is None else f", by {self.precise:.2g} in double precision"
         return (
             f"compared with {self.reference} on {self.sentences} sentences: log-probabilities "
@@ -239,31 +159,10 @@ def compare(
     patience: float | None = None,
 ) -> Parity:
     """
-    Hold two sides together.
+    Compare two sides.
 
-    Parameters
-    ----------
-    ours : ReferenceModel
-        Our model; it tells whole distributions.
-    theirs : ReferenceModel
-        The other one.
-    sentences : sequence of str
-        What to compare on.
-    bound : float
-        Largest difference that counts as equal.
-    patience : float, optional
-        Seconds that translating may take: where by the last sentence, which is translated first,
-        all would take longer, it is the only one.
-
-    Returns
-    -------
-    Parity
-        The report; it has not been checked.
-
-    Notes
-    -----
-    Log-probabilities are taken along the other side's translations, which are probable, and along
-    those of the next sentence, which are not.
+    Log-probabilities are compared along the other side's translations, which are probable, and
+    along those of the next sentence, which are not.
     """
     taken, left_out = [0.0, 0.0], 0
     parts = [sentences] if patience is None else [sentences[-1:], sentences[:-1]]
@@ -307,25 +206,12 @@ def compare(
 
 def sample_sentences(tokenizer: Tokenizer, count: int = 12, seed: int = 1) -> list[str]:
     """
-    Make sentences that a tokenizer can cut.
+    Generate sentences that a tokenizer can encode.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        Whose source side.
-    count : int, default 12
-        How many.
-    seed : int, default 1
-        Of the choice.
+    Returns a list of random subwords as text, of lengths from 1 to 24, after the language tags in
+    turn.
 
-    Returns
-    -------
-    list of str
-        Random subwords as text, of lengths from 1 to 24, after the language tags in turn.
-
-    Notes
-    -----
-    They make no sense, in any language, which is what makes them fit every model.
+    They are meaningless in every language, so they suit every model.
     """
     drawn = random.Random(seed)
     tags = tokenizer.tags
@@ -343,7 +229,7 @@ def sample_sentences(tokenizer: Tokenizer, count: int = 12, seed: int = 1) -> li
 def _largest(
     ours: ReferenceModel, theirs: ReferenceModel, pairs: Sequence[tuple[Ids, Ids]]
 ) -> float:
-    """Compute the largest difference; a number that is none must not pass as small."""
+    """Compute the largest difference; NaN counts as infinite."""
     if not pairs:
         return float("inf")
     return float(np.max([_difference(ours, theirs, *pair) for pair in pairs]))

@@ -1,5 +1,5 @@
 """
-The same model with its dimensions in another order.
+Permutation of a model's dimensions.
 
 Nothing in a Transformer knows which of the d_model numbers of a state is the first: if every matrix
 that reads or writes states reorders them alike, the model computes the same. Positions are the one
@@ -37,50 +37,20 @@ _AXES = {
 
 def reorder_dimensions(weights: Mapping[str, Tensor], order: Tensor) -> dict[str, Tensor]:
     """
-    Reorder the dimensions of all states of a model.
+    Permute the dimensions of all states of a model.
 
-    Parameters
-    ----------
-    weights : mapping of str to Tensor
-        By our names.
-    order : Tensor of int, shape (d_model,)
-        Which old dimension each new one is.
-
-    Returns
-    -------
-    dict of str to Tensor
-        The model that computes the same, exactly.
-
-    Notes
-    -----
-    Sums are taken in another order, so the last bit of a result may differ.
+    Sums are computed in another order, so the last bit of a result may differ.
     """
     return {name: _reordered(name, tensor, order) for name, tensor in weights.items()}
 
 
 def grouped_order(d_model: int) -> Tensor:
-    """
-    Say how interleaved sinusoids are grouped.
-
-    Parameters
-    ----------
-    d_model : int
-        Width, even.
-
-    Returns
-    -------
-    Tensor of int, shape (d_model,)
-        The even columns, then the odd ones.
-
-    Notes
-    -----
-    From `heedful.model.embedding.interleaved_sinusoid` to `grouped_sinusoid`.
-    """
+    """Return the permutation from interleaved to grouped sinusoids."""
     return torch.cat((torch.arange(0, d_model, 2), torch.arange(1, d_model, 2)))
 
 
 def _reordered(name: str, tensor: Tensor, order: Tensor) -> Tensor:
-    """Reorder one weight."""
+    """Permute one weight."""
     for end, axis in _AXES.items():
         if name == end or name.endswith(f".{end}"):
             return tensor if axis is None else tensor.index_select(axis, order)

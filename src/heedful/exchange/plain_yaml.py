@@ -1,4 +1,4 @@
-"""YAML as plain values, whatever the file asks for: nothing is made, and nothing grows."""
+"""A safe YAML reader: plain values only, bounded expansion."""
 
 import re
 from itertools import accumulate
@@ -20,7 +20,7 @@ _LONGEST_NUMBER = 24
 
 
 def read_yaml(file: Path, purpose: str) -> Any:
-    """Read a file of settings; raise `ExchangeError` for what is damaged or made to do harm."""
+    """Read a YAML file; raise `ExchangeError` if it is damaged or malicious."""
     yaml = import_extra("yaml", purpose)
     try:
         text = read_within(file, _LARGEST).decode()
@@ -40,13 +40,13 @@ def read_yaml(file: Path, purpose: str) -> Any:
 
 
 class _Values:
-    """Turns nodes into values, and counts them: an anchor counts wherever it is used."""
+    """A converter from YAML nodes to values that counts them, anchors wherever they are used."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._left = file, _MOST
 
     def value(self, node: Any, depth: int) -> Any:
-        """Make a number, text, list or dictionary."""
+        """Convert a node to a number, text, list or dictionary."""
         self._left -= 1
         if self._left < 0 or depth > _DEEPEST:
             raise _wrong(
@@ -59,7 +59,7 @@ class _Values:
         return self._scalar(node)
 
     def _mapping(self, node: Any, depth: int) -> dict[str, Any]:
-        """Make a dictionary; what it takes over from others comes first."""
+        """Convert a mapping; merged keys come first."""
         merged: dict[str, Any] = {}
         own: dict[str, Any] = {}
         for key, inner in node.value:
@@ -73,7 +73,7 @@ class _Values:
         return merged | own
 
     def _scalar(self, node: Any) -> Any:
-        """Read one value; what is no plain number, such as 1:30:00, stays text."""
+        """Convert a scalar; what is no plain number, such as 1:30:00, stays text."""
         kind, text = node.tag.removeprefix(_TAG), node.value
         digits = text.replace("_", "")
         if kind == "null":
@@ -93,5 +93,5 @@ class _Values:
 
 
 def _wrong(file: Path, reason: str) -> ExchangeError:
-    """Say that a file is none that can be read."""
+    """Build the error for a file that cannot be read."""
     return ExchangeError(f"{file} must hold plain YAML, but does not ({reason}); copy it again.")

@@ -1,9 +1,9 @@
 """
-How a toolkit names the tensors of a Transformer, written down once.
+Tensor naming schemes of Transformer checkpoints.
 
-fairseq, OpenNMT-py and Joey NMT hold the same tensors under other names: queries, keys and values
-apart, norms named by what they stand before or behind. From such a list follow the map to our names
-and the independent computation that the result is compared with.
+fairseq, OpenNMT-py and Joey NMT hold the same tensors under other names: separate queries, keys and
+values, and norms named by the sub-layer they precede or follow. From such a list follow the map to
+our names and the independent computation that the result is compared with.
 """
 
 from collections.abc import Mapping
@@ -17,80 +17,58 @@ from heedful.exchange.keymap import SAME, Entry, KeyMap, RowMap, Stacked
 @dataclass(frozen=True)
 class TensorNames:
     """
-    Name the tensors of a toolkit.
+    The tensor names of a toolkit.
 
-    Attributes
-    ----------
-    encoder_layer, decoder_layer : str
-        What stands before the tensors of a layer, ``{}`` for its number.
-    encoder_self, decoder_self, cross : str
-        The three attentions, inside of a layer.
-    query, key, value, mixed : str
-        The four products of an attention; the last one brings the heads together.
-    linear1, linear2 : str
-        The two products of a feed-forward network, inside of a layer.
-    encoder_norms : tuple of str and str
-        Norms of self-attention and feed-forward network, inside of a layer.
-    decoder_norms : tuple of str, str and str
-        Norms of self-attention, attention to the source, feed-forward network.
-    encoder_norm, decoder_norm : str
-        Norms at the end of the stacks.
-    source_table, target_table, output_embedding : str
-        The three tables, with what stands for “weight” at the end.
-    output_bias : str
-        Bias of the logits; empty if there never is one.
-    source_positions, target_positions : str
-        Tables of learned positions; empty if there never are any.
-
-    Notes
-    -----
     Without “.weight” and “.bias” where a module has both.
     """
 
     encoder_layer: str
     decoder_layer: str
+    """Prefix of a layer's tensors, with ``{}`` for its number."""
     encoder_self: str
     decoder_self: str
     cross: str
+    """The three attentions, inside of a layer."""
     query: str
     key: str
     value: str
     mixed: str
+    """The four projections of an attention; the last is the output projection."""
     linear1: str
     linear2: str
+    """The two products of a feed-forward network, inside of a layer."""
     encoder_norms: tuple[str, str]
+    """Norms of self-attention and feed-forward network, inside of a layer."""
     decoder_norms: tuple[str, str, str]
+    """Norms of self-attention, cross-attention and feed-forward network."""
     encoder_norm: str
     decoder_norm: str
+    """Norms at the end of the stacks."""
     source_table: str
     target_table: str
     output_embedding: str
+    """The three tables, with what stands for “weight” at the end."""
     output_bias: str = ""
+    """Bias of the logits; empty if there never is one."""
     source_positions: str = ""
     target_positions: str = ""
+    """Tables of learned positions; empty if there never are any."""
 
 
 @dataclass(frozen=True)
 class Tables:
     """
-    Say how the rows of the tables are ordered.
+    The row orders of the tables.
 
-    Attributes
-    ----------
-    source, target : RowMap
-        From their ids to ours.
-    source_positions, target_positions : RowMap or None, default None
-        Which rows of the tables of learned positions are used.
-
-    Notes
-    -----
-    A toolkit may keep rows for positions that it never uses.
+    A toolkit may have rows for positions that it never uses.
     """
 
     source: RowMap
     target: RowMap
+    """From their ids to ours."""
     source_positions: RowMap | None = None
     target_positions: RowMap | None = None
+    """Which rows of the tables of learned positions are used."""
 
 
 def key_map(
@@ -100,27 +78,9 @@ def key_map(
     ignored: tuple[str, ...] = (),
 ) -> KeyMap:
     """
-    Map the tensors of a model.
+    Build the key map of a model.
 
-    Parameters
-    ----------
-    tensor_names : TensorNames
-        Their names.
-    shapes : mapping of str to tuple of int
-        Our tensors, by name.
-    tables : Tables
-        Order of the rows.
-    ignored : tuple of str, default ()
-        Patterns of names of theirs that carry nothing.
-
-    Returns
-    -------
-    KeyMap
-        One entry for each tensor of ours.
-
-    Notes
-    -----
-    What the model does not have, such as a bias, is not expected there either.
+    Parameters that the model lacks, such as a bias, are not expected there either.
     """
     bias = RowMap(tables.target.origins, tables.target.count, _IMPOSSIBLE)
     entries = [
@@ -152,24 +112,8 @@ def with_zero_biases(
     theirs: Mapping[str, Tensor], tensor_names: TensorNames, attention: bool
 ) -> dict[str, Tensor]:
     """
-    Give products without a bias one of zeros.
+    Add zero biases to products without one.
 
-    Parameters
-    ----------
-    theirs : mapping of str to Tensor
-        Their tensors.
-    tensor_names : TensorNames
-        Their names.
-    attention : bool
-        Whether attention gets them too.
-
-    Returns
-    -------
-    dict of str to Tensor
-        With what was added.
-
-    Notes
-    -----
     Adding zero changes nothing, and our feed-forward networks have a bias, as in equation 2.
     """
     parts = (

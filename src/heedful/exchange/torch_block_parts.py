@@ -1,5 +1,5 @@
 """
-How the parts of our layers are called in torch's own, and what stands in the way of an exchange.
+Parameter names of torch's own layers, and differences that prevent a conversion.
 
 Both sides keep the same matrices in the same order, so nothing has to be transposed: an exchange
 copies parameters by name. A bias that one side does not have is taken out on the other, too.
@@ -48,21 +48,9 @@ DECODER_LAYER = {
 
 def layer_names(parts: Mapping[str, str]) -> dict[str, str]:
     """
-    Spell out the parameters of a layer.
+    List the parameter names of a layer.
 
-    Parameters
-    ----------
-    parts : mapping of str to str
-        `ENCODER_LAYER` or `DECODER_LAYER`.
-
-    Returns
-    -------
-    dict of str to str
-        Our name of each parameter and torch's.
-
-    Notes
-    -----
-    Linear layers and norms have a weight and a bias, attentions those of `ATTENTION`.
+    Linear layers and norms have a weight and a bias, attention has those of `ATTENTION`.
     """
     plain = {"weight": "weight", "bias": "bias"}
     return {
@@ -74,25 +62,9 @@ def layer_names(parts: Mapping[str, str]) -> dict[str, str]:
 
 def copy_parameters(source: nn.Module, target: nn.Module, names: Mapping[str, str]) -> None:
     """
-    Give one module copies of the parameters of another.
+    Copy the parameters of one module to another.
 
-    Parameters
-    ----------
-    source : torch.nn.Module
-        Stays as it is.
-    target : torch.nn.Module
-        Gets new parameters: values, type, device and whether they learn are the source's.
-    names : mapping of str to str
-        From names in the source to names in the target.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    What is None in the source becomes None in the target.
+    A parameter that is None in the source becomes None in the target.
     """
     for there, here in names.items():
         old_place, _, old_name = there.rpartition(".")
@@ -106,28 +78,9 @@ def copy_parameters(source: nn.Module, target: nn.Module, names: Mapping[str, st
 
 def refuse(what: str, reasons: Iterable[str]) -> None:
     """
-    Raise an error that names everything that stands in the way.
+    Raise an error with all reasons at once.
 
-    Parameters
-    ----------
-    what : str
-        What is to be made of what.
-    reasons : iterable of str
-        What stands in the way.
-
-    Returns
-    -------
-    None
-        If there is nothing.
-
-    Raises
-    ------
-    ExchangeError
-        If there is anything.
-
-    Notes
-    -----
-    All at once, so that nobody has to try again for each.
+    Raises `ExchangeError` if there is anything.
     """
     Problems(list(reasons)).refuse(
         f"{what} must compute the same, but cannot", "Exchange the other parts one by one"
@@ -136,23 +89,9 @@ def refuse(what: str, reasons: Iterable[str]) -> None:
 
 def attention_from_torch_reasons(theirs: nn.Module, place: str) -> Iterator[str]:
     """
-    Say what a torch attention has that ours cannot express.
+    List features of a torch attention that ours lacks.
 
-    Parameters
-    ----------
-    theirs : torch.nn.Module
-        Hopefully a MultiheadAttention.
-    place : str
-        Its name for the message.
-
-    Yields
-    ------
-    str
-        One sentence part each.
-
-    Notes
-    -----
-    Dropout of the weights is not among them: it is no part of what the model computes in use.
+    Dropout of the weights is not among them: it does not act in inference.
     """
     if not isinstance(theirs, nn.MultiheadAttention):
         yield f"{place} is a {type(theirs).__name__}, not a torch.nn.MultiheadAttention"
@@ -172,23 +111,9 @@ def attention_from_torch_reasons(theirs: nn.Module, place: str) -> Iterator[str]
 
 def attention_to_torch_reasons(ours: MultiHeadAttention, place: str) -> Iterator[str]:
     """
-    Say what an attention of ours has that torch's cannot express.
+    List features of our attention that torch's lacks.
 
-    Parameters
-    ----------
-    ours : MultiHeadAttention
-        Any.
-    place : str
-        Its name for the message.
-
-    Yields
-    ------
-    str
-        One sentence part each.
-
-    Notes
-    -----
-    Torch's heads share d_model equally, as the paper's base model does.
+    Torch's heads share d_model equally, as in the paper's base model.
     """
     for name, width in (("d_k", ours.d_k), ("d_v", ours.d_v)):
         if width * ours.heads != ours.d_model:
@@ -202,27 +127,9 @@ def layer_from_torch_reasons(
     theirs: nn.Module, kind: type[nn.Module], parts: Mapping[str, str], place: str
 ) -> Iterator[str]:
     """
-    Say what a torch layer has that ours cannot express.
+    List features of a torch layer that ours lacks.
 
-    Parameters
-    ----------
-    theirs : torch.nn.Module
-        Hopefully of that kind.
-    kind : type
-        TransformerEncoderLayer or TransformerDecoderLayer.
-    parts : mapping of str to str
-        `ENCODER_LAYER` or `DECODER_LAYER`.
-    place : str
-        Its name for the message.
-
-    Yields
-    ------
-    str
-        One sentence part each.
-
-    Notes
-    -----
-    Layers that somebody has put other parts into are recognised by those.
+    Layers with replaced sub-modules are recognised by their types.
     """
     if not isinstance(theirs, kind):
         yield f"{place} is a {type(theirs).__name__}, not a torch.nn.{kind.__name__}"
@@ -249,23 +156,9 @@ def layer_from_torch_reasons(
 
 def norm_reasons(norm: nn.Module, place: str) -> Iterator[str]:
     """
-    Say why a norm is none that both sides have.
+    List reasons why a norm exists on one side only.
 
-    Parameters
-    ----------
-    norm : torch.nn.Module
-        Hopefully a LayerNorm.
-    place : str
-        Its name for the message.
-
-    Yields
-    ------
-    str
-        One sentence part each.
-
-    Notes
-    -----
-    It may be without a bias, but not without a weight.
+    It may lack a bias, but not a weight.
     """
     if not isinstance(norm, nn.LayerNorm):
         yield f"{place} is a {type(norm).__name__}, not a torch.nn.LayerNorm"
@@ -275,25 +168,9 @@ def norm_reasons(norm: nn.Module, place: str) -> Iterator[str]:
 
 def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], place: str) -> Iterator[str]:
     """
-    Say what a layer of ours has that torch's cannot express.
+    List features of our layer that torch's lacks.
 
-    Parameters
-    ----------
-    ours : EncoderLayer or DecoderLayer
-        Any.
-    parts : mapping of str to str
-        `ENCODER_LAYER` or `DECODER_LAYER`.
-    place : str
-        Its name for the message.
-
-    Yields
-    ------
-    str
-        One sentence part each.
-
-    Notes
-    -----
-    Torch knows the same two residual wirings and any activation.
+    Torch has the same two residual wirings and any activation.
     """
     for name in parts:
         if name.endswith("attention"):
@@ -305,23 +182,7 @@ def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], place: str)
 
 
 def shape_of_torch(theirs: TorchLayer) -> LayerConfig:
-    """
-    Read the shape of a layer off a torch layer.
-
-    Parameters
-    ----------
-    theirs : TransformerEncoderLayer or TransformerDecoderLayer
-        Nothing stands in its way.
-
-    Returns
-    -------
-    LayerConfig
-        Ours.
-
-    Notes
-    -----
-    Dropout is that of the sub-layers' outputs.
-    """
+    """Read the sizes and choices of a torch layer."""
     return LayerConfig(
         d_model=theirs.self_attn.embed_dim,
         d_ff=theirs.linear1.out_features,
@@ -337,19 +198,9 @@ def activation_name(function: object) -> str | None:
     """
     Recognise an activation.
 
-    Parameters
-    ----------
-    function : object
-        What a torch layer calls between its two products.
+    Returns our name; None if we have none.
 
-    Returns
-    -------
-    str or None
-        Our name; None if we have none.
-
-    Notes
-    -----
-    People give functions and modules.
+    It may be a function or a module.
     """
     for name, ours in ACTIVATIONS.items():
         if function is ours:

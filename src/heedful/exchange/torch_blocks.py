@@ -1,15 +1,15 @@
 """
-Weights to and from torch's own blocks, so that nobody has to believe that ours are right.
+Weights from and to torch's own Transformer blocks, to verify ours.
 
 `torch.nn.MultiheadAttention`, `TransformerEncoder`, `TransformerDecoder` and `Transformer` become
-our blocks and ours become them, with equal outputs and gradients. The result has weights of its
-own and is in the mode (training or use) of what it was made from.
+our blocks and ours become them, with equal outputs and gradients. The result has weights of its own
+and is in the mode (training or use) of what it was made from.
 
-Two things are said differently on the two sides. A mask of ours (`may_attend`) is true where a look
-is allowed, torch's are true where it is not. And our decoder always hides what comes later, torch's
-asks for ``tgt_mask``. Torch drops out attention weights and the inside of the feed-forward network
-as well as each sub-layer's output; ours drops out the last alone, as section 5.4 of the paper says.
-So in training the two are equal where dropout is zero, and in use always.
+Two things are said differently on the two sides. Our masks (`may_attend`) are true where attention
+is allowed, torch's where it is forbidden. Our decoder is always causal, torch's needs ``tgt_mask``.
+Torch drops out attention weights and the inside of the feed-forward network as well as each
+sub-layer's output; ours drops out the last alone, as section 5.4 of the paper says. So in training
+the two are equal where dropout is zero, and in use always.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -40,29 +40,13 @@ _NORM = {"weight": "weight", "bias": "bias"}
 
 def from_torch_attention(module: nn.MultiheadAttention) -> MultiHeadAttention:
     """
-    Make our attention of torch's.
+    Convert torch's attention to ours.
 
-    Parameters
-    ----------
-    module : torch.nn.MultiheadAttention
-        With or without biases, batch first or not.
+    Both keep W^Q, W^K and W^V stacked in one matrix.
 
-    Returns
-    -------
-    MultiHeadAttention
-        It takes and gives (batch, time, d_model).
+    Raises `ExchangeError` if it has other widths for keys or values, or puts keys behind the
+    sequence.
 
-    Raises
-    ------
-    ExchangeError
-        If it has other widths for keys or values, or puts keys behind the sequence.
-
-    Notes
-    -----
-    Both keep W^Q, W^K and W^V below each other in one matrix.
-
-    Examples
-    --------
     >>> import torch
     >>> theirs = torch.nn.MultiheadAttention(16, 4, batch_first=True)
     >>> ours = from_torch_attention(theirs)
@@ -80,28 +64,9 @@ def to_torch_attention(
     attention: MultiHeadAttention, *, batch_first: bool = True
 ) -> nn.MultiheadAttention:
     """
-    Make torch's attention of ours.
+    Convert our attention to torch's.
 
-    Parameters
-    ----------
-    attention : MultiHeadAttention
-        Its heads share d_model equally.
-    batch_first : bool, default True
-        Whether the result takes (batch, time, d_model) or (time, batch, d_model).
-
-    Returns
-    -------
-    torch.nn.MultiheadAttention
-        Without dropout.
-
-    Raises
-    ------
-    ExchangeError
-        If heads times d_k or heads times d_v is not d_model.
-
-    Notes
-    -----
-    The other way of `from_torch_attention`.
+    Raises `ExchangeError` if heads times d_k or heads times d_v is not d_model.
     """
     refuse("MultiHeadAttention as torch's", attention_to_torch_reasons(attention, "it"))
     theirs = nn.MultiheadAttention(attention.d_model, attention.heads, batch_first=batch_first)
@@ -111,26 +76,11 @@ def to_torch_attention(
 
 def from_torch_encoder(module: nn.TransformerEncoder) -> Encoder:
     """
-    Make our encoder of torch's.
+    Convert torch's encoder to ours.
 
-    Parameters
-    ----------
-    module : torch.nn.TransformerEncoder
-        Post- or pre-norm, with or without biases and a final norm.
-
-    Returns
-    -------
-    Encoder
-        It takes and gives (batch, time, d_model).
-
-    Raises
-    ------
-    ExchangeError
-        If it has something that ours has not; the message names everything.
-
-    Notes
-    -----
     Its final norm is kept, though the paper's stack has none.
+
+    Raises `ExchangeError` if it has something that ours has not; the message names everything.
     """
     refuse("torch.nn.TransformerEncoder as ours", _encoder_from_torch_reasons(module, "it"))
     first, count = module.layers[0], len(module.layers)
@@ -141,26 +91,11 @@ def from_torch_encoder(module: nn.TransformerEncoder) -> Encoder:
 
 def from_torch_decoder(module: nn.TransformerDecoder) -> Decoder:
     """
-    Make our decoder of torch's.
+    Convert torch's decoder to ours.
 
-    Parameters
-    ----------
-    module : torch.nn.TransformerDecoder
-        Post- or pre-norm, with or without biases and a final norm.
-
-    Returns
-    -------
-    Decoder
-        It takes and gives (batch, time, d_model), and hides what comes later by itself.
-
-    Raises
-    ------
-    ExchangeError
-        If it has something that ours has not; the message names everything.
-
-    Notes
-    -----
     Its final norm is kept, though the paper's stack has none.
+
+    Raises `ExchangeError` if it has something that ours has not; the message names everything.
     """
     refuse("torch.nn.TransformerDecoder as ours", _decoder_from_torch_reasons(module, "it"))
     first, count = module.layers[0], len(module.layers)
@@ -171,28 +106,9 @@ def from_torch_decoder(module: nn.TransformerDecoder) -> Decoder:
 
 def to_torch_encoder(encoder: Encoder, *, batch_first: bool = True) -> nn.TransformerEncoder:
     """
-    Make torch's encoder of ours.
+    Convert our encoder to torch's.
 
-    Parameters
-    ----------
-    encoder : Encoder
-        Any whose heads share d_model equally.
-    batch_first : bool, default True
-        Whether the result takes (batch, time, d_model) or (time, batch, d_model).
-
-    Returns
-    -------
-    torch.nn.TransformerEncoder
-        With dropout where ours has it.
-
-    Raises
-    ------
-    ExchangeError
-        If torch's cannot express something; the message names everything.
-
-    Notes
-    -----
-    The other way of `from_torch_encoder`.
+    Raises `ExchangeError` if torch's cannot express something; the message names everything.
     """
     refuse("Encoder as torch's", _stack_to_torch_reasons(encoder, ENCODER_LAYER, "it"))
     kind = nn.TransformerEncoderLayer
@@ -206,28 +122,9 @@ def to_torch_encoder(encoder: Encoder, *, batch_first: bool = True) -> nn.Transf
 
 def to_torch_decoder(decoder: Decoder, *, batch_first: bool = True) -> nn.TransformerDecoder:
     """
-    Make torch's decoder of ours.
+    Convert our decoder to torch's.
 
-    Parameters
-    ----------
-    decoder : Decoder
-        Any whose heads share d_model equally.
-    batch_first : bool, default True
-        Whether the result takes (batch, time, d_model) or (time, batch, d_model).
-
-    Returns
-    -------
-    torch.nn.TransformerDecoder
-        With dropout where ours has it; call it with a ``tgt_mask``.
-
-    Raises
-    ------
-    ExchangeError
-        If torch's cannot express something; the message names everything.
-
-    Notes
-    -----
-    The other way of `from_torch_decoder`.
+    Raises `ExchangeError` if torch's cannot express something; the message names everything.
     """
     refuse("Decoder as torch's", _stack_to_torch_reasons(decoder, DECODER_LAYER, "it"))
     kind = nn.TransformerDecoderLayer
@@ -239,29 +136,13 @@ def to_torch_decoder(decoder: Decoder, *, batch_first: bool = True) -> nn.Transf
 
 def from_torch_transformer(module: nn.Transformer) -> tuple[Encoder, Decoder]:
     """
-    Make our two stacks of torch's model.
+    Convert torch's Transformer to our two stacks.
 
-    Parameters
-    ----------
-    module : torch.nn.Transformer
-        Post- or pre-norm, with or without biases, batch first or not.
+    Torch's model has no embeddings, positions and output, but a final norm in each stack whether
+    its layers are post- or pre-norm.
 
-    Returns
-    -------
-    encoder : Encoder
-        Its encoder.
-    decoder : Decoder
-        Its decoder.
-
-    Raises
-    ------
-    ExchangeError
-        If it has something that ours have not; the message names everything, of both stacks.
-
-    Notes
-    -----
-    Torch's model has no embeddings, positions and output, and a final norm in each stack whether
-    the layers are post- or pre-norm.
+    Raises `ExchangeError` if it has something that ours have not; the message names everything, of
+    both stacks.
     """
     refuse(
         "torch.nn.Transformer as our stacks",
@@ -277,30 +158,12 @@ def to_torch_transformer(
     encoder: Encoder, decoder: Decoder, *, batch_first: bool = True
 ) -> nn.Transformer:
     """
-    Make torch's model of our two stacks.
+    Convert our two stacks to torch's Transformer.
 
-    Parameters
-    ----------
-    encoder : Encoder
-        Reads the source.
-    decoder : Decoder
-        As wide as the encoder; heads and depth may differ.
-    batch_first : bool, default True
-        Whether the result takes (batch, time, d_model) or (time, batch, d_model).
+    A stack without a final norm, as in the paper, has none in torch's model either.
 
-    Returns
-    -------
-    torch.nn.Transformer
-        Call it with a ``tgt_mask``.
-
-    Raises
-    ------
-    ExchangeError
-        If torch's cannot express something; the message names everything, of both stacks.
-
-    Notes
-    -----
-    A stack without a final norm, as the paper's are, has none in torch's model either.
+    Raises `ExchangeError` if torch's cannot express something; the message names everything, of
+    both stacks.
     """
     reasons = [
         *_stack_to_torch_reasons(encoder, ENCODER_LAYER, "encoder"),
@@ -319,18 +182,18 @@ def to_torch_transformer(
 
 
 def _inverse(names: Mapping[str, str]) -> dict[str, str]:
-    """Turn a table of names around."""
+    """Invert a table of names."""
     return {theirs: ours for ours, theirs in names.items()}
 
 
 def _self_attention(stack: Encoder | Decoder) -> MultiHeadAttention:
-    """Give the first layer's self-attention, which knows the stack's width."""
+    """Return the first layer's self-attention, which knows the stack's width."""
     attention: MultiHeadAttention = stack.layers[0].self_attention  # type: ignore[assignment]
     return attention
 
 
 def _encoder_from_torch_reasons(module: nn.Module, place: str) -> Iterator[str]:
-    """Say what stands in the way of making our encoder of this."""
+    """List reasons that prevent a conversion to our encoder."""
     if isinstance(module, nn.TransformerEncoder):
         kind = nn.TransformerEncoderLayer
         yield from _stack_from_torch_reasons(module, kind, ENCODER_LAYER, place)
@@ -339,7 +202,7 @@ def _encoder_from_torch_reasons(module: nn.Module, place: str) -> Iterator[str]:
 
 
 def _decoder_from_torch_reasons(module: nn.Module, place: str) -> Iterator[str]:
-    """Say what stands in the way of making our decoder of this."""
+    """List reasons that prevent a conversion to our decoder."""
     if isinstance(module, nn.TransformerDecoder):
         kind = nn.TransformerDecoderLayer
         yield from _stack_from_torch_reasons(module, kind, DECODER_LAYER, place)
@@ -353,7 +216,7 @@ def _stack_from_torch_reasons(
     parts: Mapping[str, str],
     place: str,
 ) -> Iterator[str]:
-    """Say what stands in the way of making our stack of torch's."""
+    """List reasons that prevent a conversion of torch's stack to ours."""
     found = [
         reason
         for number, layer in enumerate(stack.layers)
@@ -371,7 +234,7 @@ def _stack_from_torch_reasons(
 def _stack_to_torch_reasons(
     stack: Encoder | Decoder, parts: Mapping[str, str], place: str
 ) -> Iterator[str]:
-    """Say what stands in the way of making torch's stack of ours."""
+    """List reasons that prevent a conversion of our stack to torch's."""
     if not len(stack.layers):
         yield f"{place} has no layers"
     for number, layer in enumerate(stack.layers):
@@ -385,7 +248,7 @@ def _fill(
     theirs: nn.TransformerEncoder | nn.TransformerDecoder,
     parts: Mapping[str, str],
 ) -> None:
-    """Copy a stack of torch's into ours, with whatever stands at its end."""
+    """Copy a torch stack and its final norm into ours."""
     names = _inverse(layer_names(parts))
     for old, new in zip(theirs.layers, ours.layers, strict=True):
         copy_parameters(old, new, names)
@@ -395,12 +258,12 @@ def _fill(
 
 
 def _final_norm(norm: nn.Module) -> nn.LayerNorm | None:
-    """Copy what stands at the end of a stack of ours."""
+    """Copy the final norm of our stack."""
     return _copy_of(norm) if isinstance(norm, nn.LayerNorm) else None
 
 
 def _copy_of(norm: nn.LayerNorm) -> nn.LayerNorm:
-    """Make another norm with the same weights."""
+    """Create another norm with the same weights."""
     new = nn.LayerNorm(norm.normalized_shape, eps=norm.eps)
     copy_parameters(norm, new, _NORM)
     return new
@@ -409,7 +272,7 @@ def _copy_of(norm: nn.LayerNorm) -> nn.LayerNorm:
 def _torch_layer(
     layer: nn.Module, kind: Callable[..., Any], parts: Mapping[str, str], batch_first: bool
 ) -> Any:
-    """Make torch's layer of ours, with dropout only where ours has it."""
+    """Create torch's layer from ours, with dropout only where ours has it."""
     ours: Any = layer  # a module of modules, which types know nothing about
     theirs = kind(
         ours.self_attention.d_model,

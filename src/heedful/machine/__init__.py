@@ -1,1 +1,1 @@
-"""What this machine has and does well: processors, memory, devices, and which precision is fast."""
+"""The machine: processors, memory, devices, and the fastest precision."""

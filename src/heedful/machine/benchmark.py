@@ -1,10 +1,10 @@
 """
-Which precision is fast.
+A matrix product benchmark that selects the fastest precision.
 
-The name of a device does not tell. On some processors bf16 products run five times as fast as
-fp32, on others they are emulated and far slower. So a short probe measures both, once for each
-processor and torch version, and the result is kept in the user's cache folder. A faster way is
-taken only when it wins clearly.
+The name of a device does not show which precision is fast. On some processors bf16 products run
+five times as fast as fp32, on others they are emulated and far slower. So a short probe measures
+both, once for each processor and torch version, and the result is kept in the user's cache folder.
+A faster way is taken only when it wins clearly.
 """
 
 import json
@@ -26,23 +26,9 @@ _ROWS, _IN, _OUT = 2048, 512, 2048
 
 def resolve_precision(precision: str, device: torch.device) -> str:
     """
-    Turn a precision setting into 'fp32' or 'bf16'.
+    Resolve a precision setting to 'fp32' or 'bf16'.
 
-    Parameters
-    ----------
-    precision : {'auto', 'fp32', 'bf16'}
-        The setting.
-    device : torch.device
-        Where products will run.
-
-    Returns
-    -------
-    str
-        `auto` gives bf16 where it is clearly faster.
-
-    Notes
-    -----
-    The probe takes some 50 ms the first time and nothing after that.
+    The measurement takes some 50 ms the first time and is cached.
     """
     if precision not in PRECISIONS:
         raise SettingError(f"a precision must be {' or '.join(PRECISIONS)}, but is {precision!r}.")
@@ -54,20 +40,8 @@ def resolve_precision(precision: str, device: torch.device) -> str:
 
 def product_rates(device: torch.device) -> dict[str, float]:
     """
-    Measure matrix products in both precisions, or remember an earlier measurement.
+    Measure the rate of matrix products in both precisions, or read the cached measurement.
 
-    Parameters
-    ----------
-    device : torch.device
-        Where to measure.
-
-    Returns
-    -------
-    dict of str to float
-        GFLOP/s for 'fp32' and 'bf16'.
-
-    Notes
-    -----
     Cached by processor, threads and torch version; a cache that cannot be written is no error.
     """
     key = _cache_key(processor_of(device), torch.get_num_threads(), torch.__version__)
@@ -80,23 +54,9 @@ def product_rates(device: torch.device) -> dict[str, float]:
 
 def measured_rates(device: torch.device, seconds: float = 0.0) -> dict[str, float]:
     """
-    Measure matrix products in both precisions now.
+    Measure the rate of matrix products in both precisions now.
 
-    Parameters
-    ----------
-    device : torch.device
-        Where to measure.
-    seconds : float, default 0.0
-        How long to go on in either, beyond the six products that are always tried; the best counts.
-
-    Returns
-    -------
-    dict of str to float
-        GFLOP/s for 'fp32' and 'bf16'.
-
-    Notes
-    -----
-    Nothing is remembered: a benchmark compares with what the machine gives it today.
+    Not cached: a benchmark compares with what the machine delivers today.
     """
     return {
         "fp32": _rate(torch.float32, device, seconds),
@@ -106,32 +66,18 @@ def measured_rates(device: torch.device, seconds: float = 0.0) -> dict[str, floa
 
 def remembered_rates(processor: str, threads: int, version: str) -> dict[str, float] | None:
     """
-    Look up an earlier measurement of matrix products.
+    Look up a cached measurement of matrix products.
 
-    Parameters
-    ----------
-    processor : str
-        As `describe_machine` names it, or the name of a GPU.
-    threads : int
-        Of the processor.
-    version : str
-        Of torch.
+    Returns: GFLOP/s for 'fp32' and 'bf16'; None if this was never measured here.
 
-    Returns
-    -------
-    dict of str to float, or None
-        GFLOP/s for 'fp32' and 'bf16'; None if this was never measured here.
-
-    Notes
-    -----
-    Measures nothing. A run from another machine finds only what that machine has in common with
-    this one.
+    Measures nothing. A run from another machine has a cached measurement only if this machine has
+    the same key.
     """
     return _read_cache().get(_cache_key(processor, threads, version))
 
 
 def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
-    """Time one product of a typical shape: the best of several runs, in GFLOP/s."""
+    """Time a matrix product of a typical shape: the best of several runs, in GFLOP/s."""
     left = torch.ones(_ROWS, _IN, dtype=dtype, device=device)
     right = torch.ones(_OUT, _IN, dtype=dtype, device=device)
     best, until, tried = float("inf"), time.perf_counter() + seconds, 0
@@ -146,12 +92,12 @@ def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
 
 
 def _cache_key(processor: str, threads: int, version: str) -> str:
-    """Name what a measurement holds for."""
+    """Return the cache key of a measurement."""
     return " | ".join((processor, f"{threads} threads", version))
 
 
 def _read_cache() -> dict[str, dict[str, float]]:
-    """Read earlier measurements; what is none counts as not there."""
+    """Read cached measurements; invalid ones count as missing."""
     try:
         cache = json.loads(read_cached(cache_folder() / _FILE))
     except (OSError, ValueError, RecursionError):
@@ -160,7 +106,7 @@ def _read_cache() -> dict[str, dict[str, float]]:
 
 
 def _are_rates(found: object) -> bool:
-    """Tell whether something are rates of both precisions."""
+    """Whether an object has the rates of both precisions."""
     return (
         isinstance(found, dict)
         and found.keys() == {"fp32", "bf16"}
@@ -169,6 +115,6 @@ def _are_rates(found: object) -> bool:
 
 
 def _write_cache(cache: dict[str, dict[str, float]]) -> None:
-    """Keep measurements if there is a place for them."""
+    """Cache measurements if possible."""
     with suppress(OSError):
         write_cached(cache_folder() / _FILE, json.dumps(cache, indent=2).encode())

@@ -1,4 +1,4 @@
-"""The memory of the device that trains: how much was used, and what it says when it is full."""
+"""Device memory during training: its use, and the message when it is full."""
 
 from contextlib import AbstractContextManager, nullcontext
 
@@ -18,21 +18,9 @@ _LACK_OF_MEMORY = (
 
 def peak_of(device: torch.device) -> int:
     """
-    Ask how much memory was used at most.
+    Return the peak memory in bytes.
 
-    Parameters
-    ----------
-    device : torch.device
-        What trains.
-
-    Returns
-    -------
-    int
-        Bytes.
-
-    Notes
-    -----
-    The GPU's where there is one, else this process's.
+    Of the GPU if there is one, else of this process.
     """
     if device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(device))
@@ -41,42 +29,18 @@ def peak_of(device: torch.device) -> int:
 
 def bound_of(device: torch.device) -> AbstractContextManager[None]:
     """
-    Let what does not fit fail.
+    Limit the memory of this process, so that allocations beyond it fail.
 
-    Parameters
-    ----------
-    device : torch.device
-        What trains.
-
-    Returns
-    -------
-    context manager
-        Within it the processor's memory is bounded.
-
-    Notes
-    -----
-    A GPU bounds its own memory and needs much address space.
+    A GPU limits its own memory and needs much address space.
     """
     return bounded_memory() if device.type == "cpu" else nullcontext()
 
 
 def is_lack_of_memory(error: BaseException) -> bool:
     """
-    Tell a full memory from other failures.
+    Recognise an out-of-memory error.
 
-    Parameters
-    ----------
-    error : BaseException
-        What was raised.
-
-    Returns
-    -------
-    bool
-        Whether there was not enough.
-
-    Notes
-    -----
-    Torch has no class for it on a processor.
+    On a CPU torch has no exception class for it.
     """
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True

@@ -1,4 +1,4 @@
-"""Devices: which are there, and how many threads feed them."""
+"""Devices, and the number of threads that feed them."""
 
 import os
 import platform
@@ -17,20 +17,8 @@ from heedful.machine.processor import (
 
 def resolve_device(name: str) -> torch.device:
     """
-    Turn a device setting into a device that is there.
+    Resolve a device setting to an available device.
 
-    Parameters
-    ----------
-    name : str
-        ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-
-    Returns
-    -------
-    torch.device
-        `auto` takes the GPU of this rank if there is one.
-
-    Notes
-    -----
     Raises `DeviceError` if it is not there.
     """
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
@@ -51,21 +39,9 @@ def resolve_device(name: str) -> torch.device:
 
 def resolve_threads(threads: int) -> int:
     """
-    Turn a thread setting into a number and set it.
+    Resolve a thread setting to a number and apply it.
 
-    Parameters
-    ----------
-    threads : int
-        0 for all processors that this process may use.
-
-    Returns
-    -------
-    int
-        What torch uses from now on.
-
-    Notes
-    -----
-    Shared among the ranks that `torchrun` started on this machine.
+    Divided among the ranks that `torchrun` started on this machine.
     """
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if threads == 0:
@@ -78,20 +54,8 @@ def resolve_threads(threads: int) -> int:
 
 def has_int8(device: torch.device) -> bool:
     """
-    Tell whether products of 8-bit integers can be had.
+    Whether 8-bit matrix products are fast here.
 
-    Parameters
-    ----------
-    device : torch.device
-        Where products would run.
-
-    Returns
-    -------
-    bool
-        True on x86 processors.
-
-    Notes
-    -----
     They are oneDNN's, which are fast there only.
     """
     x86 = platform.machine().lower() in ("x86_64", "amd64")
@@ -99,23 +63,7 @@ def has_int8(device: torch.device) -> bool:
 
 
 def processor_of(device: torch.device) -> str:
-    """
-    Name the processor or the GPU, and what its instruction set offers.
-
-    Parameters
-    ----------
-    device : torch.device
-        Where products run.
-
-    Returns
-    -------
-    str
-        Equal on machines that are equally fast.
-
-    Notes
-    -----
-    As `heedful info` shows it.
-    """
+    """Name the processor or GPU, and its instruction set."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     name = platform.processor() or platform.machine()
@@ -126,20 +74,8 @@ def processor_of(device: torch.device) -> str:
 
 def instruction_set(device: torch.device) -> str:
     """
-    Name what the kernels of a device are chosen by.
+    Name the features that kernels of a device are chosen by.
 
-    Parameters
-    ----------
-    device : torch.device
-        Where products run.
-
-    Returns
-    -------
-    str
-        Equal on two machines that give equal bits with the same torch.
-
-    Notes
-    -----
     The processor's vector instructions, or the GPU's model.
     """
     if device.type == "cuda":
@@ -148,18 +84,7 @@ def instruction_set(device: torch.device) -> str:
 
 
 def describe_machine() -> dict[str, object]:
-    """
-    Describe processor, memory and devices.
-
-    Returns
-    -------
-    dict
-        For `heedful info`, `config.json` and benchmark results.
-
-    Notes
-    -----
-    Measures nothing.
-    """
+    """Describe processor, memory and devices."""
     gpus = []
     if torch.cuda.is_available():
         gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]

@@ -1,5 +1,5 @@
 """
-Memory: how much there is, how much was used, and what becomes of what is freed.
+Memory: total, used, and returned to the system.
 
 Torch is not needed: text is prepared by processes that never load it.
 """
@@ -19,15 +19,10 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 def free_memory() -> int | None:
     """
-    Ask how much memory this process could still use.
+    Return the memory that this process could still use.
 
-    Returns
-    -------
-    int or None
-        Bytes, the smaller of what the machine and its control group leave; None if unknown.
+    Returns bytes, the smaller of what the machine and its control group leave; None if unknown.
 
-    Notes
-    -----
     Containers limit memory through control groups, which `/proc/meminfo` does not show.
     """
     found = []
@@ -52,17 +47,10 @@ def free_memory() -> int | None:
 
 def peak_memory() -> int:
     """
-    Ask how much memory this process has held at most.
+    Return the peak memory of this process.
 
-    Returns
-    -------
-    int
-        Bytes of resident memory.
-
-    Notes
-    -----
-    Linux hands `ru_maxrss` on from the parent to what it starts, so a child of a large process
-    would look large; the high-water mark of the address space begins anew.
+    Linux passes `ru_maxrss` on from the parent to its children, so a child of a large process would
+    look large; the high-water mark of the address space starts anew.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -76,18 +64,12 @@ def peak_memory() -> int:
 @contextmanager
 def bounded_memory() -> Iterator[None]:
     """
-    Let allocations beyond the free memory fail instead of ending the process.
+    Limit the address space, so that allocations beyond the free memory fail without a kill.
 
-    Yields
-    ------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Linux promises more memory than there is and kills whoever uses it; a killed process cannot say
-    which setting to change. So while the largest batch is tried, the address space may grow by
-    what is free and half a gibibyte, no more. Elsewhere, and where nothing is known, no bound.
+    Linux promises more memory than there is and kills a process that uses it; a killed process
+    cannot say which setting to change. So while the largest batch is tried, the address space may
+    grow only by the free memory plus half a gibibyte. Elsewhere, and where nothing is known, no
+    limit.
     """
     free = free_memory()
     used = Path("/proc/self/statm")
@@ -107,19 +89,11 @@ def bounded_memory() -> Iterator[None]:
 
 def keep_freed_memory() -> bool:
     """
-    Let the next step of training or search use the memory of the last one.
+    Keep freed memory for reuse by the next step of training or search.
 
-    Returns
-    -------
-    bool
-        Whether the C library knows how.
-
-    Notes
-    -----
-    glibc asks the system anew for every large tensor and gives it back at once, and the system
-    clears each page again: a fifth of a training step on a processor, a twentieth of a search. Now
-    up to a gibibyte a tensor comes from what was freed before. The process keeps its peak until it
-    ends.
+    By default glibc requests memory for every large tensor and returns it at once, and the system
+    clears each page again: a fifth of a training step on a CPU, a twentieth of a search. Now
+    tensors of up to a gibibyte reuse freed memory. The process keeps its peak until it ends.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
@@ -129,17 +103,10 @@ def keep_freed_memory() -> bool:
 
 def give_memory_back() -> None:
     """
-    Return to the system what this process has freed.
+    Return freed memory to the system.
 
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    The C library keeps it for later use: some 900 MB after subwords were learned from a million
-    pairs, while the processes that encode need it.
+    The C library keeps it for later use: some 900 MB after subwords were trained on a million
+    pairs, while the worker processes need it.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

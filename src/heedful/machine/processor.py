@@ -1,7 +1,5 @@
 """
-The processor, without torch: how much of it this process may use, and what it can do.
-
-The cache folder: what was measured on this machine or compiled for it.
+Processor cores available to this process, instruction sets, and the cache folder; no torch.
 
 A library from the cache is executed, so only this user or root may be able to write there.
 """
@@ -23,13 +21,6 @@ def usable_cores() -> int:
     """
     Count the processors that this process may use.
 
-    Returns
-    -------
-    int
-        At least 1.
-
-    Notes
-    -----
     Respects CPU affinity, which containers and job schedulers set.
     """
     if hasattr(os, "sched_getaffinity"):
@@ -38,13 +29,13 @@ def usable_cores() -> int:
 
 
 def omp_threads() -> int:
-    """Read how many threads ``OMP_NUM_THREADS`` asks for; 0 if it says nothing."""
+    """Read the number of threads in ``OMP_NUM_THREADS``; 0 if it is not set."""
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(asked) if asked.isascii() and asked.isdigit() else 0
 
 
 def check_threads(threads: int, name: str = "threads") -> None:
-    """Refuse a number of threads that no machine like this has a use for: it would crash torch."""
+    """Refuse an absurd number of threads, which would crash torch."""
     most = max(_MANY_THREADS, 8 * usable_cores())
     if not 0 <= threads <= most:
         raise SettingError(
@@ -58,7 +49,7 @@ def check_threads(threads: int, name: str = "threads") -> None:
 
 
 def can_start_threads(count: int) -> bool:
-    """Tell whether the system lets this process have that many more threads at once."""
+    """Whether the system lets this process start this many more threads."""
     end = threading.Event()
     started: list[threading.Thread] = []
     try:
@@ -76,23 +67,7 @@ def can_start_threads(count: int) -> bool:
 
 
 def processor_facts(*fields: str) -> list[str]:
-    """
-    Look up what the system says of the processor.
-
-    Parameters
-    ----------
-    *fields : str
-        Such as “model name” and “flags”.
-
-    Returns
-    -------
-    list of str
-        The lines that begin so, one after the other for each core; none but on Linux.
-
-    Notes
-    -----
-    ``/proc/cpuinfo``.
-    """
+    """Read what the system reports about the processor, from ``/proc/cpuinfo``."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -103,16 +78,9 @@ def processor_facts(*fields: str) -> list[str]:
 @functools.cache
 def int8_levels() -> int:
     """
-    Tell how finely inputs may be rounded for products of 8-bit integers.
+    Return how finely inputs may be rounded for 8-bit integer products.
 
-    Returns
-    -------
-    int
-        127, or 63 on processors that add two products in 16 bits, which larger ones overflow.
-
-    Notes
-    -----
-    The instructions that add in 32 bits are called VNNI.
+    The instructions that accumulate in 32 bits are called VNNI.
     """
     for flags in processor_facts("flags"):
         return 127 if {"avx512_vnni", "avx_vnni"} & set(flags.split()) else 63
@@ -125,7 +93,7 @@ _MOST_LINKS = 40  # as many as Linux follows
 
 
 def cache_folder() -> Path:
-    """Return the folder, made if need be; raises `OSError` where others could write in it."""
+    """Return the folder, created if necessary; raises `OSError` if others could write to it."""
     folder = _base() / "heedful"
     for each in reversed([folder, *folder.parents]):
         each.mkdir(
@@ -141,7 +109,7 @@ def cache_folder() -> Path:
 
 
 def read_cached(path: Path) -> bytes:
-    """Read a file of the cache; raises `OSError` where another user could have written it."""
+    """Read a file of the cache; raises `OSError` if another user could have written it."""
     # A link would lead out of the folder that was checked, and opening a pipe would wait.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -156,7 +124,7 @@ def read_cached(path: Path) -> bytes:
 
 
 def write_cached(path: Path, content: bytes) -> None:
-    """Write a file of the cache, whole or not at all."""
+    """Write a file of the cache atomically."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.partial")
     try:
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -183,7 +151,7 @@ def check_owned(
 
 
 def _base() -> Path:
-    """Return the folder of all caches; the XDG specification ignores relative ones."""
+    """Return the base folder of all caches; the XDG specification ignores relative ones."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if base.is_absolute():
         return base
@@ -197,7 +165,7 @@ def _base() -> Path:
 
 
 def _way_to(path: Path) -> Iterator[Path]:
-    """Yield every folder and link that is passed on the way to an absolute path."""
+    """Yield every folder and link on the way to an absolute path."""
     at, rest, links = Path("/"), list(path.parts[1:]), 0
     yield at
     while rest:

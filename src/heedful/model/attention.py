@@ -1,12 +1,10 @@
 """
-Attention: section 3.2 of the paper.
+Attention and its masks: section 3.2 of the paper.
 
 `scaled_dot_product_attention` is equation 1 as it is printed. `fused_attention` computes the same
 with torch's fused kernels, which never write the weights to memory; the tests hold the two equal.
 `MultiHeadAttention` runs several of them side by side (section 3.2.2). A mask is always called
-`mask` and is true where a query may look at a key.
-
-Who may look at whom; a mask is called `mask` and is true where a look is allowed.
+`mask` and is true where a query may attend to a key.
 """
 
 import math
@@ -25,14 +23,14 @@ from heedful.model.inputs import check_mask, check_states
 
 def padding_mask(ids: Int[Tensor, "batch time"], padding: int) -> Bool[Tensor, "batch 1 1 time"]:
     """
-    Let everyone look at the real tokens and nobody at the padding.
+    Build a mask that hides padding from every query.
 
     Parameters
     ----------
     ids : Tensor of int, shape (batch, time)
         Token ids.
     padding : int
-        The id that fills short rows up.
+        The padding id.
 
     Returns
     -------
@@ -41,21 +39,21 @@ def padding_mask(ids: Int[Tensor, "batch time"], padding: int) -> Bool[Tensor, "
 
     Notes
     -----
-    A row needs at least one real token: a softmax over nothing is not a number.
+    A row needs at least one real token: a softmax over nothing is NaN.
     """
     return (ids != padding)[:, None, None, :]
 
 
 def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor, "1 1 time time"]:
     """
-    Let each position look at itself and what came before it.
+    Build a mask that lets each position attend to itself and earlier positions.
 
     Parameters
     ----------
     length : int
         Number of positions.
     device : torch.device, optional
-        Where the mask is needed.
+        Device of the mask.
 
     Returns
     -------
@@ -64,8 +62,8 @@ def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor,
 
     Notes
     -----
-    Section 3.2.3: no information flows leftward in the decoder. Padding stands at the end of a
-    row, so real positions never see it and no further mask is needed.
+    Section 3.2.3: no information flows leftward in the decoder. Padding stands at the end of a row,
+    so real positions never attend to it and no further mask is needed.
     """
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
 
@@ -77,32 +75,32 @@ def scaled_dot_product_attention(
     mask: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
 ) -> tuple[Float[Tensor, "batch heads queries d_v"], Float[Tensor, "batch heads queries keys"]]:
     """
-    Weigh the values by how well each query matches each key.
+    Compute equation 1: the values, weighted by how well each query matches each key.
 
     Equation 1 of the paper, ``softmax(Q K^T / sqrt(d_k)) V``.
 
     Parameters
     ----------
     query : Tensor of float, shape (batch, heads, queries, d_k)
-        One row per position that asks.
+        One row per query position.
     key : Tensor of float, shape (batch, heads, keys, d_k)
-        One row per position that may answer.
+        One row per key position.
     value : Tensor of float, shape (batch, heads, keys, d_v)
-        What each key hands over, in the order of `key`.
+        One row per key position, in the order of `key`.
     mask : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
-        True where the query may look at the key; everywhere when absent.
+        True where the query may attend to the key; everywhere if None.
 
     Returns
     -------
     context : Tensor of float, shape (batch, heads, queries, d_v)
         Weighted sum of the values.
     weights : Tensor of float, shape (batch, heads, queries, keys)
-        The weights; every row sums to one.
+        The attention weights; every row sums to one.
 
     Notes
     -----
-    Dividing by sqrt(d_k) keeps the softmax out of its flat regions (section 3.2.1). A query that
-    may look at nothing has no weights: its row is not a number.
+    Section 3.2.1: dividing by sqrt(d_k) keeps the softmax out of its flat regions. A query that may
+    attend to nothing has no weights: its row is NaN.
 
     Examples
     --------
@@ -137,13 +135,13 @@ def fused_attention(
     Parameters
     ----------
     query : Tensor of float, shape (batch, heads, queries, d_k)
-        One row per position that asks.
+        One row per query position.
     key : Tensor of float, shape (batch, heads, keys, d_k)
-        One row per position that may answer.
+        One row per key position.
     value : Tensor of float, shape (batch, heads, keys, d_v)
-        What each key hands over, in the order of `key`.
+        One row per key position, in the order of `key`.
     mask : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
-        True where the query may look at the key; everywhere when absent.
+        True where the query may attend to the key; everywhere if None.
 
     Returns
     -------
@@ -164,18 +162,18 @@ def biased_attention(
     mask_bias: Float[Tensor, "batch heads queries keys"],
 ) -> Float[Tensor, "batch heads queries d_v"]:
     """
-    Compute the context for a few queries with a mask that is written as numbers.
+    Compute attention for a few queries with an additive mask.
 
     Parameters
     ----------
     query : Tensor of float, shape (batch, heads, queries, d_k)
-        One row per position that asks.
+        One row per query position.
     key : Tensor of float, shape (batch, heads, keys, d_k)
-        One row per position that may answer.
+        One row per key position.
     value : Tensor of float, shape (batch, heads, keys, d_v)
-        What each key hands over, in the order of `key`.
+        One row per key position, in the order of `key`.
     mask_bias : Tensor of float, shape (batch, heads, queries, keys)
-        Zero where the query may look at the key, minus infinity elsewhere.
+        Zero where the query may attend to the key, minus infinity elsewhere.
 
     Returns
     -------
@@ -184,8 +182,8 @@ def biased_attention(
 
     Notes
     -----
-    For the steps of a search, where everything is small and each pass over memory counts: the
-    scores are made by one product that begins with the bias.
+    For the steps of a search, where tensors are small and each pass over memory counts: the scores
+    come from one product that starts from the bias.
     """
     batch, heads, queries, _ = query.shape
     if query.device.type != "cpu" or batch * heads <= _FEW_PRODUCTS:
@@ -206,31 +204,26 @@ _FEW_PRODUCTS = 16
 
 class KeyValue(NamedTuple):
     """
-    Keep what a sequence offers to be looked at.
-
-    Attributes
-    ----------
-    keys : Tensor of float, shape (batch, heads, keys, d_k)
-        Projected keys.
-    values : Tensor of float, shape (batch, heads, keys, d_v)
-        Projected values.
+    Keys and values of a sequence, split into heads.
 
     Notes
     -----
-    Computed once a token, read at every later step of a search.
+    Computed once per token and read at every later step of a search.
     """
 
     keys: Float[Tensor, "batch heads keys d_k"]
+    """Projected keys."""
     values: Float[Tensor, "batch heads keys d_v"]
+    """Projected values."""
 
     def select(self, rows: Tensor) -> "KeyValue":
         """
-        Take rows of the batch, in any order and number.
+        Select rows of the batch, in any order and number.
 
         Parameters
         ----------
         rows : Tensor of int, shape (rows,)
-            Which row of the batch each new row continues.
+            Index of the old row that each new row continues.
 
         Returns
         -------
@@ -239,33 +232,33 @@ class KeyValue(NamedTuple):
 
         Notes
         -----
-        Sentences leave a search with this.
+        Finished sentences leave the batch of a search this way.
         """
         return KeyValue(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
 
 class MultiHeadAttention(nn.Module):
     """
-    Attend with several heads at once and mix what they find (section 3.2.2).
+    Multi-head attention (section 3.2.2).
 
     Parameters
     ----------
     d_model : int
-        Width of what goes in and comes out.
+        Width of inputs and output.
     heads : int
         Number of attention functions in parallel.
     d_k : int, optional
-        Width of a head's queries and keys; d_model / heads when absent.
+        Width of a head's queries and keys; d_model / heads if None.
     d_v : int, optional
-        Width of a head's values; d_model / heads when absent.
+        Width of a head's values; d_model / heads if None.
     bias : bool, default True
         Whether the projections add a bias.
 
     Notes
     -----
     The projections W^Q, W^K, W^V of all heads are one matrix, so that self-attention is one
-    product; `out_proj` is the paper's W^O. Weights are returned on request and never kept on
-    the module.
+    product; `out_proj` is the paper's W^O. Weights are returned on request and never kept on the
+    module.
 
     Examples
     --------
@@ -310,27 +303,27 @@ class MultiHeadAttention(nn.Module):
         Float[Tensor, "batch queries d_model"], Float[Tensor, "batch heads queries keys"] | None
     ]:
         """
-        Let each position of one sequence look at the positions of another or of itself.
+        Attend from each position of one sequence to the positions of another or of the same one.
 
         Parameters
         ----------
         queries_from : Tensor of float, shape (batch, queries, d_model)
-            The sequence that asks.
+            The sequence of the queries.
         keys_from : Tensor of float, shape (batch, keys, d_model)
-            The sequence that answers; the same tensor for self-attention.
+            The sequence of the keys and values; the same tensor for self-attention.
         mask : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
-            True where the query may look at the key, in rows; everywhere when absent.
+            True where the query may attend to the key, in padded rows; everywhere if None.
         need_weights : bool, default False
-            Whether to return the weights, which needs the plain computation.
+            Whether to return the weights, which needs `scaled_dot_product_attention`.
         packings : pair of Packing or None, optional
-            How the positions that ask and those that answer are packed; in rows where None.
+            Unpadding of queries and of keys; None for padded rows.
 
         Returns
         -------
         context : Tensor of float, shape (batch, queries, d_model)
-            What was found, mixed by W^O.
+            The heads' contexts, concatenated and projected by W^O.
         weights : Tensor of float, shape (batch, heads, queries, keys), or None
-            The weights of every head if they were asked for.
+            The weights of every head if requested, else None.
 
         Notes
         -----
@@ -354,19 +347,19 @@ class MultiHeadAttention(nn.Module):
         self, x: Float[Tensor, "batch time d_model"]
     ) -> tuple[Float[Tensor, "batch heads time d_k"], KeyValue]:
         """
-        Project a sequence that looks at itself.
+        Project a sequence to queries, keys and values for self-attention.
 
         Parameters
         ----------
         x : Tensor of float, shape (batch, time, d_model)
-            The sequence that asks and answers.
+            The sequence of queries, keys and values.
 
         Returns
         -------
         query : Tensor of float, shape (batch, heads, time, d_k)
-            What it asks.
+            Queries of every head.
         key_value : KeyValue
-            What it offers.
+            Keys and values of every head.
 
         Notes
         -----
@@ -379,12 +372,12 @@ class MultiHeadAttention(nn.Module):
         self, queries_from: Float[Tensor, "batch queries d_model"]
     ) -> Float[Tensor, "batch heads queries d_k"]:
         """
-        Project a sequence to what it asks.
+        Project a sequence to queries.
 
         Parameters
         ----------
         queries_from : Tensor of float, shape (batch, queries, d_model)
-            The sequence that asks.
+            The sequence of the queries.
 
         Returns
         -------
@@ -399,12 +392,12 @@ class MultiHeadAttention(nn.Module):
 
     def project_kv(self, keys_from: Float[Tensor, "batch keys d_model"]) -> KeyValue:
         """
-        Project a sequence to the keys and values that it offers.
+        Project a sequence to keys and values.
 
         Parameters
         ----------
         keys_from : Tensor of float, shape (batch, keys, d_model)
-            The sequence that answers.
+            The sequence of the keys and values.
 
         Returns
         -------
@@ -413,7 +406,7 @@ class MultiHeadAttention(nn.Module):
 
         Notes
         -----
-        Search calls this once a source sentence, not once a step.
+        Search calls this once per source sentence, not once per step.
         """
         key, value = self._project(keys_from, 1, 3).split(self.widths[1:], dim=-1)
         return KeyValue(self._split(key), self._split(value))
@@ -422,17 +415,17 @@ class MultiHeadAttention(nn.Module):
         self, context: Float[Tensor, "batch heads queries d_v"]
     ) -> Float[Tensor, "batch queries d_model"]:
         """
-        Put what the heads found together.
+        Concatenate the heads and project them to d_model.
 
         Parameters
         ----------
         context : Tensor of float, shape (batch, heads, queries, d_v)
-            What each head found.
+            Context of each head.
 
         Returns
         -------
         Tensor of float, shape (batch, queries, d_model)
-            Mixed by W^O.
+            The heads' contexts, concatenated and projected by W^O.
 
         Notes
         -----
@@ -442,7 +435,7 @@ class MultiHeadAttention(nn.Module):
         return out
 
     def _project(self, x: Tensor, first: int, last: int) -> Tensor:
-        """Multiply by some of W^Q, W^K and W^V (numbers 0, 1, 2), those of all heads together."""
+        """Multiply by some of W^Q, W^K and W^V (numbers 0, 1, 2), all heads together."""
         if last - first == 3:
             out: Tensor = self.qkv_proj(x)
             return out
@@ -451,7 +444,7 @@ class MultiHeadAttention(nn.Module):
         return linear(x, self.qkv_proj.weight[part], None if bias is None else bias[part])
 
     def _split(self, x: Tensor) -> Tensor:
-        """Cut the last axis into heads: (batch, time, heads * d) -> (batch, heads, time, d)."""
+        """Split the last axis into heads: (batch, time, heads * d) -> (batch, heads, time, d)."""
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def _attend_shortly(
@@ -461,7 +454,7 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None,
         packings: Packings,
     ) -> Tensor:
-        """Do the same for short rows on a processor, several times as fast."""
+        """Attend with the CPU kernel for short sequences, several times as fast."""
         if queries_from is keys_from:
             queries, key_value = self._project(queries_from, 0, 3), None
         else:
@@ -473,7 +466,7 @@ class MultiHeadAttention(nn.Module):
     def _attend(
         self, query: Tensor, key_value: KeyValue, mask: Tensor | None, need_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """Run the heads and mix them: (batch, heads, time, d_v) -> (batch, time, d_model)."""
+        """Attend with all heads; project (batch, heads, time, d_v) -> (batch, time, d_model)."""
         weights = None
         short_on_cpu = query.device.type == "cpu" and key_value.keys.size(2) <= SHORT
         if need_weights or short_on_cpu:

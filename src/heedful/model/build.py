@@ -1,9 +1,9 @@
 """
-From settings to a model: the only file of this package that sees the configuration.
+A model from settings: the only module of this package that imports the configuration.
 
 Initial weights follow the authors' first public code (tensor2tensor 3d9c62f2) where the paper is
-silent: Glorot's uniform bound on every product, taken over the shape of the product as it was
-fused there, and N(0, d_model^-0.5) for the embeddings.
+silent: Glorot's uniform bound on every product, taken over the shape of the product as it was fused
+there, and N(0, d_model^-0.5) for the embeddings.
 """
 
 import math
@@ -31,28 +31,13 @@ def build_model(
     end_token: int = 3,
 ) -> Transformer:
     """
-    Put a model together as the settings say.
+    Build a model from its settings.
 
-    Parameters
-    ----------
-    config : ModelConfig
-        The `model` table of a recipe.
-    source_vocabulary, target_vocabulary : int
-        Rows of the two tables, filling included; equal when the tables are tied.
-    max_length : int
-        Positions that have a learned vector, if positions are learned.
-    padding, start_token, end_token : int
-        Special ids of the tokenizer.
+    `source_vocabulary, target_vocabulary`: rows of the two tables, filling included; equal when the
+    tables are tied.
 
-    Returns
-    -------
-    Transformer
-        In training mode, weights not yet initialised.
-
-    Notes
-    -----
-    `start` decides what stands before the first target token: the start symbol, the end symbol,
-    the padding symbol, or a zero vector (the authors' code: padding whose vector is zero).
+    `start` decides what precedes the first target token: the start symbol, the end symbol, the
+    padding symbol, or a zero vector (the authors' code: padding with a zero embedding).
     """
     zero_token = padding if config.decoder_start == "zero" else None
     first = {"symbol": start_token, "end": end_token, "pad": padding, "zero": padding}
@@ -82,22 +67,8 @@ def initialise(model: Transformer, seed: int) -> None:
     """
     Draw the initial weights.
 
-    Parameters
-    ----------
-    model : Transformer
-        Changed in place.
-    seed : int
-        The same seed gives the same weights on every machine.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    The day-one code fuses Q, K and V of self-attention into one product and K and V of attention
-    to the memory into another, which makes their Glorot bounds smaller than those of single
+    The authors' first code fuses Q, K and V of self-attention into one product, and K and V of
+    cross-attention into another. Their Glorot bounds are therefore smaller than those of single
     projections: sqrt(6 / (512 + 1536)) and sqrt(6 / (512 + 1024)) in the base model.
     """
     generator = torch.Generator().manual_seed(seed)
@@ -128,18 +99,6 @@ def parameter_count(model: nn.Module) -> int:
     """
     Count the weights, shared ones once.
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Any module.
-
-    Returns
-    -------
-    int
-        Number of trainable numbers.
-
-    Notes
-    -----
     The last column of the paper's Table 3.
     """
     return sum(parameter.numel() for parameter in model.parameters())
@@ -147,29 +106,17 @@ def parameter_count(model: nn.Module) -> int:
 
 def padded_vocabulary(size: int, multiple: int) -> int:
     """
-    Round a vocabulary up.
+    Round the size of a vocabulary up to a multiple.
 
-    Parameters
-    ----------
-    size : int
-        Symbols that the tokenizer knows.
-    multiple : int
-        What the number of rows must be divisible by.
+    `multiple`: what the number of rows must be divisible by.
 
-    Returns
-    -------
-    int
-        Rows of the table.
-
-    Notes
-    -----
-    Rows beyond `size` are classes that never occur; search forbids them.
+    Rows beyond `size` belong to no token; search forbids them.
     """
     return -(-size // multiple) * multiple
 
 
 def _shape(config: ModelConfig, side: str) -> LayerConfig:
-    """Gather what the layers of one stack look like."""
+    """Collect the sizes and choices shared by the layers of one stack."""
     heads = getattr(config, f"{side}_heads") or config.heads
     d_ff = getattr(config, f"{side}_d_ff") or config.d_ff
     return LayerConfig(
@@ -187,7 +134,7 @@ def _shape(config: ModelConfig, side: str) -> LayerConfig:
 
 
 def _positions(config: ModelConfig, rows: int) -> Positions:
-    """Make the positions of one side."""
+    """Build the position encoding of one side."""
     if config.positions == "learned":
         return LearnedPositions(config.d_model, rows)
     return SinusoidalPositions(config.d_model, config.positions, config.position_offset)
@@ -202,5 +149,5 @@ def _glorot(weight: Tensor, generator: torch.Generator) -> None:
 
 @torch.no_grad()
 def _embedding(weight: Tensor, generator: torch.Generator) -> None:
-    """Draw from N(0, 1/d_model), which the factor sqrt(d_model) brings to variance one."""
+    """Draw from N(0, 1/d_model); the factor sqrt(d_model) brings the variance to one."""
     weight.normal_(0.0, weight.size(1) ** -0.5, generator=generator)

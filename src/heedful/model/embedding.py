@@ -1,5 +1,5 @@
 """
-Token embeddings: section 3.4 of the paper.
+Token embeddings and positions: sections 3.4 and 3.5 of the paper.
 
 Positions: section 3.5 of the paper.
 
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 
 class _Lookup(torch.autograd.Function):
-    """Take rows of a table; add their gradients up in fp32 whatever the table's type is."""
+    """Embedding lookup whose gradient is summed in fp32, whatever the type of the table."""
 
     @staticmethod
     def forward(ctx, table: Tensor, ids: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
@@ -35,7 +35,7 @@ class _Lookup(torch.autograd.Function):
 
 
 def _add_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:
-    """Add up the rows of each token in fp32; the table is far larger than what is in use of it."""
+    """Sum the gradient rows of each token in fp32; few rows of the table are in use."""
     used, place = ids.unique(return_inverse=True)
     width = gradient.size(-1)
     sums = torch.zeros(len(used), width)
@@ -46,7 +46,7 @@ def _add_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:
 
 class TokenEmbedding(nn.Module):
     """
-    Turn token ids into vectors, scaled by sqrt(d_model).
+    Token embeddings, scaled by sqrt(d_model).
 
     Parameters
     ----------
@@ -57,14 +57,14 @@ class TokenEmbedding(nn.Module):
     scale : bool, default True
         Whether to multiply by sqrt(d_model), as section 3.4 says.
     zero_token : int, optional
-        A token whose vector is zero whatever the table says.
+        A token whose embedding is always zero.
 
     Notes
     -----
-    One table may serve the source, the target and the output product (section 3.4). The authors'
-    code starts decoding from a zero vector; `zero_token` is how (their padding symbol). In bf16 a
-    frequent token's gradient is a sum of hundreds of terms, more than eight bits can hold, so it
-    is added up in fp32.
+    One table may serve the source, the target and the output projection (section 3.4). The authors'
+    code starts decoding from a zero vector: `zero_token` (their padding symbol) has that embedding.
+    In bf16 the gradient of a frequent token is a sum of hundreds of terms, more than eight bits of
+    mantissa can hold, so it is summed in fp32.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, ids: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time d_model"]:
         """
-        Look the tokens up.
+        Look up and scale the embeddings of the tokens.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class TokenEmbedding(nn.Module):
         Returns
         -------
         Tensor of float, shape (batch, time, d_model)
-            Their scaled vectors.
+            The scaled embeddings.
 
         Notes
         -----
@@ -105,7 +105,7 @@ class TokenEmbedding(nn.Module):
 
 def paper_rates(d_model: int) -> Float[Tensor, " half"]:
     """
-    Compute by what the number of a position is multiplied in each pair of columns.
+    Compute the angular frequency of each pair of columns.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def paper_rates(d_model: int) -> Float[Tensor, " half"]:
 
 def code_rates(d_model: int) -> Float[Tensor, " half"]:
     """
-    Compute the same as the authors' code does.
+    Compute the angular frequencies as the authors' code does.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def code_rates(d_model: int) -> Float[Tensor, " half"]:
 
 def interleaved_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "length d_model"]:
     """
-    Compute the sinusoids as the paper prints them.
+    Compute the sinusoids as printed in the paper.
 
     Parameters
     ----------
@@ -194,8 +194,8 @@ def halves_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "len
 
     Notes
     -----
-    tensor2tensor 3d9c62f2, ``get_timing_signal_1d``: wavelengths from 2 pi to exactly
-    10000 * 2 pi, so the step of the exponent is log(10000) / (d/2 - 1), not the paper's 2 / d.
+    tensor2tensor 3d9c62f2, ``get_timing_signal_1d``: wavelengths from 2 pi to exactly 10000 * 2 pi,
+    so the step of the exponent is log(10000) / (d/2 - 1), not the paper's 2 / d.
     """
     positions = torch.arange(first, first + length, dtype=torch.float64)
     angles = torch.outer(positions, code_rates(d_model))
@@ -241,7 +241,7 @@ RATES = {"interleaved": paper_rates, "halves": code_rates, "grouped": paper_rate
 
 class SinusoidalPositions(nn.Module):
     """
-    Give each position its sinusoids, however far the text goes.
+    Sinusoidal position encodings for text of any length.
 
     Parameters
     ----------
@@ -268,19 +268,19 @@ class SinusoidalPositions(nn.Module):
 
     def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
         """
-        Return the rows of some positions.
+        Return the encodings of some positions.
 
         Parameters
         ----------
         start : int
-            Index of the first position that is asked for, counted from 0.
+            Index of the first position, counted from 0.
         length : int
-            How many.
+            Number of layers.
 
         Returns
         -------
         Tensor of float, shape (length, d_model)
-            Their sinusoids.
+            The encodings.
 
         Notes
         -----
@@ -295,19 +295,19 @@ class SinusoidalPositions(nn.Module):
 
 class LearnedPositions(nn.Module):
     """
-    Learn one vector for each position (row E of the paper's Table 3).
+    Learned position embeddings (row E of the paper's Table 3).
 
     Parameters
     ----------
     d_model : int
         Width.
     rows : int
-        Number of positions that have a vector of their own.
+        Number of positions with a vector of their own.
 
     Notes
     -----
-    Positions beyond the table share its last row, so that a long text is translated as well as it
-    can be instead of being refused.
+    Positions beyond the table share its last row, so that a long text is translated as well as
+    possible instead of being refused.
     """
 
     def __init__(self, d_model: int, rows: int) -> None:
@@ -316,19 +316,19 @@ class LearnedPositions(nn.Module):
 
     def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
         """
-        Return the rows of some positions.
+        Return the embeddings of some positions.
 
         Parameters
         ----------
         start : int
-            Index of the first position that is asked for, counted from 0.
+            Index of the first position, counted from 0.
         length : int
-            How many.
+            Number of layers.
 
         Returns
         -------
         Tensor of float, shape (length, d_model)
-            Their vectors.
+            The embeddings.
 
         Notes
         -----

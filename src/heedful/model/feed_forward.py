@@ -21,16 +21,16 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 class FeedForward(nn.Module):
     """
-    Transform every position on its own: ``max(0, x W_1 + b_1) W_2 + b_2`` (equation 2).
+    The position-wise feed-forward network ``max(0, x W_1 + b_1) W_2 + b_2`` (equation 2).
 
     Parameters
     ----------
     d_model : int
-        Width of what goes in and comes out.
+        Width of inputs and output.
     d_ff : int
         Width of the inner layer.
     activation : {'relu', 'gelu', 'gelu_tanh', 'silu'}, default 'relu'
-        What stands between the two products; the paper has relu.
+        The activation between the two products; the paper has relu.
 
     Notes
     -----

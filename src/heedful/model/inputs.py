@@ -9,7 +9,7 @@ from heedful.errors import ArgumentError
 
 
 def check_states(owner: str, width: int, least_axes: int = 1, **states: Any) -> None:
-    """Refuse what is no tensor of floats with `width` numbers on its last axis."""
+    """Refuse anything but a float tensor with `width` numbers on its last axis."""
     for name, x in states.items():
         if (
             not isinstance(x, Tensor)
@@ -25,7 +25,7 @@ def check_states(owner: str, width: int, least_axes: int = 1, **states: Any) -> 
 
 
 def check_mask(owner: str, mask: Any) -> None:
-    """Refuse a mask that would be added as numbers, or laid along other axes than it means."""
+    """Refuse a mask that is not boolean or that would broadcast along the wrong axes."""
     is_tensor = isinstance(mask, Tensor)
     if not is_tensor or mask.dtype is not torch.bool or mask.dim() != 4:
         raise ArgumentError(
@@ -36,7 +36,7 @@ def check_mask(owner: str, mask: Any) -> None:
 
 
 def check_ids(owner: str, **ids: Any) -> None:
-    """Refuse what is no tensor of whole numbers with two axes."""
+    """Refuse anything but an integer tensor with two axes."""
     for name, x in ids.items():
         fits = isinstance(x, Tensor) and x.dim() == 2 and x.dtype in (torch.int64, torch.int32)
         if not fits:
@@ -47,7 +47,7 @@ def check_ids(owner: str, **ids: Any) -> None:
 
 
 def _what_came(value: Any) -> str:
-    """Say what was given instead."""
+    """Describe what was given instead."""
     if isinstance(value, Tensor):
         kind = str(value.dtype).removeprefix("torch.")
         return f"one of {kind} of shape {tuple(value.shape)} came"

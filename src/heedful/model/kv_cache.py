@@ -1,9 +1,9 @@
 """
-What a search remembers of the tokens it has written, and never reorders.
+The key/value cache of a search, which is never reordered.
 
-Each token of each hypothesis gets a slot of its own, where its keys and values stay until nobody
-descends from it any more. Which slots a hypothesis may look at is written in a table, and only this
-table is reordered when a beam goes on with other hypotheses:
+Each generated token keeps one slot for its keys and values until no open hypothesis contains it. A
+table holds the slots that each hypothesis may attend to, and only this table is reordered when the
+beam changes:
 
 ::
 
@@ -13,10 +13,9 @@ table is reordered when a beam goes on with other hypotheses:
     hypothesis 1    x                    x            Ein Junge
     hypothesis 2           x                    x     Zwei Mann
 
-The hypotheses of a sentence are so many queries of one sequence, and their keys and values are one
-tensor, as large as a beam's history without what its hypotheses have in common. Slots come in
-blocks, so that tensors change their shapes seldom; with every new block those that nobody looks at
-are let go.
+All hypotheses of a sentence are batched as queries against one tensor of keys and values, in which
+common prefixes are stored once. Slots are allocated in blocks, so that shapes change seldom; each
+new block drops unused slots.
 """
 
 from dataclasses import dataclass
@@ -34,23 +33,9 @@ _MULTIPLE = 16
 
 def mask_to_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
     """
-    Turn a mask into what is added to the scores.
+    Turn a boolean mask into an additive one.
 
-    Parameters
-    ----------
-    mask : Tensor of bool, any shape
-        True where a look is allowed.
-    dtype : torch.dtype
-        Of the scores.
-
-    Returns
-    -------
-    Tensor of float, same shape
-        Zero or minus infinity.
-
-    Notes
-    -----
-    Adding is part of the product that makes the scores; masking would be a pass of its own.
+    Adding is part of the product that computes the scores; masking would be another pass.
     """
     bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
     return bias.masked_fill_(~mask, float("-inf"))
@@ -59,46 +44,24 @@ def mask_to_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
 @dataclass(frozen=True)
 class KVCache:
     """
-    Keep the keys and values of all tokens that open hypotheses are made of.
+    Keys and values of all tokens in open hypotheses.
 
-    Attributes
-    ----------
-    layers : tuple of KeyValue
-        For each decoder layer keys and values, shape (sentences, heads, slots, d_k).
-    bias : Tensor of float, shape (sentences, width, slots)
-        Zero where a hypothesis descends from the token in a slot, else minus infinity.
-    filled : int
-        Slots in use.
-
-    Notes
-    -----
     The tensors are written in place: only the newest cache of a search may be used.
     """
 
     layers: tuple[KeyValue, ...]
+    """Keys and values of each decoder layer, shape (sentences, heads, slots, d_k)."""
     bias: Float[Tensor, "sentences width slots"]
+    """Zero if a hypothesis contains the token in a slot, else minus infinity."""
     filled: int = 0
+    """Slots in use."""
 
     @classmethod
     def empty(cls, layers: int, memory: KeyValue) -> "KVCache":
         """
-        Begin without tokens.
+        Create a cache without tokens.
 
-        Parameters
-        ----------
-        layers : int
-            How many decoder layers there are.
-        memory : KeyValue
-            What the sources offer to one of them: it shows the number of sentences and the shape.
-
-        Returns
-        -------
-        KVCache
-            With no slots.
-
-        Notes
-        -----
-        Slots come with the first step.
+        The first step allocates slots.
         """
         nothing = KeyValue(memory.keys[:, :, :0], memory.values[:, :, :0])
         sentences = memory.keys.size(0)
@@ -108,23 +71,11 @@ class KVCache:
         self, rows: Int[Tensor, " rows"], sentences: Int[Tensor, " kept"] | None = None
     ) -> "KVCache":
         """
-        Continue with other hypotheses.
+        Select the hypotheses that the search continues with.
 
-        Parameters
-        ----------
-        rows : Tensor of int, shape (new rows,)
-            Which old row each new row continues.
-        sentences : Tensor of int, shape (new sentences,), optional
-            Which sentences stay; all when absent.
+        `sentences`: indices of the sentences that stay; all if None.
 
-        Returns
-        -------
-        KVCache
-            The same tokens for other descendants.
-
-        Notes
-        -----
-        Keys and values are copied only when sentences leave.
+        Keys and values are copied only when finished sentences leave the batch.
         """
         layers = self.layers
         if sentences is not None:
@@ -136,21 +87,9 @@ class KVCache:
 
     def advance(self, width: int) -> "KVCache":
         """
-        Give each hypothesis the slot of its next token.
+        Assign each hypothesis the slot of its next token.
 
-        Parameters
-        ----------
-        width : int
-            Hypotheses of each sentence.
-
-        Returns
-        -------
-        KVCache
-            The last `width` slots in use await `write`.
-
-        Notes
-        -----
-        Each hypothesis sees its own newest token and not those of its neighbours.
+        Each hypothesis attends to its own newest token and not to those of its siblings.
         """
         cache = self if self.filled + width <= self.bias.size(2) else self._with_room(width)
         own = torch.eye(width, dtype=torch.bool, device=self.bias.device)
@@ -160,23 +99,9 @@ class KVCache:
 
     def write(self, layer: int, newest: KeyValue) -> KeyValue:
         """
-        Put the newest tokens of a layer into their slots.
+        Write a layer's keys and values of the newest tokens into their slots.
 
-        Parameters
-        ----------
-        layer : int
-            Index of the decoder layer.
-        newest : KeyValue
-            Shape (sentences, heads, width, d_k).
-
-        Returns
-        -------
-        KeyValue
-            All slots of the layer.
-
-        Notes
-        -----
-        Slots that were never written hold zeros, so that a weight of zero leaves nothing of them.
+        Unused slots hold zeros, so that a weight of zero times their content is zero, never NaN.
         """
         kept = self.layers[layer]
         first = self.filled - newest.keys.size(2)
@@ -185,7 +110,7 @@ class KVCache:
         return kept
 
     def _with_room(self, width: int) -> "KVCache":
-        """Move what is still looked at to new tensors with a further block of slots."""
+        """Copy the slots still in use to new tensors with one more block of slots."""
         sentences, heads = self.layers[0].keys.shape[:2]
         used = (self.bias[:, :, : self.filled] == 0).any(dim=1)
         most = int(used.sum(dim=1).max()) if self.filled else 0

@@ -1,4 +1,4 @@
-"""What the layers of a stack look like, and the parts that they are made of."""
+"""The sizes of a layer and the sub-layers built from them."""
 
 from dataclasses import dataclass
 
@@ -12,28 +12,7 @@ from heedful.model.residual import RESIDUALS
 @dataclass(frozen=True)
 class LayerConfig:
     """
-    Say what the layers of a stack look like.
-
-    Attributes
-    ----------
-    d_model : int
-        Width of the states between layers.
-    d_ff : int
-        Inner width of the feed-forward network.
-    heads : int
-        Attention heads.
-    d_k, d_v : int, optional
-        Width of a head's keys and values; d_model / heads when absent.
-    activation : str, default 'relu'
-        Of the feed-forward network.
-    dropout : float, default 0.1
-        On the output of each sub-layer.
-    norm : {'post', 'pre', 'open'}, default 'post'
-        Where the residual wiring normalises; open means pre without the norm at the end.
-    norm_epsilon : float, default 1e-6
-        Added to the variance.
-    projection_bias : bool, default True
-        Whether the attention projections have a bias.
+    Sizes and choices shared by all layers of a stack.
 
     Notes
     -----
@@ -41,19 +20,28 @@ class LayerConfig:
     """
 
     d_model: int
+    """Width of the states between layers."""
     d_ff: int
+    """Inner width of the feed-forward network."""
     heads: int
+    """Attention heads."""
     d_k: int | None = None
     d_v: int | None = None
+    """Width of a head's keys and values; d_model / heads if None."""
     activation: str = "relu"
+    """Activation of the feed-forward network."""
     dropout: float = 0.1
+    """Dropout probability of each sub-layer's output."""
     norm: str = "post"
+    """Where layers normalise; open means pre without a final norm."""
     norm_epsilon: float = 1e-6
+    """Added to the variance."""
     projection_bias: bool = True
+    """Whether the attention projections have a bias."""
 
     def attention(self) -> MultiHeadAttention:
         """
-        Make an attention sub-layer.
+        Build an attention sub-layer.
 
         Returns
         -------
@@ -70,7 +58,7 @@ class LayerConfig:
 
     def feed_forward(self) -> FeedForward:
         """
-        Make a feed-forward sub-layer.
+        Build a feed-forward sub-layer.
 
         Returns
         -------
@@ -85,7 +73,7 @@ class LayerConfig:
 
     def residual(self) -> nn.Module:
         """
-        Make the wiring around one sub-layer.
+        Build the residual connection and normalisation around a sub-layer.
 
         Returns
         -------
@@ -100,17 +88,17 @@ class LayerConfig:
 
     def final_norm(self) -> nn.Module:
         """
-        Make what stands at the end of a stack.
+        Build the last normalisation of a stack.
 
         Returns
         -------
         LayerNorm or Identity
-            A norm where the layers leave their sums as they are.
+            A norm after pre-norm layers, else the identity.
 
         Notes
         -----
-        The paper's stacks end in a normalised sum and need no further norm. Stacks of “pre” that
-        end without one exist: Joey NMT's encoder by default, and the first ones of fairseq.
+        Post-norm stacks end normalised and need no final norm. Pre-norm stacks without a final norm
+        exist: Joey NMT's encoder by default, and early fairseq models.
         """
         if self.norm == "pre":
             return nn.LayerNorm(self.d_model, eps=self.norm_epsilon)

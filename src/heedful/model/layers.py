@@ -1,5 +1,5 @@
 """
-Layers and the stacks made of them: section 3.1 of the paper, figure 1 without its two ends.
+Encoder and decoder layers and stacks: section 3.1 of the paper, figure 1 without its two ends.
 
 Each layer is a few sub-layers, each wrapped in residual wiring (`heedful.model.residual`). The
 stacks take vectors, not ids, and are usable alone.
@@ -29,7 +29,7 @@ class EncoderLayer(nn.Module):
     Parameters
     ----------
     config : LayerConfig
-        Widths, heads, dropout and norm.
+        Sizes, heads, dropout and norm.
 
     Notes
     -----
@@ -51,7 +51,7 @@ class EncoderLayer(nn.Module):
         packing: Packing | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
-        Let the positions look at each other, then transform each one.
+        Apply self-attention, then the feed-forward network.
 
         Parameters
         ----------
@@ -60,9 +60,9 @@ class EncoderLayer(nn.Module):
         mask : Tensor of bool, shape (batch, 1, 1, time), optional
             True at real tokens.
         weights : list, optional
-            Collects the attention weights of this layer.
+            A list to which the attention weights of this layer are appended.
         packing : Packing, optional
-            How `x` is packed; it is in rows when absent.
+            Unpadding of `x`; None for padded rows.
 
         Returns
         -------
@@ -91,13 +91,13 @@ class Encoder(nn.Module):
     Parameters
     ----------
     config : LayerConfig
-        What each layer looks like.
+        Sizes and choices of each layer.
     layers : int
-        How many.
+        Number of layers.
 
     Notes
     -----
-    Section 3.1: the paper stacks six. It takes vectors, not ids, and so serves any sequence.
+    Section 3.1: the paper stacks six. Input are vectors, not ids, so it serves any sequence.
 
     Examples
     --------
@@ -134,7 +134,8 @@ class Encoder(nn.Module):
         mask : Tensor of bool, shape (batch, 1, 1, time), optional
             True at real tokens.
         weights : list, optional
-            Collects the attention weights (batch, heads, time, time), one tensor a layer.
+            A list to which the attention weights (batch, heads, time, time) of each layer are
+            appended.
 
         Returns
         -------
@@ -157,12 +158,12 @@ class Encoder(nn.Module):
 
 class DecoderLayer(nn.Module):
     """
-    Masked self-attention, attention to the memory, feed-forward network (figure 1, right).
+    Masked self-attention, cross-attention, feed-forward network (figure 1, right).
 
     Parameters
     ----------
     config : LayerConfig
-        Widths, heads, dropout and norm.
+        Sizes, heads, dropout and norm.
 
     Notes
     -----
@@ -188,22 +189,22 @@ class DecoderLayer(nn.Module):
         packings: Packings = (None, None),
     ) -> Float[Tensor, "batch time d_model"]:
         """
-        Read the target so far and the source.
+        Apply masked self-attention, cross-attention and the feed-forward network.
 
         Parameters
         ----------
         x : Tensor of float, shape (batch, time, d_model)
             States.
         memory : Tensor of float, shape (batch, source, d_model)
-            What the encoder returned.
+            Output of the encoder.
         mask : Tensor of bool, shape (1, 1, time, time)
             True at and before each position.
         memory_mask : Tensor of bool, shape (batch, 1, 1, source)
             True at real source tokens.
         weights : pair of lists, optional
-            Collects the weights of self-attention and of attention to the memory.
+            Lists to which the weights of self-attention and cross-attention are appended.
         packings : pair of Packing or None, optional
-            How `x` and `memory` are packed; they are in rows where None.
+            Unpadding of `x` and of `memory`; None for padded rows.
 
         Returns
         -------
@@ -237,16 +238,16 @@ class DecoderLayer(nn.Module):
         memory: CrossAttend,
     ) -> Float[Tensor, "sentences width d_model"]:
         """
-        Read one more token for each hypothesis.
+        Process one more token of each hypothesis.
 
         Parameters
         ----------
         x : Tensor of float, shape (sentences, width, d_model)
             States of the newest tokens.
         cache : callable
-            From queries and what the newest tokens offer to what the tokens so far tell.
+            Maps (query, new keys/values) to the self-attention context over the cache.
         memory : callable
-            From queries to what the source tells.
+            Maps queries to the cross-attention context.
 
         Returns
         -------
@@ -255,7 +256,7 @@ class DecoderLayer(nn.Module):
 
         Notes
         -----
-        The hypotheses of a sentence ask as so many queries of one sequence.
+        All hypotheses of a sentence are batched as queries against one copy of its keys and values.
         """
 
         def self_attend(states: Tensor) -> Tensor:
@@ -281,9 +282,9 @@ class Decoder(nn.Module):
     Parameters
     ----------
     config : LayerConfig
-        What each layer looks like.
+        Sizes and choices of each layer.
     layers : int
-        How many.
+        Number of layers.
 
     Notes
     -----
@@ -309,16 +310,16 @@ class Decoder(nn.Module):
         Parameters
         ----------
         x : Tensor of float, shape (batch, time, d_model)
-            Embedded target tokens with their positions, moved right by one.
+            Embedded target tokens with their positions, shifted right by one.
         memory : Tensor of float, shape (batch, source, d_model)
-            What the encoder returned.
+            Output of the encoder.
         memory_mask : Tensor of bool, shape (batch, 1, 1, source)
             True at real source tokens.
         weights : pair of lists, optional
-            Collects the weights of self-attention and of attention to the memory.
+            Lists to which the weights of self-attention and cross-attention are appended.
         real : Tensor of bool, shape (batch, time), optional
-            True at real tokens, which come first in each row; everywhere when absent. The states
-            of other places may be zero.
+            True at real tokens, which come first in each row; everywhere if None. The states of
+            padding may be zero.
 
         Returns
         -------
@@ -349,27 +350,27 @@ class Decoder(nn.Module):
         mask_bias: Float[Tensor, "sentences 1 1 source"],
     ) -> Float[Tensor, "sentences width d_model"]:
         """
-        Read one more token for each hypothesis with all layers.
+        Process one more token of each hypothesis through all layers.
 
         Parameters
         ----------
         x : Tensor of float, shape (sentences, width, d_model)
             The newest tokens, embedded, with their positions.
         cache : KVCache
-            With slots for these tokens, which are written.
+            The cache with slots for these tokens, which are written.
         memory : sequence of KeyValue
-            What the source offers to each layer.
+            Keys and values of the source for each layer.
         mask_bias : Tensor of float, shape (sentences, 1, 1, source)
-            Minus infinity where the source is padding, else zero.
+            Minus infinity at padding of the source, else zero.
 
         Returns
         -------
         Tensor of float, shape (sentences, width, d_model)
-            They predict the next token.
+            States that predict the next token.
 
         Notes
         -----
-        Equal to the last position of `forward` on the whole target; the tests hold them together.
+        Equal to the last position of `forward` on the whole target; the tests hold them equal.
         """
         width, dtype = x.size(1), cache.bias.dtype
         heads = cache.layers[0].keys.size(1)
@@ -391,7 +392,7 @@ class Decoder(nn.Module):
 
 
 def _collect(found: tuple[Tensor, Tensor | None], weights: list[Tensor] | None) -> Tensor:
-    """Put the weights aside if somebody wants them and return the context."""
+    """Append the weights to a list, if given, and return the context."""
     context, seen = found
     if weights is not None and seen is not None:
         weights.append(seen)

@@ -1,8 +1,8 @@
 """
-From decoder states to the vocabulary: the last product and the softmax of figure 1.
+The output projection and softmax of figure 1, from decoder states to the vocabulary.
 
 The logits of a whole batch are by far the largest tensor of a model (tokens x vocabulary), so
-nothing here keeps more than a chunk of them unless they are what was asked for.
+nothing here keeps more than a chunk of them unless the caller wants logits.
 """
 
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ def logits(
     bias: Float[Tensor, " vocabulary"] | None = None,
 ) -> Float[Tensor, "*batch vocabulary"]:
     """
-    Multiply states by the output table.
+    Multiply states by the output matrix.
 
     Parameters
     ----------
     states : Tensor of float, shape (..., d_model)
         Decoder states.
     weight : Tensor of float, shape (vocabulary, d_model)
-        The output table, in most models the embedding itself.
+        The output matrix, in most models the embedding itself.
     bias : Tensor of float, shape (vocabulary,), optional
         Added to every row; the paper has none.
 
@@ -48,7 +48,7 @@ def logits(
 
 def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -> Iterator[slice]:
     """
-    Cut rows so that the logits of a part stay small.
+    Compute how many rows of logits to compute at a time.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -
     vocabulary : int
         Number of classes.
     device : torch.device, optional
-        Where the logits are computed; a processor when absent.
+        Where the logits are computed; the CPU if None.
 
     Yields
     ------
@@ -66,7 +66,8 @@ def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -
 
     Notes
     -----
-    At most about eight million logits a part, at least 64 rows: products of fewer rows are slow.
+    At most about eight million logits in a chunk, but at least 64 rows: products of fewer rows are
+    slow.
     """
     most = _CHUNK_LOGITS * (1 if device is None or device.type == "cpu" else _CHUNKS_ON_GPU)
     size = max(64, min(2048, most // vocabulary // 32 * 32))
@@ -89,9 +90,9 @@ def token_log_probabilities(
     states : Tensor of float, shape (rows, d_model)
         Decoder states.
     targets : Tensor of int, shape (rows,)
-        The token whose probability is asked for.
+        The token whose log-probability is computed.
     weight : Tensor of float, shape (vocabulary, d_model)
-        The output table.
+        The output matrix.
     bias : Tensor of float, shape (vocabulary,), optional
         Added to every row of logits.
 

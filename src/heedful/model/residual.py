@@ -1,5 +1,5 @@
 """
-Residual wiring around a sub-layer.
+Residual connections and layer normalisation around a sub-layer.
 
 The paper normalises after the sum, ``LayerNorm(x + Dropout(Sublayer(x)))`` (sections 3.1 and 5.4).
 Its authors' code later normalised before the sub-layer; that needs one more norm at the end of the
@@ -18,16 +18,16 @@ Sublayer = Callable[[Tensor], Tensor]
 
 class PostNorm(nn.Module):
     """
-    Normalise after the sum, as the paper does.
+    Normalisation after the sum, as in the paper (post-norm).
 
     Parameters
     ----------
     d_model : int
         Width of the states.
     dropout : float
-        Share of the sub-layer's output that is dropped.
+        Dropout probability of the sub-layer's output.
     epsilon : float, default 1e-6
-        Added to the variance; the paper gives none, 1e-6 is the authors' code's.
+        Added to the variance; 1e-6 is from the authors' code, the paper gives none.
 
     Notes
     -----
@@ -43,14 +43,14 @@ class PostNorm(nn.Module):
         self, x: Float[Tensor, "batch time d_model"], sublayer: Sublayer
     ) -> Float[Tensor, "batch time d_model"]:
         """
-        Run the sub-layer and add it to what went in.
+        Run the sub-layer, add its input and normalise.
 
         Parameters
         ----------
         x : Tensor of float, shape (batch, time, d_model)
             States.
         sublayer : callable
-            From states to states of the same shape.
+            Maps states to states of the same shape.
 
         Returns
         -------
@@ -67,14 +67,14 @@ class PostNorm(nn.Module):
 
 class PreNorm(nn.Module):
     """
-    Normalise before the sub-layer and leave the sum as it is.
+    Normalisation before the sub-layer (pre-norm).
 
     Parameters
     ----------
     d_model : int
         Width of the states.
     dropout : float
-        Share of the sub-layer's output that is dropped.
+        Dropout probability of the sub-layer's output.
     epsilon : float, default 1e-6
         Added to the variance.
 
@@ -92,14 +92,14 @@ class PreNorm(nn.Module):
         self, x: Float[Tensor, "batch time d_model"], sublayer: Sublayer
     ) -> Float[Tensor, "batch time d_model"]:
         """
-        Run the sub-layer on normalised states and add it to what went in.
+        Normalise, run the sub-layer and add its input.
 
         Parameters
         ----------
         x : Tensor of float, shape (batch, time, d_model)
             States.
         sublayer : callable
-            From states to states of the same shape.
+            Maps states to states of the same shape.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class PreNorm(nn.Module):
 
         Notes
         -----
-        The stack that uses it must normalise its last output.
+        The stack must normalise its last output.
         """
         return self.dropout.add(x, sublayer(self.norm(x)))
 

@@ -1,9 +1,9 @@
 """
-The contract that training and search rely on.
+The interface between models, training and search.
 
 Training calls `forward`; search calls `encode` once, `start` once, then `step` and `project` for
-each new token. Whoever fulfils it can be trained and searched; nothing above this file asks which
-architecture it is.
+each new token. Any model that implements it can be trained and searched; nothing above this module
+depends on the architecture.
 """
 
 from abc import ABC, abstractmethod
@@ -17,29 +17,29 @@ from torch import Tensor, nn
 @runtime_checkable
 class DecodingState(Protocol):
     """
-    What a decoder remembers between two steps.
+    The state of a decoder between two steps.
 
     Notes
     -----
-    Rows are hypotheses, sentence by sentence, the same number for each sentence. What belongs to
-    the source is kept once a sentence, so it is neither copied nor reordered with the hypotheses.
+    Rows are hypotheses, sentence by sentence, the same number for each sentence. Tensors of the
+    source are kept once per sentence, so they are neither copied nor reordered with the hypotheses.
     """
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "DecodingState":
         """
-        Continue with other rows.
+        Select rows, which may be repeated, dropped and reordered.
 
         Parameters
         ----------
         rows : Tensor of int, shape (new rows,)
-            Which old row each new row continues.
+            Index of the old row that each new row continues.
         sentences : Tensor of int, shape (new sentences,), optional
-            Which sentences stay; all when absent.
+            Indices of the sentences that stay; all if None.
 
         Returns
         -------
         DecodingState
-            The remembered part of the chosen rows.
+            The state of the chosen rows.
 
         Notes
         -----
@@ -50,21 +50,21 @@ class DecodingState(Protocol):
 
 class Seq2Seq(nn.Module, ABC):
     """
-    A model that reads one sequence and writes another.
+    The interface of a model that maps one sequence to another.
 
     Parameters
     ----------
     padding : int
-        The id that fills short rows up.
+        The padding id.
     start_token : int
-        The id that stands before the first target token.
+        The id that precedes the first target token.
     end_token : int
         The id that ends a sequence.
 
     Notes
     -----
-    Everything is batch-first. Hidden states, not logits, are what `forward` and `step` return, so
-    that the loss can work on the vocabulary in chunks.
+    Everything is batch-first. `forward` and `step` return hidden states, not logits, so that the
+    loss can process the vocabulary in chunks.
     """
 
     def __init__(self, padding: int, start_token: int, end_token: int) -> None:
@@ -74,7 +74,7 @@ class Seq2Seq(nn.Module, ABC):
     @abstractmethod
     def encode(self, source: Int[Tensor, "batch source"]) -> Any:
         """
-        Read the source.
+        Encode the source.
 
         Parameters
         ----------
@@ -84,11 +84,11 @@ class Seq2Seq(nn.Module, ABC):
         Returns
         -------
         object
-            Whatever `start` of the same model needs.
+            The encoded source, in the form that `start` of the same model takes.
 
         Notes
         -----
-        Called once for a batch of sentences.
+        Called once per batch of sentences.
         """
 
     @abstractmethod
@@ -96,14 +96,14 @@ class Seq2Seq(nn.Module, ABC):
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target d_model"]:
         """
-        Compute all decoder states at once, the target being known (teacher forcing).
+        Compute all decoder states at once from the known target (teacher forcing).
 
         Parameters
         ----------
         source : Tensor of int, shape (batch, source)
             Padded token ids.
         target_in : Tensor of int, shape (batch, target)
-            The target, moved right by one: it begins with the start token.
+            The target, shifted right by one: it begins with the start token.
 
         Returns
         -------
@@ -112,18 +112,18 @@ class Seq2Seq(nn.Module, ABC):
 
         Notes
         -----
-        Must equal `start` and `step` taken token by token.
+        Must equal `start` followed by `step` for each token.
         """
 
     @abstractmethod
     def start(self, memory: Any) -> DecodingState:
         """
-        Prepare decoding, one hypothesis a sentence.
+        Prepare decoding, one hypothesis per sentence.
 
         Parameters
         ----------
         memory : object
-            What `encode` returned.
+            The result of `encode`.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class Seq2Seq(nn.Module, ABC):
 
         Notes
         -----
-        Work that belongs to the source and not to a hypothesis is done here.
+        Computes what depends on the source and not on a hypothesis.
         """
 
     @abstractmethod
@@ -140,21 +140,21 @@ class Seq2Seq(nn.Module, ABC):
         self, state: Any, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows d_model"], Any]:
         """
-        Read one more target token for each hypothesis.
+        Process one more target token of each hypothesis.
 
         Parameters
         ----------
         state : DecodingState
-            What `start` or the last `step` returned.
+            The state returned by `start` or the last `step`.
         tokens : Tensor of int, shape (rows,)
             The newest token of each hypothesis, the start token first.
 
         Returns
         -------
         states : Tensor of float, shape (rows, d_model)
-            They predict the next token.
+            States that predict the next token.
         state : DecodingState
-            To be handed to the next call.
+            The state for the next call.
 
         Notes
         -----
@@ -164,12 +164,12 @@ class Seq2Seq(nn.Module, ABC):
     @abstractmethod
     def output(self) -> tuple[Tensor, Tensor | None]:
         """
-        Return the table and the bias that turn states into logits.
+        Return the weight and bias that turn states into logits.
 
         Returns
         -------
         weight : Tensor of float, shape (vocabulary, d_model)
-            The output table.
+            The output matrix.
         bias : Tensor of float, shape (vocabulary,), or None
             The output bias.
 
@@ -182,12 +182,12 @@ class Seq2Seq(nn.Module, ABC):
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
         """
-        Turn states into logits over the target vocabulary.
+        Compute logits over the target vocabulary.
 
         Parameters
         ----------
         states : Tensor of float, shape (..., d_model)
-            What `forward` or `step` returned.
+            States returned by `forward` or `step`.
 
         Returns
         -------
@@ -205,12 +205,12 @@ class Seq2Seq(nn.Module, ABC):
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
         """
-        Turn states into log-probabilities of the next token.
+        Compute log-probabilities of the next token.
 
         Parameters
         ----------
         states : Tensor of float, shape (..., d_model)
-            What `forward` or `step` returned.
+            States returned by `forward` or `step`.
 
         Returns
         -------
@@ -219,19 +219,19 @@ class Seq2Seq(nn.Module, ABC):
 
         Notes
         -----
-        What every step of a search asks for. The softmax is taken in fp32.
+        Called by every step of a search. The softmax is computed in fp32.
         """
         return torch.log_softmax(self.project(states).float(), dim=-1)
 
     @property
     def device(self) -> torch.device:
         """
-        Where the weights are.
+        Device of the weights.
 
         Returns
         -------
         torch.device
-            Device of the output table.
+            Device of the output matrix.
 
         Notes
         -----

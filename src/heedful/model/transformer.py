@@ -31,14 +31,7 @@ Positions = SinusoidalPositions | LearnedPositions
 @dataclass(frozen=True)
 class Memory:
     """
-    Hold an encoded source.
-
-    Attributes
-    ----------
-    states : Tensor of float, shape (sentences, source, d_model)
-        What the encoder returned.
-    mask : Tensor of bool, shape (sentences, 1, 1, source)
-        True at real source tokens.
+    The encoded source with its mask.
 
     Notes
     -----
@@ -46,24 +39,15 @@ class Memory:
     """
 
     states: Tensor
+    """Output of the encoder."""
     mask: Tensor
+    """True at real source tokens."""
 
 
 @dataclass(frozen=True)
 class DecoderState:
     """
-    Remember keys and values between two steps.
-
-    Attributes
-    ----------
-    cache : KVCache
-        What the target tokens so far offer.
-    memory : tuple of KeyValue
-        What the source offers, one entry a layer, one row a sentence.
-    bias : Tensor of float, shape (sentences, 1, 1, source)
-        Zero at real source tokens, minus infinity at padding.
-    length : int
-        Target tokens read so far.
+    The key/value caches of all decoder layers between two steps.
 
     Notes
     -----
@@ -71,29 +55,33 @@ class DecoderState:
     """
 
     cache: KVCache
+    """Keys and values of the target tokens so far."""
     memory: tuple[KeyValue, ...]
+    """Keys and values of the source, one entry per layer, one row per sentence."""
     bias: Tensor
+    """Zero at real source tokens, minus infinity at padding."""
     length: int
+    """Target tokens read so far."""
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "DecoderState":
         """
-        Continue with other rows.
+        Select rows.
 
         Parameters
         ----------
         rows : Tensor of int, shape (new rows,)
-            Which old row each new row continues.
+            Index of the old row that each new row continues.
         sentences : Tensor of int, shape (new sentences,), optional
-            Which sentences stay; all when absent.
+            Indices of the sentences that stay; all if None.
 
         Returns
         -------
         DecoderState
-            The remembered part of the chosen rows.
+            The state of the chosen rows.
 
         Notes
         -----
-        Keys and values are copied only when sentences leave.
+        Keys and values are copied only when finished sentences leave the batch.
         """
         memory, bias = self.memory, self.bias
         if sentences is not None:
@@ -105,16 +93,7 @@ class DecoderState:
 @dataclass(frozen=True)
 class AttentionWeights:
     """
-    Hold the weights of every layer and head for one batch.
-
-    Attributes
-    ----------
-    encoder : list of Tensor, shape (batch, heads, source, source)
-        Self-attention of the encoder, one tensor a layer.
-    decoder : list of Tensor, shape (batch, heads, target, target)
-        Masked self-attention of the decoder.
-    cross : list of Tensor, shape (batch, heads, target, source)
-        Attention of the decoder to the memory.
+    Attention weights of every layer and head for one batch.
 
     Notes
     -----
@@ -122,39 +101,42 @@ class AttentionWeights:
     """
 
     encoder: list[Tensor]
+    """Self-attention of the encoder, one tensor a layer."""
     decoder: list[Tensor]
+    """Masked self-attention of the decoder."""
     cross: list[Tensor]
+    """Cross-attention of the decoder to the memory."""
 
 
 class Transformer(Seq2Seq):
     """
-    Encoder, decoder, embeddings and output: the whole model.
+    The whole model: encoder, decoder, embeddings and output.
 
     Parameters
     ----------
     embed_source : TokenEmbedding
-        The source's table.
+        Embedding of the source.
     embed_target : TokenEmbedding
-        The target's table; the same object when the two share one (section 3.4).
+        Embedding of the target; the same object if shared (section 3.4).
     source_positions, target_positions : SinusoidalPositions or LearnedPositions
         Added to the embeddings.
     encoder : Encoder
-        Reads the source.
+        The encoder stack.
     decoder : Decoder
-        Writes the target.
+        The decoder stack.
     output_embedding : torch.nn.Parameter, optional
-        The output product's table; the target's embedding when absent.
+        Weight of the output projection; the target's embedding if None.
     output_bias : torch.nn.Parameter, optional
         Added to the logits; the paper has none.
     dropout : float, default 0.1
-        On the sums of embeddings and positions (section 5.4).
+        Dropout probability of the sums of embeddings and positions (section 5.4).
     padding, start_token, end_token : int
         Special ids.
 
     Notes
     -----
-    It is put together from parts so that tying is visible: what is the same object is shared.
-    `heedful.model.build` does so from a recipe.
+    Built from parts so that weight tying is visible: tied weights are the same object.
+    `heedful.model.build` builds it from a recipe.
     """
 
     def __init__(
@@ -189,14 +171,14 @@ class Transformer(Seq2Seq):
         self, source: Int[Tensor, "batch source"], weights: list[Tensor] | None = None
     ) -> Memory:
         """
-        Read the source.
+        Encode the source.
 
         Parameters
         ----------
         source : Tensor of int, shape (batch, source)
             Padded token ids.
         weights : list, optional
-            Collects the attention weights, one tensor a layer.
+            A list to which the attention weights of each layer are appended.
 
         Returns
         -------
@@ -216,14 +198,14 @@ class Transformer(Seq2Seq):
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target d_model"]:
         """
-        Compute all decoder states at once, the target being known (teacher forcing).
+        Compute all decoder states at once from the known target (teacher forcing).
 
         Parameters
         ----------
         source : Tensor of int, shape (batch, source)
             Padded token ids.
         target_in : Tensor of int, shape (batch, target)
-            The target, moved right by one: it begins with the start token.
+            The target, shifted right by one: it begins with the start token.
 
         Returns
         -------
@@ -242,14 +224,14 @@ class Transformer(Seq2Seq):
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> AttentionWeights:
         """
-        Return the attention weights of every layer and head for given pairs.
+        Compute the attention weights of every layer and head for given pairs.
 
         Parameters
         ----------
         source : Tensor of int, shape (batch, source)
             Padded token ids.
         target_in : Tensor of int, shape (batch, target)
-            The target, moved right by one.
+            The target, shifted right by one.
 
         Returns
         -------
@@ -267,12 +249,12 @@ class Transformer(Seq2Seq):
 
     def start(self, memory: Memory) -> DecoderState:
         """
-        Project the memory for every decoder layer, once a sentence.
+        Project the memory to keys and values of every decoder layer, once per sentence.
 
         Parameters
         ----------
         memory : Memory
-            What `encode` returned.
+            The result of `encode`.
 
         Returns
         -------
@@ -281,7 +263,7 @@ class Transformer(Seq2Seq):
 
         Notes
         -----
-        A later step only asks.
+        Later steps only compute queries.
         """
         projected = tuple(
             layer.cross_attention.project_kv(memory.states)  # type: ignore[operator,union-attr]
@@ -302,25 +284,25 @@ class Transformer(Seq2Seq):
         self, state: DecoderState, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows d_model"], DecoderState]:
         """
-        Read one more target token for each hypothesis.
+        Process one more target token of each hypothesis.
 
         Parameters
         ----------
         state : DecoderState
-            What `start` or the last `step` returned.
+            The state returned by `start` or the last `step`.
         tokens : Tensor of int, shape (rows,)
             The newest token of each hypothesis, the start token first.
 
         Returns
         -------
         states : Tensor of float, shape (rows, d_model)
-            They predict the next token.
+            States that predict the next token.
         state : DecoderState
-            To be handed to the next call.
+            The state for the next call.
 
         Notes
         -----
-        Equal to `forward` on the whole prefix; the tests hold them together.
+        Equal to `forward` on the whole prefix; the tests hold them equal.
         """
         sentences = state.bias.size(0)
         width = len(tokens) // sentences
@@ -333,12 +315,12 @@ class Transformer(Seq2Seq):
 
     def output(self) -> tuple[Tensor, Tensor | None]:
         """
-        Return the table and the bias that turn states into logits.
+        Return the weight and bias that turn states into logits.
 
         Returns
         -------
         table : Tensor of float, shape (vocabulary, d_model)
-            The target's embedding unless the model has a table of its own.
+            The target's embedding unless the model has an output matrix of its own.
         bias : Tensor of float, shape (vocabulary,), or None
             The output bias.
 
@@ -355,12 +337,12 @@ class Transformer(Seq2Seq):
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
         """
-        Turn states into logits over the target vocabulary.
+        Compute logits over the target vocabulary.
 
         Parameters
         ----------
         states : Tensor of float, shape (..., d_model)
-            What `forward` or `step` returned.
+            States returned by `forward` or `step`.
 
         Returns
         -------
@@ -369,7 +351,7 @@ class Transformer(Seq2Seq):
 
         Notes
         -----
-        By the table, or by what `heedful.model.inference.optimize` made of it.
+        By the output matrix, or by its prepacked form (`heedful.model.inference.optimize`).
         """
         if self.projection is None:
             return super().project(states)
@@ -380,12 +362,12 @@ class Transformer(Seq2Seq):
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
         """
-        Turn states into log-probabilities of the next token.
+        Compute log-probabilities of the next token.
 
         Parameters
         ----------
         states : Tensor of float, shape (..., d_model)
-            What `forward` or `step` returned.
+            States returned by `forward` or `step`.
 
         Returns
         -------
@@ -394,7 +376,7 @@ class Transformer(Seq2Seq):
 
         Notes
         -----
-        In fewer passes where `heedful.model.inference.optimize` made that possible.
+        In fewer passes if `heedful.model.inference.optimize` has optimised the output.
         """
         if self.int8_output is None or states.dim() != 2:
             return super().log_probabilities(states)

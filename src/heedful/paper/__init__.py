@@ -1,1 +1,1 @@
-"""The paper's own figures and claims, made again here: drawn, computed, counted."""
+"""Reproductions of the paper's figures and claims."""

@@ -1,4 +1,4 @@
-"""What the paper and the founding notes say of positions and of scaling, as tables and pictures."""
+"""The paper's claims about positions and scaling, as tables and pictures."""
 
 import math
 from collections.abc import Sequence
@@ -32,40 +32,24 @@ _DISTANCES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 @dataclass(frozen=True)
 class CheckedPositions:
-    """
-    Hold what was found out about ways to write down positions.
-
-    Attributes
-    ----------
-    length : int
-        Positions of the longest sentence in training.
-    schemes : tuple of Scheme
-        What was checked.
-    verdicts : tuple of list of Verdict
-        Of each.
-    dots : tuple of Products
-        Of each.
-
-    Notes
-    -----
-    Made by `check_positions`.
-    """
+    """Position encodings checked against the criteria."""
 
     length: int
+    """Positions of the longest sentence in training."""
     schemes: tuple[Scheme, ...]
     verdicts: tuple[list[Verdict], ...]
     dots: tuple[Products, ...]
 
     @property
     def marks(self) -> Rows:
-        """The table of the notes: which scheme meets which criterion."""
+        """The table of encodings and criteria."""
         marks = [tuple("yes" if one.holds else "no" for one in found) for found in self.verdicts]
         named = zip(self.schemes, marks, strict=True)
         return [("encoding", *SHORT), *((scheme.name, *each) for scheme, each in named)]
 
     @property
     def reasons(self) -> Rows:
-        """What decided each mark."""
+        """The number that decided each mark."""
         rows: Rows = [("encoding", "criterion", "", "number", "which is")]
         for scheme, found in zip(self.schemes, self.verdicts, strict=True):
             for short, one in zip(SHORT, found, strict=True):
@@ -75,7 +59,7 @@ class CheckedPositions:
 
     @property
     def products(self) -> Rows:
-        """What the dot products are like."""
+        """Properties of the dot products."""
         far = [distance for distance in _DISTANCES if distance < self.length]
         rows: Rows = [
             ("dot products", "uneven", "fall until", *(f"{distance} apart" for distance in far))
@@ -90,7 +74,7 @@ class CheckedPositions:
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """Everything, for programs."""
+        """All results as JSON values."""
         return {
             "length": self.length,
             "encodings": {
@@ -115,23 +99,7 @@ class CheckedPositions:
         }
 
     def draw(self, out: Path) -> None:
-        """
-        Draw vectors and dot products.
-
-        Parameters
-        ----------
-        out : Path
-            File to write: ``.png``, ``.svg``, ``.pdf`` or ``.html``.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        See `heedful.visualise.positions`.
-        """
+        """Draw vectors and dot products."""
         tables = [
             PositionTable(
                 scheme.name,
@@ -158,26 +126,8 @@ def check_positions(
     d_model: int, length: int, run: Path | None = None, weights: str = "default"
 ) -> CheckedPositions:
     """
-    Check all ways to write down positions.
+    Check all position encodings.
 
-    Parameters
-    ----------
-    d_model : int
-        Width of the vectors, even.
-    length : int
-        Positions of the longest sentence in training.
-    run : Path, optional
-        A run that has learned its positions.
-    weights : str, default 'default'
-        Which of its weights.
-
-    Returns
-    -------
-    CheckedPositions
-        Marks, reasons, dot products.
-
-    Notes
-    -----
     Raises `SettingError` for a run whose positions are not learned.
     """
     every = schemes(d_model)
@@ -193,30 +143,18 @@ def check_positions(
 
 @dataclass(frozen=True)
 class MeasuredScaling:
-    """
-    Hold what was measured of products and softmax.
-
-    Attributes
-    ----------
-    keys : int
-        How many keys a query chose from.
-    queries : int
-        How many queries were drawn for each width.
-    points : tuple of Point
-        Width by width, scale by scale.
-
-    Notes
-    -----
-    Made by `measure_scaling`.
-    """
+    """Measured dot products and softmax."""
 
     keys: int
+    """Number of keys per query."""
     queries: int
+    """Number of queries per width."""
     points: tuple[Point, ...]
+    """Width by width, scale by scale."""
 
     @property
     def sheet(self) -> ReportPage:
-        """The table."""
+        """The results as a table."""
         header = ("scale", "d_k", "variance", "theory", "gradient", "theory", "reaches the query")
         rows = [
             (
@@ -243,10 +181,10 @@ class MeasuredScaling:
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """Everything, for programs."""
+        """All results as JSON values."""
 
         def measured(one: Estimate, theory: float | None = None) -> dict[str, float]:
-            """Spell one number."""
+            """Convert one measured number."""
             known = {} if theory is None else {"theory": theory}
             return {"value": one.value, "margin": one.margin, **known}
 
@@ -266,23 +204,7 @@ class MeasuredScaling:
         }
 
     def draw(self, out: Path) -> None:
-        """
-        Draw the three numbers against the width.
-
-        Parameters
-        ----------
-        out : Path
-            File to write: ``.png``, ``.svg``, ``.pdf`` or ``.html``.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        See `heedful.visualise.scaling`.
-        """
+        """Draw the three numbers over the width."""
         panels = [
             CurvePanel(title, tuple(_curve(self.points, scale, name) for scale in SCALES))
             for title, name in (
@@ -297,26 +219,8 @@ class MeasuredScaling:
 
 def measure_scaling(largest: int, keys: int, queries: int, seed: int) -> MeasuredScaling:
     """
-    Measure products and softmax for all widths.
+    Measure dot products and softmax for all widths.
 
-    Parameters
-    ----------
-    largest : int
-        The largest width.
-    keys : int
-        How many keys a query chooses from.
-    queries : int
-        How many queries for each width.
-    seed : int
-        Seed of the drawing.
-
-    Returns
-    -------
-    MeasuredScaling
-        Table, JSON and picture.
-
-    Notes
-    -----
     The same seed gives the same numbers, whatever other widths are measured.
     """
     return MeasuredScaling(
@@ -327,7 +231,7 @@ def measure_scaling(largest: int, keys: int, queries: int, seed: int) -> Measure
 
 
 def _curve(points: Sequence[Point], scale: str, name: str) -> Curve:
-    """Gather one number of one scale."""
+    """Collect one number of one scale."""
     own = [point for point in points if point.scale == scale]
     measured: list[Estimate] = [getattr(point, name) for point in own]
     theory = [getattr(point, f"{name}_theory", math.nan) for point in own]
@@ -340,11 +244,11 @@ def _curve(points: Sequence[Point], scale: str, name: str) -> Curve:
 
 
 def _with_margin(one: Estimate) -> str:
-    """Write a number with as many decimals as its margin allows."""
+    """Format a number with as many decimals as its margin allows."""
     decimals = max(0, 1 - math.floor(math.log10(one.margin))) if one.margin > 0 else 6
     return f"{one.value:.{decimals}f} ± {one.margin:.{decimals}f}"
 
 
 def _number(value: float) -> str:
-    """Write a number in four digits, a whole one as it is."""
+    """Format a number with four digits, an integer as it is."""
     return f"{value:,.0f}" if math.isfinite(value) and value == int(value) else f"{value:.4g}"

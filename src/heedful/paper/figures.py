@@ -2,7 +2,7 @@
 Figures 3 to 5 of the paper, from any run.
 
 Nobody else's model has the paper's heads at the paper's places. Where the paper shows two heads for
-what they do, the two that do it most are looked for; the numbers say how much they do it.
+a behaviour, the two that show it most are chosen; the numbers say how much.
 """
 
 import math
@@ -27,48 +27,19 @@ _SHOWN_WORDS = 3
 
 @dataclass(frozen=True)
 class Figure:
-    """
-    Hold a figure that can be drawn, and what is to be told about it.
-
-    Attributes
-    ----------
-    words : tuple of str
-        The sentence.
-    panels : tuple of Panel
-        What is drawn.
-    sheet : ReportPage
-        Title, caption and numbers.
-    notes : tuple of str
-        In what it differs from the paper's.
-
-    Notes
-    -----
-    Made by `make_figure`.
-    """
+    """A figure to draw, with its caption and numbers."""
 
     words: tuple[str, ...]
+    """The sentence."""
     panels: tuple[Panel, ...]
+    """What is drawn."""
     sheet: ReportPage
+    """Title, caption and numbers."""
     notes: tuple[str, ...]
+    """Differences from the paper's figure."""
 
     def draw(self, out: Path) -> None:
-        """
-        Draw it.
-
-        Parameters
-        ----------
-        out : Path
-            File to write: ``.png``, ``.svg``, ``.pdf`` or ``.html``.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        See `heedful.visualise.lines`.
-        """
+        """Draw the figure."""
         attention_lines(self.panels, self.words, out, self.sheet)
 
 
@@ -83,32 +54,12 @@ def make_figure(
     answers: str = "",
 ) -> Figure:
     """
-    Make one of the figures.
+    Compute one of the figures.
 
-    Parameters
-    ----------
-    number : {3, 4, 5}
-        Which.
-    translator : Translator
-        The run that is looked into.
-    sentence : str, optional
-        Another sentence than the paper's.
-    layer : int, default 0
-        Which layer of the encoder, counted from 1; 0 for the fifth, or the last of fewer.
-    heads : sequence of int, optional
-        Which heads of it, counted from 1; in figure 3 all, in the others the two that are found.
-    asks : str, optional
-        The word whose look is shown alone (figures 3 and 4).
-    answers : str, optional
-        The words that it should look at.
+    `layer`: which layer of the encoder, counted from 1; 0 for the fifth, or the last of fewer.
+    `heads`: which heads of it, counted from 1; in figure 3 all, in the others the two that are
+    found.
 
-    Returns
-    -------
-    Figure
-        Ready to be drawn.
-
-    Notes
-    -----
     Raises `SettingError` for a layer, head or word that is not there, and where the run does not
     read English and no other sentence is given.
     """
@@ -158,7 +109,7 @@ def make_figure(
 
 
 def _paper_text(translator: Translator, paper: PaperExample, number: int) -> str:
-    """Return the paper's sentence, if the run reads its language."""
+    """Return the paper's sentence, if it is in the run's source language."""
     language = translator.run.config.data.source_language
     if language and language.replace("-", "_").split("_")[0].lower() not in ("en", "eng"):
         raise SettingError(
@@ -170,7 +121,7 @@ def _paper_text(translator: Translator, paper: PaperExample, number: int) -> str
 
 
 def _layer(layer: int, looks: WordAttention, notes: list[str]) -> int:
-    """Find the layer, and note where it is not the paper's."""
+    """Find the layer, and note a difference from the paper's."""
     if layer > looks.layers:
         raise SettingError(
             f"--layer must be between 1 and {looks.layers}, the layers of this run's encoder, but "
@@ -189,7 +140,7 @@ def _layer(layer: int, looks: WordAttention, notes: list[str]) -> int:
 def _words(
     looks: WordAttention, named: str, by_default: str, option: str, *, needed: bool
 ) -> tuple[int, ...]:
-    """Find words that were named, or the paper's."""
+    """Find the given words, or the paper's."""
     if named or by_default:
         return looks.find(named or by_default, option)
     if needed:
@@ -207,7 +158,7 @@ def _panel(
     asking: tuple[int, ...],
     colour: int | None = None,
 ) -> Panel:
-    """Make a panel of some heads, each in its own colour."""
+    """Build a panel of some heads, each in its own colour."""
     shown = tuple(
         Head(f"head {head}", head - 1 if colour is None else colour, look[head - 1])
         for head in heads
@@ -216,7 +167,7 @@ def _panel(
 
 
 def _green_and_red(count: int) -> list[int]:
-    """Choose colours that differ, green and red first, as in figure 5."""
+    """Choose distinct colours, green and red first, as in figure 5."""
     return [(2, 7, 0, 4, 3, 6)[index % 6] for index in range(count)]
 
 
@@ -224,10 +175,10 @@ def _sharpest(
     looks: WordAttention, layer: int, asking: Sequence[int], answers: Sequence[int]
 ) -> list[int]:
     """
-    Find the two heads that look most from some words at their answers, or anywhere else.
+    Find the two heads with the most attention from some words to their answers, or anywhere else.
 
-    What other words put there too is subtracted: a head that always looks at “Law” finds nothing.
-    Where no head is better by this, the larger weight decides.
+    Attention from other words is subtracted: a head that always attends to “Law” answers nothing.
+    If no head is better by this, the larger weight decides.
     """
     last = len(looks.words) - looks.ended
     others = [index for index in range(last) if index not in asking]
@@ -244,25 +195,15 @@ def structure(
     look: Float[np.ndarray, "heads words words"],
 ) -> Float[np.ndarray, "heads 4"]:
     """
-    Measure whether heads look in a pattern that is neither a distance nor the same for all words.
+    Measure attention patterns that are neither a fixed distance nor the same for all words.
 
-    Parameters
-    ----------
-    look : ndarray of float, shape (heads, words, words)
-        Of one layer.
+    Returns: sharpness (1 where each word looks at one word, 0 where it looks at all alike), the
+    largest mean weight at one distance, what looks have in common (1 where all words look alike),
+    and their summary: sharpness x (1 - the larger of the two).
 
-    Returns
-    -------
-    ndarray of float, shape (heads, 4)
-        Sharpness (1 where each word looks at one word, 0 where it looks at all alike), the largest
-        mean weight at one distance, what looks have in common (1 where all words look alike), and
-        their summary: sharpness x (1 - the larger of the two).
-
-    Notes
-    -----
-    The paper chose its heads by eye. A head that always looks at the word before, or at the full
-    stop, is sharp but knows nothing of the sentence. Two looks have in common what both put on the
-    same words; here each is compared with the mean of all.
+    The paper chose its heads by eye. A head that always attends to the previous word, or to the
+    full stop, is sharp but knows nothing of the sentence. The overlap of two distributions is what
+    both put on the same words; here each is compared with the mean of all.
     """
     count = look.shape[-1]
     logarithms = np.log(np.where(look > 0, look, 1.0))
@@ -277,7 +218,7 @@ def structure(
 
 
 def _structured(look: Float[np.ndarray, "heads words words"]) -> list[int]:
-    """Find two heads that look in patterns, and in different ones."""
+    """Find two heads with structured and different patterns."""
     if len(look) == 1:
         return [1]
     value = structure(look)[:, 3]
@@ -292,7 +233,7 @@ def _structured(look: Float[np.ndarray, "heads words words"]) -> list[int]:
 
 
 def _sources(paper: PaperExample, number: int, given: bool) -> str:
-    """Say what the paper's figure shows, of which sentence."""
+    """Describe what the paper's figure shows, and of which sentence."""
     sentence = "" if given else " The sentence is the paper's."
     return f"After figure {number} of the paper: {paper.about}{sentence}"
 
@@ -306,7 +247,7 @@ def _asked_sheet(
     asking: Sequence[int],
     answers: Sequence[int],
 ) -> ReportPage:
-    """Say where each head looks from the words that ask."""
+    """Describe where each head attends from the query words."""
     name = " ".join(looks.words[index] for index in asking)
     answer = " ".join(looks.words[index] for index in answers)
     known = [f"on “{answer}”", "from the others"] if answer else []
@@ -335,7 +276,7 @@ def _asked_sheet(
 def _structure_sheet(
     told: str, look: Float[np.ndarray, "heads words words"], layer: int, heads: Sequence[int]
 ) -> ReportPage:
-    """Say how sharp each head of the layer is, and how much of it is distance or place."""
+    """Describe how sharp each head of the layer is, and how much of it is distance or position."""
     names = ("head", "drawn", "sharpness", "at one distance", "in common", "structure")
     rows = tuple(
         (f"head {head}", "yes" if head in heads else "", *(f"{value:.2f}" for value in values))

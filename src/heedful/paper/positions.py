@@ -1,10 +1,9 @@
 """
-Ways to write down a position, and the four criteria of the founding notes.
+Position encodings, and four criteria to compare them.
 
-The notes go from the number of a position to one place in a vector, to the share of the sentence,
-to sinusoids, and cross out each but the last for one of four criteria. Here every mark is
-computed: from the vectors of a sentence as long as those in training, of short sentences, and of
-one longer than anything seen.
+The candidates are the index of a position, a one-hot vector, the index divided by the length, and
+sinusoids; each but the last fails one of four criteria. Here every mark is computed: from the
+vectors of a sentence as long as those in training, of short sentences, and of a longer one.
 """
 
 from collections.abc import Callable
@@ -28,7 +27,7 @@ CRITERIA = (
     "generalises to longer sentences",
 )
 SHORT = ("unique", "deterministic", "same distance", "longer sentences")
-# The sentences of the notes, in which the normalised index goes 0.25 and 0.10 a word.
+# Sentences of 4 and 10 words, in which the normalised index grows by 0.25 and 0.10 per word.
 _NOTED = (4, 10)
 _LONGER = 4
 _SAME, _APART = 1.001, 1e-6
@@ -37,101 +36,53 @@ _SAME, _APART = 1.001, 1e-6
 @dataclass(frozen=True)
 class Scheme:
     """
-    Hold one way to write down a position.
+    A position encoding.
 
-    Attributes
-    ----------
-    name : str
-        As the notes and recipes call it.
-    formula : str
-        What it is.
-    encode : callable
-        From the length of a sentence to its positions' vectors, shape (length, width); fewer rows
-        where it has no vector for the last ones.
-    rows : int, default 0
-        How many vectors it has; 0 if they never end.
-
-    Notes
-    -----
     The vectors may depend on the length, as those of the normalised index do.
     """
 
     name: str
+    """Name of the encoding, as in recipes."""
     formula: str
     encode: Callable[[int], Table]
+    """
+    Maps the length of a sentence to vectors of its positions, shape (length, width); fewer rows if
+    the last positions have none.
+    """
     rows: int = 0
+    """Number of vectors; 0 if unlimited."""
 
 
 class Verdict(NamedTuple):
-    """
-    Hold whether a scheme meets a criterion, and what decided.
-
-    Attributes
-    ----------
-    criterion : str
-        One of `CRITERIA`.
-    holds : bool
-        Whether it does.
-    number : float
-        What decided.
-    reason : str
-        What the number is.
-
-    Notes
-    -----
-    Made by `check_criteria`.
-    """
+    """Whether an encoding meets a criterion, and the number that decided."""
 
     criterion: str
     holds: bool
     number: float
+    """The deciding number."""
     reason: str
+    """Meaning of the number."""
 
 
 class Products(NamedTuple):
-    """
-    Hold what the dot products of positions are like.
-
-    Attributes
-    ----------
-    table : ndarray of float, shape (positions, positions)
-        All of them.
-    uneven : float
-        By how much products of equally distant positions differ, at most, as a share of the
-        largest product; 0 where only the distance counts.
-    falls_until : int
-        Up to this distance the mean product falls with every step.
-    by_distance : ndarray of float, shape (positions,)
-        Mean product of positions so far apart, as a share of that of a position with itself.
-
-    Notes
-    -----
-    “Symmetrical, decay nicely with time”, say the notes of the sinusoids'.
-    """
+    """Properties of the dot products of positions."""
 
     table: Float[np.ndarray, "positions positions"]
     uneven: float
+    """
+    Largest difference between products of equally distant positions, relative to the largest
+    product; 0 if only the distance counts.
+    """
     falls_until: int
+    """Up to this distance the mean product falls with every step."""
     by_distance: Float[np.ndarray, " positions"]
+    """Mean product of positions at each distance, relative to that of a position with itself."""
 
 
 def schemes(d_model: int) -> list[Scheme]:
     """
-    List the schemes of the notes, and the layouts of the sinusoids.
+    List the position encodings, with all layouts of the sinusoids.
 
-    Parameters
-    ----------
-    d_model : int
-        Width of the vectors, even.
-
-    Returns
-    -------
-    list of Scheme
-        Index, one-hot, normalised index, sinusoids as the paper's text has them and as its
-        authors' code.
-
-    Notes
-    -----
     The sinusoids are those that models are built with (`heedful.model.embedding`).
     """
     return [
@@ -145,22 +96,8 @@ def schemes(d_model: int) -> list[Scheme]:
 
 def learned(run: Run, weights: str = "default") -> Scheme:
     """
-    Read the positions that a run has learned.
+    Read the learned positions of a run.
 
-    Parameters
-    ----------
-    run : Run
-        With `model.positions` set to learned.
-    weights : str, default 'default'
-        Which of its weights.
-
-    Returns
-    -------
-    Scheme
-        The encoder's.
-
-    Notes
-    -----
     Raises `SettingError` if the run's positions are not learned.
     """
     kind = run.config.model.positions
@@ -187,24 +124,12 @@ def check_criteria(scheme: Scheme, length: int) -> list[Verdict]:
     """
     Check the four criteria.
 
-    Parameters
-    ----------
-    scheme : Scheme
-        What is checked.
-    length : int
-        Positions of the longest sentence in training, at least 2.
+    `length`: positions of the longest sentence in training, at least 2.
 
-    Returns
-    -------
-    list of Verdict
-        In the order of `CRITERIA`.
-
-    Notes
-    -----
-    An encoding generalises to a longer sentence here if every position has a vector of its own and
-    no number in it is larger than those seen in training. The longer sentence is four times as
-    long as the longest in training, or as the scheme has vectors. That is necessary and not
-    sufficient: how well a model translates longer sentences is for a model to show.
+    An encoding generalises to a longer sentence if every position has a distinct vector with no
+    component larger than in training. The longer sentence is four times as long as the longest in
+    training, or as the encoding has vectors. This is necessary, not sufficient: only a model shows
+    how well it translates longer sentences.
     """
     seen, again = scheme.encode(length), scheme.encode(length)
     return [
@@ -219,22 +144,8 @@ def products(table: Table) -> Products:
     """
     Compute the dot products of all positions.
 
-    Parameters
-    ----------
-    table : ndarray of float, shape (positions, width)
-        Their vectors.
+    For sinusoids the theory gives the sum over all rates of the cosine of rate times distance.
 
-    Returns
-    -------
-    Products
-        The table and what it is like.
-
-    Notes
-    -----
-    Of the sinusoids, by theory, the sum over all rates of the cosine of rate times distance.
-
-    Examples
-    --------
     >>> products(np.eye(3)).by_distance.tolist()
     [1.0, 0.0, 0.0]
     """
@@ -248,7 +159,7 @@ def products(table: Table) -> Products:
 
 
 def _index(length: int) -> Table:
-    """Count the positions from 1, as the notes do."""
+    """Return the positions as numbers from 1."""
     return np.arange(1.0, length + 1)[:, None]
 
 
@@ -258,13 +169,13 @@ def _sinusoid(layout: str, d_model: int) -> Callable[[int], Table]:
 
 
 def _distances(table: Table) -> Float[np.ndarray, " steps"]:
-    """Return how far each position is from the next one."""
+    """Compute the distance of each position to the next one."""
     found: np.ndarray = np.linalg.norm(np.diff(table, axis=0), axis=1)
     return found
 
 
 def _unique(seen: Table, length: int) -> Verdict:
-    """Find the two positions that are closest to each other."""
+    """Find the closest pair of positions."""
     if len(seen) < length:
         reason = f"positions that have an encoding, of {length}"
         return Verdict(CRITERIA[0], False, len(seen), reason)
@@ -278,14 +189,14 @@ def _unique(seen: Table, length: int) -> Verdict:
 
 
 def _deterministic(seen: Table, again: Table) -> Verdict:
-    """Compare two computations, bit by bit."""
+    """Compare two computations bit by bit."""
     different = int((seen != again).sum())
     reason = f"numbers of {seen.size:,} that differ when computed again"
     return Verdict(CRITERIA[1], not different, different, reason)
 
 
 def _same_distance(scheme: Scheme, length: int) -> Verdict:
-    """Compare the distances of neighbours in short and in long sentences."""
+    """Compare the distances of neighbours in short and long sentences."""
     lengths = sorted({*_NOTED, length})
     steps = {count: _distances(scheme.encode(count)) for count in lengths}
     every = np.concatenate(list(steps.values()))
@@ -297,7 +208,7 @@ def _same_distance(scheme: Scheme, length: int) -> Verdict:
 
 
 def _longer(scheme: Scheme, seen: Table, longer: int) -> Verdict:
-    """See whether a longer sentence has vectors, all different, with numbers as large as before."""
+    """Check whether a longer sentence has distinct vectors with components as small as before."""
     table = scheme.encode(longer)
     distinct = len({row.tobytes() for row in table})
     if distinct < longer:

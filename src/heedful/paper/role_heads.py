@@ -1,11 +1,11 @@
 """
-Heads that answer a question: who, did what, to whom.
+Attention heads that answer a question: who, did what, to whom.
 
-The founding notes show a verb that asks three questions of its sentence, each answered by a head
-of its own. Here every head is rated by the weight it puts, from the word that asks, on the words
-that answer. One sentence proves little: on sentences of the embedded grammar, whose subjects,
-verbs and objects are known, the best head is chosen on one half and rated on the other, beside
-what one gets by looking always as many words away.
+A verb asks three questions of its sentence (who, did what, to whom), and a head of its own may
+answer each. Here every head is rated by its attention from the query word to the answer words. One
+sentence proves little: on sentences of the embedded grammar, whose subjects, verbs and objects are
+known, the best head is chosen on one half and rated on the other, beside the baseline of a fixed
+distance.
 """
 
 from collections.abc import Sequence
@@ -24,69 +24,46 @@ QUESTIONS = ("who", "did what", "to whom", "for what")
 
 class RatedHead(NamedTuple):
     """
-    Hold how well a head answers a question in one sentence.
+    How well a head answers a question in one sentence.
 
-    Attributes
-    ----------
-    layer, head : int
-        Counted from 1.
-    weight : float
-        Its weight on the words that answer, from 0 to 1, the mean of the words that ask.
-    others : float
-        The same of all words that do not ask.
-    rank : int
-        1 if no other word is looked at more than the best of those that answer.
-
-    Notes
-    -----
-    Of words that ask together, the rank is the worst. A head with as large a weight from the others
-    answers nobody's question: it always looks there.
+    If several words ask, the rank is the worst. A head with equal weight from other words answers
+    no question: it always attends there.
     """
 
     layer: int
     head: int
+    """Counted from 1."""
     weight: float
+    """Its weight on the answer words, from 0 to 1, averaged over the query words."""
     others: float
+    """The same for all other words."""
     rank: int
+    """1 if the best answer word has the largest weight of all words."""
 
 
 class RoleAnswer(NamedTuple):
     """
-    Hold which head answers a question in many sentences.
+    The head that answers a question in many sentences.
 
-    Attributes
-    ----------
-    question : str
-        One of `QUESTIONS`.
-    layer, head : int
-        Counted from 1; the head with the largest weight on the answers of the first half.
-    weight : float
-        Its mean weight on the answer, in the second half.
-    right : float
-        In which share of the second half it looks at no word more than at the answer.
-    offset : int
-        How many words from the one that asks the answer stands most often, in the first half.
-    by_offset : float
-        In which share of the second half the answer stands there.
-    even : float
-        The weight that each answer would have if all words were looked at alike.
-    sentences : int
-        Of the second half.
-
-    Notes
-    -----
-    A head that does no better than `by_offset` may have learned a distance and no question.
+    A head no better than `by_offset` may have learned a distance and no question.
     """
 
     question: str
     layer: int
     head: int
+    """Counted from 1; the head with the largest weight on the answers of the first half."""
     weight: float
+    """Its mean weight on the answer, in the second half."""
     right: float
+    """Share of the second half in which the answer has the largest weight."""
     offset: int
+    """Most frequent distance from the query word to the answer, in the first half."""
     by_offset: float
+    """Share of the second half in which the answer is at that distance."""
     even: float
+    """Mean weight on the answer of uniform attention."""
     sentences: int
+    """Of the second half."""
 
 
 def rate_heads(
@@ -95,25 +72,11 @@ def rate_heads(
     answers: Sequence[int],
 ) -> list[RatedHead]:
     """
-    Rate all heads by the weight that they put where the answer is.
+    Rate all heads by their attention from query words to answer words.
 
-    Parameters
-    ----------
-    weights : ndarray of float, shape (layers, heads, words, words)
-        Row i is how word i shares out its look.
-    asking : sequence of int
-        Numbers of the words that ask.
-    answers : sequence of int
-        Numbers of the words that answer.
+    Returns the best first; of equal ones the lower layer, then the lower head.
 
-    Returns
-    -------
-    list of RatedHead
-        The best first; of equal ones the lower layer, then the lower head.
-
-    Notes
-    -----
-    The rank tells a head that looks at the answer from one that looks everywhere.
+    The rank distinguishes a head that attends to the answer from one that attends everywhere.
     """
     everywhere = weights[..., list(answers)].sum(axis=-1)
     rest = [word for word in range(weights.shape[-1]) if word not in asking]
@@ -140,24 +103,10 @@ def answer_questions(
     translator: Translator, sentences: Sequence[RoledSentence]
 ) -> list[RoleAnswer]:
     """
-    Find the heads that answer the questions, by sentences whose answers are known.
+    Find the heads that answer the questions, on sentences with known answers.
 
-    Parameters
-    ----------
-    translator : Translator
-        A run that reads such sentences.
-    sentences : sequence of RoledSentence
-        At least two; the first half chooses the heads, the second rates them.
-
-    Returns
-    -------
-    list of Answer
-        One a question; of the last only where two sentences have a pronoun.
-
-    Notes
-    -----
-    The verb asks, as in the founding notes; “did what” is answered by itself. A pronoun asks what
-    it stands for, as in figure 4 of the paper.
+    The verb asks; “did what” is answered by itself. A pronoun asks for its antecedent, as in figure
+    4 of the paper.
     """
     if len(sentences) < 2:
         raise ValueError(f"at least 2 sentences are needed, but {len(sentences)} came")
@@ -197,24 +146,6 @@ def choose_and_rate(
     """
     Choose the best head on the first half of some sentences, and rate it on the second.
 
-    Parameters
-    ----------
-    question : str
-        What is asked.
-    looks : sequence of ndarray of float, shape (layers, heads, words)
-        For each sentence, how each head shares out the look of the word that asks.
-    answers : ndarray of int, shape (sentences,)
-        Number of the word that answers.
-    asking : ndarray of int, shape (sentences,)
-        Number of the word that asks.
-
-    Returns
-    -------
-    RoleAnswer
-        The head and its rating.
-
-    Notes
-    -----
     Rated on the sentences that chose it, the best of many heads would look better than it is.
     """
     half = len(looks) // 2

@@ -1,4 +1,4 @@
-"""The heads that answer who, did what, to whom: as a table, as JSON, as a picture."""
+"""Report of attention heads that answer who, did what, to whom: table, JSON, picture."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,19 +20,13 @@ _SEED = 20_170_612
 @dataclass(frozen=True)
 class RoleReport(Figure):
     """
-    Hold which heads answer which question, and a figure of the best of each.
+    The heads that answer each question, and a figure of the best of each.
 
-    Attributes
-    ----------
-    as_json : dict
-        The table with all heads.
-
-    Notes
-    -----
     Made by `find_in_sentence`, and by `find_in_grammar`: then there is nothing to draw.
     """
 
     as_json: dict[str, Any]
+    """The table with all heads."""
 
 
 def find_in_sentence(
@@ -41,26 +35,6 @@ def find_in_sentence(
     """
     Find the heads that answer questions about one sentence.
 
-    Parameters
-    ----------
-    translator : Translator
-        The run that is looked into.
-    sentence : str
-        In its source language.
-    asks : str
-        The word that asks.
-    answers : mapping of str to str
-        For each question the words that answer it.
-    top : int, default 3
-        How many heads of each question the table has.
-
-    Returns
-    -------
-    RoleReport
-        Table, JSON and picture.
-
-    Notes
-    -----
     Raises `SettingError` for words that are not in the sentence.
     """
     looks = word_attention(translator, sentence)
@@ -112,22 +86,10 @@ def find_in_sentence(
 
 def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     """
-    Find the heads that answer the questions about sentences of the embedded grammar.
+    Find the heads that answer the questions about toy-corpus sentences.
 
-    Parameters
-    ----------
-    translator : Translator
-        A run that reads such sentences, as the quickstart's does.
-    size : int
-        How many sentences, at least 2.
+    `size`: how many sentences, at least 2.
 
-    Returns
-    -------
-    RoleReport
-        Table and JSON; there is nothing to draw.
-
-    Notes
-    -----
     Chosen on the first half and rated on the second.
     """
     sentences = sample_roles(size, _SEED)

@@ -1,10 +1,10 @@
 """
-Why the products of queries and keys are divided by the root of their width (section 3.2.1).
+Scaling of dot products by the root of d_k (section 3.2.1).
 
 The paper's footnote: if the components of q and k are independent with mean 0 and variance 1, q.k
 has variance d_k; and large products push “the softmax function into regions where it has extremely
 small gradients”. Both are measured here with drawn queries and keys, beside what theory gives. The
-founding notes ask further why it is 1/sqrt(d_k) and not 1/d_k; the third number answers that.
+third number answers why the scale is 1/sqrt(d_k) and not 1/d_k.
 """
 
 import math
@@ -28,43 +28,16 @@ _STUDENT = 2.093
 
 
 class Estimate(NamedTuple):
-    """
-    Hold a measured number.
-
-    Attributes
-    ----------
-    value : float
-        The mean of independent repeats.
-    margin : float
-        Half the width of its 95 % confidence interval.
-
-    Notes
-    -----
-    By Student's t over the repeats.
-    """
+    """A measured number with its margin."""
 
     value: float
+    """The mean of independent repeats."""
     margin: float
+    """Half the width of its 95 % confidence interval."""
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Estimate":
-        """
-        Summarise repeats.
-
-        Parameters
-        ----------
-        values : sequence of float
-            One of each of the twenty.
-
-        Returns
-        -------
-        Estimate
-            Mean and margin.
-
-        Notes
-        -----
-        A median's repeats have a mean, too.
-        """
+        """Compute the mean and margin of repeats."""
         every = np.asarray(values)
         return cls(float(every.mean()), _STUDENT * float(every.std(ddof=1)) / math.sqrt(len(every)))
 
@@ -72,59 +45,34 @@ class Estimate(NamedTuple):
 @dataclass(frozen=True)
 class Point:
     """
-    Hold what one width and one scale give.
+    The measurements for one width and one scale.
 
-    Attributes
-    ----------
-    d_k : int
-        Width of queries and keys.
-    scale : str
-        A key of `SCALES`.
-    variance : Estimate
-        Of the scaled products.
-    variance_theory : float
-        Scale squared times d_k.
-    gradient : Estimate
-        Mean trace of the softmax's Jacobian, the sum of p (1 - p) over the keys.
-    gradient_theory : float
-        Its expectation (`expected_gradient`).
-    reach : Estimate
-        Median norm of the gradient that reaches the query: of all weights by all components of q.
-
-    Notes
-    -----
-    The trace is at most 1 - 1/keys, where all weights are alike; 0 where one key has everything.
+    The trace is at most 1 - 1/keys, where all weights are equal; 0 where one key has all the
+    weight.
     """
 
     d_k: int
+    """Width of queries and keys."""
     scale: str
+    """A key of `SCALES`."""
     variance: Estimate
+    """Of the scaled products."""
     variance_theory: float
+    """Scale squared times d_k."""
     gradient: Estimate
+    """Mean trace of the softmax's Jacobian, the sum of p (1 - p) over the keys."""
     gradient_theory: float
+    """Its expectation (`expected_gradient`)."""
     reach: Estimate
+    """Median norm of the gradient of all weights by all components of the query."""
 
 
 def widths(largest: int) -> list[int]:
     """
     List the widths to measure.
 
-    Parameters
-    ----------
-    largest : int
-        At least 1.
-
-    Returns
-    -------
-    list of int
-        Powers of two, and the largest.
-
-    Notes
-    -----
     The paper's d_k are 16 to 512 (Table 3).
 
-    Examples
-    --------
     >>> widths(6)
     [1, 2, 4, 6]
     """
@@ -133,28 +81,12 @@ def widths(largest: int) -> list[int]:
 
 def measure(d_k: int, keys: int, queries: int, seed: int) -> list[Point]:
     """
-    Draw queries and keys of one width and look at their products.
+    Measure dot products of random queries and keys of one width.
 
-    Parameters
-    ----------
-    d_k : int
-        Width.
-    keys : int
-        How many keys a query chooses from, at least 2.
-    queries : int
-        How many queries in all, in twenty repeats.
-    seed : int
-        Seed of the drawing.
+    `keys`: how many keys a query chooses from, at least 2.
 
-    Returns
-    -------
-    list of Point
-        One a scale; all from the same draws.
-
-    Notes
-    -----
     Components are independent and normal, as the paper's footnote assumes. Drawn in single
-    precision, computed on in double.
+    precision, computed in double.
     """
     random = np.random.default_rng((seed, d_k))
     each = max(2, -(-queries // _REPEATS))
@@ -184,30 +116,10 @@ def measure_attention(
     scale: float,
 ) -> tuple[float, float, float]:
     """
-    Measure the products of queries and keys, and the softmax of them.
+    Measure the dot products of queries and keys, and their softmax.
 
-    Parameters
-    ----------
-    query : ndarray of float, shape (queries, d_k)
-        Each has keys of its own.
-    key : ndarray of float, shape (queries, keys, d_k)
-        Its keys.
-    scale : float
-        By what products are multiplied.
-
-    Returns
-    -------
-    variance : float
-        Of all products.
-    gradient : float
-        Mean trace of the softmax's Jacobian.
-    reach : float
-        Median norm of the derivatives of the weights by the query.
-
-    Notes
-    -----
-    The Jacobian of the softmax is diag(p) - p p^T, so the derivatives by the query are
-    scale x p_j (k_j - sum of p_i k_i).
+    The Jacobian of the softmax is diag(p) - p p^T, so the derivatives by the query are scale x p_j
+    (k_j - sum of p_i k_i).
     """
     scores = np.einsum("qd,qkd->qk", query, key, dtype=np.float64) * scale
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -222,22 +134,8 @@ def expected_gradient(d_k: int, scale: float, keys: int) -> float:
     """
     Compute the expectation of the trace of the softmax's Jacobian.
 
-    Parameters
-    ----------
-    d_k : int
-        Width of queries and keys.
-    scale : float
-        By what products are multiplied.
-    keys : int
-        How many keys there are, at least 2.
+    `keys`: how many keys there are, at least 2.
 
-    Returns
-    -------
-    float
-        Of queries and keys with independent normal components.
-
-    Notes
-    -----
     Exact but for quadrature. The trace is n (n - 1) times p_1 p_2 in expectation. Given the length
     r of the query, products are independent and normal with deviation s = scale x r. Writing the
     square of the softmax's divisor as an integral of u exp(-u z) over u, with u = exp(y), leaves::
@@ -254,7 +152,7 @@ def expected_gradient(d_k: int, scale: float, keys: int) -> float:
 
 
 def _lengths(d_k: int) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
-    """Return logarithms of the length of a normal vector, and how probable each is."""
+    """Return logarithms of the length of a normal vector, with their probabilities."""
     centre = 0.5 * math.log(d_k)
     wide = np.linspace(centre - 40, centre + 4, 44_001)
     density = d_k * wide - np.exp(2 * wide) / 2

@@ -1,33 +1,24 @@
-"""The sentences of the paper's figures 3 to 5, and of the founding notes."""
+"""Example sentences, of the paper's figures 3 to 5 and for role questions."""
 
 from typing import NamedTuple
 
 
 class PaperExample(NamedTuple):
     """
-    Hold a sentence that the paper shows, and what it shows it for.
+    A sentence of the paper, and what it shows.
 
-    Attributes
-    ----------
-    text : str
-        The sentence as it is written, before words and marks were set apart.
-    asks : str
-        The word whose look is shown alone; empty for all.
-    answers : str
-        The words that it is shown to look at.
-    about : str
-        What the paper says of it.
-
-    Notes
-    -----
     All three figures show the encoder's self-attention “at layer 5 of 6”, of a model that
     translates from English. Both sentences are from newstest2013.
     """
 
     text: str
+    """The sentence as it is written, before words and marks were set apart."""
     asks: str
+    """The query word whose attention is shown; empty for all."""
     answers: str
+    """The words that it attends to."""
     about: str
+    """What the paper says of it."""
 
 
 LAYER = 5

@@ -1,10 +1,10 @@
 """
-How the encoder of a run looks from word to word.
+Word-to-word encoder attention of a run.
 
-A model looks from subword to subword; the paper's figures, and people, speak of words. Weights of
-the subwords that are looked at are summed, those that look are averaged, so that a word still
-shares out one look. Marks at the ends of a word stand alone, as in the paper's figures; the end
-symbol counts as a word, for heads that have nothing to look at look there.
+Attention is between subwords; the paper's figures, and people, speak of words. Weights are summed
+over the subwords of a key word and averaged over those of a query word, so that rows still sum to
+one. Punctuation at the ends of a word is separate, as in the paper's figures; the end symbol counts
+as a word, because idle heads attend to it.
 """
 
 from collections.abc import Sequence
@@ -24,80 +24,48 @@ from heedful.translation.translator import Translator
 
 class Word(NamedTuple):
     """
-    Hold a word and its subwords.
+    A word and its subwords.
 
-    Attributes
-    ----------
-    name : str
-        How it is written.
-    pieces : range
-        Numbers of its subwords.
-
-    Notes
-    -----
-    A mark that stands alone is a word, too.
+    A punctuation mark that stands alone is a word, too.
     """
 
     name: str
+    """Its spelling."""
     pieces: range
+    """Indices of its subwords."""
 
 
 @dataclass(frozen=True)
 class WordAttention:
-    """
-    Hold where every head of the encoder looks in one sentence.
-
-    Attributes
-    ----------
-    words : tuple of str
-        Words and marks in order, and the end symbol if the model reads one.
-    weights : ndarray of float, shape (layers, heads, words, words)
-        Row i is how word i shares out its look.
-    unknown : tuple of str
-        Words that the run's subwords cannot spell.
-    ended : bool
-        Whether the last word is the end symbol.
-
-    Notes
-    -----
-    Made by `word_attention`.
-    """
+    """Encoder attention of every head between the words of one sentence."""
 
     words: tuple[str, ...]
+    """Words and marks in order, and the end symbol if the model reads one."""
     weights: Float[np.ndarray, "layers heads words words"]
+    """Row i is the attention of word i."""
     unknown: tuple[str, ...]
+    """Words with unknown subwords."""
     ended: bool
+    """Whether the last word is the end symbol."""
 
     @property
     def layers(self) -> int:
-        """How many layers the encoder has."""
+        """Number of encoder layers."""
         return int(self.weights.shape[0])
 
     @property
     def heads(self) -> int:
-        """How many heads a layer has."""
+        """Number of heads per layer."""
         return int(self.weights.shape[1])
 
     def find(self, named: str, option: str) -> tuple[int, ...]:
         """
-        Find words by their letters.
+        Find words by their spelling.
 
-        Parameters
-        ----------
-        named : str
-            Words with spaces between them; ``its:2`` is the second “its”.
-        option : str
-            Where they were named, for the message.
+        Returns: indices of the words, counted from 0.
 
-        Returns
-        -------
-        tuple of int
-            Numbers of the words, counted from 0.
-
-        Notes
-        -----
-        Letters must be the same; where no word has them, large and small ones count as equal, then
-        marks around a word do not count.
+        Spelling must match exactly; where no word does, case is ignored, then punctuation around a
+        word.
         """
         if not (names := named.split()):
             raise SettingError(f"{option} must name words of the sentence, but is empty.")
@@ -122,22 +90,8 @@ class WordAttention:
 
 def word_attention(translator: Translator, sentence: str) -> WordAttention:
     """
-    Let the encoder of a run read a sentence.
+    Compute the word-to-word encoder attention of a sentence.
 
-    Parameters
-    ----------
-    translator : Translator
-        Of an ensemble, the first member is looked at.
-    sentence : str
-        In the run's source language.
-
-    Returns
-    -------
-    WordAttention
-        Words and weights.
-
-    Notes
-    -----
     Raises `TextError` for a sentence without words, and for one that is too long for the run.
     """
     tokenizer, limit = translator.tokenizer, translator.run.config.search.max_source_length
@@ -165,25 +119,9 @@ def word_attention(translator: Translator, sentence: str) -> WordAttention:
 
 def words_of(tokenizer: Tokenizer, sentence: str, ids: Sequence[int]) -> list[Word]:
     """
-    Find the words of a sentence, with marks at their ends set apart.
+    Split a sentence into words, with punctuation at their ends separate.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        Made the subwords.
-    sentence : str
-        A line.
-    ids : sequence of int
-        Its subwords, without special symbols.
-
-    Returns
-    -------
-    list of Word
-        In order; every subword is in one.
-
-    Notes
-    -----
-    A mark is set apart where it has a subword of its own: “perfect,” is two words if its comma is.
+    A mark is separate if it has a subword of its own: “perfect,” is two words if its comma is.
     """
     side = segment_text(tokenizer, sentence, ids, tokenizer.pieces_source(ids))
     found: list[Word] = []
@@ -202,7 +140,7 @@ def words_of(tokenizer: Tokenizer, sentence: str, ids: Sequence[int]) -> list[Wo
 
 
 def _sizes(spelt: Sequence[str]) -> list[int]:
-    """Count the subwords of each mark before a word, of the word, and of each mark behind it."""
+    """Count the subwords of each mark before a word, of the word, and of each mark after it."""
     first, last = 0, len(spelt)
     while last - first > 1 and _is_mark(spelt[first]):
         first += 1
@@ -218,17 +156,17 @@ def _sizes(spelt: Sequence[str]) -> list[int]:
 
 
 def _bare(word: str) -> str:
-    """Take case and marks from a word; what is only marks stays as it is."""
+    """Remove case and punctuation from a word; pure punctuation stays."""
     return "".join(letter for letter in word.casefold() if letter.isalnum()) or word
 
 
 def _is_mark(text: str) -> bool:
-    """Tell whether a subword has neither letters nor digits."""
+    """Whether a subword has neither letters nor digits."""
     return not any(letter.isalnum() for letter in text)
 
 
 def _with_every_piece(words: Sequence[Word], count: int) -> list[Word]:
-    """Give subwords that are in no word to the word behind them, or to the last."""
+    """Assign subwords without a word to the next word, or to the last."""
     whole: list[Word] = []
     for number, word in enumerate(words):
         start = whole[-1].pieces.stop if whole else 0

@@ -1,1 +1,1 @@
-"""From text files to encoded training data."""
+"""Preparation of training data: from text files to ids."""

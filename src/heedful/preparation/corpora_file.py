@@ -1,5 +1,5 @@
 """
-Several corpora in one run, described by a file.
+The TOML file that describes several training corpora.
 
 ::
 
@@ -16,7 +16,7 @@ Several corpora in one run, described by a file.
 
 File names are relative to the file. `weight` is the share of the corpus in every epoch, in any
 unit; without weights `data.mixing_temperature` and the sizes decide. With a tag every source line
-begins with it, here ``>>fr<<``, which tells a model of several directions which way to go.
+begins with it, here ``>>fr<<``, which selects the target language of a multilingual model.
 """
 
 import re
@@ -36,45 +36,24 @@ _KEYS = {"source", "target", "weight", "tag"}
 @dataclass(frozen=True)
 class CorpusPart:
     """
-    Hold one corpus of a run.
+    One corpus of a run.
 
-    Attributes
-    ----------
-    name : str
-        What the file calls it; empty for the only corpus of a run.
-    corpus : Corpus
-        Its text.
-    weight : float or None, default None
-        Its share in every epoch, in any unit.
-
-    Notes
-    -----
-    A run on two files is a run on one part.
+    A run on two files is a run on one corpus.
     """
 
     name: str
+    """Its name in the file; empty for the only corpus of a run."""
     corpus: Corpus
+    """Its text."""
     weight: float | None = None
+    """Its share in every epoch, in any unit."""
 
 
 def read_corpora(path: Path) -> list[CorpusPart]:
     """
     Read a file that describes corpora.
 
-    Parameters
-    ----------
-    path : Path
-        A TOML file, one table for each corpus.
-
-    Returns
-    -------
-    list of Part
-        In the order of the file.
-
-    Notes
-    -----
-    Raises `SettingError` naming the corpus and the key that is wrong, `TextError` for a text file
-    that is not there.
+    Raises `SettingError` with the corpus and the wrong key, `TextError` for a missing text file.
     """
     tables = _parse(path)
     parts = [_part(path, name, table) for name, table in tables.items()]
@@ -102,7 +81,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _part(path: Path, name: str, table: object) -> CorpusPart:
-    """Check one table."""
+    """Check one corpus."""
     where = f"{path}, [{name}]"
     if not isinstance(table, Mapping) or not _NAME.fullmatch(name):
         raise SettingError(
@@ -127,7 +106,7 @@ def _part(path: Path, name: str, table: object) -> CorpusPart:
 
 
 def _files(path: Path, where: str, table: Mapping[str, Any], side: str) -> Iterator[str]:
-    """Find the file names of one side, relative to the file that names them."""
+    """Resolve the file names of one side, relative to the corpora file."""
     names = table.get(side)
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) for n in names):
@@ -137,5 +116,5 @@ def _files(path: Path, where: str, table: Mapping[str, Any], side: str) -> Itera
 
 
 def _is_number(value: object) -> bool:
-    """Tell numbers from everything else; TOML's true is none."""
+    """Whether a value is a number; TOML's true is none."""
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Which text the user gave: files, a description of corpora, or a folder of prepared ids."""
+"""Training text as given by the user: files, a corpora file, or prepared ids."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,31 +21,9 @@ def find_training_data(
     tokenizer: str | Path | None = None,
 ) -> TrainingData:
     """
-    Find what a model is to be trained on.
+    Find the training data that the arguments name.
 
-    Parameters
-    ----------
-    source, target : path, glob, or sequence of them, or None
-        Line-aligned text.
-    exclude : path, glob, or sequence of them, optional
-        Texts that must stay unseen.
-    data : path, optional
-        A folder made by `heedful data prepare`, instead of the three.
-    settings : sequence of str, optional
-        ``key=value`` strings that the user gave.
-    corpora : path, optional
-        A file that describes several corpora, instead of `source` and `target`.
-    tokenizer : path, optional
-        What to cut text with, instead of learning subwords.
-
-    Returns
-    -------
-    TrainingData
-        Raw or prepared text.
-
-    Notes
-    -----
-    Raises `TextError` if it is said twice or not at all.
+    Raises `TextError` if it is given twice or not at all.
     """
     if data is not None:
         if source or target or exclude or corpora or tokenizer:
@@ -66,27 +44,9 @@ def find_text(
     tokenizer: str | Path | None = None,
 ) -> RawText:
     """
-    Find text that has not been prepared.
+    Find training text that is not prepared.
 
-    Parameters
-    ----------
-    source, target : path, glob, or sequence of them, or None
-        Line-aligned text.
-    exclude : path, glob, or sequence of them, optional
-        Texts that must stay unseen.
-    corpora : path, optional
-        A file that describes several corpora, instead of `source` and `target`.
-    tokenizer : path, optional
-        What to cut text with, instead of learning subwords.
-
-    Returns
-    -------
-    RawText
-        The files.
-
-    Notes
-    -----
-    Raises `TextError` if the text is named twice or not at all, or a file is missing.
+    Raises `TextError` if the text is given twice or not at all, or a file is missing.
     """
     excluded = tuple(expand(as_list(exclude))) if exclude else ()
     if corpora is not None:

@@ -1,5 +1,5 @@
 """
-Subwords and ids ahead of training: `heedful data prepare`.
+Preparation of subwords and ids before training: `heedful data prepare`.
 
 What is made is described in `heedful.preparation.prepared_text`. Torch is not needed and is not
 loaded.
@@ -39,38 +39,12 @@ def prepare(
     say: Say = lambda text: None,
 ) -> CleaningReport:
     """
-    Learn subwords and encode text ahead of training.
+    Train subwords and encode text before training.
 
-    Parameters
-    ----------
-    recipe : str
-        A built-in name or a TOML file; only its table ``data`` and its seed matter.
-    out : path
-        The folder to make, or to go on with.
-    source, target : path, glob, or sequence of them, optional
-        Line-aligned text.
-    corpora : path, optional
-        A TOML file that describes several corpora, instead of `source` and `target`.
-    tokenizer : path, optional
-        What to cut text with, instead of learning subwords.
-    settings : sequence of str, optional
-        ``key=value`` strings such as ``data.max_length_ratio=3``.
-    exclude : path, glob, or sequence of them, optional
-        Texts that must stay unseen, such as test sets.
-    processes : int, default 0
-        Processes that encode; 0 for one on each core.
-    say : callable, optional
-        Told what is going on.
+    `processes`: number of worker processes; 0 for one per core.
 
-    Returns
-    -------
-    CleaningReport
-        What was kept and dropped, of all corpora together.
-
-    Notes
-    -----
-    The same command again goes on where it was interrupted, and does nothing if all is done. Raises
-    `RunFolderError` if `out` holds something else or was begun with other settings or text.
+    Resumes where it was interrupted, and does nothing if all is done. Raises `RunFolderError` if
+    `out` holds something else or was begun with other settings or text.
     """
     text = find_text(source, target, exclude, corpora, tokenizer)
     config = text.configure(load_config(recipe, settings))
@@ -102,7 +76,7 @@ def _fill(
     processes: int,
     say: Say,
 ) -> list[EncodedPairs]:
-    """Learn and encode what is not there yet."""
+    """Train the tokenizer and encode what is missing."""
     subwords = None
     if not has_subwords(folder):
         say("making subwords")
@@ -127,13 +101,13 @@ def _fill(
 
 
 def _open(folder: RunFolder, text: RawText) -> list[EncodedPairs]:
-    """Open the pairs of each corpus."""
+    """Open the encoded pairs of each corpus."""
     tokenizer = Tokenizer.load(folder.path)
     return [EncodedPairs.open(ids, tokenizer) for ids in text.ids(folder)]
 
 
 def _is_complete(path: Path, record: dict[str, Any]) -> bool:
-    """Tell whether the same preparation was finished here; refuse to mix it with anything else."""
+    """Whether the same preparation is already complete; refuses to mix it with anything else."""
     if not (path / RECORD).is_file():
         strangers = _strangers(path)
         if strangers:
@@ -163,7 +137,7 @@ def _is_complete(path: Path, record: dict[str, Any]) -> bool:
 
 
 def _strangers(path: Path) -> list[str]:
-    """List what is in the way; hidden files are not."""
+    """List unexpected files; hidden files do not count."""
     if not path.exists():
         return []
     if not path.is_dir():
@@ -172,5 +146,5 @@ def _strangers(path: Path) -> list[str]:
 
 
 def _unnamed(files: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """List what must stay the same of files that may have moved."""
+    """List properties of files that must not change, without their names: files may have moved."""
     return [{key: value for key, value in file.items() if key != "file"} for file in files]

@@ -1,5 +1,5 @@
 """
-Subwords and ids made ahead of training, in a folder of their own.
+Prepared text: subwords and ids in a folder of their own, described by ``prepared.json``.
 
 ::
 
@@ -9,9 +9,7 @@ Subwords and ids made ahead of training, in a folder of their own.
 
 Several runs can be trained from one folder. Torch is not needed and is not loaded.
 
-``prepared.json``: what a folder of prepared text says of itself.
-
-Its settings and files, so that preparing can go on and training knows what it takes over.
+It records settings and files, so that preparation can be resumed and training can inherit them.
 """
 
 import re
@@ -39,20 +37,8 @@ def read_record(path: Path) -> dict[str, Any]:
     """
     Read and check ``prepared.json``.
 
-    Parameters
-    ----------
-    path : Path
-        A prepared folder.
-
-    Returns
-    -------
-    dict of str to Any
-        With the fields “complete”, “settings” and “corpus”.
-
-    Notes
-    -----
-    Raises `RunFolderError` if it is something else. The values of settings are checked where they
-    are used, as those of any other source are.
+    Raises `RunFolderError` if it is something else. Settings are checked where they are used, as
+    those of any other source are.
     """
     record = read_json(path / RECORD)
     corpus = record.get("corpus")
@@ -76,21 +62,9 @@ def read_record(path: Path) -> dict[str, Any]:
 
 def names_of(corpus: Sizes) -> list[str]:
     """
-    Read the names of the corpora off the list of their files.
+    Read the names of the corpora from the list of their files.
 
-    Parameters
-    ----------
-    corpus : dict
-        As `Material.files` lists them.
-
-    Returns
-    -------
-    list of str
-        In order; one empty name if there is only one corpus.
-
-    Notes
-    -----
-    A prepared folder may come from a stranger: a name that would lead out of it is none.
+    A prepared folder may be untrusted: a name that would lead out of it is refused.
     """
     found = [side.removesuffix("source").removesuffix(".") for side in corpus if _SOURCE(side)]
     return found or [""]
@@ -100,26 +74,15 @@ def data_settings(config: RunConfig) -> dict[str, Any]:
     """
     List the settings that a prepared folder depends on.
 
-    Parameters
-    ----------
-    config : RunConfig
-        Settings.
-
-    Returns
-    -------
-    dict of str to Any
-        Those of the table ``data`` and the seed, by their dotted names.
-
-    Notes
-    -----
-    The seed chooses the lines that subwords are learned from where there are very many.
+    The seed matters, because it samples the lines that subwords are trained on when there are very
+    many.
     """
     data = {f"data.{key}": value for key, value in config.to_dict()["data"].items()}
     return {**data, "train.seed": config.train.seed}
 
 
 def _is_entry(entry: object) -> bool:
-    """Tell whether this is how a file, or the weight of a corpus, is listed."""
+    """Whether an entry describes a file or the weight of a corpus."""
     if not isinstance(entry, dict):
         return False
     if entry.keys() == {"weight"}:
@@ -129,53 +92,24 @@ def _is_entry(entry: object) -> bool:
 
 @dataclass(frozen=True)
 class PreparedText:
-    """
-    Know a folder that `heedful data prepare` made.
-
-    Attributes
-    ----------
-    folder : RunFolder
-        Where it is.
-    settings : dict of str to Any
-        Settings by their dotted names, as they were when it was made.
-    corpus : dict
-        The files it was made from.
-    digest : str
-        Of the ids.
-    user_settings : sequence of str, optional
-        ``key=value`` strings that the user gave for the run, which must not contradict.
-
-    Notes
-    -----
-    A `Material`.
-    """
+    """Training data prepared by `heedful data prepare`."""
 
     folder: RunFolder
     settings: dict[str, Any]
+    """Settings by their dotted names, as they were when it was made."""
     corpus: Sizes
+    """The files it was made from."""
     digest: str
+    """Of the ids."""
     user_settings: Sequence[str] = ()
+    """``key=value`` strings that the user gave for the run, which must not contradict."""
 
     @classmethod
     def open(cls, path: str | Path, user_settings: Sequence[str] = ()) -> "PreparedText":
         """
-        Read what a prepared folder says of itself.
+        Open a prepared folder.
 
-        Parameters
-        ----------
-        path : str or Path
-            The folder.
-        user_settings : sequence of str, optional
-            ``key=value`` strings that the user gave for the run.
-
-        Returns
-        -------
-        PreparedText
-            Without its pairs.
-
-        Notes
-        -----
-        Raises `RunFolderError` if it is no such folder, is not finished or is damaged.
+        Raises `RunFolderError` if it is no prepared folder, is not finished or is damaged.
         """
         folder = RunFolder(Path(path))
         if not (folder.path / RECORD).is_file():
@@ -197,22 +131,9 @@ class PreparedText:
 
     def configure(self, config: RunConfig) -> RunConfig:
         """
-        Take over the settings of data that the folder was made with.
+        Take over the data settings that the folder was made with.
 
-        Parameters
-        ----------
-        config : RunConfig
-            Settings of a recipe, changed by what the user asked for.
-
-        Returns
-        -------
-        RunConfig
-            The model's, the training's and the search's settings of `config`, the data's of the
-            folder.
-
-        Notes
-        -----
-        A recipe gives way silently, what the user asked for does not: raises `SettingError`.
+        They override the recipe silently; if they contradict the user, raises `SettingError`.
         """
         given = data_settings(config)
         asked = {setting.partition("=")[0].strip() for setting in self.user_settings}
@@ -233,29 +154,15 @@ class PreparedText:
         """
         List the files that the folder was made from, and the folder.
 
-        Returns
-        -------
-        dict of str to list of dict
-            As for raw text, and under “prepared” the digest of the ids.
-
-        Notes
-        -----
-        A run that began with prepared text goes on with the same.
+        A run that began with prepared text continues with the same.
         """
         return {**self.corpus, "prepared": [{"file": self.folder.path.name, "digest": self.digest}]}
 
     def describe(self) -> str:
         """
-        Read all pairs once.
+        Read all pairs once and describe them.
 
-        Returns
-        -------
-        str
-            How many there are, and where.
-
-        Notes
-        -----
-        A damaged file or another folder's subwords show here.
+        Detects a damaged file or another folder's subwords.
         """
         pairs = self._open()
         for part in pairs:
@@ -264,86 +171,35 @@ class PreparedText:
 
     def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
         """
-        Copy the subwords into a run.
+        Copy the tokenizer into a run.
 
-        Parameters
-        ----------
-        folder : RunFolder
-            The run.
-        config : RunConfig
-            Not needed here.
-        processes : int
-            Not needed here.
-        say : callable
-            Not needed here.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        The ids stay where they are: a model in use needs its subwords, but not its ids.
+        The ids stay where they are: a model in use needs its tokenizer, but not the ids.
         """
         if not has_subwords(folder):
             Tokenizer.load(self.folder.path).save(folder.path)
 
     def ids(self, folder: RunFolder) -> list[Path]:
         """
-        Tell where the ids lie.
+        Return the folders of the ids.
 
-        Parameters
-        ----------
-        folder : RunFolder
-            The run, which has none.
-
-        Returns
-        -------
-        list of Path
-            In the prepared folder, one for each corpus.
-
-        Notes
-        -----
-        `EncodedPairs.open` checks that they are of the run's subwords.
+        `EncodedPairs.open` checks that they belong to the run's tokenizer.
         """
         return [self.folder.data / name for name in self.names]
 
     def weights(self) -> list[float] | None:
         """
-        List the weights that the corpora were described with.
+        Return the weights of the corpora.
 
-        Returns
-        -------
-        list of float or None
-            In any unit; None if their sizes decide.
-
-        Notes
-        -----
-        In the order of `ids`.
+        Returns the weights, in any unit; None if the corpora's sizes decide.
         """
         found = [self.corpus.get(f"{name}.weight") for name in self.names]
         return [float(entry[0]["weight"]) for entry in found if entry] or None
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterator[str]:
         """
-        Say what there is.
+        Describe the prepared text.
 
-        Parameters
-        ----------
-        pairs : sequence of EncodedPairs
-            Of each corpus.
-        tokenizer : Tokenizer
-            Not needed here.
-
-        Yields
-        ------
-        str
-            A line for the person at the terminal.
-
-        Notes
-        -----
-        `heedful data prepare` has told the rest.
+        `heedful data prepare` has reported the details.
         """
         for name, encoded in zip(self.names, pairs, strict=True):
             yield f"{name}: {encoded.report.summary()}" if name else encoded.report.summary()
@@ -354,6 +210,6 @@ class PreparedText:
         return names_of(self.corpus)
 
     def _open(self) -> list[EncodedPairs]:
-        """Open the pairs with the folder's own subwords."""
+        """Open the pairs with the folder's own tokenizer."""
         tokenizer = Tokenizer.load(self.folder.path)
         return [EncodedPairs.open(ids, tokenizer) for ids in self.ids(self.folder)]

@@ -1,5 +1,5 @@
 """
-From text to subwords and ids: what `heedful data prepare` and `heedful train` share.
+Raw text to subwords and ids, for `heedful data prepare` and `heedful train`.
 
 Torch is not needed for this and is not loaded.
 """
@@ -30,45 +30,17 @@ _TELL_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class RawText:
-    """
-    Name the text files that a model is trained on.
-
-    Attributes
-    ----------
-    parts : tuple of CorpusPart
-        One corpus or several.
-    excluded : tuple of TextSource, optional
-        Texts whose lines must not be trained on, such as test sets.
-    tokenizer : str or Path, optional
-        What `tokenizer_from_files` reads, to be used instead of learning subwords.
-
-    Notes
-    -----
-    A `Material`.
-    """
+    """Training data from text files."""
 
     parts: tuple[CorpusPart, ...]
+    """One corpus or several."""
     excluded: tuple[TextSource, ...] = ()
+    """Texts whose lines training must not see, such as test sets."""
     tokenizer: str | Path | None = None
+    """A tokenizer for `tokenizer_from_files` to use instead of training one."""
 
     def configure(self, config: RunConfig) -> RunConfig:
-        """
-        Fill the languages in from the files' endings where they are not set.
-
-        Parameters
-        ----------
-        config : RunConfig
-            Settings.
-
-        Returns
-        -------
-        RunConfig
-            With languages, if the endings tell any.
-
-        Notes
-        -----
-        `train.en.gz` is English.
-        """
+        """Infer unset languages from the files' names."""
         first = self.parts[0].corpus
         source, target = first.source[0], first.target[0]
         return config.with_settings(
@@ -82,14 +54,8 @@ class RawText:
         """
         List names and sizes of the files.
 
-        Returns
-        -------
-        dict of str to list of dict
-            A list for each side and for the excluded texts.
-
-        Notes
-        -----
-        The content is in the encoded pairs; sizes tell quickly whether it can be the same.
+        Sizes are a quick check that the content is the same; the content itself is in the encoded
+        pairs.
         """
         found: Sizes = {"exclude": file_records(self.excluded)}
         for part in self.parts:
@@ -102,16 +68,9 @@ class RawText:
 
     def describe(self) -> str:
         """
-        Read the text once.
+        Read the text once and describe it.
 
-        Returns
-        -------
-        str
-            How many pairs there are.
-
-        Notes
-        -----
-        Unequal line counts and broken characters show here.
+        Reports unequal line counts and invalid characters.
         """
         read_excluded(self.excluded)
         counts = [(part.name, sum(1 for _ in part.corpus.pairs())) for part in self.parts]
@@ -121,38 +80,19 @@ class RawText:
 
     def weights(self) -> list[float] | None:
         """
-        List the weights of the corpora.
+        Return the weights of the corpora.
 
-        Returns
-        -------
-        list of float or None
-            In any unit; None if their sizes decide.
+        Returns the weights, in any unit; None if the corpora's sizes decide.
 
-        Notes
-        -----
         See `heedful.data.mixing.mixing_shares`.
         """
         return _weights([part.weight for part in self.parts])
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterator[str]:
         """
-        Say what became of the text.
+        Describe how many pairs were kept and dropped.
 
-        Parameters
-        ----------
-        pairs : sequence of EncodedPairs
-            Of each corpus.
-        tokenizer : Tokenizer
-            What they were encoded with.
-
-        Yields
-        ------
-        str
-            A line for the person at the terminal.
-
-        Notes
-        -----
-        The text is looked at again only if much of it is unknown to the tokenizer.
+        The text is read again only if much of it is unknown to the tokenizer.
         """
         for part, encoded in zip(self.parts, pairs, strict=True):
             name = f"{part.name}: " if part.name else ""
@@ -163,70 +103,26 @@ class RawText:
 
     def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
         """
-        Learn the subwords and encode the pairs, if that has not been done.
+        Train the tokenizer and encode the pairs, unless done.
 
-        Parameters
-        ----------
-        folder : RunFolder
-            Where both go.
-        config : RunConfig
-            Settings.
-        processes : int
-            Processes that encode; 0 for one on each core.
-        say : callable
-            Told how far it is, if it takes long.
+        `processes`: number of worker processes; 0 for one per core.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        The subwords are written whole or not at all; encoding goes on where it was interrupted.
+        The tokenizer is written atomically; encoding resumes where it was interrupted.
         """
         if not has_subwords(folder):
             self.learn(config).save(folder.path)
         self.encode(folder, config, processes, say)
 
     def ids(self, folder: RunFolder) -> list[Path]:
-        """
-        Tell where the ids of a run lie.
-
-        Parameters
-        ----------
-        folder : RunFolder
-            The run.
-
-        Returns
-        -------
-        list of Path
-            In the run itself, a folder for each corpus.
-
-        Notes
-        -----
-        Only training needs them.
-        """
+        """Return the folders of a run's ids."""
         return [folder.data / part.name for part in self.parts]
 
     def learn(self, config: RunConfig) -> Tokenizer:
         """
-        Learn subwords.
+        Train the tokenizer.
 
-        Parameters
-        ----------
-        config : RunConfig
-            Settings.
-
-        Returns
-        -------
-        Tokenizer
-            Not yet saved.
-
-        Notes
-        -----
-        All the text is read first, so that unequal line counts and broken characters show before
-        any work is done.
+        All text is read first, so that unequal line counts and invalid characters show before any
+        work is done.
         """
         for part in self.parts:
             for _ in part.corpus.pairs():
@@ -239,28 +135,13 @@ class RawText:
 
     def encode(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
         """
-        Encode the pairs with the subwords that the folder holds, if that has not been done.
+        Encode the pairs with the folder's tokenizer, unless done.
 
-        Parameters
-        ----------
-        folder : RunFolder
-            Where the ids go.
-        config : RunConfig
-            Settings.
-        processes : int
-            Processes that encode; 0 for one on each core.
-        say : callable
-            Told every ten seconds how far it is.
+        `processes`: number of worker processes; 0 for one per core. `say`: called every ten seconds
+        with the progress.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        The result does not depend on the number of processes. With `data.subword_sampling`
-        the text of the pairs is kept beside their ids.
+        The result does not depend on the number of processes. With `data.subword_sampling` the text
+        of the pairs is stored beside their ids.
         """
         left = [
             (part, ids)
@@ -291,7 +172,7 @@ class RawText:
 
 
 class _PairCounter:
-    """Says every ten seconds how many pairs have been read."""
+    """Reports every ten seconds how many pairs have been read."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
@@ -305,5 +186,5 @@ class _PairCounter:
 
 
 def _weights(weights: Sequence[float | None]) -> list[float] | None:
-    """Give the weights of all, or None if there are none."""
+    """Return the weights of all corpora, or None if there are none."""
     return [weight for weight in weights if weight is not None] or None

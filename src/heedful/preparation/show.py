@@ -29,29 +29,8 @@ def show_pairs(
     """
     Show some of the training pairs.
 
-    Parameters
-    ----------
-    folder : str or Path
-        A run folder, or one with a tokenizer and encoded pairs.
-    corpus : str, optional
-        Which of several corpora; the first in the alphabet when absent.
-    first : int, default 0
-        Number of the first pair.
-    count : int, default 5
-        How many pairs.
-    ids : bool, default False
-        Whether to show the ids too.
-    seed : int, default 1
-        Of the sampled subwords, which are shown where `data.subword_sampling` is on and the
-        text is kept.
+    `corpus`: which of several corpora; the first in the alphabet if None.
 
-    Yields
-    ------
-    str
-        Lines for a person.
-
-    Notes
-    -----
     Sampled subwords are an example: training draws others in every epoch.
     """
     view = _PairView.open(Path(folder), ids, seed)
@@ -76,28 +55,8 @@ def show_pair(
     folder: str | Path, source: str, target: str, *, ids: bool = False, seed: int = 1
 ) -> Iterator[str]:
     """
-    Show one pair that is given.
+    Show one given pair.
 
-    Parameters
-    ----------
-    folder : str or Path
-        A run folder, or one with a tokenizer.
-    source : str
-        Source text, with its language tag if there are tags.
-    target : str
-        Target text.
-    ids : bool, default False
-        Whether to show the ids too.
-    seed : int, default 1
-        Of the sampled subwords, which are shown where `data.subword_sampling` is on.
-
-    Yields
-    ------
-    str
-        Lines for a person.
-
-    Notes
-    -----
     Needs no training data, so it works with any run that translates.
     """
     view = _PairView.open(Path(folder), ids, seed)
@@ -118,7 +77,7 @@ def _of_corpus(data: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class _PairView:
-    """Everything that decides how a pair reaches the model."""
+    """Everything that decides how the model sees a pair."""
 
     tokenizer: Tokenizer
     collator: Collator
@@ -129,7 +88,7 @@ class _PairView:
 
     @classmethod
     def open(cls, path: Path, with_ids: bool, seed: int) -> "_PairView":
-        """Read a run folder, or a prepared one with the usual special symbols."""
+        """Open a run folder, or a prepared one with the default special symbols."""
         folder, generator = RunFolder(path), Random(seed)
         if not folder.config.exists():
             tokenizer, collator = Tokenizer.load(path), Collator(PAD, START, END)
@@ -169,7 +128,7 @@ class _PairView:
         yield from self._row(f"{kind}target out", batch.target_out[0].tolist(), spell)
 
     def _row(self, name: str, ids: list[int], spell: "_Spell") -> Iterator[str]:
-        """Show the subwords of a row, and how many of them are unknown."""
+        """Show the subwords of a row and count the unknown ones."""
         unknown = ids.count(UNKNOWN)
         note = f"  ({unknown} unknown)" if unknown else ""
         yield f"  {name:<18} {len(ids):>4}  {' '.join(spell(ids))}{note}"

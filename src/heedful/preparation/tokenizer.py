@@ -1,4 +1,4 @@
-"""Which tokenizer a run gets: one learned from its text, or one that is there already."""
+"""The tokenizer of a run: trained on its text, or given."""
 
 from pathlib import Path
 
@@ -13,32 +13,14 @@ def make_tokenizer(
     config: RunConfig, corpus: Corpus, tokenizer_path: str | Path | None
 ) -> Tokenizer:
     """
-    Learn subwords, or take over what is given.
+    Train a tokenizer, or load the given one.
 
-    Parameters
-    ----------
-    config : RunConfig
-        Settings of the run.
-    corpus : Corpus
-        Its text.
-    tokenizer_path : str or Path or None
-        What `tokenizer_from_files` reads; None to learn.
+    `tokenizer_path`: what `tokenizer_from_files` reads; None to learn.
 
-    Returns
-    -------
-    Tokenizer
-        Not yet saved.
+    With a given tokenizer, `data.subwords` has no effect.
 
-    Raises
-    ------
-    SettingError
-        If subwords are to be sampled that cannot be.
-    TokenizerError
-        If the text does not allow the settings, or what is given is no tokenizer.
-
-    Notes
-    -----
-    With a tokenizer that is given, `data.subwords` says nothing.
+    Raises `SettingError` if subwords are to be sampled that cannot be. Raises `TokenizerError` if
+    the text does not allow the settings, or what is given is no tokenizer.
     """
     data = config.data
     if tokenizer_path is None:
@@ -69,7 +51,7 @@ def make_tokenizer(
 
 
 def _check_sampling(sampling: float, kind: str) -> None:
-    """Refuse to sample what can be cut in one way only."""
+    """Refuse subword sampling for tokenizers that have only one segmentation."""
     if sampling and kind not in SAMPLED_KINDS:
         raise SettingError(
             f"data.subword_sampling needs subwords of kind {', '.join(SAMPLED_KINDS)}, which can "

@@ -1,4 +1,4 @@
-"""What a model is trained on, raw or prepared, and how it is known again."""
+"""The interface of training data, raw or prepared, with its fingerprint."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -20,25 +20,13 @@ Sizes = dict[str, list[dict[str, Any]]]
 
 @runtime_checkable
 class TrainingData(Protocol):
-    """What a model is trained on: raw text, or a folder that was prepared from it."""
+    """The interface of training data: raw text, or a prepared folder."""
 
     def configure(self, config: RunConfig) -> RunConfig:
         """
-        Fill in the settings that the material decides.
+        Fill in settings that the data decide.
 
-        Parameters
-        ----------
-        config : RunConfig
-            Settings.
-
-        Returns
-        -------
-        RunConfig
-            With languages, and with whatever else is settled already.
-
-        Notes
-        -----
-        The files' endings tell the languages of raw text.
+        The names of raw text files tell the languages.
         """
         ...
 
@@ -46,153 +34,64 @@ class TrainingData(Protocol):
         """
         List the files and their sizes.
 
-        Returns
-        -------
-        dict of str to list of dict
-            For each side of the text what is needed to know it again.
-
-        Notes
-        -----
-        What a resumed run is checked against.
+        A resumed run is checked against them.
         """
         ...
 
     def describe(self) -> str:
         """
-        Say how much there is.
+        Describe the amount of data.
 
-        Returns
-        -------
-        str
-            A few words.
-
-        Notes
-        -----
-        Finds out what is wrong with it, if anything is.
+        Checks it on the way.
         """
         ...
 
     def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
         """
-        See to it that a run has its subwords and its ids.
+        Provide subwords and ids to a run.
 
-        Parameters
-        ----------
-        folder : RunFolder
-            The run.
-        config : RunConfig
-            Its settings.
-        processes : int
-            Processes that may work; 0 for one on each core.
-        say : callable
-            Told how far it is, if it takes long.
+        `processes`: number of worker processes; 0 for one per core.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        What is there already is not made again.
+        What exists is not made again.
         """
         ...
 
     def ids(self, folder: RunFolder) -> list[Path]:
         """
-        Tell where the ids of a run lie.
+        Return the folders of a run's ids.
 
-        Parameters
-        ----------
-        folder : RunFolder
-            The run.
-
-        Returns
-        -------
-        list of Path
-            For each corpus a folder for `EncodedPairs.open`.
-
-        Notes
-        -----
         In the run itself or in the prepared folder.
         """
         ...
 
     def weights(self) -> list[float] | None:
         """
-        List the weights of several corpora.
+        Return the weights of several corpora.
 
-        Returns
-        -------
-        list of float or None
-            In any unit; None if their sizes decide.
-
-        Notes
-        -----
-        In the order of `ids`.
+        Returns the weights, in any unit; None if the corpora's sizes decide.
         """
         ...
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterable[str]:
-        """
-        Say what became of the text.
-
-        Parameters
-        ----------
-        pairs : sequence of EncodedPairs
-            Of each corpus.
-        tokenizer : Tokenizer
-            What they were encoded with.
-
-        Returns
-        -------
-        iterable of str
-            Lines for the person at the terminal.
-
-        Notes
-        -----
-        How many pairs were kept and dropped, and what is remarkable.
-        """
+        """Describe what was kept and dropped."""
         ...
 
 
 def as_list(files: Files) -> Sequence[str | Path]:
     """
-    Accept one file or several.
+    Turn a single file into a list of one.
 
-    Parameters
-    ----------
-    files : path, glob, or sequence of them
-        What a user gave.
-
-    Returns
-    -------
-    sequence of path
-        Always several.
-
-    Notes
-    -----
-    A text is a sequence too, of letters, which nobody means.
+    A string is a sequence too, of letters, which nobody means.
     """
     return [files] if isinstance(files, str | Path) else files
 
 
 def file_records(texts: Iterable[TextSource]) -> list[dict[str, Any]]:
     """
-    List what tells some texts apart.
+    List the records by which files are recognised.
 
-    Parameters
-    ----------
-    texts : iterable of TextSource
-        One side of a corpus.
+    Returns the name and bytes of each file, and the part that is read and its tag, if any.
 
-    Returns
-    -------
-    list of dict
-        Name and bytes of each file, and where it applies the part that is read and its tag.
-
-    Notes
-    -----
     Names without folders: a corpus that was moved is the same corpus.
     """
     return [
@@ -204,21 +103,5 @@ def file_records(texts: Iterable[TextSource]) -> list[dict[str, Any]]:
 
 
 def has_subwords(folder: RunFolder) -> bool:
-    """
-    Tell whether subwords have been learned.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        A run, or a prepared folder.
-
-    Returns
-    -------
-    bool
-        True if they are there whole.
-
-    Notes
-    -----
-    `Tokenizer.save` writes this file last.
-    """
+    """Whether the tokenizer is complete."""
     return (folder.path / "tokenizer.json").exists()

@@ -1,1 +1,1 @@
-"""Run folders: what they hold, and how it is written, read and averaged."""
+"""Run folders and checkpoints: format, writing, reading, averaging."""

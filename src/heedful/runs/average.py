@@ -1,4 +1,4 @@
-"""The mean of several checkpoints (section 6.1)."""
+"""Checkpoint averaging (section 6.1)."""
 
 from collections.abc import Sequence
 
@@ -19,11 +19,11 @@ from heedful.runs.lock import only_writer
 
 def average_checkpoints(folder: RunFolder, last: int, signature: Signature) -> list[int]:
     """
-    Average the last checkpoints, store the result in the run folder and list the steps.
+    Average the last checkpoints, store the result in the run folder and return the steps.
 
-    All must be of the run with this signature, which the average carries too. Section 6.1 averages
+    All must belong to the run with this signature, which the average gets too. Section 6.1 averages
     the last 5 checkpoints of the base model and the last 20 of the big one, written at 10-minute
-    intervals. Fewer are averaged if there are fewer.
+    intervals. If there are fewer, fewer are averaged.
     """
     steps = regular_steps(folder)[-last:]
     if not steps:
@@ -43,8 +43,8 @@ def mean_weights(
     """
     Compute the mean of some checkpoints, in fp32.
 
-    Added up in fp64, one tensor in memory at a time. Tied weights are one tensor in a checkpoint
-    and so are counted once.
+    Summed in fp64, with one tensor in memory at a time. Tied weights are one tensor in a checkpoint
+    and so count once.
     """
     places = [folder.checkpoint(step) for step in steps]
     models = [load_checkpoint(place, signature=signature).model for place in places]

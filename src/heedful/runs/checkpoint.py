@@ -37,30 +37,22 @@ _ONLY_IN_TRAINING = frozenset(("model.dropout",))
 @dataclass(frozen=True)
 class Checkpoint:
     """
-    Hold what a checkpoint folder holds.
+    The content of a checkpoint folder.
 
-    Attributes
-    ----------
-    model : mapping of str to Tensor
-        fp32 weights by name.
-    training : mapping of str to Tensor
-        Adam's moments by name; empty where only the weights were asked for.
-    state : dict
-        Counters, best validations, why it was written.
-
-    Notes
-    -----
-    All on the processor. A tensor is read when it is asked for, and read again the next time, so
-    whoever takes one after the other never holds the checkpoint and the model in memory together.
+    All on the CPU. Each access reads a tensor again, so a caller that takes one after the other
+    never holds the checkpoint and the model in memory together.
     """
 
     model: Tensors
+    """fp32 weights by name."""
     training: Tensors
+    """Adam's moments by name; empty if only the weights were requested."""
     state: dict[str, Any]
+    """Counters, best validations, and the reason for the checkpoint."""
 
 
 class _Stored(Tensors):
-    """Tensors of a file by name, each read when it is asked for."""
+    """Lazily read tensors of a file, by name."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -79,11 +71,11 @@ class _Stored(Tensors):
         return tensor
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Give the sizes of a tensor without reading it."""
+        """Return the shape of a tensor without reading it."""
         return tuple(self._file.get_slice(self._names[name]).get_shape())
 
     def kind(self, name: str) -> str:
-        """Give the type of a tensor's numbers, as safetensors calls it."""
+        """Return the type of a tensor's numbers by safetensors' name."""
         return str(self._file.get_slice(self._names[name]).get_dtype())
 
     def __iter__(self) -> Iterator[str]:
@@ -99,24 +91,8 @@ def save_checkpoint(
     """
     Write a checkpoint folder.
 
-    Parameters
-    ----------
-    folder : Path
-        Where; it appears complete or not at all.
-    model : dict of str to Tensor
-        Weights by name.
-    training : dict of str to Tensor or None
-        Adam's moments by name; None for weights that are only used, such as an average.
-    state : dict
-        What else resuming needs, as JSON.
+    `training`: Adam's moments by name; None for weights that are only used, such as an average.
 
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
     Equal states give equal bytes. Raises `StorageError` if the disk is full.
     """
     with replacing(folder) as beside:
@@ -164,24 +140,10 @@ def read_state(folder: Path, signature: Signature | None = None) -> dict[str, An
 
 def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
     """
-    Put weights into a model, every name and shape checked first.
+    Load weights into a model, after every name and shape is checked.
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Changed in place, only if all fits.
-    tensors : dict of str to Tensor
-        Weights by name.
-    origin : Path
-        Where they come from, for the message.
+    `model`: changed in place, only if all fits.
 
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
     Raises `RunFolderError` naming all missing, extra and misshapen tensors together.
     """
     check_weights(model, tensors, origin)
@@ -193,22 +155,6 @@ def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
     """
     Compare names and shapes of weights with those of a model.
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Says what is needed.
-    tensors : dict of str to Tensor
-        Says what is there.
-    origin : Path
-        Where they come from, for the message.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
     Raises `RunFolderError` naming all missing, extra and misshapen tensors together.
     """
     needed = {name: tuple(p.shape) for name, p in model.named_parameters()}
@@ -234,7 +180,7 @@ def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
 
 
 def check_alike(models: Sequence[Tensors], places: Sequence[Path]) -> None:
-    """Refuse weights of several checkpoints that are not of one model."""
+    """Refuse checkpoints whose weights do not belong to one model."""
     first, *others = ({name: _shape(one, name) for name in one} for one in models)
     for shapes, place in zip(others, places[1:], strict=True):
         if other := sorted(
@@ -248,7 +194,7 @@ def check_alike(models: Sequence[Tensors], places: Sequence[Path]) -> None:
 
 
 def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
-    """Read the shapes of a checkpoint's weights, and nothing else; none if they cannot be read."""
+    """Read only the shapes of a checkpoint's weights; none if they cannot be read."""
     try:
         check_header(folder / MODEL)
         stored = _Stored(folder / MODEL)
@@ -258,33 +204,16 @@ def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _shape(tensors: Tensors, name: str) -> tuple[int, ...]:
-    """Give the shape of a tensor, unread where it is still in its file."""
+    """Return the shape of a tensor, without reading it if it is still in its file."""
     return tensors.shape(name) if isinstance(tensors, _Stored) else tuple(tensors[name].shape)
 
 
 def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:
     """
-    Delete checkpoints that are neither recent nor good.
+    Delete checkpoints that are neither recent nor among the best.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        Whose checkpoints.
-    keep_last : int
-        How many regular ones stay.
-    best : iterable of int
-        Steps that stay in any case.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Checkpoints that were written only because a validation was good or a signal came do not count
-    as recent: an average is meant over checkpoints that lie equally far apart. The newest always
-    stays.
+    Checkpoints written only because of a good validation or a signal do not count as recent: an
+    average is meant over checkpoints at equal distances. The newest always stays.
     """
     steps = folder.steps()
     spare = set(best) | set(steps[-1:]) | set(regular_steps(folder)[-keep_last:])
@@ -297,19 +226,7 @@ def regular_steps(folder: RunFolder) -> list[int]:
     """
     List the steps whose checkpoints were due by steps or minutes, and the newest.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        Whose checkpoints.
-
-    Returns
-    -------
-    list of int
-        In rising order.
-
-    Notes
-    -----
-    What is averaged (section 6.1).
+    These are averaged (section 6.1).
     """
     steps = folder.steps()
     return [
@@ -318,7 +235,7 @@ def regular_steps(folder: RunFolder) -> list[int]:
 
 
 def _reason(checkpoint: Path) -> str:
-    """Say why a checkpoint was written; a damaged one has no reason to be averaged or kept."""
+    """Return why a checkpoint was written; none for a damaged one, which is not kept."""
     try:
         return str(read_json(checkpoint / STATE).get("reason"))
     except RunFolderError:
@@ -334,7 +251,7 @@ def _write_tensors(path: Path, tensors: Tensors) -> str:
 
 
 def _open_tensors(path: Path, checksum: str | None) -> Tensors:
-    """Open one safetensors file whose checksum is right."""
+    """Open a safetensors file and verify its checksum."""
     try:
         check_header(path)
         with path.open("rb") as file:
@@ -352,7 +269,7 @@ def _open_tensors(path: Path, checksum: str | None) -> Tensors:
 
 
 def _check_training(path: Path, model: Tensors, training: Tensors) -> None:
-    """Refuse moments that are not of these weights: a step on them would write anywhere."""
+    """Refuse moments that do not match the weights: a step would write to wrong memory."""
     for name in model:
         for kind in _KINDS:
             moment = f"{kind}.{name}"
@@ -366,7 +283,7 @@ def _check_training(path: Path, model: Tensors, training: Tensors) -> None:
 
 
 def _check_numbers(stored: _Stored) -> None:
-    """Refuse tensors that are empty, or whose numbers are no floating-point numbers."""
+    """Refuse tensors that are empty or not floating-point."""
     for name in stored:
         if 0 in stored.shape(name) or stored.kind(name) not in _FLOATING:
             what = f"{stored.kind(name)} {list(stored.shape(name))}"
@@ -374,7 +291,7 @@ def _check_numbers(stored: _Stored) -> None:
 
 
 def _size(path: Path) -> int:
-    """Give the bytes of a file; none if it is not there."""
+    """Return the size of a file in bytes; None if it is missing."""
     return path.stat().st_size if path.exists() else 0
 
 
@@ -413,7 +330,7 @@ def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signatur
 
 
 def _damaged(path: Path, why: str) -> str:
-    """Say that a file is damaged and what to do."""
+    """Build the error for a damaged file."""
     return (
         f"{path} must be a whole, unchanged checkpoint file, but {why}. Delete the folder "
         f"{path.parent} to continue from the checkpoint before it, or name another one with "

@@ -1,5 +1,5 @@
 """
-What a run folder holds and where.
+The layout of a run folder.
 
 ::
 
@@ -31,61 +31,42 @@ _STEP = re.compile(r"step-(\d+)$")
 @dataclass(frozen=True)
 class RunFolder:
     """
-    Name the places of a run folder.
+    Paths in a run folder.
 
-    Attributes
-    ----------
-    path : Path
-        The folder.
-
-    Notes
-    -----
-    Knows names only; reading and writing weights is `heedful.runs.checkpoint`.
+    Knows names only; `heedful.runs.checkpoint` reads and writes weights.
     """
 
     path: Path
 
     @property
     def config(self) -> Path:
-        """Where the settings are; a folder without this file is no run folder."""
+        """File of the settings; a folder without it is no run folder."""
         return self.path / "config.json"
 
     @property
     def log(self) -> Path:
-        """Where the log is, one JSON object a line."""
+        """Log file, one JSON object per line."""
         return self.path / "log.jsonl"
 
     @property
     def data(self) -> Path:
-        """Where the training ids are, which using the model does not need."""
+        """Folder of the training ids, which using the model does not need."""
         return self.path / "data"
 
     @property
     def average(self) -> Path:
-        """Where averaged weights are, after `heedful average`."""
+        """Folder of averaged weights, after `heedful average`."""
         return self.path / "average"
 
     @property
     def best(self) -> Path:
-        """Where the best validations are listed, best first."""
+        """List of the best validations, best first."""
         return self.path / "best.json"
 
     def checkpoint(self, step: int) -> Path:
         """
-        Name the folder of a step.
+        Return the checkpoint folder of a step.
 
-        Parameters
-        ----------
-        step : int
-            Steps taken.
-
-        Returns
-        -------
-        Path
-            `checkpoints/step-00001000` for step 1000.
-
-        Notes
-        -----
         Eight digits, so that names sort like numbers.
         """
         return self.path / "checkpoints" / f"step-{step:08d}"
@@ -94,13 +75,6 @@ class RunFolder:
         """
         List the steps that have a checkpoint.
 
-        Returns
-        -------
-        list of int
-            In rising order.
-
-        Notes
-        -----
         Folders that are still being written have other names.
         """
         folder = self.path / "checkpoints"
@@ -113,13 +87,6 @@ class RunFolder:
         """
         Check that this is a run folder.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
         Raises `RunFolderError` if it is not.
         """
         known = recognise(self.path)
@@ -140,18 +107,6 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     Read a JSON object of a run folder.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    dict
-        Its content.
-
-    Notes
-    -----
     Raises `RunFolderError` if it cannot be read or is something else.
     """
     try:
@@ -171,22 +126,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, content: Any) -> None:
     """
-    Write a JSON file so that nobody ever sees half of it.
+    Write a JSON file atomically.
 
-    Parameters
-    ----------
-    path : Path
-        The file; replaced if it is there.
-    content : object
-        What json can write.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
     Raises `StorageError` if it cannot be written; the old file then stays.
     """
     with writing(path.parent):

@@ -1,4 +1,4 @@
-"""Models of other toolkits, recognised by their files, to say what to do with them."""
+"""Recognition of other toolkits' model files, for a helpful error message."""
 
 import json
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A model that was recognised."""
+    """A recognised model of another toolkit."""
 
     kind: str
     """What `heedful import --from` calls it; empty where it cannot be imported."""
@@ -42,7 +42,7 @@ class KnownModel:
 
 
 def recognise(path: Path) -> KnownModel | None:
-    """Tell whose model a file or folder is; None if it is a run, or nothing that is known."""
+    """Recognise whose model a file or folder is; None for a run or an unknown one."""
     if path.suffix == ".npz" or (path.is_dir() and _is_native_marian(path)):
         return KnownModel(
             "",
@@ -55,7 +55,7 @@ def recognise(path: Path) -> KnownModel | None:
 
 
 def _by_files(path: Path) -> KnownModel | None:
-    """Recognise a folder by the names in it."""
+    """Recognise a folder by its file names."""
     if (path / "model.bin").is_file():
         name = "ctranslate2"
         exported = (path / "heedful.json").is_file()
@@ -70,7 +70,7 @@ def _by_files(path: Path) -> KnownModel | None:
 
 
 def _by_settings(path: Path) -> KnownModel | None:
-    """Recognise a folder of Hugging Face by its `model_type`."""
+    """Recognise a Hugging Face folder by its `model_type`."""
     settings = _settings(path / "config.json")
     kind = settings.get("model_type")
     if not isinstance(kind, str) or "format" in settings:
@@ -86,17 +86,17 @@ def _by_settings(path: Path) -> KnownModel | None:
 
 
 def _is_native_marian(folder: Path) -> bool:
-    """Tell whether a folder holds Marian's own files and no converted ones."""
+    """Whether a folder has Marian's own files and no converted ones."""
     return any(folder.glob("*.npz")) and not (folder / "config.json").exists()
 
 
 def _importing(path: Path, kind: str) -> str:
-    """Say how to import it."""
+    """Describe how to import it."""
     return f"make a run of it first: heedful import {path} --from {kind} --out RUN"
 
 
 def _settings(path: Path) -> dict[str, Any]:
-    """Read settings if there are any."""
+    """Read a settings file if there is one."""
     try:
         found = json.loads(read_within(path, _LARGEST).decode())
     except (OSError, ValueError, RecursionError):

@@ -1,5 +1,5 @@
 """
-One writer for a folder.
+A lock file: one writer for a folder.
 
 The lock is the system's (flock), so it ends with its process, however that ends. On a network file
 system it reaches as far as the system passes it on: Linux does so over NFS, others may not.
@@ -26,7 +26,7 @@ _NEVER_FOLLOW = os.O_NOFOLLOW | os.O_NONBLOCK
 
 @contextmanager
 def only_writer(folder: Path, command: str) -> Iterator[None]:
-    """Write into a folder that exists while nobody else does; raises `RunFolderError`."""
+    """Lock a folder for this process; raises `RunFolderError` if another one writes to it."""
     path = folder / LOCK
     with writing(folder):
         descriptor = _locked(path)
@@ -49,7 +49,7 @@ def only_writer(folder: Path, command: str) -> Iterator[None]:
 
 
 def refuse_if_written(folder: Path) -> None:
-    """Refuse a folder that another process writes into now; makes nothing."""
+    """Refuse a folder that another process is writing to; creates nothing."""
     with suppress(OSError):
         descriptor = os.open(folder / LOCK, os.O_RDWR | _NEVER_FOLLOW)
         try:
@@ -59,7 +59,7 @@ def refuse_if_written(folder: Path) -> None:
 
 
 def _locked(path: Path) -> int:
-    """Open and lock the file that is at `path` when the lock is had."""
+    """Open and lock the file at `path`, also if it is replaced in the meantime."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NEVER_FOLLOW, 0o666)
         try:
@@ -73,7 +73,7 @@ def _locked(path: Path) -> int:
 
 
 def _lock(path: Path, descriptor: int) -> None:
-    """Lock an open file, or say who holds it."""
+    """Lock an open file, or report its holder."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -86,7 +86,7 @@ def _lock(path: Path, descriptor: int) -> None:
 
 
 def _holder(path: Path) -> str:
-    """Say who holds a lock."""
+    """Describe the holder of a lock."""
     try:
         told = json.loads(path.read_bytes())
         return (

@@ -1,5 +1,5 @@
 """
-A run folder as an object: its settings, its choices, its tokenizer, its model.
+A run folder as an object: settings, tokenizer, model.
 
 Training creates it, everything else opens it.
 """
@@ -35,64 +35,40 @@ _FORMAT = 1
 @dataclass(frozen=True)
 class MachineSettings:
     """
-    Hold what was measured or chosen for the machine, once, before the first step.
+    Settings measured or chosen for the machine, once, before the first step.
 
-    Attributes
-    ----------
-    device : str
-        Where the run trains.
-    precision : str
-        'fp32' or 'bf16'.
-    threads : int
-        Of the processor.
-    micro_batch_tokens : int
-        Padded tokens computed at once.
-    ranks : int, default 1
-        Processes that train together.
-    torch : str, optional
-        Version of torch.
-    instructions : str, optional
-        What torch's kernels are chosen by: the processor's vector instructions or the GPU.
-    batches : int, default 1
-        Which way of laying out batches; 1 for runs that do not say.
-
-    Notes
-    -----
-    Read by `--resume`, never measured again: another choice would give other bits.
+    `--resume` reads them and never measures again: another choice would change bits.
     """
 
     device: str
+    """Where the run trains."""
     precision: str
+    """'fp32' or 'bf16'."""
     threads: int
+    """Of the processor."""
     micro_batch_tokens: int
+    """Padded tokens computed at once."""
     ranks: int = 1
+    """Processes that train together."""
     torch: str = ""
+    """Version of torch."""
     instructions: str = ""
+    """
+    The features that torch's kernels are chosen by: the processor's vector instructions or the GPU.
+    """
     batches: int = 1
+    """Version of the batching algorithm; 1 for runs that do not say."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """
-    Know everything about a run but its weights.
-
-    Attributes
-    ----------
-    folder : RunFolder
-        Where it is.
-    config : RunConfig
-        Its settings.
-    tokenizer : Tokenizer
-        Its subwords.
-
-    Notes
-    -----
-    `open` reads it from disk.
-    """
+    """A run folder, without its weights."""
 
     folder: RunFolder
     config: RunConfig
+    """Its settings."""
     tokenizer: Tokenizer
+    """Its subwords."""
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder.path)!r}, {self.config.recipe})"
@@ -102,18 +78,6 @@ class Run:
         """
         Read a run folder.
 
-        Parameters
-        ----------
-        path : str or Path
-            The folder.
-
-        Returns
-        -------
-        Run
-            Without weights.
-
-        Notes
-        -----
         Raises `RunFolderError` if something is missing or damaged.
         """
         folder = RunFolder(Path(path))
@@ -122,31 +86,20 @@ class Run:
 
     @property
     def vocabularies(self) -> tuple[int, int]:
-        """
-        Count the rows of the source's and the target's table.
-
-        Returns
-        -------
-        tuple of int
-            Filling included.
-
-        Notes
-        -----
-        Equal when the vocabulary is shared.
-        """
+        """Count the rows of the source and target embeddings."""
         multiple = self.config.data.vocabulary_multiple
         sizes = (self.tokenizer.source_size, self.tokenizer.target_size)
         return padded_vocabulary(sizes[0], multiple), padded_vocabulary(sizes[1], multiple)
 
     @property
     def signature(self) -> dict[str, Any]:
-        """What weights of this run are written with, and compared with when they are read."""
+        """A digest stored with the weights of this run and compared when they are read."""
         settings = flat_settings(self.config)
         return {"tokenizer": self.tokenizer.fingerprint, "settings": settings}
 
     @property
     def stopping(self) -> StoppingPolicy:
-        """How its searches end."""
+        """The stopping rules of its searches."""
         search = self.config.search
         return StoppingPolicy(
             search.eos_candidates == "twice",
@@ -158,7 +111,7 @@ class Run:
 
     @property
     def allowed(self) -> AllowedTokens:
-        """Which ids its searches may write."""
+        """The ids that its searches may generate."""
         forbidden = [int(number) for number in self.config.search.forbidden_ids.split()]
         if max(forbidden, default=0) >= self.tokenizer.target_size:
             raise SettingError(
@@ -169,7 +122,7 @@ class Run:
 
     def build(self) -> Transformer:
         """
-        Make the model on the processor in fp32, weights not yet set.
+        Build the model on the CPU in fp32, with uninitialised weights.
 
         Learned positions have as many rows as the longest sequence in training, which is one
         special symbol more than `data.max_length`.
@@ -182,13 +135,13 @@ class Run:
         return self._build()
 
     def _check_sizes(self, place: Path) -> None:
-        """Compare the settings with the sizes of weights, which are not read."""
+        """Compare the settings with the shapes of weights, without reading them."""
         if shapes := stored_shapes(place):
             rows, origin = self.vocabularies, self.folder.config
             check_sizes(self.config.model, rows, shapes, self._build, origin)
 
     def _build(self) -> Transformer:
-        """Make the model, whatever its size."""
+        """Build the model, without checking its size."""
         source, target = self.vocabularies
         return build_model(
             self.config.model,
@@ -201,45 +154,16 @@ class Run:
         )
 
     def collator(self, model: Transformer) -> Collator:
-        """
-        Make what turns ids into batches for a model of this run.
-
-        Parameters
-        ----------
-        model : Transformer
-            Knows its special ids.
-
-        Returns
-        -------
-        Collator
-            With this run's conventions.
-
-        Notes
-        -----
-        `start` and `source_end` differ between toolkits.
-        """
+        """Create the collator that turns ids into batches."""
         return Collator(
             model.padding, model.start_token, model.end_token, self.config.model.source_end
         )
 
     def checkpoint_folder(self, weights: str = "default") -> Path:
         """
-        Find the folder of some weights.
+        Find the folder of a set of weights.
 
-        Parameters
-        ----------
-        weights : str, default 'default'
-            ``average``, ``best``, ``last``, ``step-N``, or ``default``: the average if there is
-            one, else the best, else the last.
-
-        Returns
-        -------
-        Path
-            It exists.
-
-        Notes
-        -----
-        Raises `RunFolderError` that lists what there is.
+        Raises `RunFolderError` that lists the available ones.
         """
         folder, steps = self.folder, self.folder.steps()
         best = best_steps(folder)
@@ -265,28 +189,7 @@ class Run:
         )
 
     def load_model(self, weights: str, device: torch.device, precision: str) -> Transformer:
-        """
-        Load the model to use it.
-
-        Parameters
-        ----------
-        weights : str
-            As in `checkpoint_folder`.
-        device : torch.device
-            Where it goes.
-        precision : {'fp32', 'bf16', 'int8'}
-            What it computes with.
-
-        Returns
-        -------
-        Transformer
-            In evaluation mode; on a processor its weights are laid out for products, so it can
-            neither be trained nor saved.
-
-        Notes
-        -----
-        Checksums, names and shapes are checked first.
-        """
+        """Load the model for inference."""
         place = self.checkpoint_folder(weights)
         model = self.build()
         load_weights(model, self.load_checkpoint(place).model, place)
@@ -301,22 +204,17 @@ class Run:
         return model
 
     def load_checkpoint(self, place: Path, with_training: bool = False) -> Checkpoint:
-        """Read a checkpoint that must be of this run's subwords and settings."""
+        """Read a checkpoint and check that it matches this run's tokenizer and settings."""
         self._check_sizes(place)
         return load_checkpoint(place, with_training, self.signature)
 
     def last_checkpoint(self) -> Checkpoint | None:
         """
-        Read the newest checkpoint with everything that resuming needs.
+        Read the newest checkpoint with the whole training state.
 
-        Returns
-        -------
-        Checkpoint or None
-            None if there is none yet.
+        Returns the checkpoint; None if there is none yet.
 
-        Notes
-        -----
-        A damaged one is an error, not a reason to go further back silently.
+        A damaged one is an error: going further back silently would lose steps.
         """
         steps = self.folder.steps()
         if not steps:
@@ -325,7 +223,7 @@ class Run:
 
 
 def flat_settings(config: RunConfig) -> dict[str, Any]:
-    """Name all settings by their dotted keys."""
+    """Flatten the settings to dotted keys."""
     flat: dict[str, Any] = {}
     for key, value in config.to_dict().items():
         if isinstance(value, dict):
@@ -336,23 +234,7 @@ def flat_settings(config: RunConfig) -> dict[str, Any]:
 
 
 def best_steps(folder: RunFolder) -> list[int]:
-    """
-    List the steps with the best validations, best first.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        Whose validations.
-
-    Returns
-    -------
-    list of int
-        Empty before the first validation.
-
-    Notes
-    -----
-    From `best.json`.
-    """
+    """List the steps with the best validations, best first."""
     if not folder.best.is_file():
         return []
     entries = read_json(folder.best).get("best")
@@ -363,23 +245,7 @@ def best_steps(folder: RunFolder) -> list[int]:
 
 
 def read_settings(folder: RunFolder) -> RunConfig:
-    """
-    Read the settings of a run.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        Which run.
-
-    Returns
-    -------
-    RunConfig
-        Checked like any other settings.
-
-    Notes
-    -----
-    Part of `config.json`.
-    """
+    """Read the settings of a run from `config.json`."""
     settings = _read_config(folder).get("settings")
     return RunConfig.from_dict(
         renamed_settings(settings) if isinstance(settings, Mapping) else settings
@@ -387,23 +253,7 @@ def read_settings(folder: RunFolder) -> RunConfig:
 
 
 def read_machine_settings(folder: RunFolder) -> MachineSettings:
-    """
-    Read what was chosen for the machine when the run began.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        Which run.
-
-    Returns
-    -------
-    MachineSettings
-        To be honoured by `--resume`.
-
-    Notes
-    -----
-    Part of `config.json`.
-    """
+    """Read the machine settings of a run from `config.json`."""
     try:
         return MachineSettings(**_read_config(folder)["choices"])
     except (KeyError, TypeError) as error:
@@ -415,21 +265,9 @@ def read_machine_settings(folder: RunFolder) -> MachineSettings:
 
 def read_corpus(folder: RunFolder) -> dict[str, Any]:
     """
-    Read which text files a run was started with.
+    Read the list of training files from `config.json`.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        Which run.
-
-    Returns
-    -------
-    dict
-        For each side a list of names and sizes in bytes.
-
-    Notes
-    -----
-    Part of `config.json`.
+    Returns for each side a list of names and sizes in bytes.
     """
     corpus = _read_config(folder).get("corpus", {})
     return corpus if isinstance(corpus, dict) else {}
@@ -445,26 +283,6 @@ def write_config(
     """
     Write `config.json`.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        Which run.
-    config : RunConfig
-        All settings.
-    machine_settings : MachineSettings
-        What was chosen for the machine.
-    corpus : dict
-        Names and sizes of the text files.
-    machine : dict
-        The machine, for the reader.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
     Written before the first step and again when a resumed run is given a new end.
     """
     content = {
@@ -479,7 +297,7 @@ def write_config(
 
 
 def _read_config(folder: RunFolder) -> dict[str, Any]:
-    """Read config.json and check that this version understands it."""
+    """Read `config.json` and check its version."""
     content = read_json(folder.config)
     if content.get("format") != _FORMAT:
         raise RunFolderError(

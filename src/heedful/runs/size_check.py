@@ -1,4 +1,4 @@
-"""Settings compared with the sizes of the weights that they belong to, before a model is made."""
+"""A check of settings against weight shapes before a model is built."""
 
 from collections.abc import Callable, Mapping
 from math import prod
@@ -24,7 +24,7 @@ def check_sizes(
     build: Callable[[], nn.Module],
     origin: Path,
 ) -> None:
-    """Refuse settings of another size than the weights have; nothing of that size is made."""
+    """Refuse settings whose sizes differ from the weights', before anything is allocated."""
     widest = max((max(shape, default=0) for shape in shapes.values()), default=0)
     bounds = dict.fromkeys(("encoder_layers", "decoder_layers"), len(shapes))
     bounds |= dict.fromkeys(_WIDTHS, widest)

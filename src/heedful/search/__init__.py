@@ -1,1 +1,1 @@
-"""From a model's probabilities to translations."""
+"""Search: from a model's probabilities to translations."""

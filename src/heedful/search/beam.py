@@ -1,5 +1,5 @@
 """
-Beam search, in steps that can each be tested with five numbers.
+Beam search.
 
 ::
 
@@ -8,11 +8,11 @@ Beam search, in steps that can each be tested with five numbers.
     prune    the `beam` best of those without it stay open
     stop     a sentence is done when no open hypothesis can win any more (`heedful.search.stopping`)
 
-How many of the best count for `finish` is where searches differ: `beam` of them in most toolkits,
-2 x beam in the authors' code. The paper does not say.
+How many of the best count for `finish` is where searches differ: `beam` of them in most toolkits, 2
+x beam in the authors' code. The paper does not say.
 
 Many sentences are searched together. Sentences that are done leave the batch, a few at a time, so
-the work shrinks with it. Nothing here knows the architecture: the model is asked through
+the work shrinks with it. Nothing here depends on the architecture: the model is used through
 `heedful.model.seq2seq`. Other beam searches (`heedful.search.diverse`,
 `heedful.search.constrained`) put another `expand` into the same loop.
 """
@@ -52,9 +52,9 @@ def prune(ended: Bool[Tensor, "sentences candidates"], beam: int) -> Int[Tensor,
     Parameters
     ----------
     ended : Tensor of bool, shape (sentences, candidates)
-        Which candidates, best first, are complete.
+        True for complete candidates, best candidate first.
     beam : int
-        How many stay.
+        Number of candidates that stay open.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def prune(ended: Bool[Tensor, "sentences candidates"], beam: int) -> Int[Tensor,
 
 
 class _OpenHypothesis(NamedTuple):
-    """An open hypothesis; one whose log-probability is minus infinity is dead."""
+    """An open hypothesis; a log-probability of minus infinity marks it dead."""
 
     tokens: list[int]
     log_probabilities: list[float]
@@ -80,9 +80,9 @@ class _OpenHypothesis(NamedTuple):
 @dataclass
 class _Beam:
     """
-    The open hypotheses of one sentence, or of one group of it, and the complete ones.
+    The open and complete hypotheses of one sentence, or of one of its groups.
 
-    A beam that is done may stay in the batch for a while; its rows are dead.
+    A finished beam may stay in the batch for a while; its rows are dead.
     """
 
     limit: int
@@ -93,7 +93,7 @@ class _Beam:
     places: ClosedPlaces = field(default_factory=ClosedPlaces)
 
     def finish(self, hypothesis: Hypothesis, keep: int) -> None:
-        """Sort a complete hypothesis in and keep the best few."""
+        """Insert a complete hypothesis and keep the best few."""
         self.complete.append(hypothesis)
         self.complete.sort(key=lambda h: -h.score)
         del self.complete[keep:]
@@ -114,7 +114,7 @@ def beam_search(
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
-    Translate a batch of sentences.
+    Translate a batch of sentences by beam search.
 
     Parameters
     ----------
@@ -123,21 +123,22 @@ def beam_search(
     source : Tensor of int, shape (sentences, source)
         Padded ids, on the model's device.
     limits : sequence of int
-        Most target tokens of each sentence, the end symbol not counted.
+        Maximum number of target tokens of each sentence, the end symbol not counted.
     beam : int, default 4
-        Open hypotheses a sentence.
+        Open hypotheses per sentence.
     penalty : LengthPenalty
         Orders complete hypotheses of different lengths.
     n_best : int, default 1
-        Hypotheses to return a sentence, at most `beam`.
+        Hypotheses to return per sentence, at most `beam`.
     eos_candidates : int, optional
-        An end counts if it is among so many best candidates of a step; `beam` when absent.
+        EOS finishes a hypothesis only if it ranks within this many best candidates of a step;
+        `beam` if None.
     stopping : StoppingPolicy, optional
-        When a sentence is done, and what becomes of hypotheses at their limit.
+        When a sentence is done, and what happens to hypotheses at their limit.
     rules : sequence of DecodingRule, optional
-        What may come next.
+        Rules for the next token.
     observer : callable, optional
-        Shown every sentence after every step.
+        Called with every sentence after every step.
 
     Returns
     -------
@@ -146,9 +147,9 @@ def beam_search(
 
     Notes
     -----
-    Section 6.1: beam 4, alpha 0.6, stop early when possible. A hypothesis at its limit ends if the
-    end symbol is among its best continuations; if not it is cut as it is, and counts only where
-    too few have ended.
+    Section 6.1: beam 4, alpha 0.6, early termination. A hypothesis at its limit ends if the end
+    symbol is among its best continuations; otherwise it is cut, and counts only where too few have
+    ended.
     """
     return search(
         *start_decoding(model, source),
@@ -182,48 +183,49 @@ def search(
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
-    Run the loop over the steps, whatever the probabilities come from.
+    Run beam search on any source of next-token log-probabilities.
 
     Parameters
     ----------
     next_log_probabilities : callable
-        From the newest tokens (rows,) and the state to log-probabilities (rows, vocabulary) and
-        the next state.
+        Maps the newest tokens (rows,) and the state to log-probabilities (rows, vocabulary) and the
+        next state.
     state : DecodingState
-        Before the first token, one row a beam.
+        The state before the first token, one row per group.
     tokens : Tensor of int, shape (beams,)
-        What stands before the first token.
+        The tokens that precede the first one.
     limits : sequence of int
-        Most target tokens of each sentence, the end symbol not counted.
+        Maximum number of target tokens of each sentence, the end symbol not counted.
     end_token : int
         The end symbol.
     beam : int
-        Open hypotheses a beam.
+        Open hypotheses per group.
     penalty : LengthPenalty
         Orders complete hypotheses of different lengths.
     n_best : int, default 1
-        Hypotheses to return a beam.
+        Hypotheses to return per group.
     eos_candidates : int, optional
-        An end counts if it is among so many best candidates of a step; `beam` when absent.
+        EOS finishes a hypothesis only if it ranks within this many best candidates of a step;
+        `beam` if None.
     stopping : StoppingPolicy, optional
-        When a sentence is done, and what becomes of hypotheses at their limit.
+        When a sentence is done, and what happens to hypotheses at their limit.
     rules : sequence of DecodingRule, optional
-        What may come next.
+        Rules for the next token.
     extend_by : callable, optional
-        Chooses the continuations of each beam; `expand` when absent.
+        Chooses the continuations of each beam; `expand` if None.
     groups : int, default 1
-        Lanes of a sentence: beams that are kept apart but stay in the batch together.
+        Groups per sentence: separate beams that stay in the batch together.
     observer : callable, optional
-        Shown every beam after every step.
+        Called with every group after every step.
 
     Returns
     -------
     list of list of Hypothesis
-        For each beam its best hypotheses, best first; the beams of a sentence stand together.
+        For each group its best hypotheses, best first; the groups of a sentence are adjacent.
 
     Notes
     -----
-    Tests drive it with tables of probabilities and compare it with an exhaustive search.
+    Tests call it with tables of probabilities and compare it with an exhaustive search.
     """
     penalty, eos_candidates = stopping.counted(penalty), eos_candidates or beam
     choose = extend_by or partial(_extend, candidates=2 * beam)
@@ -281,7 +283,7 @@ def search(
 
 
 def _goes_on(active: list[_Beam], row: int, groups: int) -> bool:
-    """Whether any beam of a sentence may still win; if not, all of them are done."""
+    """Decide whether any group of a sentence may still improve; if not, mark all of them done."""
     beams = active[row : row + groups]
     if any(beam.may_win for beam in beams):
         return True
@@ -293,13 +295,13 @@ def _goes_on(active: list[_Beam], row: int, groups: int) -> bool:
 def _extend(
     totals: Tensor, scores: Tensor, written: Tensor, owners: Tensor, *, candidates: int
 ) -> Candidates:
-    """Extend as plain beam search does: what was written does not matter, nor whose row it is."""
+    """Extend as plain beam search does, without regard to prefix and sentence."""
     del written, owners
     return expand(totals, scores, candidates)
 
 
 class _StepRecorder(NamedTuple):
-    """A step of all beams: what it needs to know besides the candidates."""
+    """One step of all beams: its inputs besides the candidates."""
 
     length: int
     end_token: int
@@ -315,7 +317,7 @@ class _StepRecorder(NamedTuple):
         columns: Tensor,
         eos_candidates: int,
     ) -> None:
-        """Write the step into the lists of the beams that are not done, and whether they go on."""
+        """Record the step in the beams that are not done; return whether each goes on."""
         each, parents, tokens = (
             part.tolist() for part in (found.log_probabilities, found.parents, found.tokens)
         )
@@ -339,7 +341,7 @@ class _StepRecorder(NamedTuple):
         columns: Tensor,
         eos_candidates: int,
     ) -> None:
-        """Show beams that were not done: sentence and group of each, and what was open before."""
+        """Show the observer each active beam: sentence, group, open hypotheses before the step."""
         parts = (found.parents, found.log_probabilities, found.tokens, ended, columns)
         rows = zip(*(part.tolist() for part in parts), strict=True)
         for (*candidates, ends, kept), (where, beam, before) in zip(rows, beams, strict=True):
@@ -363,11 +365,11 @@ class _StepRecorder(NamedTuple):
             observer(weighed.snapshot(self.end_token, self.penalty))
 
     def _alive(self, past: _OpenHypothesis) -> float:
-        """Give the log-probability of an open hypothesis; one that has ended counts as dead."""
+        """Return the log-probability of an open hypothesis; minus infinity if it has ended."""
         return float("-inf") if self.end_token in past.tokens else past.log_probability
 
     def _finish(self, beam: _Beam, past: _OpenHypothesis, score: float, token: int) -> None:
-        """Complete a hypothesis, unless it is dead or has ended before."""
+        """Complete a hypothesis, unless it is dead or has already ended."""
         total = past.log_probability + score
         if total > float("-inf") and self.end_token not in past.tokens:
             ended = token == self.end_token
@@ -377,7 +379,7 @@ class _StepRecorder(NamedTuple):
             beam.finish(Hypothesis(tokens, all_of_it, scored, ended), self.keep)
 
     def _open(self, beam: _Beam, kept: Sequence[tuple[int, float, int]], last: bool) -> None:
-        """Go on with the best that have no end, and decide whether that is worth while."""
+        """Keep the best unfinished candidates open, and decide whether to continue."""
         before, beam.open = beam.open, []
         for parent, score, token in kept:
             past = before[parent]
@@ -411,7 +413,7 @@ class _StepRecorder(NamedTuple):
 def _cut(
     beam: _Beam, open_before: list[_OpenHypothesis], penalty: LengthPenalty, n_best: int
 ) -> None:
-    """Fill the list up with hypotheses that reached the limit without an end."""
+    """Fill the list with hypotheses cut at the length limit."""
     ended = {hypothesis.tokens for hypothesis in beam.complete}
     for past, log_probabilities, total in open_before:
         missing = len(beam.complete) < n_best

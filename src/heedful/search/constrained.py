@@ -1,5 +1,5 @@
 """
-Beam search for translations that contain given phrases.
+Constrained beam search: translations that contain given phrases.
 
 Dynamic beam allocation (Post and Vilar 2018): at each step the candidates are sorted into banks by
 how many tokens of the constraints they have met, and the beam is divided among the banks, so that
@@ -58,40 +58,14 @@ def constrained_beam_search(
     """
     Translate a batch of sentences so that given phrases occur.
 
-    Parameters
-    ----------
-    model : Seq2Seq
-        In evaluation mode.
-    source : Tensor of int, shape (sentences, source)
-        Padded ids, on the model's device.
-    limits : sequence of int
-        Most target tokens of each sentence, the end symbol not counted.
-    phrases : sequence of sequence of sequence of int
-        For each sentence the token sequences that must occur, each as often as it is listed.
-    beam : int, default 10
-        Open hypotheses a sentence.
-    penalty : LengthPenalty
-        Orders complete hypotheses of different lengths.
-    n_best : int, default 1
-        Hypotheses to return a sentence, at most `beam`.
-    eos_candidates : int, optional
-        An end counts if it is among so many first candidates of a step; `beam` when absent.
-    stopping : StoppingPolicy, optional
-        How the search ends.
-    rules : sequence of DecodingRule, optional
-        What may come next.
-    observer : callable, optional
-        Shown every sentence after every step.
+    `limits`: maximum number of target tokens of each sentence, the end symbol not counted.
+    `phrases`: for each sentence the token sequences that must occur, each as often as it is listed.
+    `n_best`: hypotheses to return per sentence, at most `beam`. `eos_candidates`: EOS finishes a
+    hypothesis only if it ranks within this many first candidates of a step; `beam` if None. Returns
+    for each sentence its best hypotheses, best first. All that have ended contain the phrases;
+    where too few did so within the limit, the list goes on with hypotheses that were cut there,
+    those that have met most first, their `ended` False.
 
-    Returns
-    -------
-    list of list of Hypothesis
-        For each sentence its best hypotheses, best first. All that have ended contain the phrases;
-        where too few did so within the limit, the list goes on with hypotheses that were cut
-        there, those that have met most first, their `ended` False.
-
-    Notes
-    -----
     A hypothesis may end only when it contains all phrases. Without phrases it is `beam_search`.
     """
     sought = [Phrases(some) for some in phrases]
@@ -114,24 +88,8 @@ def divide_beam(banks: Mapping[int, Sequence[_Item]], wanted: int) -> list[_Item
     """
     Take one item of each bank in turn, the fullest bank first.
 
-    Parameters
-    ----------
-    banks : mapping of int to sequence
-        Items by tokens met, the best of each bank first.
-    wanted : int
-        How many to take.
+    Every prefix of the list is shared among the banks as evenly as possible.
 
-    Returns
-    -------
-    list
-        Items in the order in which they were taken.
-
-    Notes
-    -----
-    Every beginning of the list shares its places among the banks as evenly as can be.
-
-    Examples
-    --------
     >>> divide_beam({0: ["a", "b", "c"], 2: ["x"]}, 3)
     ['x', 'a', 'b']
     """
@@ -142,7 +100,7 @@ def divide_beam(banks: Mapping[int, Sequence[_Item]], wanted: int) -> list[_Item
 
 @dataclass(frozen=True)
 class _Allocation:
-    """Choose extensions so that every bank keeps its share of the beam."""
+    """Choice of extensions so that every bank keeps its share of the beam."""
 
     sought: Sequence[Phrases]
     beam: int
@@ -155,7 +113,7 @@ class _Allocation:
         written: Int[Tensor, "rows length"],
         owners: Int[Tensor, " rows"],
     ) -> Candidates:
-        """Put candidates together, sort them into banks and deal."""
+        """Collect candidates, sort them into banks and divide the beam."""
         width, vocabulary = scores.shape[1:]
         sought = [self.sought[owner] for owner in owners[::width].tolist()]
         texts = iter(written.tolist())
@@ -197,7 +155,7 @@ class _Allocation:
         candidates: Mapping[int, float],
         vocabulary: int,
     ) -> list[int]:
-        """Deal the candidates of one sentence; what is forbidden comes last."""
+        """Choose the candidates of one sentence; forbidden ones come last."""
         banks: dict[int, list[int]] = {}
         dead = []
         for place in sorted(candidates, key=lambda place: -candidates[place]):

@@ -1,5 +1,5 @@
 """
-Diverse beam search: groups of a beam that are pushed apart.
+Diverse beam search.
 
 Vijayakumar et al. 2018, “Diverse Beam Search for Improved Description of Complex Scenes” (2016 as
 “Decoding Diverse Solutions from Neural Sequence Models”), algorithm 1. The beam is divided into
@@ -47,47 +47,16 @@ def diverse_beam_search(
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
-    Translate a batch of sentences in several different ways.
+    Translate a batch of sentences by diverse beam search.
 
-    Parameters
-    ----------
-    model : Seq2Seq
-        In evaluation mode.
-    source : Tensor of int, shape (sentences, source)
-        Padded ids, on the model's device.
-    limits : sequence of int
-        Most target tokens of each sentence, the end symbol not counted.
-    beam : int, default 4
-        Open hypotheses a sentence, a multiple of `groups`.
-    groups : int, default 2
-        Parts of the beam.
-    diversity : float, default 0.5
-        What a token costs for each hypothesis of an earlier group that chose it in the same step,
-        as a logarithm of a probability.
-    penalty : LengthPenalty
-        Orders complete hypotheses of different lengths.
-    n_best : int, default 1
-        Hypotheses to return a sentence, at most `beam`.
-    eos_candidates : int, optional
-        An end counts if it is among so many best candidates of a group's step; as many as the
-        group is wide when absent.
-    stopping : StoppingPolicy, optional
-        How the search ends.
-    rules : sequence of DecodingRule, optional
-        What may come next.
-    observer : callable, optional
-        Shown every sentence, and every group of it, after every step.
+    `limits`: maximum number of target tokens of each sentence, the end symbol not counted.
+    `n_best`: hypotheses to return per sentence, at most `beam`. `eos_candidates`: EOS finishes a
+    hypothesis only if it ranks within this many best candidates of a group's step; the group's
+    width if None. Returns for each sentence different hypotheses, best first.
 
-    Returns
-    -------
-    list of list of Hypothesis
-        For each sentence different hypotheses, best first.
-
-    Notes
-    -----
-    The best of each group come first into the list, then the second best of each, and so on. What
-    several groups found comes once; a list that this leaves short is filled up by plain beam
-    search. The paper finds costs of 0.2 to 0.8 useful, and as many groups as hypotheses.
+    The best of each group come first, then the second best of each, and so on. Duplicates between
+    groups are removed, and plain beam search fills the list up. The paper finds costs of 0.2 to 0.8
+    useful, and as many groups as hypotheses.
     """
     next_log_probabilities, state, tokens = start_decoding(model, source)
     beams = torch.arange(len(limits), device=source.device).repeat_interleave(groups)
@@ -129,7 +98,7 @@ def diverse_beam_search(
 
 
 def _filled(chosen: list[Hypothesis], more: list[Hypothesis], n_best: int) -> list[Hypothesis]:
-    """Fill a short list up with the best of another one that are not in it."""
+    """Fill a short list with the best hypotheses of another list that are not in it."""
     known = {one.tokens for one in chosen}
     new = [one for one in more if one.tokens not in known]
     return sorted([*chosen, *new[: n_best - len(chosen)]], key=_worse)
@@ -137,23 +106,11 @@ def _filled(chosen: list[Hypothesis], more: list[Hypothesis], n_best: int) -> li
 
 def interleave_groups(groups: Sequence[Sequence[Hypothesis]], n_best: int) -> list[Hypothesis]:
     """
-    Choose hypotheses from several groups in turn.
+    Interleave the hypotheses of several groups.
 
-    Parameters
-    ----------
-    groups : sequence of sequence of Hypothesis
-        Of each group its hypotheses, best first.
-    n_best : int
-        How many to choose.
+    `groups`: of each group its hypotheses, best first.
 
-    Returns
-    -------
-    list of Hypothesis
-        No two with the same tokens; complete ones first, then by score.
-
-    Notes
-    -----
-    Chosen by score alone, the list would often be that of the first group.
+    Ordered by score alone, the list would often contain only the first group.
     """
     # The same tokens may have ended in one group and been cut in another.
     best: dict[tuple[int, ...], Hypothesis] = {}
@@ -167,7 +124,7 @@ def interleave_groups(groups: Sequence[Sequence[Hypothesis]], n_best: int) -> li
 
 @dataclass(frozen=True)
 class _Apart:
-    """Extend the groups of each sentence one after the other."""
+    """Extension of the groups of each sentence, one after the other."""
 
     groups: int
     diversity: float
@@ -182,7 +139,7 @@ class _Apart:
         written: Int[Tensor, "rows length"],
         owners: Int[Tensor, " rows"],
     ) -> Candidates:
-        """Take off from each group's scores what the groups before it have chosen."""
+        """Subtract the diversity cost of earlier groups' tokens from each group's scores."""
         del written, owners
         sentences, vocabulary = len(scores) // self.groups, scores.size(2)
         counts = scores.new_zeros(sentences, vocabulary)
@@ -206,5 +163,5 @@ class _Apart:
 
 
 def _worse(hypothesis: Hypothesis) -> tuple[bool, float]:
-    """Order the complete before the cut, then by score."""
+    """Sort key: complete hypotheses before cut ones, then by score."""
     return not hypothesis.ended, -hypothesis.score

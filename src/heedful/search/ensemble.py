@@ -1,5 +1,5 @@
 """
-Several models that write one translation together.
+Ensembles: several models that decode together.
 
 The probability of a token is the mean of the probabilities that the models give it. Averaging
 probabilities, not their logarithms, is what the word ensemble has meant in this field since
@@ -25,42 +25,21 @@ from heedful.model.seq2seq import DecodingState, Seq2Seq
 @dataclass(frozen=True)
 class EnsembleState:
     """
-    Remember what each member remembers.
+    The states of all members.
 
-    Attributes
-    ----------
-    members : tuple of DecodingState
-        Their states, in order.
-    begun : bool
-        Whether the first target token has been read.
-
-    Notes
-    -----
     Fulfils the contract `heedful.model.seq2seq.DecodingState`.
     """
 
     members: tuple[DecodingState, ...]
+    """Their states, in order."""
     begun: bool = False
+    """Whether the first target token has been read."""
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "EnsembleState":
         """
-        Continue with other rows.
+        Select rows.
 
-        Parameters
-        ----------
-        rows : Tensor of int, shape (new rows,)
-            Which old row each new row continues.
-        sentences : Tensor of int, shape (new sentences,), optional
-            Which sentences stay; all when absent.
-
-        Returns
-        -------
-        EnsembleState
-            The chosen rows of every member.
-
-        Notes
-        -----
-        Each member knows how to reorder what is its own.
+        `sentences`: indices of the sentences that stay; all if None.
         """
         members = tuple(member.select(rows, sentences) for member in self.members)
         return EnsembleState(members, self.begun)
@@ -68,26 +47,15 @@ class EnsembleState:
 
 class Ensemble(Seq2Seq):
     """
-    Average the probabilities of several models.
+    Several models whose probabilities are averaged.
 
-    Parameters
-    ----------
-    models : sequence of Seq2Seq
-        Of any architecture and size, with the same tokens on both sides and on one device.
-    weights : sequence of float, optional
-        What each model counts, divided by their sum; all the same when absent.
+    `weights`: weight of each model, normalised to sum one; equal if None.
 
-    Raises
-    ------
-    ValueError
-        If there is no model, or the weights are not one number above 0 for each.
+    The caller must ensure that all members share a tokenizer: models do not know theirs. Members
+    may start their targets with different symbols. If output matrices are padded to different
+    sizes, the missing ids have no probability. For search only, not for training.
 
-    Notes
-    -----
-    Whether the tokens are the same is for the caller to know: models do not know their tokenizer.
-    Members may begin their targets with different symbols. Where an output table is filled up to
-    a larger round size than another's, the other gives those ids no probability. It is there to
-    be searched, not to be trained.
+    Raises `ValueError` if there is no model, or the weights are not one number above 0 for each.
     """
 
     log_weights: Tensor
@@ -114,47 +82,11 @@ class Ensemble(Seq2Seq):
         return list(self.models)  # type: ignore[arg-type]
 
     def encode(self, source: Int[Tensor, "batch source"]) -> list[Any]:
-        """
-        Read the source with every member.
-
-        Parameters
-        ----------
-        source : Tensor of int, shape (batch, source)
-            Padded token ids.
-
-        Returns
-        -------
-        list of object
-            What each member returned.
-
-        Notes
-        -----
-        Called once for a batch of sentences.
-        """
         return [model.encode(source) for model in self.members]
 
     def forward(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target widths"]:
-        """
-        Compute all decoder states at once, the target being known.
-
-        Parameters
-        ----------
-        source : Tensor of int, shape (batch, source)
-            Padded token ids.
-        target_in : Tensor of int, shape (batch, target)
-            The target, moved right by one: it begins with the start token.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, target, sum of the members' widths)
-            The members' states side by side.
-
-        Notes
-        -----
-        Each member reads its own start token.
-        """
         states = []
         for model in self.members:
             own = target_in.clone()
@@ -163,23 +95,6 @@ class Ensemble(Seq2Seq):
         return torch.cat(states, dim=-1)
 
     def start(self, memory: list[Any]) -> EnsembleState:
-        """
-        Prepare decoding, one hypothesis a sentence.
-
-        Parameters
-        ----------
-        memory : list of object
-            What `encode` returned.
-
-        Returns
-        -------
-        EnsembleState
-            The state before the first token.
-
-        Notes
-        -----
-        Work that belongs to the source is done here by every member.
-        """
         pairs = zip(self.members, memory, strict=True)
         return EnsembleState(tuple(model.start(own) for model, own in pairs))
 
@@ -187,26 +102,10 @@ class Ensemble(Seq2Seq):
         self, state: EnsembleState, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows widths"], EnsembleState]:
         """
-        Read one more target token for each hypothesis.
+        Process one more target token of each hypothesis.
 
-        Parameters
-        ----------
-        state : EnsembleState
-            What `start` or the last `step` returned.
-        tokens : Tensor of int, shape (rows,)
-            The newest token of each hypothesis, the start token first.
-
-        Returns
-        -------
-        states : Tensor of float, shape (rows, sum of the members' widths)
-            The members' states side by side.
-        state : EnsembleState
-            To be handed to the next call.
-
-        Notes
-        -----
-        The first token is each member's own start token. Rows of a search that are dead may hold
-        ids that only fill another member's table up; a member that has no such row reads its last.
+        The first token is each member's own start token. Dead rows of a search may hold ids beyond
+        a member's table; such a member reads its last row instead.
         """
         states, members = [], []
         for model, own, rows in zip(self.members, state.members, self.rows, strict=True):
@@ -222,18 +121,6 @@ class Ensemble(Seq2Seq):
         """
         Compute the logarithm of the mean probability of each token.
 
-        Parameters
-        ----------
-        states : Tensor of float, shape (..., sum of the members' widths)
-            What `forward` or `step` returned.
-
-        Returns
-        -------
-        Tensor of float32, shape (..., vocabulary)
-            Log-probabilities; their exponentials sum to one.
-
-        Notes
-        -----
         ``log sum_i w_i p_i``, taken through the largest term so that nothing underflows.
         """
         found = []
@@ -248,47 +135,20 @@ class Ensemble(Seq2Seq):
         """
         Average probabilities that are given as logarithms.
 
-        Parameters
-        ----------
-        log_probabilities : Tensor of float, shape (..., models)
-            What each member says.
-
-        Returns
-        -------
-        Tensor of float, shape (...,)
-            Logarithm of the weighted mean.
-
-        Notes
-        -----
-        Also for the scores of given translations, which each member computes in one pass.
+        Also used for scores of given translations, which each member computes in one pass.
         """
         weighted = log_probabilities + self.log_weights.to(log_probabilities.dtype)
         return torch.logsumexp(weighted, dim=-1)
 
     def output(self) -> tuple[Tensor, Tensor | None]:
         """
-        Refuse: the members' tables cannot be written as one.
+        Refuse: an ensemble has no single output matrix.
 
-        Returns
-        -------
-        table : Tensor
-            Never.
-        bias : Tensor or None
-            Never.
-
-        Raises
-        ------
-        TypeError
-            Always.
-
-        Notes
-        -----
-        A mean of softmaxes is no softmax of one product; ask `project`. The loss takes a table, so
+        A mean of softmaxes is no softmax of one product; use `project`. The loss needs a matrix, so
         an ensemble cannot be trained as one model.
         """
         raise TypeError("an ensemble has an output table for each member and none of its own")
 
     @property
     def device(self) -> torch.device:
-        """Where the weights of all members are."""
         return self.members[0].device

@@ -1,8 +1,4 @@
-"""
-Greedy search: always the most probable token.
-
-One token after the other without looking back: the loop of greedy search and of sampling.
-"""
+"""Greedy search, and the token-by-token loop that it shares with sampling."""
 
 from collections.abc import Callable, Sequence
 
@@ -35,41 +31,11 @@ def decode_stepwise(
     observer: SearchObserver | None = None,
 ) -> list[Hypothesis]:
     """
-    Let some walks choose token by token until each has come to its end.
+    Decode token by token with a choice function until all rows have ended.
 
-    Parameters
-    ----------
-    next_log_probabilities : callable
-        From the newest tokens (rows,) and the state to log-probabilities (rows, vocabulary) and
-        the next state.
-    state : DecodingState
-        Before the first token, one row and one sentence a walk.
-    tokens : Tensor of int, shape (walks,)
-        What stands before the first token.
-    limits : sequence of int
-        Most target tokens of each walk, the end symbol not counted.
-    choose : callable
-        From log-probabilities (rows, vocabulary), the index of each row's walk (rows,) and the
-        number of tokens before to the next tokens (rows,).
-    end_token : int
-        The end symbol.
-    penalty : LengthPenalty
-        Only for the score that is reported; nothing here compares lengths.
-    rules : sequence of DecodingRule, optional
-        What may come next.
-    each : int, default 1
-        Walks of a sentence, which stand together.
-    observer : callable, optional
-        Shown every walk after every step.
+    `limits`: maximum number of target tokens of each row, the end symbol not counted.
 
-    Returns
-    -------
-    list of Hypothesis
-        One for each walk.
-
-    Notes
-    -----
-    Walks that have ended leave the batch, a few at a time, so the work shrinks with it.
+    Finished rows leave the batch, a few at a time, so the work shrinks with it.
     """
     live = torch.arange(len(limits), device=tokens.device)
     rows_written = tokens.new_empty(len(limits), 0)
@@ -118,7 +84,7 @@ def _shown(
     ended: bool,
     done: bool,
 ) -> Snapshot:
-    """Show one walk, by its sentence, its number there and the step."""
+    """Describe one hypothesis for the observer: sentence, its number there, step."""
     seen = (HypothesisView(0, text, total, total / penalty.divisor(max(1, len(text)))),)
     sentence, group, step = where
     return Snapshot(
@@ -145,30 +111,10 @@ def greedy_search(
     """
     Translate a batch of sentences by the most probable token at each step.
 
-    Parameters
-    ----------
-    model : Seq2Seq
-        In evaluation mode.
-    source : Tensor of int, shape (sentences, source)
-        Padded ids, on the model's device.
-    limits : sequence of int
-        Most target tokens of each sentence, the end symbol not counted.
-    penalty : LengthPenalty
-        Only for the score that is reported; greedy search does not compare lengths.
-    rules : sequence of DecodingRule, optional
-        What may come next.
-    observer : callable, optional
-        Shown every sentence after every step.
+    `limits`: maximum number of target tokens of each sentence, the end symbol not counted.
 
-    Returns
-    -------
-    list of Hypothesis
-        One for each sentence.
-
-    Notes
-    -----
-    Not beam search with one hypothesis: that goes on past a first end while something longer may
-    score better. Validation uses this; it is several times cheaper.
+    Not the same as beam search with one hypothesis, which continues past a first end while a longer
+    one may score better. Validation uses this; it is several times cheaper.
     """
     return decode_stepwise(
         *start_decoding(model, source),
@@ -182,6 +128,6 @@ def greedy_search(
 
 
 def _most_probable(scores: Tensor, walks: Tensor, step: int) -> Tensor:
-    """Choose without chance, whichever row and step it is."""
+    """Choose the most probable token; row and step do not matter."""
     del walks, step
     return scores.argmax(dim=1)

@@ -24,16 +24,7 @@ _MOST = 10.0
 @dataclass(frozen=True)
 class LengthPenalty:
     """
-    Divide a log-probability by a function of the length.
-
-    Attributes
-    ----------
-    kind : {'gnmt', 'power', 'none'}
-        The formula.
-    alpha : float, default 0.0
-        Its exponent; 0 leaves log-probabilities as they are.
-    before : int, default 0
-        Symbols before the first token that count, too: 1 in OpenNMT-py, which counts the start.
+    A length penalty: the log-probability is divided by a function of the length.
 
     Notes
     -----
@@ -41,13 +32,16 @@ class LengthPenalty:
     """
 
     kind: str
+    """The formula."""
     alpha: float = 0.0
+    """Its exponent; 0 leaves log-probabilities as they are."""
     before: int = 0
+    """Symbols before the first token that count, too: 1 in OpenNMT-py, which counts the start."""
 
     @classmethod
     def parse(cls, text: str) -> "LengthPenalty":
         """
-        Read a penalty as users write it.
+        Parse a length penalty as users write it.
 
         Parameters
         ----------
@@ -78,7 +72,7 @@ class LengthPenalty:
 
     def divisor(self, length: int) -> float:
         """
-        Compute what a log-probability is divided by.
+        Compute the divisor of the log-probability for a length.
 
         Parameters
         ----------
@@ -88,11 +82,11 @@ class LengthPenalty:
         Returns
         -------
         float
-            At least 1, never falling with the length.
+            At least 1, and never decreasing with the length.
 
         Notes
         -----
-        That it never falls is what lets a search know when it is over.
+        It never decreases; the stopping rules rely on this.
         """
         length += self.before
         if self.kind == "gnmt":
@@ -103,14 +97,7 @@ class LengthPenalty:
 @dataclass(frozen=True)
 class LengthLimit:
     """
-    Bound the number of generated tokens.
-
-    Attributes
-    ----------
-    extra : int
-        Tokens allowed, or allowed beyond the source's length.
-    relative : bool
-        Whether the source's length is added.
+    The maximum number of generated tokens.
 
     Notes
     -----
@@ -119,12 +106,14 @@ class LengthLimit:
     """
 
     extra: int
+    """Tokens allowed, or allowed beyond the source's length."""
     relative: bool
+    """Whether the source's length is added."""
 
     @classmethod
     def parse(cls, text: str) -> "LengthLimit":
         """
-        Read a limit as users write it.
+        Parse a length limit as users write it.
 
         Parameters
         ----------
@@ -151,7 +140,7 @@ class LengthLimit:
 
     def tokens(self, source_length: int) -> int:
         """
-        Compute the limit for a source.
+        Compute the limit for a source length.
 
         Parameters
         ----------
@@ -161,7 +150,7 @@ class LengthLimit:
         Returns
         -------
         int
-            Most target tokens, without the end symbol.
+            Maximum number of target tokens, without the end symbol.
 
         Notes
         -----

@@ -1,5 +1,5 @@
 """
-Minimum Bayes risk: the candidate that the others agree with most.
+Minimum Bayes risk decoding: the candidate with the highest expected utility.
 
 The most probable translation of a model is often an odd one, while its samples mostly resemble each
 other. Taking every sample for what might be the right translation, the candidate with the greatest
@@ -20,21 +20,9 @@ Utility = Callable[[Sequence[str], Sequence[str]], np.ndarray]
 
 def pairwise(utility: PairUtility) -> Utility:
     """
-    Make a table of a measure that knows only pairs.
+    Compute a utility matrix by a metric on pairs.
 
-    Parameters
-    ----------
-    utility : callable
-        From a translation and a reference to a number.
-
-    Returns
-    -------
-    callable
-        From several of each to an array of numbers, one row a translation.
-
-    Notes
-    -----
-    `heedful.evaluation.mbr_utility` has tables that count every text only once.
+    `heedful.evaluation.mbr_utility` computes statistics of each text only once.
     """
 
     def table(translations: Sequence[str], references: Sequence[str]) -> np.ndarray:
@@ -53,27 +41,12 @@ def minimum_bayes_risk(
     """
     Order candidates by their expected utility.
 
-    Parameters
-    ----------
-    candidates : sequence of str
-        Samples or the best hypotheses of a search.
-    utility : callable
-        From translations and references to a table of utilities, such as `pairwise` makes.
-    weights : sequence of float, optional
-        How much each reference counts, at least 0 and not all 0; equally when absent, as samples
-        do.
-    references : sequence of str, optional
-        What might be the right translation; the candidates themselves when absent.
+    `weights`: weight of each reference, at least 0 and not all 0; equal if None, as for samples.
+    `references`: possible translations to compare with; the candidates themselves if None. Returns
+    number of a candidate and its expected utility, best first; among equals the earlier one.
 
-    Returns
-    -------
-    list of (int, float)
-        Number of a candidate and its expected utility, best first; among equals the earlier one.
-
-    Notes
-    -----
-    A text that was sampled twice counts twice, and is compared once. Each candidate is among its
-    own references, which for equal weights changes no order.
+    Repeated samples count as often as they were drawn, and are compared once. Each candidate is
+    among its own references, which for equal weights changes no order.
     """
     imagined = candidates if references is None else references
     shares = _shares(weights, len(imagined))
@@ -86,7 +59,7 @@ def minimum_bayes_risk(
 
 
 def _shares(weights: Sequence[float] | None, count: int) -> Float[np.ndarray, " references"]:
-    """Make weights that sum to one."""
+    """Normalise weights to sum to one."""
     given = np.ones(count) if weights is None else np.asarray(weights, dtype=float)
     if given.shape != (count,) or not count:
         raise ValueError(f"there must be one weight for each reference, {count}, and some of both")
@@ -96,7 +69,7 @@ def _shares(weights: Sequence[float] | None, count: int) -> Float[np.ndarray, " 
 
 
 def _distinct(texts: Sequence[str]) -> tuple[list[str], list[int]]:
-    """List different texts, and for each text which of them it is."""
+    """List the distinct texts, and the index of each text among them."""
     numbers: dict[str, int] = {}
     places = [numbers.setdefault(text, len(numbers)) for text in texts]
     return list(numbers), places

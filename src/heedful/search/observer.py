@@ -1,5 +1,5 @@
 """
-What a search shows of itself to whoever watches it, one sentence and one step at a time.
+The observer of a search: what it sees of each sentence after each step.
 
 ::
 
@@ -28,72 +28,47 @@ it was at its limit; no open hypothesis could win any more; enough had ended. Em
 @dataclass(frozen=True)
 class HypothesisView:
     """
-    Show one hypothesis at one step.
+    One hypothesis at one step, as the observer sees it.
 
-    Attributes
-    ----------
-    parent : int
-        Which of the open hypotheses of the step before it continues; 0 at the first step.
-    tokens : tuple of int
-        All of its tokens, the newest last; that is the end symbol where it has ended.
-    log_probability : float
-        Natural logarithm of the probability of all its tokens.
-    score : float
-        `log_probability` divided by the length penalty, were it to end here.
-    why : str, default ''
-        Why it is dropped, see `DropReason`.
-
-    Notes
-    -----
-    What a hypothesis pays to be different from others (`heedful.search.diverse`) is not in its
-    log-probability.
+    The cost of diversity (`heedful.search.diverse`) is not in its log-probability.
     """
 
     parent: int
+    """Index of its parent among the open hypotheses of the step before; 0 at the first step."""
     tokens: tuple[int, ...]
+    """All of its tokens, the newest last; the end symbol if it has ended."""
     log_probability: float
+    """Natural logarithm of the probability of all its tokens."""
     score: float
+    """`log_probability` divided by the length penalty, were it to end here."""
     why: DropReason = ""
+    """Why it is dropped, see `DropReason`."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """
-    Show one sentence after one step.
+    One sentence after one step, as the observer sees it.
 
-    Attributes
-    ----------
-    sentence : int
-        Its row in what was asked.
-    step : int
-        How many tokens its hypotheses have, counted from 1.
-    open : tuple of HypothesisView
-        Best first; the `parent` of the next step counts them. Empty when the sentence is done.
-    ended : tuple of HypothesisView, default ()
-        Best first. They count, though better ones may come.
-    cut : tuple of HypothesisView, default ()
-        Open hypotheses of the step before that stop as they are; the token of this step is not
-        theirs.
-    dropped : tuple of HypothesisView, default ()
-        Best first; those that came nearest to staying, not all there are.
-    group : int, default 0
-        Which of the groups of its beam, or which of its samples.
-    done : bool, default False
-        Whether nothing follows for this group.
-
-    Notes
-    -----
-    Plain beam search weighs twice as many candidates as the beam is wide, and shows all of them.
+    Plain beam search considers twice as many candidates as the beam is wide, and shows all of them.
     """
 
     sentence: int
+    """Its row in the request."""
     step: int
+    """Number of tokens of its hypotheses, from 1."""
     open: tuple[HypothesisView, ...]
+    """Best first; the `parent` of the next step counts them. Empty when the sentence is done."""
     ended: tuple[HypothesisView, ...] = ()
+    """Complete hypotheses, best first; better ones may follow."""
     cut: tuple[HypothesisView, ...] = ()
+    """Open hypotheses of the step before that are cut at the limit, without this step's token."""
     dropped: tuple[HypothesisView, ...] = ()
+    """The best dropped hypotheses, best first, not all."""
     group: int = 0
+    """Index of its group or sample."""
     done: bool = False
+    """Whether nothing follows for this group."""
 
 
 SearchObserver = Callable[[Snapshot], None]
@@ -106,83 +81,49 @@ In the thread that searches, which waits; what it raises ends the search.
 
 class Candidate(NamedTuple):
     """
-    A continuation that a step of a beam search has weighed.
+    A candidate continuation of a beam search step.
 
-    Attributes
-    ----------
-    parent : int
-        Which open hypothesis it continues.
-    log_probability : float
-        Of its token.
-    token : int
-        The new one.
-
-    Notes
-    -----
     As `heedful.search.step.Candidates` holds them for all sentences at once.
     """
 
     parent: int
+    """Index of the open hypothesis that it continues."""
     log_probability: float
+    """Log-probability of its token."""
     token: int
+    """The new token."""
 
 
 @dataclass(frozen=True)
 class StepDecision:
     """
-    Know what a step of a beam search has decided for one sentence.
+    The decisions of a beam search step for one sentence.
 
-    Attributes
-    ----------
-    sentence, group, step : int
-        As in `Snapshot`.
-    open_before : sequence of tuple of (tokens, log-probability)
-        The open hypotheses of the step before; the dead have minus infinity.
-    candidates : sequence of Candidate
-        Best first.
-    finished : frozenset of int
-        Which of them are complete and count.
-    kept : frozenset of int
-        Which of them take a place in the beam.
-    cut : frozenset of int
-        Which of the past ones stop as they are.
-    over : str
-        Why those in the beam are dropped, if they are.
-
-    Notes
-    -----
-    Of Python's own numbers, so that it can be tested without a model.
+    Plain Python numbers, so that it can be tested without a model.
     """
 
     sentence: int
     group: int
     step: int
+    """As in `Snapshot`."""
     open_before: Sequence[tuple[Sequence[int], float]]
+    """Log-probabilities of the open hypotheses of the step before; minus infinity for dead ones."""
     candidates: Sequence[Candidate]
+    """Best first."""
     finished: frozenset[int]
+    """Indices of the candidates that finish."""
     kept: frozenset[int]
+    """Indices of the candidates that stay open."""
     cut: frozenset[int]
+    """Indices of the open hypotheses that are cut."""
     over: DropReason
+    """Why the open ones are dropped, if they are."""
 
     def snapshot(self, end_token: int, penalty: LengthPenalty) -> Snapshot:
         """
-        Sort the candidates by what becomes of them.
+        Sort the candidates by what happens to them.
 
-        Parameters
-        ----------
-        end_token : int
-            The end symbol.
-        penalty : LengthPenalty
-            Of the search.
-
-        Returns
-        -------
-        Snapshot
-            Without the dead.
-
-        Notes
-        -----
-        A candidate is dead if a rule forbids it, or if what it continues is.
+        A candidate is dead if a rule forbids it, or if its parent is dead.
         """
         places: dict[str, list[HypothesisView]] = {"open": [], "ended": [], "dropped": []}
         divisor, shorter = (penalty.divisor(max(1, self.step - less)) for less in (0, 1))
@@ -218,7 +159,7 @@ class StepDecision:
         )
 
     def _fate(self, column: int, ends: bool) -> tuple[str, DropReason]:
-        """Tell what becomes of one candidate."""
+        """Decide what happens to one candidate."""
         if column in self.finished:
             return "ended", ""
         if ends:
@@ -230,23 +171,9 @@ class StepDecision:
 
 def offset_sentence(observer: SearchObserver, rows: Sequence[int]) -> SearchObserver:
     """
-    Name sentences by their rows in a larger text.
+    Wrap an observer so that it sees row numbers of the whole text.
 
-    Parameters
-    ----------
-    observer : callable
-        Knows the text.
-    rows : sequence of int
-        Of each sentence of a batch, its row in the text.
-
-    Returns
-    -------
-    callable
-        Knows the batch.
-
-    Notes
-    -----
-    Whoever asks for many sentences does not see how they are put into batches.
+    The caller does not see how sentences are batched.
     """
 
     def named(snapshot: Snapshot) -> None:

@@ -1,5 +1,5 @@
 """
-What a user may ask of a search, checked before anything is loaded.
+Search options, checked before anything is loaded.
 
 No torch here: the command line refuses what cannot go together at once, not after the model has
 been read.
@@ -21,32 +21,26 @@ _WIDEST = 10_000
 @dataclass(frozen=True)
 class Sampling:
     """
-    Draw translations at random instead of searching for the best.
-
-    Attributes
-    ----------
-    temperature : float, default 1.0
-        Divides the log-probabilities first: below 1 the probable becomes more probable.
-    top_k : int, default 0
-        Then only so many most probable tokens may be drawn, and those just as probable as the
-        last of them; 0 for all.
-    top_p : float, default 1.0
-        Then only the fewest most probable tokens that together have this probability, the token
-        that reaches it included.
-    seed : int, default 0
-        Another seed gives other translations.
+    Settings of random sampling instead of search.
 
     Notes
     -----
-    Holtzman et al. 2020 is the source of `top_p`, Fan et al. 2018 that of `top_k`. All three at
-    their defaults draw from the model's own distribution. Raises `SettingError` for values out of
-    range.
+    `top_p` is from Holtzman et al. 2020, `top_k` from Fan et al. 2018. With all three defaults,
+    translations are drawn from the model's own distribution. Raises `SettingError` for values out
+    of range.
     """
 
     temperature: float = 1.0
+    """Divides the log-probabilities first: below 1 sharpens the distribution."""
     top_k: int = 0
+    """
+    Then only this many most probable tokens may be drawn, and those equal to the last of them; 0
+    for all.
+    """
     top_p: float = 1.0
+    """Then only the smallest set of most probable tokens with this total probability."""
     seed: int = 0
+    """Seed of the draws."""
 
     def __post_init__(self) -> None:
         """Check types and ranges."""
@@ -71,47 +65,32 @@ class Sampling:
 @dataclass(frozen=True)
 class SearchOptions:
     """
-    Say how translations are to be found, for all lines alike.
+    Settings of the search, for all lines alike.
 
-    Attributes
-    ----------
-    beam : int or None, default None
-        Open hypotheses a sentence, 1 for greedy search; the recipe's when None.
-    length_penalty : str or None, default None
-        ``gnmt:0.6``, ``power:1.0`` or ``none``; the recipe's when None.
-    max_length : str or None, default None
-        ``input+50`` or a number of tokens; the recipe's when None.
-    n_best : int, default 1
-        Translations of each line.
-    sample : Sampling or None, default None
-        Draw `n_best` translations instead of searching.
-    no_repeat_ngram : int, default 0
-        No so many tokens in a row occur twice in a translation; 0 allows all.
-    diverse_groups : int, default 1
-        Groups of the beam that are kept different from each other.
-    diversity_strength : float or None, default None
-        What it costs a group to choose a token that an earlier group chose in the same step; a half
-        when None.
-    min_length : int or None, default None
-        Fewest tokens of a translation; the recipe's when None.
-
-    Notes
-    -----
     Raises `SettingError` for values out of range and for what cannot go together.
     """
 
     beam: int | None = None
+    """Open hypotheses per sentence, 1 for greedy search; the recipe's if None."""
     length_penalty: str | None = None
+    """``gnmt:0.6``, ``power:1.0`` or ``none``; the recipe's when None."""
     max_length: str | None = None
+    """``input+50`` or a number of tokens; the recipe's when None."""
     n_best: int = 1
+    """Translations of each line."""
     sample: Sampling | None = None
+    """Draw `n_best` translations instead of searching."""
     no_repeat_ngram: int = 0
+    """Forbid repeated n-grams of this many tokens; 0 allows all."""
     diverse_groups: int = 1
+    """Number of groups of diverse beam search."""
     diversity_strength: float | None = None
+    """Cost of a token that an earlier group chose in the same step; 0.5 if None."""
     min_length: int | None = None
+    """Minimum number of tokens of a translation; the recipe's if None."""
 
     def __post_init__(self) -> None:
-        """Check types, ranges and what goes together."""
+        """Check types, ranges and combinations."""
         check_fields(self)
         LengthPenalty.parse(self.length_penalty or "none")
         LengthLimit.parse(self.max_length or "input+50")
@@ -140,17 +119,10 @@ class SearchOptions:
 
     def check_constraints(self) -> None:
         """
-        Refuse options that cannot go with constraints.
+        Refuse options that cannot be combined with constraints.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Raises `SettingError`. Phrases that must occur are found by a beam that keeps hypotheses
-        with more and with fewer of them side by side.
+        Raises `SettingError`. Constraints need a beam that keeps hypotheses with more and with
+        fewer phrases side by side.
         """
         other = "diverse-groups" if self.diverse_groups > 1 else ""
         other = "sampling" if self.sample is not None else other
@@ -162,21 +134,9 @@ class SearchOptions:
 
     def width(self, beam: int) -> int:
         """
-        Compute how many hypotheses of a sentence are open at once.
+        Compute the number of open hypotheses per sentence.
 
-        Parameters
-        ----------
-        beam : int
-            Where the options name none: the recipe's.
-
-        Returns
-        -------
-        int
-            At least `n_best`, and a multiple of `diverse_groups`.
-
-        Notes
-        -----
-        A group needs at least one; an odd beam is widened so that all groups are equally wide.
+        Each group needs at least one; a beam is widened to a multiple of the groups.
         """
         if self.sample is not None:
             return self.n_best
@@ -185,29 +145,21 @@ class SearchOptions:
 
     @property
     def diversity_cost(self) -> float:
-        """What a token costs that an earlier group chose in the same step."""
+        """Cost of a token that an earlier group chose in the same step."""
         return _DIVERSITY if self.diversity_strength is None else self.diversity_strength
 
 
 @dataclass(frozen=True)
 class LineConstraints:
     """
-    Say what the translation of one line must be like.
+    Constraints on the translation of one line.
 
-    Attributes
-    ----------
-    prefix : tuple of int, default ()
-        Its first tokens.
-    phrases : tuple of tuple of int, default ()
-        Phrases that must occur in it, as often as they are listed.
-    avoided : tuple of tuple of int, default ()
-        Phrases that must not occur in it.
-
-    Notes
-    -----
-    Phrases are tokens: cut into other subwords, the same letters are another phrase.
+    Phrases are token sequences: the same letters in other subwords are another phrase.
     """
 
     prefix: tuple[int, ...] = ()
+    """Its first tokens."""
     phrases: tuple[tuple[int, ...], ...] = ()
+    """Phrases that must occur in it, as often as they are listed."""
     avoided: tuple[tuple[int, ...], ...] = ()
+    """Phrases that must not occur in it."""

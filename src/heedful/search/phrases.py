@@ -1,5 +1,5 @@
 """
-Which phrases a text contains, token by token.
+Matching of phrases token by token.
 
 The automaton of Knuth, Morris and Pratt (1977), one a phrase: after every token it knows how much
 of the phrase the text ends in, so nothing is missed where phrases overlap, repeat or break off.
@@ -14,36 +14,24 @@ Ids = Sequence[int]
 
 class PhraseProgress(NamedTuple):
     """
-    Tell how far a hypothesis has come with its phrases.
+    Progress of a hypothesis through its phrases.
 
-    Attributes
-    ----------
-    counts : tuple of int
-        Occurrences of each phrase.
-    matched : tuple of int
-        For each phrase, how many of its tokens the hypothesis ends in.
-
-    Notes
-    -----
-    All that must be known of the tokens so far.
+    The whole state that matching needs of the tokens so far.
     """
 
     counts: tuple[int, ...]
+    """Occurrences of each phrase."""
     matched: tuple[int, ...]
+    """For each phrase, the number of its first tokens that the hypothesis ends in."""
 
 
 class Phrases:
     """
-    Know what one sentence's translation must contain.
+    The phrases that one sentence's translation must contain.
 
-    Parameters
-    ----------
-    phrases : sequence of sequence of int
-        Token sequences; one that is listed twice must occur twice. Empty ones are left out.
+    `phrases`: token sequences; one that is listed twice must occur twice. Empty ones are left out.
 
-    Notes
-    -----
-    Occurrences are places: they may overlap, so “a a” occurs twice in “a a a”.
+    Occurrences may overlap, so “a a” occurs twice in “a a a”.
     """
 
     def __init__(self, phrases: Sequence[Ids]) -> None:
@@ -55,21 +43,9 @@ class Phrases:
 
     def read(self, tokens: tuple[int, ...]) -> PhraseProgress:
         """
-        Read a hypothesis.
+        Match the tokens of a hypothesis.
 
-        Parameters
-        ----------
-        tokens : tuple of int
-            All its tokens.
-
-        Returns
-        -------
-        PhraseProgress
-            What it contains.
-
-        Notes
-        -----
-        Remembered, so a hypothesis whose parent was read costs one step.
+        Cached, so a hypothesis whose parent was matched costs one step.
         """
         known = len(tokens)
         while tokens[:known] not in self._read:
@@ -82,24 +58,10 @@ class Phrases:
 
     def after(self, progress: PhraseProgress, token: int) -> PhraseProgress:
         """
-        Read one more token.
+        Match one more token.
 
-        Parameters
-        ----------
-        progress : PhraseProgress
-            Before it.
-        token : int
-            The token.
-
-        Returns
-        -------
-        PhraseProgress
-            After it.
-
-        Notes
-        -----
-        Knuth, Morris and Pratt 1977: after a mismatch, go on with the longest beginning of the
-        phrase that is still an end of the text.
+        Knuth, Morris and Pratt 1977: after a mismatch, continue with the longest prefix of the
+        phrase that is a suffix of the text.
         """
         counts, matched = list(progress.counts), list(progress.matched)
         for i, phrase in enumerate(self.phrases):
@@ -111,43 +73,14 @@ class Phrases:
         return PhraseProgress(tuple(counts), tuple(matched))
 
     def met(self, progress: PhraseProgress) -> bool:
-        """
-        Decide whether all phrases are there.
-
-        Parameters
-        ----------
-        progress : PhraseProgress
-            Of a hypothesis.
-
-        Returns
-        -------
-        bool
-            True if each occurs as often as it is wanted.
-
-        Notes
-        -----
-        Only then may a hypothesis end.
-        """
+        """Decide whether all phrases occur."""
         return all(have >= want for have, want in zip(progress.counts, self.wanted, strict=True))
 
     def bank(self, progress: PhraseProgress) -> int:
         """
         Count the tokens of the phrases that are met.
 
-        Parameters
-        ----------
-        progress : PhraseProgress
-            Of a hypothesis.
-
-        Returns
-        -------
-        int
-            Tokens of whole occurrences that are wanted, and of the phrase that has come furthest
-            among those not yet there.
-
-        Notes
-        -----
-        Breaking a phrase off gives its tokens back.
+        Breaking off a phrase loses its tokens.
         """
         whole = sum(
             min(have, want) * len(phrase)
@@ -157,45 +90,13 @@ class Phrases:
         return whole + max(begun, default=0)
 
     def onward(self, progress: PhraseProgress) -> set[int]:
-        """
-        Find the tokens that carry a missing phrase on.
-
-        Parameters
-        ----------
-        progress : PhraseProgress
-            Of a hypothesis.
-
-        Returns
-        -------
-        set of int
-            The next token of each missing phrase, its first where it has not begun.
-
-        Notes
-        -----
-        They become candidates however improbable they are.
-        """
+        """Find the tokens that continue a missing phrase."""
         return {
             self.phrases[i][self._open_end(i, progress.matched[i])] for i in self._missing(progress)
         }
 
     def missing(self, tokens: Ids) -> list[tuple[int, ...]]:
-        """
-        List the phrases that a translation lacks.
-
-        Parameters
-        ----------
-        tokens : sequence of int
-            The translation.
-
-        Returns
-        -------
-        list of tuple of int
-            Each phrase that does not occur as often as it is wanted, once.
-
-        Notes
-        -----
-        For the message to the user.
-        """
+        """List the phrases that a translation lacks, for the message to the user."""
         return [self.phrases[i] for i in self._missing(self.read(tuple(tokens)))]
 
     def _missing(self, progress: PhraseProgress) -> list[int]:
@@ -203,12 +104,12 @@ class Phrases:
         return [i for i, want in enumerate(self.wanted) if progress.counts[i] < want]
 
     def _open_end(self, i: int, matched: int) -> int:
-        """Count how much of the next occurrence of a phrase is there: a whole one is past."""
+        """Count the matched tokens of a phrase's next occurrence."""
         return self._borders[i][-1] if matched == len(self.phrases[i]) else matched
 
 
 def _borders(phrase: tuple[int, ...]) -> tuple[int, ...]:
-    """Compute for each beginning the longest shorter beginning that it ends in."""
+    """Compute for each prefix the longest shorter prefix that is its suffix."""
     borders = [0] * len(phrase)
     length = 0
     for end in range(1, len(phrase)):

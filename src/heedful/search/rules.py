@@ -1,5 +1,5 @@
 """
-What may come next: rules that every search applies to the log-probabilities of each step.
+Rules for the next token, applied by every search to the log-probabilities of a step.
 
 A rule is a function. It sees the log-probabilities, the tokens of each open row so far, and whose
 row it is. It puts minus infinity where a token must not come and leaves the rest as the model said
@@ -19,8 +19,6 @@ other toolkits have, change them. Rules are applied one after the other (those a
 
 AvoidPhrases and NoRepeatNgram give way where they would leave nothing: a given prefix may repeat
 itself.
-
-Rules about the end symbol: when a translation may end, and when it must.
 """
 
 from collections.abc import Sequence
@@ -35,11 +33,9 @@ from torch import Tensor
 @runtime_checkable
 class DecodingRule(Protocol):
     """
-    Forbid some next tokens.
+    The interface of a rule: forbids some next tokens.
 
-    Notes
-    -----
-    All open rows of a search are equally long, which lets rules work on tensors.
+    All open rows of a search have the same length, so rules work on tensors.
     """
 
     def __call__(
@@ -48,49 +44,22 @@ class DecodingRule(Protocol):
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """
-        Put minus infinity where a token must not come.
-
-        Parameters
-        ----------
-        scores : Tensor of float, shape (rows, vocabulary)
-            Log-probabilities of the next token; may be changed in place.
-        written : Tensor of int, shape (rows, length)
-            The tokens of each row so far, without the start symbol.
-        sentences : Tensor of int, shape (rows,)
-            Which sentence of the batch each row translates.
-
-        Returns
-        -------
-        Tensor of float, shape (rows, vocabulary)
-            The scores, fewer of them finite.
-
-        Notes
-        -----
-        Nothing is normalised again.
-        """
+        """Put minus infinity where a token is forbidden."""
         ...
 
 
 @dataclass(frozen=True)
 class AllowedTokens:
     """
-    Allow the subwords of the vocabulary and the end symbol only.
+    Only subwords of the vocabulary and the end symbol are allowed.
 
-    Attributes
-    ----------
-    vocabulary : int or None, default None
-        Ids from here on fill the output table up to a round size; None if there are none.
-    forbidden : tuple of int, default ()
-        Ids that are never generated, such as padding and the start symbol.
-
-    Notes
-    -----
-    A model gives such ids a little probability, however well it was trained.
+    A model gives other ids a little probability, however well it was trained.
     """
 
     vocabulary: int | None = None
+    """Ids from here on are padding of the output matrix; None if there are none."""
     forbidden: tuple[int, ...] = ()
+    """Ids that are never generated, such as padding and the start symbol."""
 
     def __call__(
         self,
@@ -98,7 +67,7 @@ class AllowedTokens:
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Forbid what is no subword; the scores are changed in place."""
+        """Forbid other ids; changes the scores in place."""
         del written, sentences
         for token in self.forbidden:
             scores[:, token] = float("-inf")
@@ -109,19 +78,12 @@ class AllowedTokens:
 
 class ForcedPrefix:
     """
-    Begin each translation with given tokens.
+    Each translation begins with given tokens.
 
-    Parameters
-    ----------
-    prefixes : sequence of sequence of int
-        The first tokens of each sentence; empty where there are none.
-    device : torch.device, optional
-        Where the scores are; the processor when absent.
+    `prefixes`: the first tokens of each sentence; empty where there are none.
 
-    Notes
-    -----
-    The tokens' own log-probabilities stay, so a forced translation is scored like any other. A
-    prefix that is longer than the limit of its sentence is cut there like any other translation.
+    The tokens keep their own log-probabilities, so a forced translation is scored like any other. A
+    prefix longer than the limit of its sentence is cut there.
     """
 
     def __init__(
@@ -152,19 +114,11 @@ class ForcedPrefix:
 
 class AvoidPhrases:
     """
-    Never write some phrases.
+    Given phrases never occur.
 
-    Parameters
-    ----------
-    phrases : sequence of sequence of sequence of int
-        For each sentence the token sequences that must not occur.
-    device : torch.device, optional
-        Where the scores are; the processor when absent.
+    `phrases`: for each sentence the token sequences that must not occur.
 
-    Notes
-    -----
-    Only these very tokens are kept out; the same letters cut into other subwords are another
-    phrase.
+    Only these token sequences are forbidden; the same letters in other subwords are another phrase.
     """
 
     def __init__(
@@ -188,7 +142,7 @@ class AvoidPhrases:
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Forbid the last token of a phrase where the others have just been written."""
+        """Forbid the last token of a phrase where the others have just been generated."""
         for owners, phrases in self.tables:
             start = written.size(1) - (phrases.size(1) - 1)
             if start >= 0:
@@ -201,20 +155,14 @@ class AvoidPhrases:
 @dataclass(frozen=True)
 class NoRepeatNgram:
     """
-    Write no n-gram twice.
+    No n-gram occurs twice.
 
-    Attributes
-    ----------
-    size : int
-        Tokens of an n-gram, at least 1.
-
-    Notes
-    -----
-    Paulus, Xiong and Socher 2017 forbid repeated trigrams in summaries; in translation it is a
-    stop for models that fall into a loop. The end symbol is exempt.
+    Paulus, Xiong and Socher 2017 forbid repeated trigrams in summaries; in translation it stops
+    models that loop. The end symbol is exempt.
     """
 
     size: int
+    """Tokens of an n-gram, at least 1."""
 
     def __call__(
         self,
@@ -222,7 +170,7 @@ class NoRepeatNgram:
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Forbid what followed the last n - 1 tokens when they were written before."""
+        """Forbid what followed an earlier occurrence of the last n - 1 tokens."""
         del sentences
         start = written.size(1) - (self.size - 1)
         if start <= 0:
@@ -235,11 +183,9 @@ class NoRepeatNgram:
 @dataclass(frozen=True)
 class Renormalization:
     """
-    Let the probabilities of what is left add up to one.
+    The probabilities of the remaining tokens are renormalised to one.
 
-    Notes
-    -----
-    ``renormalize_logits`` of Hugging Face, which the models of OPUS-MT ask for. Comes last.
+    ``renormalize_logits`` of Hugging Face, which the models of OPUS-MT set. Applied last.
     """
 
     def __call__(
@@ -248,7 +194,7 @@ class Renormalization:
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Give what a rule took away to all others of the row, in proportion."""
+        """Redistribute the probability of forbidden tokens over the row, in proportion."""
         del written, sentences
         return torch.log_softmax(scores, dim=-1)
 
@@ -262,25 +208,7 @@ def apply_all(
     """
     Apply rules one after the other.
 
-    Parameters
-    ----------
-    rules : sequence of DecodingRule
-        In this order.
-    scores : Tensor of float, shape (rows, vocabulary)
-        Log-probabilities of the next token; may be changed in place.
-    written : Tensor of int, shape (rows, length)
-        The tokens of each row so far.
-    sentences : Tensor of int, shape (rows,)
-        Which sentence of the batch each row translates.
-
-    Returns
-    -------
-    Tensor of float, shape (rows, vocabulary)
-        Minus infinity where a rule forbids a token.
-
-    Notes
-    -----
-    Greedy search, sampling and every kind of beam search call this at each step.
+    Returns the scores with minus infinity where a rule forbids a token.
     """
     for rule in rules:
         scores = rule(scores, written, sentences)
@@ -292,7 +220,7 @@ def _forbid(
     tokens: Int[Tensor, "rows some"],
     where: Bool[Tensor, "rows some"],
 ) -> Float[Tensor, "rows vocabulary"]:
-    """Forbid tokens where told, but leave a row as it is that would have nothing left."""
+    """Mask the tokens, unless that would mask the whole row."""
     bans = torch.zeros_like(where, dtype=scores.dtype).masked_fill_(where, float("-inf"))
     fewer = scores.scatter_add(1, tokens, bans)
     hopeless = fewer.isneginf().all(dim=1, keepdim=True)
@@ -302,22 +230,15 @@ def _forbid(
 @dataclass(frozen=True)
 class MinLength:
     """
-    Let no translation end before it has some tokens.
+    No translation ends before it has a minimum number of tokens.
 
-    Attributes
-    ----------
-    tokens : int
-        How many, the end symbol not counted.
-    end_token : int
-        The end symbol.
-
-    Notes
-    -----
-    fairseq and Joey NMT ask for one token unless told otherwise, so they never give an empty line.
+    fairseq and Joey NMT require one token by default, so they never give an empty line.
     """
 
     tokens: int
+    """Number of tokens, the end symbol not counted."""
     end_token: int
+    """The end symbol."""
 
     def __call__(
         self,
@@ -325,7 +246,7 @@ class MinLength:
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Forbid the end while a translation is too short; the scores are changed in place."""
+        """Forbid the end symbol while a translation is too short; changes the scores in place."""
         del sentences
         if written.size(1) < self.tokens:
             scores[:, self.end_token] = float("-inf")
@@ -334,24 +255,13 @@ class MinLength:
 
 class ForcedEos:
     """
-    End each translation at its limit, at no cost or at the end's own probability.
+    Forced end symbol at the limit, at no cost or with its own probability.
 
-    Parameters
-    ----------
-    limits : sequence of int
-        Most tokens of each sentence, the end symbol not counted.
-    end_token : int
-        The end symbol.
-    device : torch.device, optional
-        Where the scores are; the processor when absent.
-    is_free : bool, default True
-        Whether the end has the log-probability zero.
+    `limits`: maximum number of tokens of each sentence, the end symbol not counted.
 
-    Notes
-    -----
     ``forced_eos_token_id`` of Hugging Face is free, so the score of such a translation is better
-    than what the model says. fairseq counts what the model says; an end that another rule forbids
-    is free there too.
+    than the model's. fairseq counts the model's probability; an end that another rule forbids is
+    free there too.
     """
 
     def __init__(
@@ -371,7 +281,7 @@ class ForcedEos:
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Allow the end alone in rows that are at their limit."""
+        """Allow only the end symbol in rows at their limit."""
         if written.size(1) < self.first:
             return scores
         only = torch.full_like(scores, float("-inf"))

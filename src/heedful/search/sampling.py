@@ -1,5 +1,5 @@
 """
-Sampling: draw translations from the model's distribution, token by token.
+Sampling from the model's distribution, token by token.
 
 Each draw is a function of four numbers alone: the seed, the number of the line, the number of the
 sample and the position of the token. They are stirred into 64 bits by SplitMix64's mixing function
@@ -46,38 +46,12 @@ def sample(
     """
     Draw translations of a batch of sentences.
 
-    Parameters
-    ----------
-    model : Seq2Seq
-        In evaluation mode.
-    source : Tensor of int, shape (sentences, source)
-        Padded ids, on the model's device.
-    limits : sequence of int
-        Most target tokens of each sentence, the end symbol not counted.
-    sampling : Sampling
-        Temperature, filters and seed.
-    samples : int, default 1
-        Draws a sentence; the same translation may come more than once.
-    lines : sequence of int, optional
-        The number of each sentence in its text, which the draws depend on; its place in the batch
-        when absent.
-    penalty : LengthPenalty
-        Only for the score that is reported.
-    rules : sequence of DecodingRule, optional
-        What may come next.
-    observer : callable, optional
-        Shown every sample after every step, as a group of its sentence.
+    `limits`: maximum number of target tokens of each sentence, the end symbol not counted. `lines`:
+    the number of each sentence in its text, which the draws depend on; its place in the batch if
+    None.
 
-    Returns
-    -------
-    list of list of Hypothesis
-        For each sentence its samples in the order in which they were drawn, with log-probabilities
-        under the model: neither temperature nor filters nor rules change them.
-
-    Notes
-    -----
-    Not sorted: the first of some samples is a sample, the best of them is not. What the decoder
-    keeps of the source is copied for every sample, so that each may end when it does.
+    In the order drawn, not sorted: the best of several samples is not a sample. The decoder's copy
+    of the source is repeated for every sample, so that each may end on its own.
     """
     next_log_probabilities, state, tokens = start_decoding(model, source)
     owners = torch.arange(len(limits), device=source.device).repeat_interleave(samples)
@@ -108,24 +82,12 @@ def filter_scores(
     scores: Float[Tensor, "rows vocabulary"], sampling: Sampling
 ) -> Float64[Tensor, "rows vocabulary"]:
     """
-    Compute what tokens are drawn from.
+    Apply temperature, top-k and top-p; return the cumulative distribution.
 
-    Parameters
-    ----------
-    scores : Tensor of float, shape (rows, vocabulary)
-        Log-probabilities of the next token; minus infinity where it is forbidden.
-    sampling : Sampling
-        Temperature, then `top_k`, then `top_p`.
+    `scores`: log-probabilities of the next token; minus infinity where it is forbidden.
 
-    Returns
-    -------
-    Tensor of float64, shape (rows, vocabulary)
-        Probabilities; each row sums to one.
-
-    Notes
-    -----
-    What is left after each filter is taken for the whole, so `top_p` counts probabilities among
-    the `top_k`. In fp64, for a sum over a large vocabulary decides what is drawn.
+    What is left after each filter is taken for the whole, so `top_p` counts probabilities among the
+    `top_k`. In fp64, for a sum over a large vocabulary decides what is drawn.
     """
     scores = scores.double() / sampling.temperature
     if 0 < sampling.top_k < scores.size(1):
@@ -145,24 +107,12 @@ def choose(
     probabilities: Float64[Tensor, "rows vocabulary"], chance: Float64[Tensor, " rows"]
 ) -> Int[Tensor, " rows"]:
     """
-    Find the token whose share of the distribution a draw falls into.
+    Find the token whose interval of the cumulative distribution contains the draw.
 
-    Parameters
-    ----------
-    probabilities : Tensor of float64, shape (rows, vocabulary)
-        Of the next token; they need not sum to one exactly.
-    chance : Tensor of float64, shape (rows,)
-        Uniform numbers from 0 up to 1, 1 not included.
+    `chance`: uniform numbers from 0 up to 1, 1 not included.
 
-    Returns
-    -------
-    Tensor of int, shape (rows,)
-        Tokens; never one whose probability is 0.
-
-    Notes
-    -----
-    Inversion of the cumulative distribution: one number a draw, where Gumbel noise would need one
-    for each token of the vocabulary.
+    Inversion of the cumulative distribution needs one random number per draw; Gumbel noise would
+    need one for each token of the vocabulary.
     """
     cumulative = probabilities.cumsum(dim=1)
     aim = chance.unsqueeze(1) * cumulative[:, -1:]
@@ -175,28 +125,12 @@ def uniforms(
     seed: int, lines: Int[Tensor, " rows"], samples: Int[Tensor, " rows"], step: int
 ) -> Float64[Tensor, " rows"]:
     """
-    Make one uniform number for each row from where the row stands.
+    Compute one uniform number per row from seed, line, sample and position.
 
-    Parameters
-    ----------
-    seed : int
-        From 0 to 2^63 - 1.
-    lines : Tensor of int, shape (rows,)
-        Number of the line.
-    samples : Tensor of int, shape (rows,)
-        Number of the sample.
-    step : int
-        Number of tokens before.
+    Returns a uniform number in [0, 1) per row, a multiple of 2^-48.
 
-    Returns
-    -------
-    Tensor of float64, shape (rows,)
-        From 0 up to 1, 1 not included, in steps of 2^-48.
-
-    Notes
-    -----
-    A counter instead of a generator with a state: there is nothing to carry along when rows end
-    or change places, and nothing that depends on who else is in the batch.
+    Counter-based, without a generator state: nothing must move along when rows end or are
+    reordered, and nothing depends on the rest of the batch.
     """
     bits = _mix(torch.full_like(lines, seed))
     for word in (lines, samples, torch.full_like(lines, step)):
@@ -205,7 +139,7 @@ def uniforms(
 
 
 def _mix(x: Int[Tensor, " rows"]) -> Int[Tensor, " rows"]:
-    """Take one step of SplitMix64 from a state and stir it; int64 wraps around as uint64 does."""
+    """Apply one step of SplitMix64; int64 wraps around as uint64 does."""
     x = x + _signed(_STEP)
     x = (x ^ _shifted(x, 30)) * _signed(_FIRST)
     x = (x ^ _shifted(x, 27)) * _signed(_SECOND)
@@ -213,10 +147,10 @@ def _mix(x: Int[Tensor, " rows"]) -> Int[Tensor, " rows"]:
 
 
 def _shifted(x: Int[Tensor, " rows"], bits: int) -> Int[Tensor, " rows"]:
-    """Shift right and fill up with zeros; torch's own shift repeats the sign."""
+    """Shift right and fill with zeros; torch's own shift repeats the sign."""
     return (x >> bits) & ((1 << (64 - bits)) - 1)
 
 
 def _signed(number: int) -> int:
-    """Write 64 bits as the signed number that has the same."""
+    """Convert 64 bits to a signed integer."""
     return number - (1 << 64) if number >> 63 else number

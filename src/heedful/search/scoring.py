@@ -1,5 +1,5 @@
 """
-Forced decoding: what a model thinks of a translation that is given.
+Forced decoding: log-probabilities of given translations.
 
 The log-probabilities are in `heedful.model.output`; here is how many other tokens the model would
 have preferred at each place, and which.
@@ -32,28 +32,10 @@ def target_ranks(
     vocabulary: int,
 ) -> list[list[int]]:
     """
-    Find the rank of every given token among all that could stand in its place.
+    Compute the rank of every given token in the model's distribution.
 
-    Parameters
-    ----------
-    model : Seq2Seq
-        In evaluation mode.
-    source : Tensor of int, shape (batch, source)
-        Padded ids, on the model's device.
-    target_in : Tensor of int, shape (batch, target)
-        What the decoder reads: the start token, then the target.
-    target_out : Tensor of int, shape (batch, target)
-        The target, then the end symbol.
-    vocabulary : int
-        Ids from here on are filling and do not count.
+    `vocabulary`: ids from here on are filling and do not count.
 
-    Returns
-    -------
-    list of list of int
-        For each pair its tokens' ranks, the end symbol's last; 1 is the most probable token.
-
-    Notes
-    -----
     Equally probable tokens share the better rank. A translation whose ranks are all 1 is what
     greedy search finds.
     """
@@ -80,33 +62,13 @@ def best_candidates(
     wanted: int = 10,
 ) -> list[list[tuple[int, float]]]:
     """
-    Find what a model would have liked best at every place of a given translation.
+    Find the model's most probable tokens at every position of a given translation.
 
-    Parameters
-    ----------
-    model : Seq2Seq
-        In evaluation mode.
-    source : Tensor of int, shape (1, source)
-        Ids of one sentence, on the model's device.
-    target_in : Tensor of int, shape (1, target)
-        What the decoder reads: the start token, then the target.
-    target_out : Tensor of int, shape (1, target)
-        The target, then the end symbol.
-    rules : sequence of DecodingRule, optional
-        Those of a search that do not look at what is written: which tokens may come at all.
-    wanted : int, default 10
-        How many.
+    Returns for each place the most probable tokens with their probabilities, best first; the given
+    token is always among them, if need be as one more at the end.
 
-    Returns
-    -------
-    list of list of tuple of int and float
-        For each place the most probable tokens with their probabilities, best first; the given
-        token is always among them, if need be as one more at the end.
-
-    Notes
-    -----
     One pass over the known target, so the probabilities are those of the search up to rounding. A
-    given token that a rule forbids has the probability that the model gives it.
+    given token that a rule forbids keeps the model's probability.
     """
     states = model(source, target_in)[0]
     given = target_out[0]
@@ -133,22 +95,8 @@ def pair_log_probabilities(
     """
     Compute the log-probability of every target token of given pairs.
 
-    Parameters
-    ----------
-    model : Transformer
-        In evaluation mode.
-    collator : Collator
-        Of the run.
-    sources, targets : sequence of sequence of int
-        Ids of the pairs, without special symbols.
+    `sources, targets`: ids of the pairs, without special symbols.
 
-    Returns
-    -------
-    list of list of float
-        For each pair its tokens' log-probabilities, the end symbol's last.
-
-    Notes
-    -----
     One pass over the known target; equal to what a search that chose these tokens reports.
     """
     batch = collator.batch(sources, targets).to(model.device)

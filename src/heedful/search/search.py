@@ -1,4 +1,4 @@
-"""From what is asked for to the search that does it."""
+"""Selection of the search that the options ask for."""
 
 from collections.abc import Sequence
 
@@ -45,45 +45,14 @@ def run_search(
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
-    Translate a batch of sentences in the way that the options name.
+    Translate a batch of sentences with the search that the options name.
 
-    Parameters
-    ----------
-    model : Seq2Seq
-        In evaluation mode.
-    source : Tensor of int, shape (sentences, source)
-        Padded ids, on the model's device.
-    limits : sequence of int
-        Most target tokens of each sentence, the end symbol not counted.
-    options : SearchOptions
-        How.
-    beam : int
-        Open hypotheses a sentence, from `SearchOptions.width`.
-    penalty : LengthPenalty
-        Orders complete hypotheses of different lengths.
-    stopping : StoppingPolicy, optional
-        How the search ends.
-    allowed : AllowedTokens
-        Which ids are subwords.
-    line_constraints : sequence of LineConstraints
-        What the translation of each sentence must be like.
-    lines : sequence of int
-        Number of each sentence in its text; samples depend on it.
-    constrained : bool, default False
-        Whether there are constraints anywhere in the text.
-    observer : callable, optional
-        Shown every sentence after every step; it is named by its row here.
+    `limits`: maximum number of target tokens of each sentence, the end symbol not counted. Returns
+    for each sentence its hypotheses: samples as they were drawn, all others best first.
 
-    Returns
-    -------
-    list of list of Hypothesis
-        For each sentence its hypotheses: samples as they were drawn, all others best first.
-
-    Notes
-    -----
-    How a sentence is searched does not depend on its batch: without constraints of its own a
-    constrained beam is a plain one. (Its probabilities may: in bf16 products of another shape are
-    rounded otherwise.) A beam of 1 is greedy search, but for a text with constraints it is a beam.
+    The search of a sentence does not depend on its batch: without constraints of its own a
+    constrained beam is a plain one. (Its probabilities may: in bf16 products of other shapes round
+    differently.) A beam of 1 is greedy search, except with constraints.
     """
     stopping = stopping.under(penalty)
     least = MinLength(stopping.min_length, model.end_token)
@@ -163,25 +132,7 @@ def rules_for(
     """
     Collect the rules that a batch needs.
 
-    Parameters
-    ----------
-    options : SearchOptions
-        For all sentences alike.
-    always : sequence of DecodingRule
-        Those that hold for every text.
-    line_constraints : sequence of LineConstraints
-        Of each sentence.
-    device : torch.device
-        Where the scores are.
-
-    Returns
-    -------
-    list of Rule
-        In the order in which they are to be applied.
-
-    Notes
-    -----
-    Without wishes it is `always` alone, so nobody pays for what nobody asked for.
+    Without constraints it is `always` alone, so they cost nothing unless used.
     """
     rules = [*always]
     if any(constraint.prefix for constraint in line_constraints):

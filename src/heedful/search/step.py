@@ -1,7 +1,5 @@
 """
-What every search asks a model: how probable each token is, given what is written so far.
-
-The best continuations of each sentence: the first of the steps of a beam search.
+One step of a search: next-token log-probabilities, and the best continuations of a beam.
 
 `expand` is plain beam search's choice; other searches (`heedful.search.diverse`,
 `heedful.search.constrained`) choose in their own way and end in the same `Candidates`.
@@ -21,8 +19,8 @@ from heedful.model.seq2seq import DecodingState, Seq2Seq
 NextLogProbabilities = Callable[[Tensor, DecodingState], tuple[Tensor, DecodingState]]
 """From newest tokens (rows,) and a state to log-probabilities (rows, vocabulary) and a state."""
 
-# What is done leaves the batch when it is so large a part of it: leaving copies what is kept of
-# all that stay, and every size of a batch has products of its own to prepare.
+# Drop finished sentences once they are a quarter of the batch: dropping copies the cache, and each
+# new batch size makes oneDNN compile new kernels.
 COMPACT_SHARE = 1 / 4
 
 
@@ -30,28 +28,10 @@ def start_decoding(
     model: Seq2Seq, source: Int[Tensor, "sentences source"]
 ) -> tuple[NextLogProbabilities, DecodingState, Int[Tensor, " sentences"]]:
     """
-    Read the source and stand before the first target token.
+    Encode the source and return the function, state and tokens that a search starts with.
 
-    Parameters
-    ----------
-    model : Seq2Seq
-        In evaluation mode.
-    source : Tensor of int, shape (sentences, source)
-        Padded ids, on the model's device.
-
-    Returns
-    -------
-    next_log_probabilities : callable
-        From the newest token of each row and the state to the log-probabilities of the next token
-        in fp32, shape (rows, vocabulary), and the next state.
-    state : DecodingState
-        Before the first token, one row a sentence.
-    tokens : Tensor of int, shape (sentences,)
-        What stands before the first token.
-
-    Notes
-    -----
-    The only place where a search meets the model, so tests can put tables of probabilities here.
+    The only place where a search touches the model, so tests can pass tables of probabilities
+    instead.
     """
     state = model.start(model.encode(source))
     tokens = torch.full((len(source),), model.start_token, device=source.device)
@@ -68,28 +48,19 @@ def start_decoding(
 @dataclass(frozen=True)
 class Candidates:
     """
-    Hold the best continuations of each sentence, best first.
+    The best continuations of each sentence, best first.
 
-    Attributes
-    ----------
-    totals : Tensor of float, shape (sentences, candidates)
-        What the hypotheses are compared by, their log-probability in plain beam search.
-    log_probabilities : Tensor of float, shape (sentences, candidates)
-        Of the new token, as the model says.
-    parents : Tensor of int, shape (sentences, candidates)
-        Which open hypothesis of the sentence is continued.
-    tokens : Tensor of int, shape (sentences, candidates)
-        The new token.
-
-    Notes
-    -----
     2 x beam candidates: even if half of them end, `beam` stay open.
     """
 
     totals: Float[Tensor, "sentences candidates"]
+    """Sort keys of the hypotheses: in plain beam search their log-probability."""
     log_probabilities: Float[Tensor, "sentences candidates"]
+    """The model's log-probability of the new token."""
     parents: Int[Tensor, "sentences candidates"]
+    """Index of the continued open hypothesis of the sentence."""
     tokens: Int[Tensor, "sentences candidates"]
+    """The new token."""
 
 
 # Tokens whose maximum is looked at first; two rounds over about 300 numbers for 8,000 tokens.
@@ -110,23 +81,9 @@ def expand(
     """
     Find the best one-token continuations of each sentence.
 
-    Parameters
-    ----------
-    totals : Tensor of float, shape (sentences, width)
-        Log-probabilities of the open hypotheses.
-    next_log_probabilities : Tensor of float, shape (sentences, width, vocabulary)
-        Of each possible next token; minus infinity where it is forbidden.
-    candidates : int
-        How many to keep.
+    `next_log_probabilities`: of each possible next token; minus infinity where it is forbidden.
 
-    Returns
-    -------
-    Candidates
-        Best first.
-
-    Notes
-    -----
-    The totals are compared without a length penalty: all candidates are equally long.
+    Totals are compared without a length penalty: all candidates have the same length.
     """
     sentences, width, vocabulary = next_log_probabilities.shape
     scores, tokens = best_of_each(next_log_probabilities.flatten(0, 1), min(candidates, vocabulary))
@@ -144,25 +101,9 @@ def best_of_each(
     """
     Find the best tokens of each row.
 
-    Parameters
-    ----------
-    scores : Tensor of float, shape (rows, vocabulary)
-        Of each possible token.
-    wanted : int
-        How many.
-
-    Returns
-    -------
-    scores : Tensor of float, shape (rows, wanted)
-        Best first.
-    tokens : Tensor of int, shape (rows, wanted)
-        Which they are.
-
-    Notes
-    -----
-    `torch.topk` sorts slowly on a processor; compiled functions are there for it, where they can be
-    had (`heedful.model.inference.native`). The best n of a row stand in those n of its blocks
-    whose maxima are largest, so it needs to look at these alone.
+    `torch.topk` is slow on a CPU, so compiled functions replace it if available
+    (`heedful.model.inference.native`). The best n of a row are in the n blocks with the largest
+    maxima, so only these blocks are searched.
     """
     rows, vocabulary = scores.shape
     if scores.device.type == "cpu" and scores.dtype == torch.float32:
@@ -187,27 +128,7 @@ def pick(
     next_log_probabilities: Float[Tensor, "sentences width vocabulary"],
     where: Int[Tensor, "sentences candidates"],
 ) -> Candidates:
-    """
-    Look up chosen continuations.
-
-    Parameters
-    ----------
-    totals : Tensor of float, shape (sentences, width)
-        Of the open hypotheses.
-    next_log_probabilities : Tensor of float, shape (sentences, width, vocabulary)
-        Of each possible next token.
-    where : Tensor of int, shape (sentences, candidates)
-        The choice, as hypothesis x vocabulary + token.
-
-    Returns
-    -------
-    Candidates
-        In the order of `where`.
-
-    Notes
-    -----
-    Every kind of beam search ends its own choice here.
-    """
+    """Gather the chosen continuations."""
     vocabulary = next_log_probabilities.size(2)
     each = next_log_probabilities.flatten(1).gather(1, where)
     parents = where // vocabulary

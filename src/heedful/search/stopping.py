@@ -1,5 +1,5 @@
 """
-When a beam search is over, and what becomes of hypotheses that reach the length limit.
+Stopping rules of beam search, and hypotheses at the length limit.
 
 ::
 
@@ -39,22 +39,7 @@ STOPS = (
 @dataclass(frozen=True)
 class StoppingPolicy:
     """
-    Say how searches end that differ between toolkits.
-
-    Attributes
-    ----------
-    among_twice : bool, default False
-        Whether an end counts among the best 2 x beam candidates of a step instead of `beam`.
-    stop : str, default 'when-none-can-win'
-        When a sentence is done.
-    length_limit_policy : {'cut', 'end', 'force', 'keep'}, default 'cut'
-        What becomes of a hypothesis at its limit: it is cut, and counts where too few have ended;
-        or the end symbol is written for nothing; or it is written at its own probability
-        (fairseq); or the hypothesis is cut and counts like any other.
-    renormalise : bool, default False
-        Whether the probabilities of what may come next are made to add up to one.
-    min_length : int, default 0
-        Fewest tokens before the end symbol.
+    When a search stops and what happens at the length limit.
 
     Notes
     -----
@@ -62,19 +47,31 @@ class StoppingPolicy:
     """
 
     among_twice: bool = False
+    """
+    Whether EOS finishes a hypothesis if it ranks within the top 2 x beam candidates of a step
+    instead of `beam`.
+    """
     stop: str = "when-none-can-win"
+    """When a sentence is done."""
     length_limit_policy: str = "cut"
+    """
+    What happens to a hypothesis at its limit: it is cut, and counts only where too few have ended;
+    or it gets the end symbol at no cost; or with its own probability (fairseq); or it is cut and
+    counts like any other.
+    """
     renormalise: bool = False
+    """Whether the probabilities of allowed tokens are renormalised to one."""
     min_length: int = 0
+    """Minimum number of tokens before the end symbol."""
 
     def __post_init__(self) -> None:
-        """Refuse a rule that there is not."""
+        """Refuse an unknown rule."""
         if self.stop not in STOPS:
             raise SettingError(f"stop must be {' or '.join(STOPS)}, but is {self.stop!r}.")
 
     def under(self, penalty: LengthPenalty) -> "StoppingPolicy":
         """
-        Choose the rule that ``as-ctranslate2`` stands for.
+        Return the stopping rule to apply under a length penalty: resolves ``as-ctranslate2``.
 
         Parameters
         ----------
@@ -84,7 +81,7 @@ class StoppingPolicy:
         Returns
         -------
         StoppingPolicy
-            With one of the other three rules.
+            The same policy with one of the other rules.
 
         Notes
         -----
@@ -98,17 +95,17 @@ class StoppingPolicy:
 
     @property
     def has_places(self) -> bool:
-        """Whether what has ended keeps its place among the `beam` best of a step."""
+        """Whether an ended hypothesis keeps its place in the beam."""
         return self.stop in ("as-joey", "as-opennmt")
 
     @property
     def needs_no_more(self) -> bool:
-        """Whether a search may be over with as many complete hypotheses as are asked for."""
+        """Whether a search may stop with as many complete hypotheses as requested."""
         return self.stop in ("when-none-can-win", "as-opennmt")
 
     def in_groups(self) -> "StoppingPolicy":
         """
-        Choose the rule for beams that have no places: those of groups and of phrases.
+        Return the rule for searches whose beams have no fixed places: groups and constraints.
 
         Returns
         -------
@@ -117,13 +114,13 @@ class StoppingPolicy:
 
         Notes
         -----
-        Neither toolkit has such beams.
+        Neither Joey NMT nor OpenNMT-py has such searches.
         """
         return replace(self, stop="when-beam-finished") if self.has_places else self
 
     def counted(self, penalty: LengthPenalty) -> LengthPenalty:
         """
-        Return a penalty that counts what the toolkit counts: OpenNMT-py the start symbol.
+        Return the penalty as the toolkit counts lengths: OpenNMT-py's include the start symbol.
 
         Parameters
         ----------
@@ -137,7 +134,7 @@ class StoppingPolicy:
 
         Notes
         -----
-        One more for every hypothesis: it only matters between those of different lengths.
+        One more for every hypothesis, which only matters between different lengths.
         """
         return replace(penalty, before=1) if self.stop == "as-opennmt" else penalty
 
@@ -145,12 +142,7 @@ class StoppingPolicy:
 @dataclass
 class ClosedPlaces:
     """
-    Remember which places of a beam have held an end, for the rule ``as-joey``.
-
-    Attributes
-    ----------
-    closed : set of int
-        Those that have.
+    The beam positions that have held a finished hypothesis, for the rule ``as-joey``.
 
     Notes
     -----
@@ -161,21 +153,21 @@ class ClosedPlaces:
 
     def close(self, ended: Sequence[bool]) -> bool:
         """
-        Note which places hold an end in this step.
+        Mark the beam positions whose hypotheses end in this step.
 
         Parameters
         ----------
         ended : sequence of bool
-            For each place of the beam, whether its hypothesis ends or is dead.
+            For each beam position, whether its hypothesis ends or is dead.
 
         Returns
         -------
         bool
-            Whether all places have held an end by now.
+            Whether all positions have held a finished hypothesis.
 
         Notes
         -----
-        Places are counted, not hypotheses: another may stand where one has ended.
+        Positions are counted, not hypotheses: another hypothesis may follow on the same position.
         """
         self.closed |= {place for place, has_ended in enumerate(ended) if has_ended}
         return len(self.closed) == len(ended)
@@ -191,7 +183,7 @@ def may_improve(
     wanted: int,
 ) -> bool:
     """
-    Decide whether a sentence is searched on.
+    Decide whether the search of a sentence continues.
 
     Parameters
     ----------
@@ -202,22 +194,22 @@ def may_improve(
     length : int
         Steps so far.
     limit : int
-        Greatest length it may reach, the end symbol included.
+        Maximum length, the end symbol included.
     penalty : LengthPenalty
-        Never falls with the length.
+        Its divisor never decreases with the length.
     complete : sequence of Hypothesis
         Complete hypotheses so far, best first.
     wanted : int
-        How many there must be before the search may stop.
+        Number of hypotheses required before the search may stop.
 
     Returns
     -------
     bool
-        False if it is over.
+        False if the search of the sentence is over.
 
     Notes
     -----
-    Only ``when-none-can-win`` looks ahead to the greatest length.
+    Only ``when-none-can-win`` looks ahead to the maximum length.
     """
     if stop == "when-none-can-win" or best_open == float("-inf"):
         return can_still_win(best_open, limit, penalty, complete, wanted)
@@ -234,20 +226,20 @@ def can_still_win(
     wanted: int,
 ) -> bool:
     """
-    Decide whether an open hypothesis may still enter the list of the best.
+    Decide whether an open hypothesis may still enter the n-best list.
 
     Parameters
     ----------
     best_open : float
         Log-probability of the best open hypothesis.
     limit : int
-        Greatest length it may reach, the end symbol included.
+        Maximum length, the end symbol included.
     penalty : LengthPenalty
-        Never falls with the length.
+        Its divisor never decreases with the length.
     complete : sequence of Hypothesis
         Complete hypotheses so far, best first.
     wanted : int
-        How many will be returned.
+        Number of hypotheses that will be returned.
 
     Returns
     -------
@@ -256,8 +248,8 @@ def can_still_win(
 
     Notes
     -----
-    Log-probabilities only fall, so the best that can become of it is its present one divided by
-    the largest divisor.
+    Log-probabilities only fall, so the upper bound is the present log-probability divided by the
+    largest divisor.
     """
     if best_open == float("-inf"):
         return False

@@ -1,5 +1,5 @@
 """
-A watched search as a tree: which hypotheses lived, which were dropped, and why.
+The beam tree of an observed search: each hypothesis, its end, and why.
 
 ::
 
@@ -28,43 +28,30 @@ _FOLLOWED = frozenset(("limit", "win", "full"))
 @dataclass(frozen=True)
 class BeamNode:
     """
-    Hold one hypothesis of a search at one step.
+    One hypothesis of a search at one step.
 
-    Attributes
-    ----------
-    token : int
-        By which it grew.
-    parent : int or None
-        Its index in the step before; None at the first step.
-    log_probability : float
-        Natural logarithm of its probability so far.
-    score : float
-        The same, divided by the length penalty.
-    status : {'open', 'ended', 'dropped', 'best'}
-        Whether it went on, ended, was given up, or was returned as the best.
-    why : str
-        A sentence about its fate; empty if it went on.
-
-    Notes
-    -----
-    Indices stay what they are until the search is over, when `Trace.tree` knows all fates.
+    Indices stay fixed until the search is over, when `Trace.tree` knows the end of each hypothesis.
     """
 
     token: int
+    """Its newest token."""
     parent: int | None
+    """Its index in the step before; None at the first step."""
     log_probability: float
+    """Natural logarithm of its probability so far."""
     score: float
+    """The same, divided by the length penalty."""
     status: NodeStatus
+    """Whether it stayed open, ended, was dropped, or was returned as the best."""
     why: str = ""
+    """The reason, as a sentence; empty if it stayed open."""
 
 
 class Trace:
     """
-    Remember everything that a search shows.
+    A recorder of all steps of a search.
 
-    Notes
-    -----
-    Hand it over as `watch`. One may watch many sentences; each is asked for by its row.
+    Pass it as `watch`. It may observe many sentences; each is retrieved by its row.
     """
 
     def __init__(self) -> None:
@@ -72,20 +59,8 @@ class Trace:
 
     def __call__(self, snapshot: Snapshot) -> None:
         """
-        Remember one step of one sentence.
+        Record one step of one sentence.
 
-        Parameters
-        ----------
-        snapshot : Snapshot
-            The next step of its sentence and group.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
         Snapshots hold all their tokens, so memory grows with the square of the length: a megabyte
         for 200 tokens and a beam of 4.
         """
@@ -94,45 +69,19 @@ class Trace:
 
     def best(self, sentence: int = 0) -> tuple[tuple[int, ...], bool]:
         """
-        Find the hypothesis that the search has returned first.
+        Find the best hypothesis of a sentence.
 
-        Parameters
-        ----------
-        sentence : int, default 0
-            Its row in what was asked.
-
-        Returns
-        -------
-        tokens : tuple of int
-            With the end symbol, if it came to one.
-        complete : bool
-            False if none was complete at the limit, so that this one was cut there.
-
-        Notes
-        -----
-        Of those that ended the one with the best score; without any, the first that was cut.
-        Raises `ValueError` if nothing of this sentence has been seen to its end.
+        Among the complete ones the best score; without any, the first that was cut. Raises
+        `ValueError` if the sentence was not observed to its end.
         """
         _, chosen, complete = self._best(sentence)
         return chosen.tokens, complete
 
     def tree(self, sentence: int = 0) -> tuple[tuple[BeamNode, ...], ...]:
         """
-        Put the steps of a sentence together.
+        Build the tree of a sentence from its steps.
 
-        Parameters
-        ----------
-        sentence : int, default 0
-            Its row in what was asked.
-
-        Returns
-        -------
-        tuple of tuple of Branch
-            For each step all hypotheses that it has weighed, the most probable of each group first.
-
-        Notes
-        -----
-        Groups of a diverse beam stand in order in each step; no branch leads from one to another.
+        The groups of a diverse beam are in order in each step; no edge leads from one to another.
         """
         where, chosen, complete = self._best(sentence)
         groups = self._steps[sentence]
@@ -146,7 +95,7 @@ class Trace:
         return tuple(map(tuple, steps))
 
     def _best(self, sentence: int) -> tuple[int, HypothesisView, bool]:
-        """Find the group of the best hypothesis, itself, and whether it is complete."""
+        """Find the group and index of the best hypothesis, and whether it is complete."""
         groups = sorted(self._steps.get(sentence, {}).items())
         for complete in (True, False):
             found = [
@@ -161,25 +110,25 @@ class Trace:
 
 
 def _weighed(snapshot: Snapshot) -> list[HypothesisView]:
-    """List what a step has weighed, the most probable first."""
+    """List the candidates of a step, the most probable first."""
     everything = (*snapshot.open, *snapshot.ended, *snapshot.dropped)
     return sorted(everything, key=lambda seen: -seen.log_probability)
 
 
 def _width(snapshots: Sequence[Snapshot], step: int) -> int:
-    """Count what a step has weighed."""
+    """Count the candidates of a step."""
     return len(_weighed(snapshots[step])) if step < len(snapshots) else 0
 
 
 def _shifted(branch: BeamNode, shift: int) -> BeamNode:
-    """Count the parent after the branches of earlier groups."""
+    """Offset the parent by the hypotheses of earlier groups."""
     return branch if branch.parent is None else replace(branch, parent=branch.parent + shift)
 
 
 def _branches(
     snapshots: Sequence[Snapshot], best: HypothesisView | None, best_score: float, complete: bool
 ) -> list[list[BeamNode]]:
-    """Make the steps of one group."""
+    """Build the nodes of one group, step by step."""
     steps = []
     places: list[int] = []
     for step, snapshot in enumerate(snapshots):
@@ -205,7 +154,7 @@ def _status(
     best_score: float,
     complete: bool,
 ) -> tuple[NodeStatus, str]:
-    """Tell what became of a hypothesis, and say why."""
+    """Return the status of a hypothesis and the reason."""
     if best is not None and seen.tokens == best.tokens:
         reason = "It has the best score of all that ended."
         return "best", reason if complete else "None ended within the limit; it was cut there."
@@ -219,7 +168,7 @@ def _status(
 
 
 def _status_of_open(place: int, after: Snapshot) -> tuple[NodeStatus, str]:
-    """Tell what the next step made of an open hypothesis."""
+    """Return what the next step did with an open hypothesis."""
     if any(cut.parent == place for cut in after.cut):
         return "dropped", _REASONS["limit"]
     followed = (*after.open, *after.ended, *(one for one in after.dropped if one.why in _FOLLOWED))

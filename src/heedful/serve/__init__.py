@@ -1,1 +1,1 @@
-"""Translation over HTTP, and the web page."""
+"""The translation server and its web page."""

@@ -1,5 +1,5 @@
 """
-The application: all routes, in front of them what guards them.
+The ASGI application: routes and middleware.
 
 ::
 
@@ -36,26 +36,14 @@ _TOLD = {
 
 def make_app(service: Service) -> App:
     """
-    Put the routes together.
+    Create the application with all routes.
 
-    Parameters
-    ----------
-    service : Service
-        Does the work.
-
-    Returns
-    -------
-    callable
-        An ASGI application, to be run by `heedful.serve.server`.
-
-    Notes
-    -----
-    The worker begins and ends with its lifespan.
+    The worker starts and stops with the application's lifespan.
     """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
-        """Start the worker; tell connections their limits."""
+        """Start the worker; give connections their limits."""
         del app
         service.worker.start()
         yield {"limits": service.limits, "metrics": service.metrics}
@@ -89,26 +77,26 @@ def make_app(service: Service) -> App:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """Say what is wrong."""
+    """Return the error of a refused request."""
     del request
     assert isinstance(error, HttpError)
     return error_response(error)
 
 
 async def _gone(request: Request, error: Exception) -> Response:
-    """Count a client that went before its request was complete; nobody hears the answer."""
+    """Count a client that disconnected before its request was complete; nobody reads the answer."""
     del request, error
     return error_response(GONE)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """Answer; the guard, which gets the error too, logs it."""
+    """Return an internal error; the middleware, which sees the exception too, logs it."""
     del request, error
     return error_response(FAILED)
 
 
 async def _http(request: Request, error: Exception) -> Response:
-    """Say in our form what the framework found wrong."""
+    """Return an error of the framework in our format."""
     del request
     assert isinstance(error, HTTPException)
     text = _TOLD.get(error.status_code, "the request cannot be read.")

@@ -1,4 +1,4 @@
-"""Who may ask, and how often."""
+"""API keys and rate limits."""
 
 import hmac
 import ipaddress
@@ -11,24 +11,24 @@ from fastapi import Request
 from heedful.errors import SettingError
 from heedful.serve.limits import HttpError
 
-# So many clients are remembered; who has not asked for longest is forgotten first.
+# LRU bound on remembered clients.
 _CLIENTS = 100_000
 
 
 class RateLimit:
-    """A token bucket for each client: it fills within a minute."""
+    """A token bucket for each client, refilled within a minute."""
 
     def __init__(self, per_minute: int) -> None:
         self.per_minute = per_minute
         self._left: OrderedDict[str | bytes, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str | bytes) -> int:
-        """Seconds until the client may ask again; 0 if it may now."""
+        """Return the seconds until the client's next request is allowed; 0 if it is now."""
         left = self._now(client)
         return 0 if left >= 1 else 1 + int((1 - left) * 60 / self.per_minute)
 
     def take(self, client: str | bytes) -> None:
-        """Count a request; one that is refused anyway costs nothing."""
+        """Count an allowed request; refused ones cost nothing."""
         left = self._now(client)
         self._left.pop(client, None)
         self._left[client] = (left - 1 if left >= 1 else left, time.monotonic())
@@ -36,7 +36,7 @@ class RateLimit:
             self._left.popitem(last=False)
 
     def _now(self, client: str | bytes) -> float:
-        """Count what a client has left, which grows with time."""
+        """Compute a client's remaining tokens, which grow with time."""
         full, now = float(self.per_minute), time.monotonic()
         left, before = self._left.get(client, (full, now))
         return min(full, left + (now - before) * self.per_minute / 60)
@@ -44,20 +44,12 @@ class RateLimit:
 
 class Auth:
     """
-    Check keys, and count requests.
+    API keys and rate limits.
 
-    Parameters
-    ----------
-    keys : Path, optional
-        A file of keys; without one everybody may ask.
-    per_minute : int, default 0
-        Requests of one key or, without keys, of one address; 0 for any number.
-    wrong_keys : int, default 10
-        Wrong keys from one address in a minute; 0 for any number.
+    `per_minute`: requests of one key or, without keys, of one address; 0 for any number.
+    `wrong_keys`: wrong keys from one address in a minute; 0 for any number.
 
-    Notes
-    -----
-    A client may ask its minute's share at once, and then as fast as the share grows again.
+    A client may use its minute's share at once, and then as fast as it is refilled.
     """
 
     def __init__(self, keys: Path | None = None, per_minute: int = 0, wrong_keys: int = 10) -> None:
@@ -68,22 +60,15 @@ class Auth:
 
     @property
     def needs_keys(self) -> bool:
-        """Whether a key must come with each request."""
+        """Whether requests need a key."""
         return self.path is not None
 
     def load(self) -> None:
         """
         Read the keys again.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        A key stands at the beginning of a line, and may be followed by a space and a note on whose
-        it is; a line that begins with # is a note alone.
+        A key is the first word of a line, and may be followed by a comment on whose it is; a line
+        that begins with # is a comment.
         """
         if self.path is None:
             return
@@ -102,24 +87,8 @@ class Auth:
 
     def check(self, request: Request, api_key: str = "", counts: bool = True) -> None:
         """
-        Let a request in, or refuse it.
+        Admit a request or refuse it.
 
-        Parameters
-        ----------
-        request : Request
-            Its headers may hold the key: ``Authorization: Bearer KEY``.
-        api_key : str, default ''
-            The key of its body, if any.
-        counts : bool, default True
-            Whether the request counts among those of its minute.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
         Raises `HttpError`: 403 without a key that is known, 429 for too many requests or wrong
         keys.
         """
@@ -137,9 +106,10 @@ class Auth:
 
     def _known(self, key: bytes, address: str) -> bytes:
         """
-        Find a key among those that are known.
+        Check an API key.
 
-        After too many wrong ones even a right one is refused: else a guess would be told apart.
+        After too many wrong keys even a right one is refused: otherwise an attacker could tell a
+        right guess.
         """
         if key and self._wrong.per_minute:
             self._refuse_beyond(
@@ -157,7 +127,7 @@ class Auth:
         )
 
     def _refuse_beyond(self, rate: RateLimit, client: str | bytes, what: str) -> None:
-        """Refuse a client that has nothing left."""
+        """Refuse a client that has used up its limit."""
         if seconds := rate.wait(client):
             raise HttpError(
                 429, f"at most {rate.per_minute:,} {what}; ask again in {seconds} s.", seconds
@@ -165,7 +135,7 @@ class Auth:
 
 
 def client_of(host: str) -> str:
-    """Whom an address stands for: in version 6 one client has a network of 64 bits."""
+    """Return the client that an address belongs to: in IPv6 a client has a network of 64 bits."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -178,7 +148,7 @@ def client_of(host: str) -> str:
 
 
 def read_proxies(named: str) -> tuple[str, ...]:
-    """Check the addresses and networks of --trusted-proxies, which commas set apart."""
+    """Parse --trusted-proxies: addresses and networks separated by commas."""
     try:
         found = [ipaddress.ip_network(part.strip()) for part in named.split(",") if part.strip()]
     except ValueError as error:

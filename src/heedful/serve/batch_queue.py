@@ -1,5 +1,5 @@
 """
-What waits to be computed, and the batches that are made of it.
+The queue of jobs, and the batches made of it.
 
 The batch that follows is made around the sentence whose request has waited longest since it was
 last served, and filled with those nearest to it in length, from whatever requests; so a long text
@@ -18,44 +18,24 @@ from heedful.translation.result import Translation
 
 @dataclass(frozen=True)
 class Search:
-    """
-    Say how sentences are translated; those with equal searches can share a batch.
-
-    Attributes
-    ----------
-    beam : int, optional
-        Open hypotheses; the model's when absent.
-    length_penalty : str, optional
-        The model's when absent.
-    n_best : int, default 1
-        Translations of each.
-    probabilities, alignments, attention : bool, default False
-        What is told beside the text.
-
-    Notes
-    -----
-    Checked before it comes here.
-    """
+    """Search settings of a job; jobs with equal settings can share a batch."""
 
     beam: int | None = None
+    """Open hypotheses; the model's if None."""
     length_penalty: str | None = None
+    """Length penalty; the model's if None."""
     n_best: int = 1
+    """Translations of each."""
     probabilities: bool = False
     alignments: bool = False
     attention: bool = False
+    """What is returned besides the text."""
 
     def keywords(self) -> dict[str, Any]:
         """
-        Name what is asked of `TranslationEngine.translate`.
+        Return the keyword arguments of `TranslationEngine.translate`.
 
-        Returns
-        -------
-        dict of str to object
-            Without what is not asked for, which an engine may not have.
-
-        Notes
-        -----
-        An engine without attention refuses the word even with a false value.
+        An engine without attention refuses the keyword even with a false value.
         """
         return {name: value for name, value in vars(self).items() if value}
 
@@ -63,38 +43,23 @@ class Search:
 @dataclass(eq=False)
 class TranslationJob:
     """
-    Hold the sentences of one request, and who waits for them.
+    The sentences of one request, and its future.
 
-    Attributes
-    ----------
-    model : ServedModel
-        With what they are translated.
-    search : Search
-        How.
-    texts : sequence of str
-        The sentences.
-    lengths : sequence of int
-        Their subwords.
-    done : asyncio.Future
-        For all translations.
-    each : callable, optional
-        Told of each sentence that is done.
-    observer : callable, optional
-        Told of each step of a search.
-
-    Notes
-    -----
-    `waiting` holds the sentences that no batch has taken yet and belongs to the queue;
-    `translations` holds those that are done and belongs to the event loop.
+    `waiting` holds sentences that are in no batch yet and belongs to the queue; `translations`
+    holds finished ones and belongs to the event loop.
     """
 
     model: ServedModel
     search: Search
     texts: Sequence[str]
+    """The sentences."""
     lengths: Sequence[int]
+    """Their numbers of subwords."""
     done: "asyncio.Future[list[Translation]]"
     each: Callable[[int, Translation], None] | None = None
+    """Called with each finished sentence."""
     observer: Callable[[int, Snapshot], None] | None = None
+    """Called with each step of a search."""
     waiting: dict[int, int] = field(init=False)  # of each its subwords
     translations: dict[int, Translation] = field(default_factory=dict, init=False)
     gone: bool = field(default=False, init=False)  # nobody waits any more
@@ -104,26 +69,14 @@ class TranslationJob:
 
     @property
     def count(self) -> int:
-        """Number of sentences that no batch has taken yet."""
+        """Number of sentences that are in no batch yet."""
         return len(self.waiting)
 
     def alike(self, other: "TranslationJob") -> bool:
         """
-        Tell whether sentences of both can be translated together.
+        Whether sentences of both can share a batch.
 
-        Parameters
-        ----------
-        other : TranslationJob
-            Of another request.
-
-        Returns
-        -------
-        bool
-            True for the same model and an equal search.
-
-        Notes
-        -----
-        A model that was opened again is another one.
+        A reloaded model counts as another one.
         """
         return self.model is other.model and self.search == other.search
 
@@ -131,41 +84,21 @@ class TranslationJob:
 @dataclass(eq=False)
 class FunctionJob:
     """
-    Hold something else to compute, alone.
+    A function to run in the worker thread, outside any batch.
 
-    Attributes
-    ----------
-    function : callable
-        Without arguments.
-    done : asyncio.Future
-        For what it returns.
-
-    Notes
-    -----
-    Such as looking at a sentence; it waits like one.
+    For example the attention of a sentence; it is queued like one.
     """
 
     function: Callable[[], Any]
+    """A function without arguments."""
     done: "asyncio.Future[Any]"
+    """Future of its result."""
     gone: bool = field(default=False, init=False)
     count: int = field(default=1, init=False)
 
 
 class QueuedSentence(NamedTuple):
-    """
-    Name a sentence.
-
-    Attributes
-    ----------
-    sentences : TranslationJob
-        Whose it is.
-    number : int
-        Its number there.
-
-    Notes
-    -----
-    A batch is a list of them.
-    """
+    """A sentence in the queue."""
 
     sentences: TranslationJob
     number: int
@@ -173,16 +106,11 @@ class QueuedSentence(NamedTuple):
 
 class Queue:
     """
-    Keep what waits, and choose what is computed next.
+    The queue of jobs, with the choice of the next batch.
 
-    Parameters
-    ----------
-    batch_tokens : int
-        Source tokens of a batch, padding included.
+    `batch_tokens`: source tokens of a batch, padding included.
 
-    Notes
-    -----
-    Not safe for several threads: `Worker` sees to that.
+    Not thread-safe: `Worker` holds the lock.
     """
 
     def __init__(self, batch_tokens: int) -> None:
@@ -196,42 +124,18 @@ class Queue:
 
     def put(self, job: TranslationJob | FunctionJob) -> None:
         """
-        Let something wait behind all others.
+        Append a job.
 
-        Parameters
-        ----------
-        job : TranslationJob or FunctionJob
-            What came.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Whether there is room is not asked here.
+        Does not check for room.
         """
         self._line.append(job)
         self.count += job.count
 
     def drop(self, job: TranslationJob | FunctionJob) -> None:
         """
-        Take out what nobody waits for any more.
+        Remove a cancelled job.
 
-        Parameters
-        ----------
-        job : TranslationJob or FunctionJob
-            What came before.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        What is being computed is no longer here.
+        A running batch is no longer in the queue.
         """
         job.gone = True
         if job in self._line:
@@ -239,33 +143,15 @@ class Queue:
             self.count -= job.count
 
     def clear(self) -> list[TranslationJob | FunctionJob]:
-        """
-        Take out everything.
-
-        Returns
-        -------
-        list of Sentences or Call
-            What waited.
-
-        Notes
-        -----
-        At the end of a server.
-        """
+        """Remove all jobs, at the end of a server."""
         line, self._line, self.count = self._line, [], 0
         return line
 
     def is_enough(self) -> bool:
         """
-        Tell whether there is a full batch.
+        Whether there is a full batch.
 
-        Returns
-        -------
-        bool
-            True for a call, too: it needs no company.
-
-        Notes
-        -----
-        Counts all sentences, though not all may go together.
+        Counts all sentences, though some may not be batched together.
         """
         tokens = 0
         for one in self._line:
@@ -278,16 +164,11 @@ class Queue:
 
     def take(self) -> list[QueuedSentence] | FunctionJob:
         """
-        Choose a batch; the request that it was made around goes to the end of the line.
+        Choose a batch; the request it was made around moves to the end of the queue.
 
-        Returns
-        -------
-        list of Row, or Call
-            Out of the queue now; empty if nothing waits.
+        Returns the batch, removed from the queue; empty if nothing waits.
 
-        Notes
-        -----
-        Sentences of one model and equal searches, nearest in length to the first one's.
+        Sentences of one model and with equal search settings, nearest in length to the first one's.
         """
         if not self._line:
             return []

@@ -1,5 +1,5 @@
 """
-One client's connection, with the limits that uvicorn does not have.
+A client connection with the limits that uvicorn lacks.
 
 It is closed when a request does not arrive in time, when an answer is not taken in time, and at
 once when there are too many. The errors of this level are JSON, too.
@@ -18,10 +18,10 @@ _LINGER_SECONDS = 2
 
 class _Transport:
     """
-    A transport that can be closed while the client still sends.
+    A transport that can be closed while the client is still sending.
 
-    A kernel that has bytes which nobody read resets the connection, and with it the answer may be
-    lost. Here the answer ends, and what still comes is read and dropped for a moment.
+    A kernel with unread bytes resets the connection, and the client may lose the answer. This
+    transport ends the answer, then reads and drops what still arrives for a moment.
     """
 
     def __init__(self, transport: asyncio.Transport, connection: "Connection") -> None:
@@ -32,11 +32,11 @@ class _Transport:
         return getattr(self._transport, name)
 
     def is_closing(self) -> bool:
-        """Whether nothing more is read or written."""
+        """Whether reading and writing have ended."""
         return self.lingers or self._transport.is_closing()
 
     def close(self) -> None:
-        """End the answer, and the connection when the client has ended its request."""
+        """End the answer now, and the connection when the client has ended its request."""
         if self.is_closing() or not self._connection.awaits_more():
             self._transport.close()
             return
@@ -48,12 +48,10 @@ class _Transport:
 
 class Connection(H11Protocol):
     """
-    Read requests and write answers in time.
+    An HTTP connection with time limits for reading and writing.
 
-    Notes
-    -----
-    Made by uvicorn, for each connection one. `Limits` and `Metrics` come with the state that the
-    application's lifespan gives.
+    uvicorn makes one per connection. `Limits` and `Metrics` are in the state that the application's
+    lifespan provides.
     """
 
     _is_ended = False
@@ -61,23 +59,7 @@ class Connection(H11Protocol):
     _writing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """
-        Begin, unless there are too many.
-
-        Parameters
-        ----------
-        transport : asyncio.Transport
-            The connection.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Called by asyncio.
-        """
+        """Start, unless there are too many connections."""
         super().connection_made(_Transport(transport, self))  # type: ignore[arg-type]
         if self.client is not None:
             # A socket of both versions writes those of version 4 as of version 6.
@@ -92,21 +74,9 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """
-        Forget the clocks.
+        Cancel the timers.
 
-        Parameters
-        ----------
-        exc : Exception or None
-            Why, if it was not closed in order.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Called by asyncio.
+        `exc`: why, if it was not closed in order.
         """
         self._stop_reading_clock()
         self.resume_writing()
@@ -115,22 +85,10 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """
-        Take a part of a request.
+        Receive a part of a request.
 
-        Parameters
-        ----------
-        data : bytes
-            As it came.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        From the first byte of a request until its headers are complete a clock runs; for bodies
-        there is another (`heedful.serve.middleware`).
+        A timer runs from the first byte of a request until its headers are complete; bodies have
+        another (`heedful.serve.middleware`).
         """
         if self.transport.is_closing():
             return
@@ -141,36 +99,14 @@ class Connection(H11Protocol):
             self._reading = self.loop.call_later(self._limits.read_seconds, self._too_slow)
 
     def pause_writing(self) -> None:
-        """
-        Note that the client takes nothing.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Called by asyncio when much of an answer waits.
-        """
+        """Start the timer of a client that does not read."""
         super().pause_writing()
         if self._writing is None:
             seconds = self._limits.read_seconds
             self._writing = self.loop.call_later(seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """
-        Note that the client takes something again.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Called by asyncio.
-        """
+        """Stop the timer of a client that reads again."""
         if self._writing is not None:
             self._writing.cancel()
             self._writing = None
@@ -178,33 +114,21 @@ class Connection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """
-        Answer what is no HTTP.
+        Answer invalid HTTP.
 
-        Parameters
-        ----------
-        msg : str
-            Not used: the answer has the form of all others.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Called by uvicorn. In the middle of an answer nothing more can be said.
+        In the middle of an answer nothing more can be sent.
         """
         del msg
         self._end(400, "a request must be HTTP/1.1, but this cannot be read as such.")
 
     def _too_slow(self) -> None:
-        """Give a request up whose headers do not come."""
+        """Close a connection whose headers do not arrive in time."""
         self._reading = None
         if not self.transport.is_closing():
             self._end(408, f"a request must arrive within {self._limits.read_seconds:g} s.")
 
     def _stop_reading_clock(self) -> None:
-        """Nothing is awaited any more."""
+        """Cancel the timer of the headers."""
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
@@ -215,16 +139,16 @@ class Connection(H11Protocol):
 
     @property
     def begins(self) -> bool:
-        """Whether a request has begun to come whose headers are not complete."""
+        """Whether a request has begun whose headers are not complete."""
         return self._reading is not None and bool(self.conn.trailing_data[0])
 
     @property
     def is_new(self) -> bool:
-        """Whether no request came yet, as where the client has just been accepted."""
+        """Whether no request has arrived yet."""
         return self.cycle is None and not self.transport.is_closing()
 
     def _end(self, status: int, text: str) -> None:
-        """Say what is wrong, if HTTP allows it now, and close."""
+        """Send an error, if HTTP still allows it, and close."""
         self._stop_reading_clock()
         self._is_ended = True
         silent = not self._is_answering() or not self.cycle.response_started
@@ -246,5 +170,5 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def _is_answering(self) -> bool:
-        """Whether a request is being answered just now."""
+        """Whether a request is being answered."""
         return self.cycle is not None and not self.cycle.response_complete

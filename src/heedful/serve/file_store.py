@@ -1,4 +1,4 @@
-"""Files that were translated: in memory, under names that nobody can guess, for some minutes."""
+"""Translated files: kept in memory for some minutes under unguessable names."""
 
 import asyncio
 import secrets
@@ -6,18 +6,9 @@ import secrets
 
 class FileStore:
     """
-    Keep translated files until they are fetched.
+    Translated files, kept until they are fetched or expire.
 
-    Parameters
-    ----------
-    seconds : float, default 600
-        That each is kept.
-    most_bytes : int, default 67108864
-        Of all of them; beyond it the oldest is forgotten early.
-
-    Notes
-    -----
-    Touched in the event loop alone. What a client calls its file is no part of any name.
+    Used in the event loop only. The client's file name is no part of any name.
     """
 
     def __init__(self, seconds: float = 600.0, most_bytes: int = 1 << 26) -> None:
@@ -27,23 +18,9 @@ class FileStore:
 
     def keep(self, content: bytes, ending: str) -> str:
         """
-        Keep a file.
+        Store a file and return its name.
 
-        Parameters
-        ----------
-        content : bytes
-            What is in it.
-        ending : str
-            Of its name.
-
-        Returns
-        -------
-        str
-            The name.
-
-        Notes
-        -----
-        It is all that is needed to fetch the file, and has 192 random bits.
+        The name alone grants access and has 192 random bits.
         """
         name = secrets.token_urlsafe(24) + ending
         self._kept[name] = content
@@ -55,24 +32,12 @@ class FileStore:
 
     def find(self, name: str) -> bytes | None:
         """
-        Find a file.
+        Look up a file; names are never opened as paths.
 
-        Parameters
-        ----------
-        name : str
-            As `keep` gave it.
-
-        Returns
-        -------
-        bytes or None
-            None if it is not there, or no more.
-
-        Notes
-        -----
-        A name is looked up, never opened.
+        Returns the file; None if it is missing or expired.
         """
         return self._kept.get(name)
 
     def _forget(self, name: str) -> None:
-        """Let a file go."""
+        """Delete a file."""
         self._bytes -= len(self._kept.pop(name, b""))

@@ -1,4 +1,4 @@
-"""What a server counts, for Prometheus."""
+"""Prometheus metrics."""
 
 from collections.abc import Callable
 
@@ -11,16 +11,9 @@ _SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 class Metrics:
     """
-    Count requests, sentences and batches.
+    Counts of requests, sentences and batches.
 
-    Parameters
-    ----------
-    waiting : callable
-        Tells how many sentences wait.
-
-    Notes
-    -----
-    A registry of its own, so that several servers can be in one process. No text, address or key
+    Each server has its own registry, so that several can share a process. No text, address or key
     is ever a label.
     """
 
@@ -71,23 +64,7 @@ class Metrics:
         """
         Count a batch.
 
-        Parameters
-        ----------
-        sentences : int
-            In it.
-        tokens : int
-            Subwords of their sources.
-        seconds : float
-            It took.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Called in the thread that translates.
+        Called in the worker thread.
         """
         self.sentences.inc(sentences)
         self.tokens.inc(tokens)
@@ -95,16 +72,5 @@ class Metrics:
         self.batch_seconds.observe(seconds)
 
     def page(self) -> bytes:
-        """
-        Write all of it.
-
-        Returns
-        -------
-        bytes
-            In Prometheus' text format.
-
-        Notes
-        -----
-        Served as `CONTENT_TYPE`.
-        """
+        """Write all metrics in Prometheus' text format."""
         return generate_latest(self.registry)

@@ -1,8 +1,8 @@
 """
-What stands around every route: bounds on time and size, headers, counts, and the stop.
+ASGI middleware: time and size limits, security headers, metrics, shutdown.
 
-Plain ASGI, so that a body is refused while it arrives. What goes on below requests, connections and
-bytes, is `heedful.serve.connection`.
+Plain ASGI, so that a body is refused while it arrives. `heedful.serve.connection` handles what is
+below requests: connections and bytes.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
-# Asked by who watches over the server, to the very end.
+# Still answered during shutdown.
 _ALWAYS = ("/health", "/metrics")
-# Others are words of the client, which stay out of the log.
+# Log known methods only: a client can send any string.
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 # For answers that bring no such header of their own: they are data, never a page.
 HEADERS = {
@@ -47,18 +47,11 @@ GONE = HttpError(499, "the client has gone.")
 
 class ServerState:
     """
-    Know what goes on, and whether the server is being stopped.
+    Running requests, and whether the server is stopping.
 
-    Attributes
-    ----------
-    stopping : bool
-        Whether new work is refused.
-    open : int
-        Requests that are being answered.
+    `stopping`: whether new work is refused.
 
-    Notes
-    -----
-    Touched in the event loop alone.
+    Used in the event loop only.
     """
 
     def __init__(self) -> None:
@@ -68,47 +61,16 @@ class ServerState:
 
 class LimitsMiddleware:
     """
-    Pass requests on within limits.
+    ASGI middleware with limits, headers, metrics and log.
 
-    Parameters
-    ----------
-    app : callable
-        The application.
-    limits : Limits
-        Its bounds.
-    state : ServerState
-        Shared with what stops the server.
-    metrics : Metrics
-        Where requests are counted.
-
-    Notes
-    -----
-    Logs one line a request: its route, never its text, address or key.
+    Logs one line per request: its route, never its text, address or key.
     """
 
     def __init__(self, app: App, limits: Limits, state: ServerState, metrics: Metrics) -> None:
         self.app, self.limits, self.state, self.metrics = app, limits, state, metrics
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """
-        Answer a request.
-
-        Parameters
-        ----------
-        scope : dict
-            What ASGI tells of it.
-        receive, send : callable
-            How it comes and how the answer goes.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Called by the server.
-        """
+        """Answer a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -133,7 +95,7 @@ class LimitsMiddleware:
     async def _pass(
         self, scope: MutableMapping[str, Any], receive: Receive, answer: "_TrackedResponse"
     ) -> None:
-        """Answer a request, whatever happens."""
+        """Answer a request; turn every exception into a response."""
         try:
             if self.state.stopping and scope["path"] not in _ALWAYS:
                 raise HttpError(503, "the server is being stopped.", 1)
@@ -149,7 +111,7 @@ class LimitsMiddleware:
             await answer.instead(FAILED)
 
     def _bounded(self, receive: Receive) -> Receive:
-        """Take a body for so long and up to such a size; afterwards wait without end."""
+        """Limit the time and size of a body; afterwards wait for the disconnect."""
         latest = time.monotonic() + self.limits.read_seconds
         size, complete = 0, False
 
@@ -172,7 +134,7 @@ class LimitsMiddleware:
         return take
 
     def _too_large(self) -> HttpError:
-        """Say how large a body may be."""
+        """Describe the size limit of a body."""
         return HttpError(
             413,
             f"a body may have at most {self.limits.body_bytes:,} bytes, but this one has more; "
@@ -181,7 +143,7 @@ class LimitsMiddleware:
 
 
 class _TrackedResponse:
-    """What goes out, with its headers."""
+    """The response being sent, with its headers."""
 
     def __init__(self, send: Send, state: ServerState) -> None:
         self._send, self._state = send, state
@@ -201,7 +163,7 @@ class _TrackedResponse:
         await self._send(message)
 
     async def instead(self, refused: HttpError) -> None:
-        """Say what is wrong, if nothing was said yet; else in the last line of what was begun."""
+        """Send an error response, or an error as last line if the response has begun."""
         if self.complete:
             return
         if not self.status:

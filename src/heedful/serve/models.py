@@ -1,5 +1,5 @@
 """
-What translates: runs or exported folders, and the directions that each of them knows.
+The models of a server: runs or exported folders, with their language pairs.
 
 ::
 
@@ -23,64 +23,30 @@ from heedful.translation.engine import TranslationEngine
 
 
 class Direction(NamedTuple):
-    """
-    Say from which language to which, and how the model is told.
-
-    Attributes
-    ----------
-    source, target : str
-        Codes of the languages.
-    tag : str
-        What is put before each sentence, such as ``>>de<<``; empty if nothing is.
-
-    Notes
-    -----
-    A model without tags has one direction.
-    """
+    """A language pair, and the language tag that selects it."""
 
     source: str
     target: str
+    """Codes of the languages."""
     tag: str
+    """Tag before each sentence, such as ``>>de<<``; empty for none."""
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """
-    Hold a run as the command line names it.
-
-    Attributes
-    ----------
-    path : Path
-        The folder.
-    pairs : tuple of (str, str)
-        Its directions; empty for those that the folder tells.
-
-    Notes
-    -----
-    Made by `ModelSpec.parse`.
-    """
+    """A run as named on the command line."""
 
     path: Path
+    """The folder."""
     pairs: tuple[tuple[str, str], ...] = ()
+    """Its directions; empty to read them from the folder."""
 
     @classmethod
     def parse(cls, text: str) -> "ModelSpec":
         """
-        Read an argument of `heedful serve`.
+        Parse an argument of `heedful serve`.
 
-        Parameters
-        ----------
-        text : str
-            A folder, or ``SOURCE:TARGET,…=FOLDER``.
-
-        Returns
-        -------
-        ModelSpec
-            The folder need not be there.
-
-        Notes
-        -----
-        A folder whose name has an equals sign in it is a folder if it is there.
+        An existing folder with an equals sign in its name is taken as a folder.
         """
         languages, equals, path = text.partition("=")
         if not equals or Path(text).exists():
@@ -97,57 +63,34 @@ class ModelSpec:
 @dataclass(frozen=True, eq=False)
 class ServedModel:
     """
-    Hold an opened model and what is known of it.
+    A loaded model with its name and languages.
 
-    Attributes
-    ----------
-    name : str
-        What clients call it.
-    engine : str
-        ``torch`` or ``ctranslate2``.
-    translator : TranslationEngine
-        Used by one thread at a time.
-    directions : tuple of Direction
-        At least one.
-    longest : int
-        Subwords of the longest sentence that is not cut.
-    facts : dict
-        Of ``GET /v1/models``: beam, length penalty, and size as far as it is known.
-
-    Notes
-    -----
-    Never changed: after a reload there are others, and these live until their last sentence.
+    Immutable: a reload makes new ones, and the old ones live until their last sentence is done.
     """
 
     name: str
+    """Its name in the API."""
     engine: str
+    """``torch`` or ``ctranslate2``."""
     translator: TranslationEngine
+    """Used by one thread at a time."""
     directions: tuple[Direction, ...]
+    """At least one."""
     longest: int
+    """Subwords of the longest sentence that is not truncated."""
     facts: dict[str, Any]
+    """Facts for ``GET /v1/models``: beam, length penalty, and size if known."""
 
     @property
     def shows_attention(self) -> bool:
-        """Whether attention can be seen: alignments, pictures, the steps of a search."""
+        """Whether attention is available: alignments, pictures, steps of a search."""
         return self.engine == "torch"
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """
         Count the subwords of sentences.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            With their tags.
-
-        Returns
-        -------
-        list of int
-            One a sentence.
-
-        Notes
-        -----
-        May be asked in any thread.
+        May be called in any thread.
         """
         return [len(ids) for ids in self.translator.tokenizer.encode_source(texts)]
 
@@ -155,53 +98,25 @@ class ServedModel:
 @dataclass(frozen=True)
 class ModelLoader:
     """
-    Say how models are opened.
+    Options for opening models.
 
-    Attributes
-    ----------
-    engine : {'torch', 'ctranslate2'}, default 'torch'
-        What computes.
-    weights : str, default 'default'
-        Of a run.
-    device : str, default 'auto'
-        Where.
-    precision : str, default 'auto'
-        What with.
-    threads : int, default 0
-        Of the processor; 0 for all.
-    beam : int, optional
-        Open hypotheses where a client asks for no number; the model's own when absent.
-
-    Notes
-    -----
-    Made from the options of `heedful serve`; the same at every reload.
+    From the options of `heedful serve`; the same at every reload.
     """
 
     engine: str = "torch"
     weights: str = "default"
+    """Weights of a run."""
     device: str = "auto"
     precision: str = "auto"
     threads: int = 0
+    """Number of CPU threads; 0 for all."""
     beam: int | None = None
+    """Default number of open hypotheses; the model's own if None."""
 
     def open(self, spec: ModelSpec, name: str) -> ServedModel:
         """
         Open one model.
 
-        Parameters
-        ----------
-        spec : ModelSpec
-            Which.
-        name : str
-            What clients will call it.
-
-        Returns
-        -------
-        ServedModel
-            Ready to use.
-
-        Notes
-        -----
         Raises what `open_engine` raises, and `SettingError` if its languages are not known.
         """
         how: dict[str, Any] = {} if self.engine == "ctranslate2" else {"weights": self.weights}
@@ -225,18 +140,9 @@ class ModelLoader:
 
 class Models:
     """
-    Keep the models that are served, and replace all of them at once.
+    The served models, replaced all at once.
 
-    Parameters
-    ----------
-    specs : sequence of ModelSpec
-        In the order of the command line; the first is the default.
-    loader : ModelLoader
-        How they are opened.
-
-    Notes
-    -----
-    While new ones are opened the old ones translate, so there must be memory for both.
+    The old ones translate while new ones are opened, so memory must suffice for both.
     """
 
     def __init__(self, specs: Sequence[ModelSpec], loader: ModelLoader) -> None:
@@ -246,16 +152,9 @@ class Models:
 
     def load(self) -> None:
         """
-        Open all of them, then put them in place of the old ones.
+        Open all models, then replace the old ones.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        If one cannot be opened the old ones stay, and what went wrong is raised.
+        If one cannot be opened the old ones stay, and the error is raised.
         """
         with self._loading:
             names = _names([one.path for one in self.specs])
@@ -263,18 +162,7 @@ class Models:
             self.current = tuple(opened)
 
     def languages(self) -> dict[str, list[str]]:
-        """
-        List what can be translated into what.
-
-        Returns
-        -------
-        dict of str to list of str
-            For each source language its target languages, both in the order of the models.
-
-        Notes
-        -----
-        What ``GET /languages`` says.
-        """
+        """List the languages for ``GET /languages``."""
         found: dict[str, list[str]] = {}
         for model in self.current:
             for direction in model.directions:
@@ -284,28 +172,12 @@ class Models:
         return found
 
     def find(self, name: str | None) -> tuple[ServedModel, ...]:
-        """
-        Find models by their name.
-
-        Parameters
-        ----------
-        name : str or None
-            None for all of them.
-
-        Returns
-        -------
-        tuple of Model
-            At most one if there is a name.
-
-        Notes
-        -----
-        Names are unique.
-        """
+        """Find models by name."""
         return tuple(model for model in self.current if name in (None, model.name))
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """Call models like their folders; a number tells equal names apart."""
+    """Name models like their folders; a number distinguishes equal names."""
     names: list[str] = []
     for path in paths:
         plain = path.resolve().name or "model"
@@ -317,7 +189,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
 def _directions(
     spec: ModelSpec, languages: tuple[str, str], tags: Sequence[str]
 ) -> tuple[Direction, ...]:
-    """Find the directions of a model: as it is named, else by its tags, else by its settings."""
+    """Find the directions of a model: given on the command line, else by tags, else by settings."""
     codes = {tag.removeprefix(">>").removesuffix("<<"): tag for tag in tags}
     pairs = spec.pairs or tuple((languages[0], target) for target in codes or [languages[1]])
     if not all(map(all, pairs)):
@@ -339,7 +211,7 @@ def _directions(
 
 
 def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
-    """Tell how long a sentence may be, and what is known of a run."""
+    """Return the length limit and the facts of a run."""
     from heedful.analysis.info import count_parameters
 
     run, config = translator.run, translator.run.config
@@ -357,7 +229,7 @@ def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
 
 
 def _facts_of_export(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
-    """Tell how long a sentence may be, and what is known of an exported folder."""
+    """Return the length limit and the facts of an exported folder."""
     del weights
     record = translator.record
     facts = {"beam": record.search.beam, "length_penalty": record.search.length_penalty}

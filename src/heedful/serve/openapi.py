@@ -1,4 +1,4 @@
-"""How routes are described in the OpenAPI document, which ``/spec`` gives and ``/docs`` shows."""
+"""OpenAPI descriptions of the routes, for ``/spec`` and ``/docs``."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -43,28 +43,11 @@ def describe_route(
     wrong: Iterable[int] = (403, 500, 503),
 ) -> dict[str, Any]:
     """
-    Describe a route.
+    Describe a route for OpenAPI.
 
-    Parameters
-    ----------
-    response : type or None
-        What is answered; None for text.
-    request : type, optional
-        What its body holds.
-    stream : bool, default False
-        Whether the answer is a line of JSON for each event.
-    wrong : iterable of int, default (403, 500, 503)
-        How it can be refused; with a body in every way there is.
+    `response`: what is answered; None for text.
 
-    Returns
-    -------
-    dict
-        Keywords for a route of FastAPI.
-
-    Notes
-    -----
-    Bodies are read by `heedful.serve.request_body`, which takes forms as well as JSON; FastAPI only
-    shows them.
+    `heedful.serve.request_body` reads bodies, as forms or JSON; FastAPI only documents them.
     """
     kind = "application/x-ndjson" if stream else "application/json" if response else "text/plain"
     right: dict[str, Any] = {"description": "The answer.", "model": response}
@@ -86,7 +69,7 @@ def describe_route(
 
 
 def _reference(request: type[RequestBody], kind: str) -> str:
-    """Name the schema of a body; a form, which has no null, has its own."""
+    """Return the schema name of a body; a form, which has no null, has its own."""
     return _REFERENCE.format(model=request.__name__ + "Form" * (kind in FORMS))
 
 
@@ -106,7 +89,7 @@ def _form(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _narrow(schema: dict[str, Any], limits: Limits) -> None:
-    """Put in what the operator of the server allows."""
+    """Insert the operator's limits into the schema."""
     most = {
         "alternatives": limits.alternatives,
         "beam": limits.beam,
@@ -120,22 +103,8 @@ def _narrow(schema: dict[str, Any], limits: Limits) -> None:
 
 def document(app: FastAPI, limits: Limits) -> dict[str, Any]:
     """
-    Write the OpenAPI document.
+    Build the OpenAPI document.
 
-    Parameters
-    ----------
-    app : FastAPI
-        With all its routes.
-    limits : Limits
-        What it accepts.
-
-    Returns
-    -------
-    dict
-        For JSON; made once.
-
-    Notes
-    -----
     Adds the bodies, which FastAPI does not see.
     """
     if app.openapi_schema is None:

@@ -1,13 +1,11 @@
 """
-From a text to its translation: sentences, and everything put together again.
+The pipeline of a translation: split into sentences, translate, join.
 
 ::
 
     text ─ sentences that the model can read ─ Worker ─ the text's layout or markup
 
-Nothing is ever cut away: a sentence with more subwords than the model reads is two.
-
-One translation made of those of several sentences.
+Nothing is ever truncated: a sentence with more subwords than the model reads is split.
 """
 
 import asyncio
@@ -30,23 +28,11 @@ from heedful.translation.result import Translation, WordAlignment
 
 def join_sentences(translations: Sequence[Translation], layout: TextLayout | Markup) -> Translation:
     """
-    Make one translation of those of several sentences.
+    Join the translations of several sentences.
 
-    Parameters
-    ----------
-    translations : sequence of Translation
-        In order, at least one.
-    layout : TextLayout or Markup
-        What stood around them.
+    `translations`: in order, at least one.
 
-    Returns
-    -------
-    Translation
-        Its logarithms are the sums of theirs, its k-th alternative is made of their k-th.
-
-    Notes
-    -----
-    A sentence with fewer alternatives stays with its last.
+    A sentence with fewer alternatives repeats its last.
     """
     more = max(len(one.alternatives) for one in translations)
     each = [
@@ -58,7 +44,7 @@ def join_sentences(translations: Sequence[Translation], layout: TextLayout | Mar
 
 
 def _sum(translations: Sequence[Translation], layout: TextLayout | Markup) -> Translation:
-    """Combine without alternatives."""
+    """Join translations without alternatives."""
     texts = [one.text for one in translations]
     alignments = [one.alignment for one in translations]
     alone = len(translations) == 1
@@ -76,7 +62,7 @@ def _sum(translations: Sequence[Translation], layout: TextLayout | Markup) -> Tr
 
 
 def _joined(alignments: Sequence[WordAlignment]) -> WordAlignment:
-    """Count the words of several sentences on."""
+    """Join the links, with words counted through all sentences."""
     source: list[str] = []
     target: list[str] = []
     links: list[tuple[int, int]] = []
@@ -89,23 +75,11 @@ def _joined(alignments: Sequence[WordAlignment]) -> WordAlignment:
 
 def drop_tag(translation: Translation, tag: str) -> Translation:
     """
-    Take the language tag out of the words of the source.
+    Remove the language tag from the words of the source.
 
-    Parameters
-    ----------
-    translation : Translation
-        Of a sentence that began with a tag.
-    tag : str
-        Such as ``>>fra<<``; empty for none.
+    `tag`: such as ``>>fra<<``; empty for none.
 
-    Returns
-    -------
-    Translation
-        As if the sentence had had no tag, its alternatives too.
-
-    Notes
-    -----
-    Only an alignment knows of it.
+    Only alignments contain it.
     """
     alignment = translation.alignment
     if not tag or alignment is None or alignment.source_words[:1] != (tag,):
@@ -132,50 +106,34 @@ _TAKE_APART: dict[Form, Callable[..., TextLayout | Markup]] = {
 @dataclass(frozen=True)
 class TextResult:
     """
-    Hold a translated text.
+    A translated text.
 
-    Attributes
-    ----------
-    route : ModelRoute
-        What translated it.
-    translation : Translation
-        Of the text, with its alternatives.
-    pieces : tuple of str
-        Its sentences.
-    translations : tuple of Translation
-        One each.
-
-    Notes
-    -----
-    A text without anything to translate has no pieces and is itself.
+    A text without anything to translate has no pieces and is returned as it is.
     """
 
     route: ModelRoute
+    """Model and languages."""
     translation: Translation
+    """Translation of the text, with its alternatives."""
     pieces: tuple[str, ...] = ()
+    """Translations of its sentences."""
     translations: tuple[Translation, ...] = ()
 
 
 @dataclass(frozen=True)
 class ProgressCallbacks:
     """
-    Hold what is to be told while a text is being translated.
+    Callbacks that receive the progress of a translation.
 
-    Attributes
-    ----------
-    piece : callable
-        Called in the event loop with each sentence that is done: its number, the sentence, its
-        translation.
-    step : callable
-        Called in the translating thread after each step: the sentence's number and what is seen.
-
-    Notes
-    -----
-    An engine that cannot be watched calls only `piece`.
+    An engine that cannot be observed calls only `piece`.
     """
 
     piece: Callable[[int, str, Translation], None]
+    """
+    Called in the event loop with each finished sentence: its number, the sentence, its translation.
+    """
     step: Callable[[int, Snapshot], None]
+    """Called in the worker thread after each step: the sentence's number and the observed step."""
 
 
 async def translate(
@@ -188,31 +146,9 @@ async def translate(
     callbacks: ProgressCallbacks,
 ) -> TextResult:
     """
-    Translate a text, and tell how that goes.
+    Translate a text and report progress.
 
-    Parameters
-    ----------
-    worker : Worker
-        Where it is done.
-    text : str
-        The text.
-    route : ModelRoute
-        With what.
-    search : Search
-        How.
-    form : {'text', 'html', 'sentence'}, default 'text'
-        What the text is; a sentence is not taken apart.
-    callbacks : ProgressCallbacks
-        Told of every step and every sentence.
-
-    Returns
-    -------
-    TextResult
-        With the text's layout or markup.
-
-    Notes
-    -----
-    Cancelled, it takes what waits out of the queue.
+    Cancelling removes its waiting sentences from the queue.
     """
     parted = await aside(len(text), _SplitText.of, text, route, form)
     if route.model is None:
@@ -239,27 +175,7 @@ async def translate_all(
     """
     Translate the texts of one request.
 
-    Parameters
-    ----------
-    worker : Worker
-        Where it is done.
-    texts : sequence of str
-        Texts.
-    route : sequence of ModelRoute
-        With what each.
-    search : Search
-        How.
-    form : {'text', 'html', 'sentence'}, default 'text'
-        What they are.
-
-    Returns
-    -------
-    list of Spoken
-        In order.
-
-    Notes
-    -----
-    The sentences of all texts wait together, so a request is taken or refused as a whole.
+    The sentences of all texts are queued together, so a request is accepted or refused as a whole.
     """
     size = sum(map(len, texts))
     parted = await aside(size, _take_apart, texts, route, form)
@@ -277,12 +193,12 @@ async def translate_all(
 
 
 async def aside(size: int, work: Callable[..., _Result], *arguments: object) -> _Result:
-    """Do something at once, or with many characters in a thread."""
+    """Call a function directly, or for long texts in a thread."""
     return work(*arguments) if size <= _AT_ONCE else await asyncio.to_thread(work, *arguments)
 
 
 def _check_looked_at(search: Search, sentences: int) -> None:
-    """Refuse attention of a long text."""
+    """Refuse attention for texts of several sentences."""
     if search.attention and sentences > MOST_LOOKED_AT:
         raise HttpError(
             400,
@@ -294,13 +210,13 @@ def _check_looked_at(search: Search, sentences: int) -> None:
 def _take_apart(
     texts: Sequence[str], route: Sequence[ModelRoute], form: Form
 ) -> list["_SplitText"]:
-    """Take texts apart."""
+    """Split texts into sentences."""
     return [_SplitText.of(*pair, form) for pair in zip(texts, route, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
 class _SplitText:
-    """A text that was taken apart."""
+    """A text that is split into sentences."""
 
     text: str
     route: ModelRoute
@@ -308,7 +224,7 @@ class _SplitText:
 
     @classmethod
     def of(cls, text: str, route: ModelRoute, form: Form) -> "_SplitText":
-        """Take a text apart, unless it stays as it is."""
+        """Split a text, unless it needs no translation."""
         if route.model is None:
             return cls(text, route, TextLayout((), (text,)))
         fits = partial(_fits, route.model, route)
@@ -316,17 +232,17 @@ class _SplitText:
 
     @property
     def lines(self) -> list[str]:
-        """Its sentences as the model reads them."""
+        """Sentences in the form that the model reads."""
         return [self.route.tagged(piece) for piece in self.layout.pieces]
 
     @property
     def linked(self) -> bool:
-        """Whether alignments are needed to put it together, and can be had."""
+        """Whether joining needs alignments and the model provides them."""
         model = self.route.model
         return model is not None and model.shows_attention and any(self.layout.linked)
 
     def result(self, line_translations: Sequence[Translation]) -> TextResult:
-        """Put it together again."""
+        """Join the translated sentences."""
         if not line_translations:
             return TextResult(self.route, Translation(self.text, 0.0, (), 0.0))
         translations = tuple(drop_tag(one, self.route.direction.tag) for one in line_translations)
@@ -335,7 +251,7 @@ class _SplitText:
 
 
 def _fits(model: ServedModel, route: ModelRoute, sentence: str) -> bool:
-    """Whether a model can read a sentence as a whole."""
+    """Whether a sentence fits into the model's length limit."""
     room = model.longest - 1
     # No subword is shorter than a byte, and the space before the first word may be one more.
     if len(sentence.encode()) < room:

@@ -1,4 +1,4 @@
-"""From the body of a request, JSON or a form, to what is asked; and answers back."""
+"""Request bodies, JSON or form, parsed and validated; and encoding of responses."""
 
 import json
 from difflib import get_close_matches
@@ -21,22 +21,8 @@ _MOST_FIELDS = 100  # of a body; no client has so many
 
 async def read_body(request: Request, kind: type[_Body]) -> _Body:
     """
-    Read and check a body.
+    Read and validate a body.
 
-    Parameters
-    ----------
-    request : Request
-        Its body is a JSON object or a form.
-    kind : type
-        What is asked on this route.
-
-    Returns
-    -------
-    RequestBody
-        Of that kind.
-
-    Notes
-    -----
     Raises `HttpError` with every field that is wrong. A form may repeat ``q``.
     """
     sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -58,25 +44,7 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
 
 
 def check_texts(texts: list[str], limits: Limits) -> None:
-    """
-    Check how much is to be translated.
-
-    Parameters
-    ----------
-    texts : list of str
-        Those of a body.
-    limits : Limits
-        What is accepted.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Raises `HttpError`.
-    """
+    """Check the amount of text to translate."""
     if len(texts) > limits.lines:
         raise HttpError(
             400, f"q may hold at most {limits.lines:,} texts, but {len(texts):,} came; send fewer."
@@ -93,21 +61,9 @@ def json_response(content: BaseModel | list[Any] | dict[str, Any], status: int =
     """
     Answer in JSON.
 
-    Parameters
-    ----------
-    content : BaseModel, list or dict
-        What is answered; of a model, what is None is left out.
-    status : int, default 200
-        Of HTTP.
+    `content`: what is answered; of a model, what is None is left out.
 
-    Returns
-    -------
-    Response
-        In UTF-8.
-
-    Notes
-    -----
-    What was asked for in vain is absent, as in LibreTranslate's answers.
+    Fields without a value are absent, as in LibreTranslate's answers.
     """
     if isinstance(content, BaseModel):
         text = content.model_dump_json(exclude_none=True)
@@ -118,21 +74,9 @@ def json_response(content: BaseModel | list[Any] | dict[str, Any], status: int =
 
 def error_response(refused: HttpError) -> Response:
     """
-    Answer that something is wrong.
+    Answer with an error.
 
-    Parameters
-    ----------
-    refused : HttpError
-        What.
-
-    Returns
-    -------
-    Response
-        ``{"error": …}``, and when to come again.
-
-    Notes
-    -----
-    After a body that was not read to its end nothing more can come over the connection.
+    After a body that was not read to its end the connection cannot be reused.
     """
     answer = json_response(ErrorResponse(error=refused.text), refused.status)
     if refused.retry_after is not None:
@@ -143,7 +87,7 @@ def error_response(refused: HttpError) -> Response:
 
 
 async def _form(request: Request) -> dict[str, Any]:
-    """Read the fields of a form; those that come several times are lists."""
+    """Read the fields of a form; repeated ones become lists."""
     values: dict[str, list[Any]] = {}
     async with request.form(max_files=1, max_fields=2000, max_part_size=1 << 24) as form:
         for name, value in form.multi_items():
@@ -153,12 +97,12 @@ async def _form(request: Request) -> dict[str, Any]:
 
 
 async def _file(sent: UploadFile) -> UploadedFile:
-    """Read a file of a form, which is gone with the form."""
+    """Read an uploaded file, which is deleted with the form."""
     return UploadedFile(sent.filename or "", await sent.read())
 
 
 def _json(body: bytes) -> Any:
-    """Read JSON."""
+    """Parse JSON."""
     try:
         # As bytes it would be read with halves of characters in it.
         found = json.loads(body.decode("utf-8-sig"))
@@ -187,7 +131,7 @@ def _wrong(error: ValidationError, kind: type[RequestBody]) -> str:
 
 
 def _unknown(field: str, kind: type[RequestBody]) -> str:
-    """Say that there is no such field, and which one may be meant."""
+    """Report an unknown field and suggest a similar one."""
     known = [*kind.model_fields]
     near = get_close_matches(field[:_LONGEST_NAME].lower(), known, n=1, cutoff=0.5)
     hint = f"the nearest is {near[0]}" if near else f"known are {', '.join(known)}"

@@ -1,5 +1,5 @@
 """
-What clients ask: LibreTranslate's bodies, and our own under ``/v1``.
+Request bodies of LibreTranslate's API and of ``/v1``.
 
 Pydantic checks types and the bounds that never change. What an operator may choose (characters,
 sentences, alternatives, the beam) is checked by `heedful.serve.service`.
@@ -24,7 +24,7 @@ RequestText = str | Annotated[list[str], Field(min_length=1, fail_fast=True)]
 
 
 def _flag(sent: object) -> object:
-    """Read the words of a form."""
+    """Parse a boolean of a form."""
     if not isinstance(sent, str):
         return sent
     if sent.lower() not in ("true", "false"):
@@ -33,7 +33,7 @@ def _flag(sent: object) -> object:
 
 
 def _number(sent: object) -> object:
-    """Refuse what Python takes for 0 and 1."""
+    """Refuse booleans, which Python accepts as 0 and 1."""
     if isinstance(sent, bool):
         raise PydanticCustomError("number", "must be a whole number")
     return sent
@@ -44,30 +44,8 @@ MULTIPART = "multipart/form-data"
 FORMS = ("application/x-www-form-urlencoded", MULTIPART)
 
 
-def without_notes(schema: dict[str, Any]) -> None:
-    """
-    Keep notes for readers of the code out of the OpenAPI document.
-
-    Parameters
-    ----------
-    schema : dict
-        Of a body or an answer; changed.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    A docstring's first lines are for both.
-    """
-    schema["description"] = schema.get("description", "").partition("Notes\n-----")[0].strip()
-
-
 def _with_nulls(schema: dict[str, Any]) -> None:
-    """Say that each optional field may be null, in a body without notes for readers of the code."""
-    without_notes(schema)
+    """Declare each optional field nullable."""
     for name, field in schema["properties"].items():
         if name not in schema.get("required", ()) and "anyOf" not in field:
             kept = {
@@ -78,12 +56,10 @@ def _with_nulls(schema: dict[str, Any]) -> None:
 
 class RequestBody(BaseModel):
     """
-    Hold what every body may have.
+    Fields of every request body.
 
-    Notes
-    -----
-    What it says beside what we know is left alone, as LibreTranslate does. An optional field that
-    is null counts as absent.
+    Unknown fields are ignored, as LibreTranslate does. An optional field that is null counts as
+    absent.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra=_with_nulls)
@@ -96,7 +72,7 @@ class RequestBody(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, values: Any) -> Any:
-        """Leave optional fields out that are null; many clients send them so."""
+        """Drop optional fields that are null; many clients send them."""
         if not isinstance(values, dict):
             return values
         fields = cls.model_fields
@@ -109,7 +85,7 @@ class RequestBody(BaseModel):
 
     @property
     def texts(self) -> list[str]:
-        """What is to be read; bounds on lines and characters are for these."""
+        """Texts to read, for limits on lines and characters."""
         return []
 
 
@@ -120,17 +96,14 @@ class _BodyWithTexts(RequestBody):
 
     @property
     def texts(self) -> list[str]:
-        """What is to be translated."""
         return [self.q] if isinstance(self.q, str) else self.q
 
 
 class TranslateRequest(_BodyWithTexts):
     """
-    Hold what ``POST /translate`` is asked: LibreTranslate's body.
+    The body of ``POST /translate``, as LibreTranslate defines it.
 
-    Notes
-    -----
-    A form has the same names; `q` may be repeated there.
+    A form has the same names; `q` may be repeated.
     """
 
     source: Language = Field(description="Code of its language, or auto.")
@@ -142,13 +115,7 @@ class TranslateRequest(_BodyWithTexts):
 
 
 class DetectRequest(_BodyWithTexts):
-    """
-    Hold what ``POST /detect`` is asked.
-
-    Notes
-    -----
-    As LibreTranslate has it.
-    """
+    """The body of ``POST /detect``, as LibreTranslate defines it."""
 
     q: RequestText = Field(description="A text, or several, which are then read as one.")
 
@@ -156,41 +123,21 @@ class DetectRequest(_BodyWithTexts):
 @dataclass(frozen=True)
 class UploadedFile:
     """
-    Hold a file as it was sent.
+    An uploaded file.
 
-    Attributes
-    ----------
-    name : str
-        As the client calls it.
-    content : bytes
-        What is in it.
-
-    Notes
-    -----
-    Only the end of its name is ever read: here no file is called as a client says.
+    Only the suffix of its name is read: no file on the server is named by a client.
     """
 
     name: str
+    """Its name as sent by the client."""
     content: bytes
 
 
 class DecodedFile(NamedTuple):
-    """
-    Hold a file of text.
-
-    Attributes
-    ----------
-    ending : str
-        ``.txt`` or ``.html``.
-    text : str
-        What is in it.
-
-    Notes
-    -----
-    Made of what was sent.
-    """
+    """An uploaded text file, decoded."""
 
     ending: str
+    """``.txt`` or ``.html``."""
     text: str
 
 
@@ -198,7 +145,7 @@ ENDINGS = (".txt", ".html")
 
 
 def _read_file(sent: object) -> DecodedFile:
-    """Check a file: its name, its bytes."""
+    """Check the name and content of an uploaded file."""
     if not isinstance(sent, UploadedFile):
         raise PydanticCustomError("file", "must be a file")
     ending = next((one for one in ENDINGS if sent.name.lower().endswith(one)), None)
@@ -212,11 +159,9 @@ def _read_file(sent: object) -> DecodedFile:
 
 class TranslateFileRequest(RequestBody):
     """
-    Hold what ``POST /translate_file`` is asked.
+    The body of ``POST /translate_file``.
 
-    Notes
-    -----
-    Comes as a form alone, for JSON has no files.
+    A form only, for JSON has no files.
     """
 
     types: ClassVar[tuple[str, ...]] = (MULTIPART,)
@@ -231,23 +176,19 @@ class TranslateFileRequest(RequestBody):
 
     @property
     def texts(self) -> list[str]:
-        """What the file holds."""
         return [self.file.text]
 
     @property
     def format(self) -> Literal["text", "html"]:
-        """What that is."""
+        """Format of the file."""
         return "html" if self.file.ending == ".html" else "text"
 
 
 class SearchRequest(RequestBody):
     """
-    Hold what every route under ``/v1`` is asked about languages, model and search.
+    Fields of every ``/v1`` body: languages, model and search.
 
-    Notes
-    -----
-    Each has more. A field that is not known is refused: a misspelt one would change nothing and
-    not be noticed.
+    Unknown fields are refused: a misspelt option would otherwise be ignored unnoticed.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -269,11 +210,9 @@ class SearchRequest(RequestBody):
 
 class TranslateV1Request(_BodyWithTexts, SearchRequest):
     """
-    Hold what ``POST /v1/translate`` is asked.
+    The body of ``POST /v1/translate``.
 
-    Notes
-    -----
-    And, but for several texts, ``POST /v1/stream``.
+    Also of ``POST /v1/stream``, which takes one text only.
     """
 
     split: Flag = Field(
@@ -288,7 +227,7 @@ class TranslateV1Request(_BodyWithTexts, SearchRequest):
 
 
 class StreamV1Request(TranslateV1Request):
-    """Hold what ``POST /v1/stream`` is asked: one text."""
+    """The body of ``POST /v1/stream``: one text."""
 
     q: str | Annotated[list[str], Field(min_length=1, max_length=1, fail_fast=True)] = Field(
         description="A text."
@@ -297,11 +236,9 @@ class StreamV1Request(TranslateV1Request):
 
 class AttentionRequest(SearchRequest):
     """
-    Hold what ``POST /v1/attend`` is asked.
+    The body of ``POST /v1/attend``.
 
-    Notes
-    -----
-    The answer is the document that the explorer draws.
+    The answer is the explorer's document.
     """
 
     q: str = Field(description="A sentence.", json_schema_extra={"pattern": r"\S"})
@@ -311,5 +248,4 @@ class AttentionRequest(SearchRequest):
 
     @property
     def texts(self) -> list[str]:
-        """The sentence and its translation."""
         return [self.q, self.target_text or ""]

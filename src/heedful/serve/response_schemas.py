@@ -1,40 +1,30 @@
-"""What clients get: LibreTranslate's wire format, and our own under ``/v1``."""
+"""Response bodies of LibreTranslate's API and of ``/v1``."""
 
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from heedful.serve.request_schemas import without_notes
-
 Link = tuple[int, int]
 
 
 class ResponseBody(BaseModel):
-    """An answer."""
+    """A response body."""
 
-    model_config = ConfigDict(frozen=True, json_schema_extra=without_notes)
+    model_config = ConfigDict(frozen=True)
 
 
 class ErrorResponse(ResponseBody):
     """
-    Say what is wrong, in one paragraph.
+    An error, in one paragraph.
 
-    Notes
-    -----
-    Every answer that is no success has this form.
+    The body of every response that is not a success.
     """
 
     error: str
 
 
 class DetectedLanguage(ResponseBody):
-    """
-    Name a language that a text may be in.
-
-    Notes
-    -----
-    Confidence is in percent, as LibreTranslate's.
-    """
+    """A detected language."""
 
     language: str
     confidence: float
@@ -42,11 +32,9 @@ class DetectedLanguage(ResponseBody):
 
 class TranslateResponse(ResponseBody):
     """
-    Answer ``POST /translate``.
+    The response of ``POST /translate``.
 
-    Notes
-    -----
-    Each field is a list where `q` was one; what was not asked for is absent.
+    Each field is a list if `q` was one; fields that were not requested are absent.
     """
 
     translatedText: str | list[str]  # noqa: N815
@@ -56,24 +44,16 @@ class TranslateResponse(ResponseBody):
 
 class TranslateFileResponse(ResponseBody):
     """
-    Answer ``POST /translate_file``.
+    The response of ``POST /translate_file``.
 
-    Notes
-    -----
-    What is there is gone after some minutes.
+    The file is deleted after some minutes.
     """
 
     translatedFileUrl: str = Field(description="Where the translated file is.")  # noqa: N815
 
 
 class LanguageInfo(ResponseBody):
-    """
-    Name a language that can be translated from, and those it can be translated into.
-
-    Notes
-    -----
-    An entry of ``GET /languages``.
-    """
+    """A source language and its target languages."""
 
     code: str
     name: str
@@ -82,11 +62,9 @@ class LanguageInfo(ResponseBody):
 
 class TokenProbability(ResponseBody):
     """
-    Show a subword, and its probability if that was asked for.
+    A subword, with its probability if requested.
 
-    Notes
-    -----
-    Natural probability, between 0 and 1, given all subwords before it.
+    A probability between 0 and 1, given all subwords before it.
     """
 
     piece: str
@@ -95,12 +73,10 @@ class TokenProbability(ResponseBody):
 
 class ScoredTranslation(ResponseBody):
     """
-    Show a translation of one sentence, or of a text: then it is the sum of its sentences.
+    A translation of one sentence, or of a text, joined from its sentences.
 
-    Notes
-    -----
-    Links count words, which are what spaces set apart, from 0. Attention is the explorer's
-    document, of a single sentence only.
+    Links count words, separated by spaces, from 0. Attention is the explorer's document, for a
+    single sentence only.
     """
 
     text: str
@@ -113,35 +89,25 @@ class ScoredTranslation(ResponseBody):
 
 class TranslationWithAlternatives(ScoredTranslation):
     """
-    Show the best translation of one sentence, or of a text, and the next best.
+    The best translation of a sentence or text, and the alternatives.
 
-    Notes
-    -----
-    The k-th alternative of a text is made of the k-th of each sentence.
+    The k-th alternative of a text joins the k-th of each sentence.
     """
 
     alternatives: list[ScoredTranslation] = Field(default_factory=list)
 
 
 class SentenceTranslation(TranslationWithAlternatives):
-    """
-    Show the best translation of one sentence of a text, and the sentence.
-
-    Notes
-    -----
-    As the text was cut.
-    """
+    """The best translation of one sentence of a text, and the sentence."""
 
     source: str
 
 
 class TextTranslation(TranslationWithAlternatives):
     """
-    Show the translation of one text.
+    The translation of one text.
 
-    Notes
-    -----
-    `sentences` is there where the text has more than one.
+    `sentences` is present if the text has more than one.
     """
 
     sentences: list[SentenceTranslation] | None = None
@@ -150,11 +116,9 @@ class TextTranslation(TranslationWithAlternatives):
 
 class TranslateV1Response(ResponseBody):
     """
-    Answer ``POST /v1/translate``.
+    The response of ``POST /v1/translate``.
 
-    Notes
-    -----
-    One translation for each text, in order. `detected` of the first text stands here, too.
+    One translation for each text, in order. `detected` is that of the first text.
     """
 
     model: str
@@ -164,10 +128,8 @@ class TranslateV1Response(ResponseBody):
 
 class PartialHypothesis(ResponseBody):
     """
-    Show a hypothesis while the search goes on: an open one, or one that has ended.
+    A hypothesis during the search, open or ended.
 
-    Notes
-    -----
     An entry of the beam in a step of ``POST /v1/stream``; best first.
     """
 
@@ -178,11 +140,9 @@ class PartialHypothesis(ResponseBody):
 
 class StepEvent(ResponseBody):
     """
-    Tell how far the search has come.
+    A step of the search.
 
-    Notes
-    -----
-    A line of ``POST /v1/stream``. Who reads slowly gets fewer of them.
+    A line of ``POST /v1/stream``. Slow readers get fewer of them.
     """
 
     event: Literal["step"] = "step"
@@ -194,11 +154,9 @@ class StepEvent(ResponseBody):
 
 class SentenceEvent(SentenceTranslation):
     """
-    Give a sentence that is done.
+    A finished sentence.
 
-    Notes
-    -----
-    A line of ``POST /v1/stream``, in the order in which sentences are done.
+    A line of ``POST /v1/stream``, in the order in which sentences are finished.
     """
 
     event: Literal["sentence"] = "sentence"
@@ -207,10 +165,8 @@ class SentenceEvent(SentenceTranslation):
 
 class EndEvent(ResponseBody):
     """
-    Give the whole text; nothing follows.
+    The whole text; the last event.
 
-    Notes
-    -----
     The last line of ``POST /v1/stream``, unless that is an error.
     """
 
@@ -221,24 +177,16 @@ class EndEvent(ResponseBody):
 
 
 class ErrorEvent(ErrorResponse):
-    """
-    Say what went wrong after the answer had begun; nothing follows.
-
-    Notes
-    -----
-    The last line of ``POST /v1/stream`` then.
-    """
+    """An error after the response has begun; the last event."""
 
     event: Literal["error"] = "error"
 
 
 class ModelInfo(ResponseBody):
     """
-    Describe a model and one direction that it translates in.
+    A model and one direction that it translates in.
 
-    Notes
-    -----
-    An entry of ``GET /v1/models``. What an exported folder does not know is absent.
+    An entry of ``GET /v1/models``. Facts that an exported folder does not record are absent.
     """
 
     name: str
@@ -258,11 +206,9 @@ class ModelInfo(ResponseBody):
 
 class ModelsResponse(ResponseBody):
     """
-    Answer ``GET /v1/models``.
+    The response of ``GET /v1/models``.
 
-    Notes
-    -----
-    The default is the model that was named first on the command line.
+    The default is the first model on the command line.
     """
 
     models: list[ModelInfo]

@@ -1,4 +1,4 @@
-"""From translations to what ``/v1`` answers."""
+"""Responses of the ``/v1`` routes."""
 
 import math
 from typing import Any
@@ -19,21 +19,9 @@ from heedful.visualise.record import ExplorerRecord, ModelRecord
 
 def text_translation(result: TextResult) -> TextTranslation:
     """
-    Write the translation of a text.
+    Build the response for a text.
 
-    Parameters
-    ----------
-    result : TextResult
-        The translation.
-
-    Returns
-    -------
-    TextTranslation
-        With its sentences, if it has more than one.
-
-    Notes
-    -----
-    Attention of a text is that of its only sentence.
+    Attention is shown only for a text of one sentence.
     """
     name = result.route.name
     best = _best(result.translation, name)
@@ -49,46 +37,18 @@ def text_translation(result: TextResult) -> TextTranslation:
 
 def sentence_translation(source: str, translation: Translation, model: str) -> SentenceTranslation:
     """
-    Write the translation of a sentence.
+    Build the response for a sentence.
 
-    Parameters
-    ----------
-    source : str
-        The sentence.
-    translation : Translation
-        With its alternatives.
-    model : str
-        Name of what translated it.
-
-    Returns
-    -------
-    SentenceTranslation
-        The sentence and its translation.
-
-    Notes
-    -----
-    A part of `text_translation`, and an event of a stream.
+    Part of `text_translation`, and an event of a stream.
     """
     return SentenceTranslation(source=source, **_best(translation, model))
 
 
 def detected_language(guess: Guess | None) -> DetectedLanguage | None:
     """
-    Write a guess about a language.
+    Build the response for a detected language.
 
-    Parameters
-    ----------
-    guess : Guess or None
-        None if nothing was to be guessed.
-
-    Returns
-    -------
-    Detected or None
-        To a tenth of a percent.
-
-    Notes
-    -----
-    LibreTranslate's form.
+    `guess`: None if nothing was to be guessed. Returns: to a tenth of a percent.
     """
     if guess is None:
         return None
@@ -97,25 +57,9 @@ def detected_language(guess: Guess | None) -> DetectedLanguage | None:
 
 def explorer_document(attention: Attention, translation: Translation, model: str) -> dict[str, Any]:
     """
-    Write attention as the document that the explorer draws.
+    Build the explorer's document from attention.
 
-    Parameters
-    ----------
-    attention : Attention
-        Weights and tokens.
-    translation : Translation
-        Whose they are.
-    model : str
-        Name of what translated it.
-
-    Returns
-    -------
-    dict
-        For JSON; without the steps of the search.
-
-    Notes
-    -----
-    The decoder began with its start symbol, which has no better name here.
+    The decoder's start symbol is shown as such: it has no better name here.
     """
     record = ModelRecord(
         name=model,
@@ -132,13 +76,13 @@ def explorer_document(attention: Attention, translation: Translation, model: str
 
 
 def _best(translation: Translation, model: str) -> dict[str, Any]:
-    """Name the parts of a translation and of its alternatives."""
+    """Convert a translation and its alternatives."""
     others = [ScoredTranslation(**_one(other, model)) for other in translation.alternatives]
     return TranslationWithAlternatives(**_one(translation, model), alternatives=others).__dict__
 
 
 def _one(translation: Translation, model: str) -> dict[str, Any]:
-    """Name the parts of a translation."""
+    """Convert one translation."""
     known = [round(math.exp(each), 6) for each in translation.log_probabilities]
     unknown = [None] * (len(translation.tokens) - len(known))
     pairs = zip(translation.tokens, [*known, *unknown], strict=False)

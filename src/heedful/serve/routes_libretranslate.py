@@ -1,10 +1,8 @@
 """
-LibreTranslate's routes, for the clients that exist.
+LibreTranslate-compatible routes.
 
 Its wire format, not its code: bodies are JSON or forms, a list of texts is answered with lists, the
 confidence of a language is in percent, and every error is ``{"error": …}``.
-
-What languages are called in English.
 """
 
 import asyncio
@@ -63,24 +61,8 @@ _BY_CODE = dict(entry.split(" ", 1) for entry in " ".join(_NAMES.split()).split(
 
 def language_name(code: str) -> str:
     """
-    Name a language.
+    Return the English name of a language.
 
-    Parameters
-    ----------
-    code : str
-        Of ISO 639, perhaps with a script or a country: ``en``, ``pt-BR``, ``zh_Hans``.
-
-    Returns
-    -------
-    str
-        Its English name, with what follows the code in brackets; the code if it has no name here.
-
-    Notes
-    -----
-    For people; programs use the code.
-
-    Examples
-    --------
     >>> language_name("pt-BR")
     'Portuguese (BR)'
     """
@@ -98,21 +80,9 @@ _HOST = re.compile(r"[A-Za-z0-9._\-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
 
 def libre_routes(service: Service) -> APIRouter:
     """
-    Make the routes.
+    Create the routes.
 
-    Parameters
-    ----------
-    service : Service
-        Does the work.
-
-    Returns
-    -------
-    APIRouter
-        To be included in the application.
-
-    Notes
-    -----
-    Files are text and HTML alone; `/suggest` takes nothing.
+    Files are text or HTML only; `/suggest` accepts nothing.
     """
     routes = APIRouter(tags=["LibreTranslate"])
 
@@ -151,12 +121,12 @@ def libre_routes(service: Service) -> APIRouter:
 
     @routes.post("/suggest", include_in_schema=False)
     async def suggest() -> Response:
-        """Refuse better translations, as LibreTranslate does where they are switched off."""
+        """Refuse suggestions, as LibreTranslate does where they are switched off."""
         raise HttpError(403, "suggestions are not taken here.")
 
     @routes.post("/detect", **describe_route(list[DetectedLanguage], request=DetectRequest))
     async def detect_language(request: Request) -> Response:
-        """Guess the language of a text."""
+        """Detect the language of a text."""
         body = await service.read(request, DetectRequest)
         text = "\n".join(body.texts)
         languages = service.models.languages()
@@ -178,7 +148,7 @@ def libre_routes(service: Service) -> APIRouter:
 
     @routes.get("/frontend/settings", **describe_route(dict[str, Any]))
     async def settings() -> Response:
-        """Tell a page what it may ask."""
+        """Return the settings of a translation page."""
         source, targets = next(iter(service.models.languages().items()))
         needed = service.auth.needs_keys
         return json_response(
@@ -199,14 +169,14 @@ def libre_routes(service: Service) -> APIRouter:
 
     @routes.get("/health", **describe_route(dict[str, str]))
     async def health() -> Response:
-        """Say whether new work is taken."""
+        """Return whether new work is accepted."""
         if service.state.stopping:
             return json_response({"status": "stopping"}, 503)
         return json_response({"status": "ok"})
 
     @routes.get("/metrics", **describe_route(None))
     async def metrics(request: Request) -> Response:
-        """Count, for Prometheus."""
+        """Return metrics for Prometheus."""
         if service.auth.needs_keys:
             service.auth.check(request, counts=False)
         return Response(service.metrics.page(), media_type=CONTENT_TYPE)
@@ -217,7 +187,7 @@ def libre_routes(service: Service) -> APIRouter:
 async def _translated(
     service: Service, body: TranslateRequest | TranslateFileRequest, alternatives: int = 0
 ) -> list[TextResult]:
-    """Translate all texts at once, each in its own language."""
+    """Translate all texts at once, each from its own language."""
     texts, form = body.texts, body.format
     service.check_search(None, None, alternatives + 1)
     route = await choose_route(service.models, texts, body.source, body.target, form=form)
@@ -226,7 +196,7 @@ async def _translated(
 
 
 def _answer(body: TranslateRequest, result: list[TextResult]) -> TranslateResponse:
-    """Answer with one text or with lists, as was asked."""
+    """Answer with one text or with lists, like the request."""
     texts = [one.translation.text for one in result]
     guesses = [guess for one in result if (guess := detected_language(one.route.detected))]
     others = [[other.text for other in one.translation.alternatives] for one in result]

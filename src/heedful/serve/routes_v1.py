@@ -1,4 +1,4 @@
-"""Our own routes: what LibreTranslate's cannot say about a translation."""
+"""The ``/v1`` routes, for what LibreTranslate's API cannot express."""
 
 import asyncio
 from typing import Any, Literal
@@ -26,23 +26,7 @@ from heedful.serve.streaming import Stream
 
 
 def own_routes(service: Service) -> APIRouter:
-    """
-    Make the routes.
-
-    Parameters
-    ----------
-    service : Service
-        Does the work.
-
-    Returns
-    -------
-    APIRouter
-        To be included in the application.
-
-    Notes
-    -----
-    All begin with ``/v1``.
-    """
+    """Create the ``/v1`` routes."""
     routes = APIRouter(prefix="/v1", tags=["heedful"])
 
     @routes.get("/models", **describe_route(ModelsResponse))
@@ -54,13 +38,13 @@ def own_routes(service: Service) -> APIRouter:
 
     @routes.post("/translate", **describe_route(TranslateV1Response, request=TranslateV1Request))
     async def translate(request: Request) -> Response:
-        """Translate texts, with all that is known of their translations."""
+        """Translate texts, with scores, subwords, alternatives and alignments."""
         body = await service.read(request, TranslateV1Request)
         return await service.wait(request, _translated(service, body))
 
     @routes.post("/stream", **describe_route(None, request=StreamV1Request, stream=True))
     async def stream(request: Request) -> Response:
-        """Translate a text and tell of every step on the way."""
+        """Translate a text and stream every step of the search."""
         body = await service.read(request, StreamV1Request)
         (route,) = await _chosen(service, body, body.texts)
         search = _search(service, body, route.model)
@@ -74,7 +58,7 @@ def own_routes(service: Service) -> APIRouter:
 
     @routes.post("/attend", **describe_route(dict[str, Any], request=AttentionRequest))
     async def attend(request: Request) -> Response:
-        """Show where a model looks, and its search step by step, as the explorer draws it."""
+        """Show attention and the search step by step, as the explorer draws it."""
         body = await service.read(request, AttentionRequest)
         document = await service.wait(request, _attended(service, body))
         return await asyncio.to_thread(json_response, document)
@@ -101,7 +85,7 @@ async def _translated(service: Service, body: TranslateV1Request) -> Response:
 
 
 async def _attended(service: Service, body: AttentionRequest) -> dict[str, Any]:
-    """Look at one sentence."""
+    """Compute the attention of one sentence."""
     (route,) = await _chosen(service, body, [body.q])
     model, text = route.model, " ".join(body.q.split())
     service.check_search(body.beam, body.length_penalty, 1)
@@ -125,12 +109,12 @@ async def _attended(service: Service, body: AttentionRequest) -> dict[str, Any]:
 
 
 async def _chosen(service: Service, body: SearchRequest, texts: list[str]) -> list[ModelRoute]:
-    """Find the models."""
+    """Choose the models."""
     return await choose_route(service.models, texts, body.source, body.target, body.model)
 
 
 def _search(service: Service, body: TranslateV1Request, model: ServedModel | None) -> Search:
-    """Check what is asked and how."""
+    """Check the search options of a request."""
     service.check_search(body.beam, body.length_penalty, body.n_best)
     if model is not None and (body.alignments or body.attention):
         _check_looks(model)
@@ -145,12 +129,12 @@ def _search(service: Service, body: TranslateV1Request, model: ServedModel | Non
 
 
 def _form(body: TranslateV1Request) -> Literal["text", "sentence"]:
-    """Say whether texts are cut into sentences."""
+    """Return whether texts are split into sentences."""
     return "text" if body.split else "sentence"
 
 
 def _check_looks(model: ServedModel) -> None:
-    """Refuse attention where there is none."""
+    """Refuse attention for models that do not provide it."""
     if not model.shows_attention:
         raise HttpError(
             400,

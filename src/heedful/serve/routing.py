@@ -1,4 +1,4 @@
-"""Which model translates a text, and from which language."""
+"""Model routing and source language detection."""
 
 import asyncio
 import re
@@ -23,25 +23,17 @@ _REGION = re.compile(r"-([a-z]{2}|[0-9]{3})$")
 @dataclass(frozen=True)
 class ModelRoute:
     """
-    Hold what translates a text.
+    The model and languages chosen for a text.
 
-    Attributes
-    ----------
-    model : ServedModel, optional
-        None where the text is in the target language and stays as it is.
-    direction : Direction
-        From which language to which.
-    detected : Guess, optional
-        If the language was not said.
-
-    Notes
-    -----
     Made by `choose_route`.
     """
 
     model: ServedModel | None
+    """The model; None if the text is already in the target language."""
     direction: Direction
+    """Source and target language."""
     detected: Guess | None = None
+    """The detected language, if the request named none."""
 
     @property
     def name(self) -> str:
@@ -50,21 +42,9 @@ class ModelRoute:
 
     def tagged(self, sentence: str) -> str:
         """
-        Put the language tag before a sentence, if the model has tags.
+        Prepend the language tag to a sentence, if the model has tags.
 
-        Parameters
-        ----------
-        sentence : str
-            As it stands in the text.
-
-        Returns
-        -------
-        str
-            As the model reads it.
-
-        Notes
-        -----
-        `heedful.serve.pipeline.drop_tag` takes it out of the answer.
+        `heedful.serve.pipeline.drop_tag` removes it from the answer.
         """
         tag = self.direction.tag
         return f"{tag} {sentence}" if tag else sentence
@@ -79,31 +59,12 @@ async def choose_route(
     form: Form = "text",
 ) -> list[ModelRoute]:
     """
-    Find what translates some texts.
+    Choose the model and languages for some texts.
 
-    Parameters
-    ----------
-    models : Models
-        Those that are served.
-    texts : sequence of str
-        The texts, for their languages.
-    source : str
-        Code of their language, or ``auto``: then each may be in another.
-    target : str or None
-        Code of the language to translate into; None for the first that the models know.
-    name : str, optional
-        Of a model; any when absent.
-    form : {'text', 'html', 'sentence'}, default 'text'
-        What the texts are.
+    `target`: code of the language to translate into; None for the first that the models know.
+    `name`: of a model; any if None.
 
-    Returns
-    -------
-    list of Chosen
-        One a text.
-
-    Notes
-    -----
-    Raises `HttpError` for what is not there.
+    Raises `HttpError` if no model fits.
     """
     if source.lower() != "auto":
         return [_chosen(models, "", source, target, name)] * len(texts)
@@ -119,9 +80,9 @@ async def choose_route(
 
 def same_language(code: str, known: Sequence[str]) -> str:
     """
-    Find the language that a client means: ``EN`` is ``en``, and ``en-US`` is if it is not known.
+    Normalise a client's language code: ``EN`` to ``en``; ``en-US`` to ``en`` if it is unknown.
 
-    What is not found comes back as it is.
+    An unknown code is returned unchanged.
     """
     folded = {one.lower().replace("_", "-"): one for one in reversed(known)}
     asked = code.lower().replace("_", "-")
@@ -131,7 +92,7 @@ def same_language(code: str, known: Sequence[str]) -> str:
 def _chosen(
     models: Models, text: str, source: str, target: str | None, name: str | None
 ) -> ModelRoute:
-    """Find what translates a text."""
+    """Choose the model for a text."""
     called = models.find(name)
     if not called:
         raise HttpError(404, f"model must be a name of GET /v1/models, but is {name!r}.")
@@ -166,7 +127,7 @@ def _chosen(
 
 
 def _detected(text: str, sources: Sequence[str], target: str) -> tuple[Guess, str]:
-    """Tell what a text is in, and as what it is to be read."""
+    """Detect the language of a text, and the language to translate it from."""
     guesses = detect(text, list(dict.fromkeys([*sources, target])))
     best = guesses[0]
     if best.language in sources or best.confidence >= _SURE:

@@ -1,5 +1,5 @@
 """
-A server from its start to its stop.
+The life of a server, from start to stop.
 
 ::
 
@@ -37,18 +37,10 @@ _NEW_SECONDS = 1
 
 class Server(uvicorn.Server):
     """
-    Run the application until it is told to stop.
+    The HTTP server, from start to graceful stop.
 
-    Parameters
-    ----------
-    service : Service
-        Does the work.
-    proxies : tuple of str
-        Addresses and networks whose ``X-Forwarded-For`` is believed.
-
-    Notes
-    -----
-    uvicorn would close its sockets as soon as it is told to stop; here clients are told, too.
+    uvicorn would close its sockets as soon as it is told to stop; here new clients still get an
+    answer.
     """
 
     def __init__(self, service: Service, proxies: tuple[str, ...] = ()) -> None:
@@ -75,16 +67,9 @@ class Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """
-        Listen to signals.
+        Install signal handlers.
 
-        Yields
-        ------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Instead of uvicorn's own way. Called when the event loop runs.
+        Replaces uvicorn's own. Called when the event loop runs.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -95,13 +80,13 @@ class Server(uvicorn.Server):
             loop.remove_signal_handler(number)
 
     def _begin(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Do what a signal asks for, in the event loop."""
+        """Handle a signal in the event loop."""
         task = asyncio.create_task(work())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _stop(self) -> None:
-        """Refuse new work, let what has begun end, then stop; told twice, stop at once."""
+        """Refuse new work, finish running requests, then stop; a second signal stops at once."""
         state, limits = self.service.state, self.service.limits
         if state.stopping:
             self.should_exit = self.force_exit = True
@@ -119,11 +104,11 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     def _some(self, state: str) -> bool:
-        """Whether a connection is in a state, which is a property of `Connection`."""
+        """Whether any connection has the given property of `Connection`."""
         return any(getattr(one, state) for one in self.server_state.connections)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer whom the kernel has accepted already, then end."""
+        """Answer connections that the kernel has already accepted, then end."""
         loop = asyncio.get_running_loop()
         accepted: list[socket.socket] = []
         for place in sockets or ():
@@ -144,11 +129,11 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     def _connection(self) -> Connection:
-        """Make the connection of a client, as uvicorn does."""
+        """Create the protocol object of a connection, as uvicorn does."""
         return Connection(self.config, self.server_state, self.lifespan.state)
 
     async def _reload(self) -> None:
-        """Read models and keys again, beside the translating thread."""
+        """Read models and keys again, while the worker keeps translating."""
         service = self.service
         try:
             await asyncio.to_thread(service.models.load)
@@ -163,23 +148,11 @@ class Server(uvicorn.Server):
 
 def listen(host: str, port: int) -> socket.socket:
     """
-    Take a port.
+    Bind a port.
 
-    Parameters
-    ----------
-    host : str
-        Name or address of this machine.
-    port : int
-        0 for any that is free.
+    `port`: 0 for any that is free.
 
-    Returns
-    -------
-    socket.socket
-        Bound, not yet listening.
-
-    Notes
-    -----
-    Before models are opened, so that a port that is taken is told at once. Raises `SettingError`.
+    Done before models are opened, so that a port in use is reported at once. Raises `SettingError`.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -211,35 +184,7 @@ def serve(
     """
     Serve models until a signal ends it.
 
-    Parameters
-    ----------
-    models : Models
-        Loaded.
-    place : socket.socket
-        From `listen`.
-    limits : Limits
-        Of requests.
-    auth : Auth
-        Who may ask.
-    cors : tuple of str
-        Origins whose pages may ask.
-    proxies : tuple of str
-        Addresses and networks whose ``X-Forwarded-For`` is believed.
-    batch_tokens : int
-        Of a batch.
-    gather_seconds : float
-        How long a sentence waits for company.
-    say : callable
-        Told the address when clients may come.
-
-    Returns
-    -------
-    None
-        When all has been answered.
-
-    Notes
-    -----
-    In the main thread, where signals arrive.
+    Runs in the main thread, which receives signals.
     """
     metrics: Metrics
 

@@ -1,4 +1,4 @@
-"""What the routes share: models, worker, limits, and how a piece of work is waited for."""
+"""State shared by the routes: models, worker, limits, job waiting."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -25,61 +25,26 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Service:
-    """
-    Hold the parts of a server.
-
-    Attributes
-    ----------
-    models : Models
-        What translates.
-    worker : Worker
-        Where it does.
-    auth : Auth
-        Who may ask.
-    limits : Limits
-        How much.
-    state : ServerState
-        Whether the server is being stopped.
-    metrics : Metrics
-        What is counted.
-    cors : tuple of str, default ('*',)
-        Origins whose pages may ask; ``*`` for all.
-    files : FileStore
-        Those that were translated.
-
-    Notes
-    -----
-    Made by `heedful.serve.server`.
-    """
+    """State shared by all routes."""
 
     models: Models
     worker: Worker
     auth: Auth
+    """API keys and rate limits."""
     limits: Limits
     state: ServerState
+    """Whether the server is being stopped."""
     metrics: Metrics
     cors: tuple[str, ...] = ("*",)
+    """Allowed origins of pages; ``*`` for all."""
     files: FileStore = field(default_factory=FileStore)
+    """Translated files."""
 
     async def read(self, request: Request, kind: type[_Body]) -> _Body:
         """
-        Read what a client asks, and let it in.
+        Read a request body and check its key and limits.
 
-        Parameters
-        ----------
-        request : Request
-            With a body.
-        kind : type
-            What is asked on this route.
-
-        Returns
-        -------
-        RequestBody
-            Of that kind, within the bounds on its texts.
-
-        Notes
-        -----
-        Raises `HttpError`. The key may stand in the body, so that is read first.
+        Raises `HttpError`. The key may be in the body, so the body is read first.
         """
         body = await read_body(request, kind)
         self.auth.check(request, body.api_key)
@@ -88,23 +53,9 @@ class Service:
 
     async def wait(self, request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:
         """
-        Wait for a piece of work, as long as the client does and the limit allows.
+        Wait for a job until it is done, the client disconnects or the time limit passes.
 
-        Parameters
-        ----------
-        request : Request
-            Its body has been read.
-        work : coroutine
-            Cancelled if nobody waits for it any more.
-
-        Returns
-        -------
-        object
-            What it returns.
-
-        Notes
-        -----
-        Raises `HttpError` when time is over.
+        Raises `HttpError` at the time limit.
         """
         task = asyncio.ensure_future(work)
         gone = asyncio.ensure_future(_gone(request))
@@ -130,27 +81,7 @@ class Service:
             gone.cancel()
 
     def check_search(self, beam: int | None, length_penalty: str | None, n_best: int) -> None:
-        """
-        Check what a client asks of a search.
-
-        Parameters
-        ----------
-        beam : int or None
-            Open hypotheses.
-        length_penalty : str or None
-            As `LengthPenalty.parse` reads it.
-        n_best : int
-            Translations of a sentence.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Raises `HttpError`.
-        """
+        """Check a client's search options."""
         if beam is not None and beam > self.limits.beam:
             raise HttpError(400, f"beam may be at most {self.limits.beam}, but is {beam}.")
         if n_best - 1 > self.limits.alternatives:
@@ -171,6 +102,6 @@ class Service:
 
 
 async def _gone(request: Request) -> None:
-    """Wait until the client has gone."""
+    """Wait until the client disconnects."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

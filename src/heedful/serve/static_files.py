@@ -1,4 +1,4 @@
-"""The web page and the OpenAPI page, with all their files: nothing is fetched from elsewhere."""
+"""Static files of the web page and of the OpenAPI page, all served locally."""
 
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
@@ -39,21 +39,7 @@ def add_pages(app: FastAPI, limits: Limits) -> None:
     """
     Add the routes of the pages.
 
-    Parameters
-    ----------
-    app : FastAPI
-        With all other routes.
-    limits : Limits
-        Told by the OpenAPI document.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Files are read once. A browser asks whether they have changed, and is told by their tags.
+    Files are read once. Entity tags tell browsers whether they have changed.
     """
     routes = APIRouter(include_in_schema=False)
     shown = {**page_files(), **_docs_files()}
@@ -63,15 +49,15 @@ def add_pages(app: FastAPI, limits: Limits) -> None:
 
     @app.get("/spec", tags=["LibreTranslate"], **describe_route(dict[str, object]))
     async def spec() -> Response:
-        """Describe all routes, in the form of OpenAPI."""
+        """Return the OpenAPI document of all routes."""
         return json_response(document(app, limits))
 
 
 def _sender(file: PageFile) -> Callable[[Request], Awaitable[Response]]:
-    """Make what answers with a file."""
+    """Create a handler that serves a file."""
 
     async def send(request: Request) -> Response:
-        """Send it, unless the browser has it."""
+        """Send the file, unless the browser has it."""
         known = request.headers.get("if-none-match", "")
         status = 304 if file.tag in (tag.strip() for tag in known.split(",")) else 200
         content = b"" if status == 304 else file.content
@@ -82,7 +68,7 @@ def _sender(file: PageFile) -> Callable[[Request], Awaitable[Response]]:
 
 
 def _docs_files() -> dict[str, PageFile]:
-    """Read the OpenAPI page."""
+    """Read the files of the OpenAPI page."""
     folder = files("heedful.serve") / "swagger"
     found = {
         "/docs": PageFile(_DOCS, "text/html; charset=utf-8", '"docs-1"'),

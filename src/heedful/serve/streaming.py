@@ -1,5 +1,5 @@
 """
-A translation that grows while it is read: a line of JSON for each event.
+Streamed responses: one line of JSON per event.
 
 Steps come from the translating thread as often as they happen; the newest of each sentence waits
 here until the client has taken the last one. Who reads slowly gets fewer steps and needs no more
@@ -36,20 +36,9 @@ _BETWEEN_STEPS = 0.02
 
 class Stream:
     """
-    Tell of a translation while it is made.
+    A translation streamed as events.
 
-    Parameters
-    ----------
-    service : Service
-        Does the work.
-    route : ModelRoute
-        The model.
-    search : Search
-        How it searches.
-
-    Notes
-    -----
-    For one request. A client that goes ends its work.
+    For one request. Its work is cancelled when the client disconnects.
     """
 
     def __init__(self, service: Service, route: ModelRoute, search: Search) -> None:
@@ -64,23 +53,9 @@ class Stream:
 
     async def begin(self, text: str, form: Form) -> None:
         """
-        Begin to translate, and wait for the first event.
+        Start translating and wait for the first event.
 
-        Parameters
-        ----------
-        text : str
-            The text.
-        form : {'text', 'html', 'sentence'}
-            What it is.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Raises `HttpError` while the answer can still have a status of its own.
+        Raises `HttpError` while the response can still have an HTTP status.
         """
         callbacks = ProgressCallbacks(self._piece, self._step)
         speaking = translate(
@@ -98,16 +73,9 @@ class Stream:
 
     async def lines(self) -> AsyncIterator[bytes]:
         """
-        Give all events.
+        Yield all events as lines.
 
-        Yields
-        ------
-        bytes
-            One event a line; the last is ``end`` or ``error``.
-
-        Notes
-        -----
-        After `begin`. Bounded in time like every answer.
+        Call after `begin`. Limited in time like every answer.
         """
         task = self._task
         latest = time.monotonic() + self.service.limits.seconds
@@ -128,7 +96,7 @@ class Stream:
             task.cancel()
 
     async def _wait(self, seconds: float) -> None:
-        """Wait for news; after a step a moment longer, for the next."""
+        """Wait for news; after a step a moment longer, to combine it with the next."""
         try:
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -139,12 +107,12 @@ class Stream:
             await asyncio.sleep(_BETWEEN_STEPS)
 
     def _piece(self, number: int, source: str, translation: Translation) -> None:
-        """Take a sentence that is done; in the event loop."""
+        """Receive a finished sentence, in the event loop."""
         self._done.append((number, source, translation))
         self._news.set()
 
     def _step(self, number: int, snapshot: Snapshot) -> None:
-        """Take a step; in the translating thread."""
+        """Receive a step, in the worker thread."""
         if snapshot.group == 0:
             ended = (replace(seen, tokens=seen.tokens[:-1]) for seen in snapshot.ended)
             self._over[number] = (*self._over.get(number, ()), *ended, *snapshot.cut)
@@ -152,7 +120,7 @@ class Stream:
             self._loop.call_soon_threadsafe(self._news.set)
 
     async def _lines(self) -> AsyncIterator[bytes]:
-        """Write what has not been given: newest steps of what still runs, then what is done."""
+        """Write pending events: newest steps of running sentences, then finished sentences."""
         done, self._done = self._done, []
         steps, self._steps = self._steps, {}
         over = {number for number, _, _ in done}
@@ -166,12 +134,12 @@ class Stream:
                 yield self._sentence_line(*one)
 
     def _sentence_line(self, number: int, source: str, translation: Translation) -> bytes:
-        """Write a sentence that is done."""
+        """Write a finished sentence."""
         given = sentence_translation(source, translation, self.route.name)
         return _line(SentenceEvent(sentence=number, **given.__dict__))
 
     def _step_event(self, number: int, snapshot: Snapshot) -> StepEvent | None:
-        """Write the hypotheses of a sentence that are open or have ended, best first."""
+        """Write the open and ended hypotheses of a sentence, best first."""
         model = self.route.model
         if model is None or not snapshot.open:
             return None
@@ -189,11 +157,11 @@ class Stream:
         return StepEvent(sentence=number, step=snapshot.step, text=beam[0].text, beam=beam)
 
     def _end(self, result: TextResult) -> EndEvent:
-        """Give the whole text."""
+        """Write the whole text."""
         detected = detected_language(self.route.detected)
         return EndEvent(model=self.route.name, text=result.translation.text, detected=detected)
 
 
 def _line(event: BaseModel) -> bytes:
-    """Write an event."""
+    """Write an event as a line."""
     return event.model_dump_json(exclude_none=True).encode() + b"\n"

@@ -1,5 +1,5 @@
 """
-One thread that translates what all clients ask, in batches.
+The worker thread that translates for all clients in batches.
 
 ::
 
@@ -8,7 +8,7 @@ One thread that translates what all clients ask, in batches.
 A sentence that comes alone waits a few milliseconds for company. Sentences of clients that have
 gone are dropped before they are translated.
 
-asyncio asks (`Worker.translate`), the thread computes; nothing but `_shared` is touched by both.
+asyncio submits (`Worker.translate`), the thread computes; only `_shared` is used by both.
 """
 
 import asyncio
@@ -36,22 +36,12 @@ _AT_ONCE = 2000
 
 class Worker:
     """
-    Gather sentences into batches and translate them in a thread.
+    The worker thread, which batches and translates the sentences of all requests.
 
-    Parameters
-    ----------
-    queue : int, default 2000
-        Sentences that may wait.
-    batch_tokens : int, default 2048
-        Source tokens of a batch, padding included.
-    gather_seconds : float, default 0.005
-        How long a batch waits for another request to come after the last one did.
-    tell : callable, optional
-        Told after each batch how many sentences and tokens it had and how many seconds it took.
+    `batch_tokens`: source tokens of a batch, padding included. `tell`: called after each batch with
+    its sentences, tokens and seconds.
 
-    Notes
-    -----
-    Started by `start`, in an event loop; ended by `stop`, which lets the batch that runs end.
+    `start` it in an event loop; `stop` lets the running batch finish.
     """
 
     def __init__(
@@ -74,32 +64,18 @@ class Worker:
 
     def start(self) -> None:
         """
-        Begin to work.
+        Start the thread.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Called in the event loop that will ask.
+        Call it in the event loop that will submit jobs.
         """
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
     def stop(self) -> None:
         """
-        Take no more work and end after the running batch.
+        Accept no more jobs and stop after the running batch.
 
-        Returns
-        -------
-        None
-            At once; the thread ends by itself.
-
-        Notes
-        -----
-        Whoever still waits is told that the server stops.
+        Waiting jobs are told that the server stops.
         """
         with self._shared:
             self._closed = True
@@ -110,28 +86,16 @@ class Worker:
 
     def join(self, seconds: float = 10.0) -> None:
         """
-        Wait for the batch that runs.
+        Wait for the running batch.
 
-        Parameters
-        ----------
-        seconds : float, default 10
-            At most.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        After `stop`: a process that ends while a thread computes may crash.
+        Call after `stop`: a process that ends while a thread computes may crash.
         """
         if self._thread.is_alive():
             self._thread.join(seconds)
 
     @property
     def waiting(self) -> int:
-        """Number of sentences that wait."""
+        """Number of waiting sentences."""
         return self._queue.count
 
     async def translate(
@@ -146,27 +110,7 @@ class Worker:
         """
         Translate some sentences.
 
-        Parameters
-        ----------
-        model : ServedModel
-            With what.
-        texts : sequence of str
-            With their tags, none of them empty.
-        search : Search
-            How.
-        each : callable, optional
-            Called in the event loop with the index of each sentence that is done.
-        observer : callable, optional
-            Called in the translating thread after each step of each sentence's search.
-
-        Returns
-        -------
-        list of Translation
-            One a sentence, in order.
-
-        Notes
-        -----
-        Raises `HttpError` if too many wait. Cancelled, it drops what has not begun.
+        Raises `HttpError` if too many wait. Cancelling drops sentences that are in no batch yet.
         """
         if not texts:
             return []
@@ -183,27 +127,15 @@ class Worker:
 
     async def call(self, function: Callable[[], _Result]) -> _Result:
         """
-        Compute something else in the thread that translates.
+        Run a function in the worker thread.
 
-        Parameters
-        ----------
-        function : callable
-            Without arguments.
-
-        Returns
-        -------
-        object
-            What it returns.
-
-        Notes
-        -----
-        Waits for its turn like a sentence.
+        Queued like a sentence.
         """
         done: asyncio.Future[_Result] = self._loop.create_future()
         return await self._answered(FunctionJob(function, done), done)
 
     def _put(self, job: TranslationJob | FunctionJob) -> None:
-        """Let sentences wait, if there is room; a request that finds no other has room."""
+        """Queue sentences if there is room; an empty queue always has room."""
         with self._shared:
             if self._closed:
                 raise HttpError(503, "the server is being stopped.", 1)
@@ -223,7 +155,7 @@ class Worker:
     async def _answered(
         self, job: TranslationJob | FunctionJob, done: "asyncio.Future[_Result]"
     ) -> _Result:
-        """Put something into the queue and wait; a client that goes takes it along."""
+        """Queue a job and wait; cancelling removes it."""
         self._put(job)
         try:
             return await done
@@ -233,7 +165,7 @@ class Worker:
             raise
 
     def _work(self) -> None:
-        """Translate batch after batch until told to end."""
+        """Translate batch after batch until stopped."""
         while True:
             with self._shared:
                 while not self._queue and not self._closed:
@@ -248,7 +180,7 @@ class Worker:
                 self._translate(batch)
 
     def _gather(self) -> None:
-        """Wait a moment for company, as long as others keep coming."""
+        """Wait a moment for further sentences, as long as they keep coming."""
         latest = time.monotonic() + max(self.gather_seconds, _WAITING_SHARE * self._last_seconds)
         while not self._closed and not self._queue.is_enough():
             quiet = self._arrived + self.gather_seconds
@@ -258,7 +190,7 @@ class Worker:
             self._shared.wait(left)
 
     def _compute(self, call: FunctionJob) -> None:
-        """Do something else."""
+        """Run a function job."""
         if call.gone:
             return
         try:
@@ -291,11 +223,11 @@ class Worker:
         if self._tell is not None:
             tokens = sum(job.lengths[row] for job, row in batch)
             self._tell(len(batch), tokens, seconds)
-        # Counted first: who has the answer may ask at once what was counted.
+        # Update metrics before replying, so a client that reads /metrics next sees them.
         self._post(_deliver, batch, found)
 
     def _search(self, batch: list[QueuedSentence]) -> list[Translation]:
-        """Ask the engine."""
+        """Call the engine."""
         first = batch[0].sentences
         keywords = first.search.keywords()
         if first.search.beam is None:
@@ -312,13 +244,13 @@ class Worker:
         return first.model.translator.translate(texts, **keywords)
 
     def _post(self, function: Callable[..., None], *arguments: object) -> None:
-        """Go on in the event loop, unless that has ended."""
+        """Continue in the event loop, unless it has ended."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, *arguments)
 
 
 def _deliver(batch: list[QueuedSentence], translations: list[Translation]) -> None:
-    """Hand out a batch; who has everything need not wait any more."""
+    """Distribute the results of a batch; requests that are complete are answered."""
     for (job, row), translation in zip(batch, translations, strict=True):
         if job.gone:
             continue
@@ -330,7 +262,7 @@ def _deliver(batch: list[QueuedSentence], translations: list[Translation]) -> No
 
 
 def _settle(done: "asyncio.Future[Any]", result: object) -> None:
-    """Answer whoever waits, if anybody does."""
+    """Set the result of a future, unless it is already done."""
     if done.done():
         return
     if isinstance(result, BaseException):

@@ -1,1 +1,1 @@
-"""What a text file may be: lines, columns, translation memories, test sets."""
+"""Text formats: lines, columns, translation memories, test sets."""

@@ -1,5 +1,5 @@
 """
-Text files in, sentence pairs out.
+Sentence pairs from text files.
 
 Line n of the source belongs to line n of the target. What a line is in which kind of file is said
 in `heedful.text.file_formats`.
@@ -16,30 +16,16 @@ from heedful.text.file_formats import TextSource, read_rows, restricted, same_fi
 
 def expand(patterns: Sequence[str | Path]) -> list[TextSource]:
     """
-    Find the texts that names and glob patterns stand for.
+    Resolve file names and glob patterns to texts.
 
-    Parameters
-    ----------
-    patterns : sequence of str or Path
-        File names and glob patterns (``*``, ``?``, ``[…]``, ``**``), with the part of the file
-        that is meant where its format has parts: ``corpus/*.tsv.gz:2``.
+    Returns the texts in the order of `patterns`, sorted by name within a pattern.
 
-    Returns
-    -------
-    list of Text
-        The texts in the order of `patterns`, sorted by name within a pattern.
+    A name that exists is taken literally, even with a glob character. A file named twice is read
+    twice, which gives it more weight. Pipes are refused because training reads its text more than
+    once.
 
-    Raises
-    ------
-    TextError
-        If nothing was given, a file is missing or is no regular file, a pattern matches none, or a
-        part is wanted or not wanted.
-
-    Notes
-    -----
-    A name that exists is taken literally, even when it holds a glob character. A file named twice
-    is read twice, which is a way to weigh it. Pipes are refused because training reads its text
-    more than once.
+    Raises `TextError` if nothing was given, a file is missing or is no regular file, a pattern
+    matches none, or a part is wanted or not wanted.
     """
     if not patterns:
         raise TextError("At least one text file must be given, and none was.")
@@ -49,20 +35,8 @@ def expand(patterns: Sequence[str | Path]) -> list[TextSource]:
 
 def one_file(pattern: str | Path) -> TextSource:
     """
-    Find exactly one text.
+    Resolve a name to exactly one text.
 
-    Parameters
-    ----------
-    pattern : str or Path
-        A file or a glob, as `expand` takes them.
-
-    Returns
-    -------
-    TextSource
-        The only one that it names.
-
-    Notes
-    -----
     Raises `TextError` if there is none or more than one.
     """
     found = expand([pattern])
@@ -75,24 +49,9 @@ def read_lines(file: TextSource | Path) -> Iterator[str]:
     """
     Read a text line by line.
 
-    Parameters
-    ----------
-    file : TextSource or Path
-        A text, or a file that is one text.
+    Holds one line at a time, however long the file is.
 
-    Yields
-    ------
-    str
-        A line without its line end.
-
-    Raises
-    ------
-    TextError
-        If the file cannot be opened, is damaged, or does not hold such text.
-
-    Notes
-    -----
-    One line is held at a time, however long the file is.
+    Raises `TextError` if the file cannot be opened, is damaged, or does not hold such text.
     """
     text = _text(file)
     for (line,) in read_rows(text.path, [text.part]):
@@ -101,24 +60,12 @@ def read_lines(file: TextSource | Path) -> Iterator[str]:
 
 def language_of(file: TextSource | Path) -> str:
     """
-    Read the language off a file's ending.
+    Return the language suffix of a file name.
 
-    Parameters
-    ----------
-    file : TextSource or Path
-        A text such as ``train.en``, ``train.en.gz`` or ``memory.tmx:en``.
+    Returns “en” in all three cases; empty if the name does not tell.
 
-    Returns
-    -------
-    str
-        “en” in all three cases; empty if the name does not tell.
+    A convention, not a check: ``notes.txt`` gives “txt”.
 
-    Notes
-    -----
-    The field's habit, not a check: ``notes.txt`` gives “txt”.
-
-    Examples
-    --------
     >>> language_of(Path("train.en.gz"))
     'en'
     >>> language_of(TextSource(Path("memory.tmx"), "en"))
@@ -128,23 +75,7 @@ def language_of(file: TextSource | Path) -> str:
 
 
 class Corpus:
-    """
-    Source and target text whose lines belong together.
-
-    Parameters
-    ----------
-    source : sequence of TextSource or Path
-        The texts of the source side.
-    target : sequence of TextSource or Path
-        The texts of the target side. When both sides have as many, the first of the source belongs
-        to the first of the target and so on; else each side is read as one long text.
-
-    Attributes
-    ----------
-    source, target : tuple of TextSource
-        The same, but where a translation memory gives both languages, each is restricted to the
-        units that have both: the sides are aligned also when each is read alone.
-    """
+    """Source and target text, aligned by line."""
 
     def __init__(
         self, source: Sequence[TextSource | Path], target: Sequence[TextSource | Path]
@@ -158,22 +89,13 @@ class Corpus:
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """
-        Read the sentence pairs in order.
+        Iterate over the sentence pairs in order.
 
-        Yields
-        ------
-        tuple of str and str
-            A source line and its target line.
+        Every call reads the files again; a file with both sides is read once per call. A difference
+        in length is found only at the end of the shorter side.
 
-        Raises
-        ------
-        TextError
-            If the sides differ in their number of lines, hold no line, or cannot be read.
-
-        Notes
-        -----
-        Every call reads the files again, one that holds both sides in one pass. The lines are
-        counted while they are read, so a difference is found at the end of the shorter side.
+        Raises `TextError` if the sides differ in their number of lines, hold no line, or cannot be
+        read.
         """
         parts = [(self.source, self.target)]
         if len(self.source) == len(self.target):
@@ -190,7 +112,7 @@ class Corpus:
 
 
 def _expand_one(pattern: str) -> list[Path]:
-    """Find the files of one name or pattern without a part."""
+    """Resolve one name or pattern without a part."""
     path = Path(pattern)
     try:
         if path.is_file():
@@ -222,14 +144,14 @@ def _expand_one(pattern: str) -> list[Path]:
 
 
 def _text(file: TextSource | Path) -> TextSource:
-    """Take a file for the one text that it is."""
+    """Return the only text of a file."""
     return file if isinstance(file, TextSource) else TextSource(Path(file))
 
 
 def _aligned(
     source: tuple[TextSource, ...], target: tuple[TextSource, ...]
 ) -> Iterator[tuple[str, str]]:
-    """Walk both sides in step and report sides of different length."""
+    """Iterate over both sides in step; report different lengths."""
     if len(source) == len(target) == 1 and same_file(source[0], target[0]):
         rows = read_rows(source[0].path, [source[0].part, target[0].part])
         yield from ((source[0].marked(row[0]), target[0].marked(row[1])) for row in rows)
@@ -256,7 +178,7 @@ def _unequal(
     target: tuple[TextSource, ...],
     target_lines: int,
 ) -> TextError:
-    """Name both sides and their numbers of lines."""
+    """Build the error with the names and line counts of both sides."""
     return TextError(
         "Source and target must have the same number of lines, but "
         f"{_names(source)} has {source_lines:,} and {_names(target)} has {target_lines:,}; "
@@ -265,7 +187,7 @@ def _unequal(
 
 
 def _names(texts: tuple[TextSource, ...]) -> str:
-    """Name a side of the corpus in a message."""
+    """Name a side of the corpus for a message."""
     if len(texts) <= 3:
         return " + ".join(map(str, texts))
     return f"{texts[0]} + … + {texts[-1]} ({len(texts)} files)"

@@ -1,5 +1,5 @@
 """
-What a text file may be, and how a part of it is named.
+Text sources: supported formats, and names for the parts of a file.
 
 ::
 
@@ -35,26 +35,17 @@ _PARTS = {
 @dataclass(frozen=True)
 class TextSource:  # numpydoc ignore=PR02
     """
-    A text file, or the part of a file that is one text.
+    A text file, or one text in a file of several.
 
-    Attributes
-    ----------
-    path : Path
-        The file.
-    part : str, default ""
-        A column, a language or a side; empty if the file is one text.
-    tag : str, default ""
-        A language tag that is put before every line, such as “>>de<<”; it is not in the file.
-
-    Raises
-    ------
-    TextError
-        If a file of this format needs a part and has none, or the other way round.
+    Raises `TextError` if a file of this format needs a part and has none, or the other way round.
     """
 
     path: Path
+    """The file."""
     part: str = ""
+    """A column, a language or a side; empty if the file is one text."""
     tag: str = ""
+    """A language tag that is put before every line, such as “>>de<<”; it is not in the file."""
 
     def __post_init__(self) -> None:
         pattern, what, example = _PARTS.get(self.ending, ("", "nothing", ""))
@@ -76,32 +67,20 @@ class TextSource:  # numpydoc ignore=PR02
 
     def marked(self, line: str) -> str:
         """
-        Put the tag before a line of the file.
+        Prepend the tag to a line of the file.
 
-        Parameters
-        ----------
-        line : str
-            As it stands in the file.
-
-        Returns
-        -------
-        str
-            The line, with the tag and a space before it if there is one.
-
-        Notes
-        -----
-        So every reader of the text sees it, and none has to know.
+        All readers of the text get the tag without knowing of it.
         """
         return f"{self.tag} {line}" if self.tag else line
 
     @property
     def ending(self) -> str:
-        """The ending of the file, before that of compression, in lower case."""
+        """Suffix of the file without that of compression, in lower case."""
         return without_compression(self.path).suffix.lower()
 
     @property
     def language(self) -> str:
-        """Code of the language, read off the name; empty if the name does not tell."""
+        """Language code from the name; empty if it has none."""
         if self.ending == ".tmx":
             return self.part.partition("+")[0]
         if self.ending in _PARTS:
@@ -114,23 +93,11 @@ class TextSource:  # numpydoc ignore=PR02
 
 def split_name(name: str) -> tuple[str, str]:
     """
-    Part the name of a file from the part of it that is meant.
+    Split a name into the file and the part of it.
 
-    Parameters
-    ----------
-    name : str
-        For example ``corpus/*.tsv.gz:2``.
+    `part`: the part, ``2``; empty if there is none, or if a file has the whole name.
 
-    Returns
-    -------
-    file : str
-        A file or pattern, ``corpus/*.tsv.gz``.
-    part : str
-        The part, ``2``; empty if there is none, or if a file has the whole name.
-
-    Notes
-    -----
-    Only behind an ending of a format that has parts does a colon part anything.
+    A colon separates a part only after a suffix of a format that has parts.
     """
     found = _NAME_AND_PART.fullmatch(name)
     if found is None or os.path.exists(name):
@@ -140,20 +107,8 @@ def split_name(name: str) -> tuple[str, str]:
 
 def same_file(first: TextSource, second: TextSource) -> bool:
     """
-    Tell whether two texts are parts of one file.
+    Whether two texts are parts of one file.
 
-    Parameters
-    ----------
-    first, second : TextSource
-        The texts.
-
-    Returns
-    -------
-    bool
-        Whether they are.
-
-    Notes
-    -----
     Then `read_rows` can read both in one pass.
     """
     return bool(first.part and second.part) and first.path.resolve() == second.path.resolve()
@@ -161,23 +116,9 @@ def same_file(first: TextSource, second: TextSource) -> bool:
 
 def restricted(first: TextSource, second: TextSource) -> TextSource:
     """
-    Restrict a text to what another text of the same file has too.
+    Restrict a text to the units that another text of the same file has too.
 
-    Parameters
-    ----------
-    first : TextSource
-        The text.
-    second : TextSource
-        The other one.
-
-    Returns
-    -------
-    TextSource
-        With as many lines as `second` has, restricted to `first`.
-
-    Notes
-    -----
-    Only the units of a TMX file may lack a language; everything else is aligned as it is.
+    Only TMX units may lack a language; everything else is aligned as it is.
     """
     if first.ending == ".tmx" and same_file(first, second):
         return replace(first, part=tmx.join_parts(first.part, second.part))
@@ -188,26 +129,10 @@ def read_rows(path: Path, parts: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """
     Read parts of a file side by side.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    parts : sequence of str
-        As `TextSource.part` has them; one empty part for a file that has none.
+    Streams: no format is held in memory as a whole.
 
-    Yields
-    ------
-    tuple of str
-        A line of each part.
-
-    Raises
-    ------
-    TextError
-        If the file cannot be read, is not what its ending says, or does not hold a part.
-
-    Notes
-    -----
-    The file is a stream: no format is held in memory as a whole.
+    Raises `TextError` if the file cannot be read, is not what its ending says, or does not hold a
+    part.
     """
     name, ending = str(path), TextSource(path, parts[0]).ending
     with open_text(path) as stream:
@@ -224,7 +149,7 @@ def read_rows(path: Path, parts: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _columns(lines: Iterator[str], name: str, numbers: Sequence[int]) -> Iterator[tuple[str, ...]]:
-    """Cut lines at tabs and pick some of the pieces."""
+    """Select columns of tab-separated lines."""
     most = max(numbers)
     for count, line in enumerate(lines, start=1):
         columns = line.split("\t", most)

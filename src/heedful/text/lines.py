@@ -1,5 +1,5 @@
 """
-Files as lines: opened, decompressed, decoded, and told apart from what cannot be text.
+Line files: opened, decompressed, decoded, and checked for binary content.
 
 Text is read as a stream, plain or compressed, and split at line feeds only: the other characters
 that `str.splitlines` would break at (U+2028, form feed, a lone carriage return, …) are text. What
@@ -26,26 +26,11 @@ _UNEVEN_SPACE = re.compile(r"[ \t\r\n]{2,}|[\t\r\n]")
 @contextmanager
 def open_text(path: Path) -> Iterator[BufferedIOBase]:
     """
-    Open a file, decompressed if its ending says so.
+    Open a file, decompressed according to its suffix.
 
-    Parameters
-    ----------
-    path : Path
-        A file, plain or compressed (``.gz``, ``.xz``).
+    Wraps reading too, so that all errors of a file are reported alike.
 
-    Yields
-    ------
-    BufferedIOBase
-        Its bytes.
-
-    Raises
-    ------
-    TextError
-        If the file cannot be opened or read, or is damaged.
-
-    Notes
-    -----
-    Whatever goes wrong while the file is read goes wrong inside, so that it is said in one way.
+    Raises `TextError` if the file cannot be opened or read, or is damaged.
     """
     try:
         with _open(path) as stream:
@@ -64,27 +49,12 @@ def open_text(path: Path) -> Iterator[BufferedIOBase]:
 
 def plain_lines(path: Path) -> Iterator[str]:
     """
-    Read every line of a file, whatever its ending says of its format.
+    Read every line of a file, whatever format its suffix suggests.
 
-    Parameters
-    ----------
-    path : Path
-        A UTF-8 file, plain or compressed.
+    For files whose format is known: word lists may be called ``.tsv`` and have no columns to
+    choose.
 
-    Yields
-    ------
-    str
-        A line without its line end.
-
-    Raises
-    ------
-    TextError
-        If the file cannot be read or is no text.
-
-    Notes
-    -----
-    For files whose format the program knows: lists that may well be called ``.tsv``, of which no
-    column is meant.
+    Raises `TextError` if the file cannot be read or is no text.
     """
     with open_text(path) as stream:
         yield from decode_lines(stream, str(path))
@@ -94,27 +64,10 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
     """
     Decode the lines of a binary stream.
 
-    Parameters
-    ----------
-    stream : iterable of bytes
-        Lines that end at a line feed, as every binary file object yields them.
-    name : str
-        What to call the stream in messages: a path, or “standard input”.
-
-    Yields
-    ------
-    str
-        A line without its line end.
-
-    Raises
-    ------
-    TextError
-        If a line is not UTF-8 or holds a NUL character.
-
-    Notes
-    -----
     A line ends at a line feed and nowhere else. One carriage return before it (Windows line ends)
     and a byte order mark at the start of the stream are dropped.
+
+    Raises `TextError` if a line is not UTF-8 or holds a NUL character.
     """
     for number, raw in enumerate(stream, start=1):
         try:
@@ -137,21 +90,9 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
 
 def without_compression(path: Path) -> Path:
     """
-    Take the ending of a compressed file off its name.
+    Remove the compression suffix from a name.
 
-    Parameters
-    ----------
-    path : Path
-        A file such as ``train.en.gz``.
-
-    Returns
-    -------
-    Path
-        ``train.en``; a name without such an ending as it is.
-
-    Notes
-    -----
-    What a file holds is told by the ending before.
+    The suffix before it tells the format.
     """
     return path.with_suffix("") if path.suffix in _COMPRESSED else path
 
@@ -160,21 +101,8 @@ def on_one_line(text: str) -> str:
     """
     Collapse white space.
 
-    Parameters
-    ----------
-    text : str
-        Text out of a format where a line may end anywhere.
-
-    Returns
-    -------
-    str
-        With one space for each run of spaces, tabs, carriage returns and line feeds, and none at
-        its ends.
-
-    Notes
-    -----
-    These four are what XML calls white space. Others, such as the no-break space before a French
-    colon, belong to the text.
+    These four characters are what XML calls white space. Others, such as the no-break space before
+    a French colon, belong to the text.
     """
     return _UNEVEN_SPACE.sub(" ", text).strip(" ")
 

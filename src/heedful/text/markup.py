@@ -1,5 +1,5 @@
 """
-XML as a stream of events, without the parts of XML that can do harm.
+A safe XML reader, which yields events.
 
 Expat is driven by hand rather than through `xml.etree`, because only so can the declaration of an
 entity be refused before it is used: no entity is ever expanded, and no other file or address is
@@ -18,52 +18,25 @@ _CHUNK = 1 << 16
 
 
 class Event(NamedTuple):
-    """
-    The begin or the end of an element.
-
-    Attributes
-    ----------
-    tag : str
-        Name of the element, without a prefix.
-    attributes : dict of str to str or None
-        As they are written, if the element begins; None if it ends.
-    text : str
-        Text of the element, on one line, if it is a segment that ends; else empty.
-    """
+    """The start or end of an element."""
 
     tag: str
+    """Name of the element, without a prefix."""
     attributes: dict[str, str] | None
+    """As they are written, if the element begins; None if it ends."""
     text: str
+    """Text of the element, on one line, if it is a segment that ends; else empty."""
 
 
 def read_events(stream: BufferedIOBase, name: str, codes: Collection[str] = ()) -> Iterator[Event]:
     """
-    Parse XML whose text stands in ``<seg>`` elements.
+    Parse XML whose text is in ``<seg>`` elements.
 
-    Parameters
-    ----------
-    stream : BufferedIOBase
-        The file. Its encoding is what it declares itself, UTF-8 or UTF-16 if it does not.
-    name : str
-        What to call it in messages.
-    codes : collection of str, optional
-        Elements inside a segment whose content is not text.
+    Holds the events of 64 kilobytes at a time. Elements inside a segment are dropped, those among
+    `codes` with their content.
 
-    Yields
-    ------
-    Event
-        Begin and end of each element that is not inside a segment.
-
-    Raises
-    ------
-    TextError
-        If the file is not XML, is not in the encoding that it declares or in an unknown one, or
-        declares or uses entities.
-
-    Notes
-    -----
-    Memory holds the events of 64 kilobytes, however long the file is. Elements inside a segment
-    vanish, those among `codes` with all that they hold.
+    Raises `TextError` if the file is not XML, is not in the encoding that it declares or in an
+    unknown one, or declares or uses entities.
     """
     handler = _Handler(codes)
     parser = expat.ParserCreate()
@@ -82,7 +55,7 @@ def read_events(stream: BufferedIOBase, name: str, codes: Collection[str] = ()) 
 
 
 class _Handler:
-    """Turns what expat reports into events."""
+    """A converter from expat's callbacks to events."""
 
     def __init__(self, codes: Collection[str]) -> None:
         self.events: list[Event] = []
@@ -91,7 +64,7 @@ class _Handler:
         self._depth_of_code = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Begin an element."""
+        """Handle the start of an element."""
         tag = tag.rpartition(":")[2]
         if self._segment is None:
             self.events.append(Event(tag, attributes, ""))
@@ -101,7 +74,7 @@ class _Handler:
             self._depth_of_code += 1
 
     def end(self, tag: str) -> None:
-        """End an element."""
+        """Handle the end of an element."""
         tag = tag.rpartition(":")[2]
         if self._segment is None:
             self.events.append(Event(tag, None, ""))
@@ -112,7 +85,7 @@ class _Handler:
             self._segment = None
 
     def text(self, piece: str) -> None:
-        """Keep text of a segment."""
+        """Handle text of a segment."""
         if self._segment is not None and not self._depth_of_code:
             self._segment.append(piece)
 
@@ -135,7 +108,7 @@ def _feed(parser: expat.XMLParserType, chunk: bytes, name: str) -> None:
 
 
 def _refuse_entities(parser: expat.XMLParserType, name: str) -> None:
-    """Let a parser stop at the declaration of an entity and at the use of an unknown one."""
+    """Make a parser stop at the declaration of an entity and at the use of an unknown one."""
 
     def refuse(entity: str, what: str) -> None:
         raise TextError(

@@ -29,33 +29,12 @@ def read_units(
     stream: BufferedIOBase, name: str, parts: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
     """
-    Read a memory in some of its languages.
+    Read some languages of a translation memory.
 
-    Parameters
-    ----------
-    stream : BufferedIOBase
-        A TMX file.
-    name : str
-        What to call it in messages.
-    parts : sequence of str
-        What to read of each unit: ``en`` is its English; ``en+de`` is its English too, but not of
-        units without German.
+    Language codes are matched without regard to case, ``-`` and ``_``. A unit has ``en`` if it has
+    exactly that or else a variant such as ``en-GB``; of several variants the first is taken.
 
-    Yields
-    ------
-    tuple of str
-        The segments of a unit that has every language named in `parts`, in their order.
-
-    Raises
-    ------
-    TextError
-        If no unit has a language, or none has all of them, or the file is not XML.
-
-    Notes
-    -----
-    Case does not matter in a language's code, nor whether it is written with ``-`` or ``_``. A unit
-    has ``en`` if it has just that or else a variant of it such as ``en-GB``; of several variants
-    the first is taken.
+    Raises `TextError` if no unit has a language, or none has all of them, or the file is not XML.
     """
     wanted = [_normal(part.partition("+")[0]) for part in parts]
     needed = dict.fromkeys(_normal(code) for part in parts for code in part.split("+"))
@@ -85,39 +64,25 @@ def join_parts(part: str, other: str) -> str:
     """
     Restrict a part of a memory to the units that another part has too.
 
-    Parameters
-    ----------
-    part : str
-        The part, such as ``en``.
-    other : str
-        The other one, such as ``de``.
-
-    Returns
-    -------
-    str
-        For example ``en+de``.
-
-    Notes
-    -----
-    Two parts that are joined with each other come from the same units: their lines belong together.
+    Two parts joined with each other come from the same units: their lines are aligned.
     """
     return "+".join(dict.fromkeys([*part.split("+"), *other.split("+")]))
 
 
 def _normal(code: str) -> str:
-    """Write a language's code in one way."""
+    """Normalise a language code."""
     return code.replace("_", "-").lower()
 
 
 def _text_in(unit: dict[str, str], code: str) -> str | None:
-    """Find the text of a unit in a language or else in the first variant of it."""
+    """Return the text of a unit in a language or else in its first variant."""
     if code in unit:
         return unit[code]
     return next((unit[language] for language in unit if language.startswith(f"{code}-")), None)
 
 
 def _nothing(name: str, needed: Iterable[str], there: dict[str, str]) -> TextError:
-    """Name the languages that there are, or those that never meet."""
+    """Build the error with the available languages, or with those that never occur together."""
     for code in needed:
         if _text_in(there, code) is None:
             names = [f"“{language}”" for language in there.values() if language]

@@ -40,28 +40,12 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
     """
     Read the segments of an SGM file.
 
-    Parameters
-    ----------
-    lines : iterable of str
-        The lines of the file.
-    name : str
-        What to call it in messages.
+    In the order of the file. Everything before the end tag is text, where ``&amp;``, ``&lt;``,
+    ``&gt;``, ``&quot;``, ``&apos;`` and numbers such as ``&#233;`` stand for a character.
+    (sacreBLEU reads them as they are, and its tokeniser 13a resolves the first four.)
 
-    Yields
-    ------
-    str
-        The text of a segment, on one line.
-
-    Raises
-    ------
-    TextError
-        If there is no segment, one is not closed, or their numbers fall within a document.
-
-    Notes
-    -----
-    Segments come in the order of the file. All that stands before the end tag is text, where
-    ``&amp;``, ``&lt;``, ``&gt;``, ``&quot;``, ``&apos;`` and numbers such as ``&#233;`` stand for a
-    character. (sacreBLEU reads them as they are, and its tokeniser 13a resolves the first four.)
+    Raises `TextError` if there is no segment, one is not closed, or their numbers fall within a
+    document.
     """
     scan = _Scan(lines, name)
     last, found = 0, False
@@ -85,33 +69,15 @@ def read_sides(
     stream: BufferedIOBase, name: str, parts: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
     """
-    Read sides of a test set in XML.
+    Read sides of a WMT test set in XML.
 
-    Parameters
-    ----------
-    stream : BufferedIOBase
-        The file.
-    name : str
-        What to call it in messages.
-    parts : sequence of str
-        Which sides to read: ``src``; ``ref`` or, of several references, ``ref:A`` for that of
-        translator A; ``hyp`` or ``hyp:online-A`` for the output of a system.
+    Yields the texts of those sides for a segment of the source; empty where a side lacks it.
 
-    Yields
-    ------
-    tuple of str
-        The texts of those sides for a segment of the source; empty where a side lacks it.
-
-    Raises
-    ------
-    TextError
-        If a side is nowhere in the file, or ``ref`` or ``hyp`` does not say which one.
-
-    Notes
-    -----
     Every side has a line for every segment of the source, in the order of the source, so that all
-    of them are aligned. Test suites, which are documents without a reference that come along in
-    the file, are left out as sacreBLEU leaves them out.
+    are aligned. Test suites, documents without a reference, are skipped as in sacreBLEU.
+
+    Raises `TextError` if a side is nowhere in the file, or ``ref`` or ``hyp`` does not say which
+    one.
     """
     there: dict[str, None] = {}
     document: dict[str, dict[str, str]] = {}
@@ -143,7 +109,7 @@ def read_sides(
 
 
 class _Scan:
-    """A place in the lines of an SGM file."""
+    """A position in the lines of an SGM file."""
 
     def __init__(self, lines: Iterable[str], name: str) -> None:
         self.name = name
@@ -166,7 +132,7 @@ class _Scan:
                 return tag
 
     def attributes(self) -> str:
-        """Read on to the end of a tag, which may be lines further."""
+        """Read the attributes up to the end of a tag, which may be on a later line."""
         began = self.number
         for _ in range(_LINES_OF_A_TAG):
             if attributes := _ATTRIBUTES.match(self._line, self._at):
@@ -179,7 +145,7 @@ class _Scan:
         raise self._open("tag", began)
 
     def segment(self) -> str:
-        """Read on to the end of a segment."""
+        """Read up to the end of a segment."""
         began, pieces = self.number, []
         while True:
             tag = _INSIDE.search(self._line, self._at)
@@ -194,7 +160,7 @@ class _Scan:
                 raise self._open("segment", began)
 
     def _skip_comment(self) -> None:
-        """Read on to the end of a comment."""
+        """Skip to the end of a comment."""
         began = self.number
         while (end := self._line.find("-->", self._at)) < 0:
             if not self._advance():
@@ -202,14 +168,14 @@ class _Scan:
         self._at = end + 3
 
     def _advance(self) -> bool:
-        """Go to the next line."""
+        """Move to the next line."""
         line = next(self._lines, None)
         if line is not None:
             self._line, self._at, self.number = line, 0, self.number + 1
         return line is not None
 
     def _open(self, what: str, line: int) -> TextError:
-        """Say that something has no end."""
+        """Build the error for something unclosed."""
         return TextError(
             f"{self.name} must close every {what}, but one that begins in line {line} is still "
             f"open in line {self.number}; repair the file."
@@ -217,7 +183,7 @@ class _Scan:
 
 
 def _risen(attributes: str, last: int, scan: _Scan) -> int:
-    """Check that a segment's number, if it has any, does not fall."""
+    """Check that segment numbers, if there are any, do not decrease."""
     found = _ID.search(attributes)
     number = int(found[2]) if found else last
     if number < last:
@@ -230,12 +196,12 @@ def _risen(attributes: str, last: int, scan: _Scan) -> int:
 
 
 def _resolved(text: str) -> str:
-    """Put characters in the place of references to them."""
+    """Resolve character references."""
     return _REFERENCE.sub(_character, text) if "&" in text else text
 
 
 def _character(reference: re.Match[str]) -> str:
-    """Return the character that a reference stands for, or itself if that is none."""
+    """Return the referenced character, or the reference itself if it is unknown."""
     named, decimal, hexadecimal = reference.groups()
     if named:
         return _NAMED[named]
@@ -254,5 +220,5 @@ def _column(document: dict[str, dict[str, str]], part: str, name: str) -> dict[s
 
 
 def _answers(side: str, part: str) -> bool:
-    """Whether a side is what a part names: “ref” names any reference."""
+    """Whether a side matches a part's name: “ref” matches any reference."""
     return side == part or (part in _SIDES and side.startswith(f"{part}:"))

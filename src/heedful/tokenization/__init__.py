@@ -1,1 +1,1 @@
-"""Ways to cut text: learned subwords, byte-pair codes, lists of words."""
+"""Tokenizers: SentencePiece, byte-pair codes, word lists."""

@@ -1,10 +1,10 @@
 """
-Byte-pair merging: from characters to subwords, the same way every time or with dropout.
+Byte-pair merging, deterministic or with dropout.
 
-The best pair of neighbours is merged wherever it stands, then the next best, until no two
+The best pair of neighbours is merged wherever it occurs, then the next best, until no two
 neighbours have a merge (Sennrich et al. 2016, “Neural Machine Translation of Rare Words with
 Subword Units”). BPE-dropout leaves each possible merge out with some probability, at every step
-anew, so that a word is cut in another way each time (Provilkov et al. 2020, “BPE-Dropout: Simple
+anew, so that a word is split in another way each time (Provilkov et al. 2020, “BPE-Dropout: Simple
 and Effective Subword Regularization”).
 """
 
@@ -25,15 +25,10 @@ class Merges:
     """
     The merges of one vocabulary.
 
-    Parameters
-    ----------
-    rank : callable
-        Takes two neighbouring symbols; gives the rank of their merge, the best one the lowest, or
-        None if they cannot be merged.
+    `rank`: takes two neighbouring symbols; gives the rank of their merge, the best one the lowest,
+    or None if they cannot be merged.
 
-    Notes
-    -----
-    Not safe for use from several threads at once, because it remembers what it has seen.
+    Not thread-safe, because of its cache.
     """
 
     def __init__(self, rank: Callable[[str, str], float | None]) -> None:
@@ -42,23 +37,11 @@ class Merges:
 
     def merge(self, symbols: Sequence[str]) -> tuple[str, ...]:
         """
-        Merge until nothing can be merged.
+        Merge until no pair can be merged.
 
-        Parameters
-        ----------
-        symbols : sequence of str
-            The characters of a word.
-
-        Returns
-        -------
-        tuple of str
-            Its subwords.
-
-        Notes
-        -----
-        All places of the best pair are merged before the next pair is looked for, from left to
-        right: “x x x” becomes “xx x”. The heap makes it n log n for a word of n characters, so a
-        line of a megabyte without a space is no trap.
+        All occurrences of the best pair are merged, from left to right, before the next pair is
+        considered: “x x x” becomes “xx x”. The heap makes it n log n for a word of n characters, so
+        a line of a megabyte without a space is no trap.
         """
         parts, end = list(symbols), len(symbols)
         after, before = list(range(1, end + 1)), list(range(-1, end - 1))
@@ -93,24 +76,8 @@ class Merges:
         """
         Merge with dropout.
 
-        Parameters
-        ----------
-        symbols : sequence of str
-            The characters of a word.
-        dropout : float
-            Probability that a possible merge is left out of a step.
-        generator : Random
-            Where chance comes from.
-
-        Returns
-        -------
-        tuple of str
-            Its subwords, this time.
-
-        Notes
-        -----
         A step draws for the pairs in the order of their ranks and stops at the first that is kept,
-        because those behind it change nothing. What a step leads to is remembered.
+        because those after it change nothing. The result of each step is cached.
         """
         draw = generator.random
         state = self._state(tuple(symbols))
@@ -128,7 +95,7 @@ class Merges:
             state = following
 
     def _state(self, symbols: tuple[str, ...]) -> "_State":
-        """Look up which merges some symbols allow."""
+        """Return the cached state of some symbols."""
         state = self._states.get(symbols)
         if state is None:
             places: dict[tuple[float, str, str], list[int]] = {}
@@ -145,7 +112,7 @@ class Merges:
 
 
 class _State:
-    """Some symbols, the places of each pair that can be merged, and where each merge leads."""
+    """Some symbols, the positions of each mergeable pair, and the state after each merge."""
 
     __slots__ = ("choices", "following", "symbols")
 
@@ -156,7 +123,7 @@ class _State:
 
 
 def _merged(symbols: tuple[str, ...], places: Positions) -> tuple[str, ...]:
-    """Merge the symbols at some places with their right neighbours, as far as they are free."""
+    """Merge the symbols at some positions with their right neighbours, as far as they are free."""
     parts: list[str] = []
     done = 0
     for place in places:

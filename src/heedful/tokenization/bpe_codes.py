@@ -1,10 +1,10 @@
 """
-Byte-pair codes that subword-nmt learned, read and applied here.
+Byte-pair codes learned by subword-nmt, read and applied.
 
 A codes file lists one merge a line, the best first: two symbols with a space between them. The
 symbol ``</w>`` marks the end of a word; version 0.1 counts it as a symbol of its own, version 0.2
-as part of the last character. Words are what stands between spaces, and every subword but a word's
-last is written with ``@@`` behind it.
+as part of the last character. Words are separated by spaces, and every subword but a word's last
+ends in ``@@``.
 """
 
 import re
@@ -27,24 +27,12 @@ _JOINTS = re.compile(f"{SEPARATOR} |{SEPARATOR} ?$")
 
 class BpeCodes:
     """
-    The merges of a codes file.
+    The BPE merges of a codes file.
 
-    Parameters
-    ----------
-    content : bytes
-        The file.
-    known : collection of str, optional
-        Subwords, written with their ``@@``, that may come out; any other is split again by the
-        merge that made it, down to single characters. By default all may.
-
-    Raises
-    ------
-    TokenizerError
-        If a line is no merge or the version is unknown; the message names the line.
-
-    Notes
-    -----
     Equal to ``subword-nmt apply-bpe`` line for line; `known` is its ``--vocabulary``.
+
+    Raises `TokenizerError` if a line is no merge or the version is unknown; the message names the
+    line.
     """
 
     def __init__(self, content: bytes, known: Collection[str] | None = None) -> None:
@@ -60,45 +48,17 @@ class BpeCodes:
 
     def sample(self, word: str, dropout: float, generator: Random) -> tuple[str, ...]:
         """
-        Cut a word with BPE-dropout.
+        Split a word with BPE-dropout.
 
-        Parameters
-        ----------
-        word : str
-            No space in it.
-        dropout : float
-            Probability that a possible merge is left out of a step.
-        generator : Random
-            Where chance comes from.
-
-        Returns
-        -------
-        tuple of str
-            Its subwords, this time, each but the last with ``@@``.
-
-        Notes
-        -----
-        `cut` is the same without chance.
+        `cut` does the same without dropout.
         """
         return self._finished(self._merges.sample(self._symbols(word), dropout, generator))
 
     def apply(self, line: str) -> str:
         """
-        Cut the words of a line.
+        Split the words of a line.
 
-        Parameters
-        ----------
-        line : str
-            Tokenised text.
-
-        Returns
-        -------
-        str
-            What subword-nmt writes: single spaces inside, those at both ends as they were.
-
-        Notes
-        -----
-        Only the space parts words; a no-break space is a character like any other.
+        Only the space separates words; a no-break space is a character like any other.
         """
         inner = line.strip("\r\n ")
         if not inner:
@@ -109,21 +69,9 @@ class BpeCodes:
 
     def possible_subwords(self, words: Iterable[str]) -> set[str]:
         """
-        List every subword that dropout can cut some words into.
+        List every subword that dropout can split some words into.
 
-        Parameters
-        ----------
-        words : iterable of str
-            The different words of a text.
-
-        Returns
-        -------
-        set of str
-            Single characters and results of merges, with their ``@@``.
-
-        Notes
-        -----
-        A vocabulary for sampled subwords has to hold them all, or what is sampled is unknown.
+        A vocabulary for sampled subwords must contain all of them, or samples become unknown.
         """
         results = {symbol for symbol in self._parts if symbol != _END}
         longest = max((len(symbol.removesuffix(_END)) for symbol in results), default=1)
@@ -140,23 +88,23 @@ class BpeCodes:
         return found
 
     def _ends(self, symbol: str, results: Collection[str]) -> bool:
-        """Tell whether a symbol can be the last of a word."""
+        """Whether a symbol can end a word."""
         if len(symbol) == 1 or symbol + _END in results:
             return True
         return self._end_apart and symbol in results
 
     def _cut(self, word: str) -> tuple[str, ...]:
-        """Cut a word, the same way every time; remembered as `cut`."""
+        """Split a word deterministically; cached in `cut`."""
         return self._finished(self._merges.merge(self._symbols(word)))
 
     def _symbols(self, word: str) -> list[str]:
-        """Spell a word as the merges know it."""
+        """Spell a word in the symbols of the merges."""
         if len(word) < 2:
             return [word]
         return [*word, _END] if self._end_apart else [*word[:-1], word[-1] + _END]
 
     def _finished(self, symbols: tuple[str, ...]) -> tuple[str, ...]:
-        """Take the mark of the end off and write the separators."""
+        """Remove the end-of-word mark and add the separators."""
         *inner, last = symbols
         last = inner.pop() if inner and last == _END else last.removesuffix(_END)
         if self.known is None:
@@ -165,7 +113,7 @@ class BpeCodes:
         return (*parts, *self._split(last, self.known, final=True))
 
     def _split(self, text: str, known: Collection[str], final: bool = False) -> Iterator[str]:
-        """Undo merges until every part is known or a single character."""
+        """Undo merges until every part is in the vocabulary or a single character."""
         piece = text if final else text + SEPARATOR
         parts = None if piece in known else self._parts.get(text + _END if final else text)
         if parts is not None and parts[1] == _END:
@@ -179,45 +127,19 @@ class BpeCodes:
 
 def words_of(line: str) -> list[str]:
     """
-    Part a line into words at its spaces.
+    Split a line into words at its spaces.
 
-    Parameters
-    ----------
-    line : str
-        Tokenised text.
-
-    Returns
-    -------
-    list of str
-        The words, none of them empty.
-
-    Notes
-    -----
-    As subword-nmt does: no other white space parts words.
+    As in subword-nmt: no other white space separates words.
     """
     return [word for word in line.strip("\r\n ").split(" ") if word]
 
 
 def join_pieces(pieces: Iterable[str]) -> str:
     """
-    Put subwords together again.
+    Join subwords to text.
 
-    Parameters
-    ----------
-    pieces : iterable of str
-        Subwords with their ``@@``.
-
-    Returns
-    -------
-    str
-        Words with single spaces between them.
-
-    Notes
-    -----
     The ``sed -r 's/(@@ )|(@@ ?$)//g'`` of subword-nmt.
 
-    Examples
-    --------
     >>> join_pieces(["ir@@", "on", "c@@", "ement"])
     'iron cement'
     """
@@ -225,7 +147,7 @@ def join_pieces(pieces: Iterable[str]) -> str:
 
 
 def _parse(content: bytes) -> tuple[str, list[tuple[str, str]]]:
-    """Read version and merges."""
+    """Parse version and merges."""
     try:
         lines = content.decode("utf-8").rstrip("\n").split("\n")
     except UnicodeDecodeError as error:

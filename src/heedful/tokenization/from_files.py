@@ -1,7 +1,5 @@
 """
-A tokenizer out of what somebody already cuts text with, instead of learning one.
-
-A tokenizer that somebody already has: which of four things a file is.
+Tokenizers from the user's files, and detection of their format.
 
 A sentencepiece model, byte-pair codes of subword-nmt, a list of words with or without counts, or
 nothing of the kind. A folder with ``tokenizer.json`` is read by `heedful.tokenization.tokenizer`.
@@ -37,57 +35,28 @@ _MODEL_TYPES: dict[int, Kind] = {1: "unigram", 2: "bpe", 3: "word", 4: "characte
 
 @dataclass(frozen=True)
 class CodesFile:
-    """
-    Byte-pair codes.
-
-    Attributes
-    ----------
-    content : bytes
-        The file as text in UTF-8, decompressed.
-    """
+    """Byte-pair codes."""
 
     content: bytes
+    """The file as text in UTF-8, decompressed."""
 
 
 @dataclass(frozen=True)
 class WordList:
-    """
-    Words to be told apart.
-
-    Attributes
-    ----------
-    words : tuple of str
-        As the file lists them.
-    """
+    """A word list for a word vocabulary."""
 
     words: tuple[str, ...]
+    """As the file lists them."""
 
 
 def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
     """
-    Read a file that text can be cut with.
+    Read a tokenizer file of any supported kind.
 
-    Parameters
-    ----------
-    path : Path
-        A sentencepiece ``.model``, or a text file, plain or compressed.
-
-    Returns
-    -------
-    SentencePieceModel or CodesFile or WordList
-        What it is.
-
-    Raises
-    ------
-    TokenizerError
-        If it is nothing of these.
-    TextError
-        If there is no such file.
-
-    Notes
-    -----
-    Codes say so in their first line, or have two symbols in every line. A line of a word list is
+    Codes have a version in their first line, or two symbols in every line. A line of a word list is
     a word, or a word and a count.
+
+    Raises `TokenizerError` if it is nothing of these, `TextError` if there is no such file.
     """
     path = one_file(path).path
     if path.suffix == ".model":
@@ -112,7 +81,7 @@ def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
 
 
 def _words(lines: Sequence[str], path: Path) -> Iterator[str]:
-    """Read a list of words with or without counts."""
+    """Parse a list of words with or without counts."""
     for number, line in enumerate(lines, start=1):
         parts = line.split()
         if len(parts) == 1 or (len(parts) == 2 and parts[1].isdecimal()):
@@ -122,7 +91,7 @@ def _words(lines: Sequence[str], path: Path) -> Iterator[str]:
 
 
 def _neither(path: Path, reason: str) -> TokenizerError:
-    """Say what a tokenizer's file may be."""
+    """Build the error that lists the supported files."""
     return TokenizerError(
         "A tokenizer must be a folder with tokenizer.json, a sentencepiece .model, a codes file of "
         f"subword-nmt, or a list of words, one a line, each alone or with a count; {path} is none "
@@ -131,7 +100,7 @@ def _neither(path: Path, reason: str) -> TokenizerError:
 
 
 def _kind(model: bytes) -> Kind:
-    """Read off a serialised sentencepiece model how it cuts text."""
+    """Read the type of a serialised SentencePiece model."""
     try:
         trainer = dict(_fields(model)).get(_TRAINER_SPEC, b"")
         kind = dict(_fields(trainer)).get(_MODEL_TYPE, 1) if isinstance(trainer, bytes) else 0
@@ -141,7 +110,7 @@ def _kind(model: bytes) -> Kind:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Walk over the fields of a protocol buffer message."""
+    """Iterate over the fields of a protocol buffer message."""
     place = 0
 
     def varint() -> int:
@@ -183,48 +152,15 @@ def tokenizer_from_files(
     complete: bool = False,
 ) -> Tokenizer:
     """
-    Take over what somebody already cuts text with.
+    Load a tokenizer from the user's file or folder.
 
-    Parameters
-    ----------
-    path : Path
-        A folder with ``tokenizer.json``, a sentencepiece ``.model``, a codes file of
-        subword-nmt, or a list of words. The first two are taken as they are; codes and words
-        get their vocabulary from the text.
-    source_files : sequence of Path
-        Text of the source side.
-    target_files : sequence of Path
-        Text of the target side.
-    vocabulary_size : int
-        The most entries of a vocabulary that is made from the text, special ones included.
-    shared : bool
-        Whether both sides have one vocabulary.
-    source_language : str
-        Code of the source language, such as “en”.
-    target_language : str
-        Code of the target language.
-    threshold : int, default 0
-        Subwords of codes that the text has less often are split further.
-    complete : bool, default False
-        Whether subwords of codes that only sampling produces get entries too.
+    `vocabulary_size`: maximum entries of a vocabulary built from the text, special ones included.
 
-    Returns
-    -------
-    Tokenizer
-        What was there, with these languages.
+    Text for BPE codes and word lists must already be tokenised, as for subword-nmt.
 
-    Raises
-    ------
-    TokenizerError
-        If the file is nothing of these, or says otherwise whether the sides share.
-    RunFolderError
-        If a file of the folder is missing or damaged.
-    TextError
-        If there is no such file, or the text is empty or cannot be read.
-
-    Notes
-    -----
-    Text for codes and lists of words has to be tokenised already, as for subword-nmt.
+    Raises `TokenizerError` if the file is nothing of these, or says otherwise whether the sides
+    share. Raises `RunFolderError` if a file of the folder is missing or damaged. Raises `TextError`
+    if there is no such file, or the text is empty or cannot be read.
     """
     path = Path(path)
     given = read_models(path)[0] if path.is_dir() else read_given(path)
@@ -249,7 +185,7 @@ def tokenizer_from_files(
 
 
 def _check_shared(models: Sequence[SubwordModel], shared: bool, path: Path) -> None:
-    """Refuse models that are shared though they should not be, or the other way round."""
+    """Refuse shared models where separate ones are required, or the other way round."""
     if shared != share_vocabulary(models):
         raise TokenizerError(
             f"data.shared_vocabulary must be {str(not shared).lower()} for the tokenizer in "

@@ -1,8 +1,8 @@
 """
-How the ids of another toolkit become ours.
+Mapping between another toolkit's ids and ours.
 
 Our four special ids come first, so the rows of an imported model are brought into another order;
-the original ids are kept, and a model can be given back with them.
+the original ids are kept for an export.
 """
 
 import json
@@ -17,54 +17,30 @@ from heedful.tokenization.special_symbols import SPECIAL_IDS, SPECIAL_PIECES, UN
 @dataclass(frozen=True)
 class IdMapping:
     """
-    Relate our ids to those of another toolkit.
+    A mapping between our ids and those of another toolkit.
 
-    Attributes
-    ----------
-    pieces : tuple of str or None
-        For each of our ids what it stands for, as it is spelled there; None for a row that no text
-        stands for.
-    origins : tuple of int or None
-        For each of our ids the original one; None for a special symbol that they do not have.
-
-    Notes
-    -----
     The first four are padding, unknown, start and end.
     """
 
     pieces: tuple[str | None, ...]
+    """For each of our ids its token in the other toolkit; None for a row without a token."""
     origins: tuple[int | None, ...]
+    """For each of our ids the original one; None for a special symbol that they do not have."""
 
     @classmethod
     def of(
         cls, numbers: Mapping[str, int], special: Mapping[str, str | None], rows: int
     ) -> "IdMapping":
         """
-        Give each piece of a vocabulary a new id.
+        Assign our ids to a vocabulary.
 
-        Parameters
-        ----------
-        numbers : mapping of str to int
-            Their ids by piece.
-        special : mapping of str to str or None
-            How ``pad``, ``unknown``, ``start`` and ``end`` are spelled there; None or missing for
-            one that they do not have.
-        rows : int
-            Rows of their table; those that no piece stands for are kept too.
+        `special`: how ``pad``, ``unknown``, ``start`` and ``end`` are spelled there; None or
+        missing for one that they do not have.
 
-        Returns
-        -------
-        IdMapping
-            Special symbols first, all others in their order.
+        The order of the other tokens stays, so that an export can be compared by eye.
 
-        Raises
-        ------
-        TokenizerError
-            If an id is used twice or lies beyond the table, or a special symbol is not there.
-
-        Notes
-        -----
-        The order of the others stays, so that an export can be compared by eye.
+        Raises `TokenizerError` if an id is used twice or lies beyond the table, or a special symbol
+        is not there.
         """
         _check_numbers(numbers, special, rows)
         spelled: dict[int, str] = {number: piece for piece, number in numbers.items()}
@@ -84,72 +60,29 @@ class IdMapping:
 
     @property
     def rows(self) -> int:
-        """Rows of their table."""
+        """Number of rows of their table."""
         return len(self.ours)
 
     def to_ours(self, ids: Sequence[int]) -> list[int]:
         """
-        Translate ids of theirs.
+        Map their ids to ours.
 
-        Parameters
-        ----------
-        ids : sequence of int
-            Theirs.
-
-        Returns
-        -------
-        list of int
-            Ours.
-
-        Notes
-        -----
-        Unknown for one that is beyond their table.
+        Ids beyond their table become unknown.
         """
         return [self.ours.get(int(number), UNKNOWN) for number in ids]
 
     def to_theirs(self, ids: Sequence[int]) -> list[int]:
-        """
-        Translate ids of ours.
-
-        Parameters
-        ----------
-        ids : sequence of int
-            Ours, none that they do not have.
-
-        Returns
-        -------
-        list of int
-            Theirs.
-
-        Notes
-        -----
-        The inverse of `to_ours`.
-        """
+        """Map our ids to theirs."""
         return [number for i in ids if (number := self.origins[i]) is not None]
 
     @classmethod
     def from_json(cls, content: bytes) -> "IdMapping":
         """
-        Read a numbering from its file.
+        Read a mapping from its file.
 
-        Parameters
-        ----------
-        content : bytes
-            As `to_json` wrote it.
+        Every entry is checked: it may be untrusted.
 
-        Returns
-        -------
-        IdMapping
-            The same.
-
-        Raises
-        ------
-        TokenizerError
-            If it is nothing of the kind.
-
-        Notes
-        -----
-        Checked to the last entry: it may come from a stranger.
+        Raises `TokenizerError` if it is nothing of the kind.
         """
         try:
             record = json.loads(content)
@@ -174,18 +107,7 @@ class IdMapping:
         return cls(tuple(pieces), tuple(ids))
 
     def to_json(self) -> bytes:
-        """
-        Write the numbering for its file.
-
-        Returns
-        -------
-        bytes
-            An entry a line.
-
-        Notes
-        -----
-        ``tokenizer.imported.json`` of a run folder.
-        """
+        """Convert to JSON for ``tokenizer.imported.json`` of a run folder."""
         record = {"pieces": self.pieces, "ids": self.origins}
         return (json.dumps(record, indent=0, ensure_ascii=False) + "\n").encode()
 
@@ -193,7 +115,7 @@ class IdMapping:
 def _check_numbers(
     numbers: Mapping[str, int], special: Mapping[str, str | None], rows: int
 ) -> None:
-    """Refuse a vocabulary that cannot be numbered anew."""
+    """Refuse a vocabulary that cannot be renumbered."""
     wrong = [f"{piece!r} has the id {n}" for piece, n in numbers.items() if not 0 <= n < rows]
     twice = len(numbers) - len(set(numbers.values()))
     lacking = [piece for piece in special.values() if piece is not None and piece not in numbers]
@@ -208,7 +130,7 @@ def _check_numbers(
 
 
 def _not_imported(reason: str) -> TokenizerError:
-    """Say what the list of an imported vocabulary must be."""
+    """Build the error for an invalid file of an imported vocabulary."""
     return TokenizerError(
         "The vocabulary of an imported tokenizer must be JSON with a list of pieces and a list of "
         f"their original ids, but this one is not ({reason}); copy it again."

@@ -1,8 +1,8 @@
 """
-Subwords of another toolkit, with its vocabulary.
+An imported SentencePiece or BPE model with its toolkit's vocabulary.
 
-Text is cut as it was there: by a sentencepiece model, by codes of subword-nmt, or at its spaces.
-`heedful.tokenization.id_mapping` gives the pieces ids of ours.
+Text is segmented as in that toolkit: by a sentencepiece model, by codes of subword-nmt, or at its
+spaces. `heedful.tokenization.id_mapping` maps the pieces to our ids.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,46 +31,20 @@ CUTTERS = {"sentencepiece": ("model",), "codes": ("codes",), "spaces": ()}
 
 def is_imported(kind: str) -> bool:
     """
-    Tell whether subwords came from another toolkit.
+    Whether a tokenizer came from another toolkit.
 
-    Parameters
-    ----------
-    kind : str
-        As a tokenizer says.
-
-    Returns
-    -------
-    bool
-        Whether they have ids there that are other ones than ours.
-
-    Notes
-    -----
-    Each way to cut text is a kind of its own.
+    Each segmentation method is a kind of its own.
     """
     return kind.startswith(PREFIX)
 
 
 class ImportedModel:
     """
-    Cut text as another toolkit did, and number it.
+    The tokenizer of an imported model.
 
-    Parameters
-    ----------
-    id_mapping : IdMapping
-        Pieces and ids.
-    cutter : {'sentencepiece', 'codes', 'spaces'}
-        What cuts text.
-    content : bytes, optional
-        The sentencepiece model or the codes.
+    Pieces that look like language tags are tags: no text produces them or special symbols.
 
-    Raises
-    ------
-    TokenizerError
-        If the sentencepiece model or the codes cannot be read.
-
-    Notes
-    -----
-    Pieces that look like language tags are tags: no text produces them, nor special symbols.
+    Raises `TokenizerError` if the sentencepiece model or the codes cannot be read.
     """
 
     def __init__(self, id_mapping: IdMapping, cutter: str, content: bytes = b"") -> None:
@@ -87,73 +61,29 @@ class ImportedModel:
 
     @property
     def size(self) -> int:
-        """Ids there are, special ones included."""
+        """Number of ids, special ones included."""
         return len(self.id_mapping.pieces)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """
-        Turn lines into ids.
+        Convert lines to ids.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            Lines of text.
-
-        Returns
-        -------
-        list of list of int
-            The ids of each line.
-
-        Notes
-        -----
-        A piece that the vocabulary does not have is unknown.
+        A piece missing from the vocabulary is unknown.
         """
         refuse_half_characters(texts)
         number = self._ids.get
         return [[number(piece, UNKNOWN) for piece in row] for row in self._cut(texts)]
 
     def sample(self, texts: Sequence[str], rate: float, generator: Random) -> list[list[int]]:
-        """
-        Turn lines into ids.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Lines of text.
-        rate : float
-            Not used.
-        generator : Random
-            Not used.
-
-        Returns
-        -------
-        list of list of int
-            What `encode` gives: there is nothing to sample.
-
-        Notes
-        -----
-        `data.subword_sampling` is refused for this kind.
-        """
+        """Convert lines to ids."""
         del rate, generator
         return self.encode(texts)
 
     def decode(self, ids: Sequence[int]) -> str:
         """
-        Turn ids into text.
+        Convert ids to text.
 
-        Parameters
-        ----------
-        ids : sequence of int
-            Ids of this model.
-
-        Returns
-        -------
-        str
-            The text, with “⁇” for what is unknown.
-
-        Notes
-        -----
-        Text that came in tokenised comes out so.
+        Pre-tokenised text stays tokenised.
         """
         if self._processor is None:
             shown = [UNKNOWN_TEXT if n == UNKNOWN else self.piece(n) for n in ids]
@@ -169,36 +99,17 @@ class ImportedModel:
 
     def piece(self, number: int) -> str:
         """
-        Spell one id.
+        Return the text of one id.
 
-        Parameters
-        ----------
-        number : int
-            An id of this model.
-
-        Returns
-        -------
-        str
-            What it stands for, as it is spelled in the other toolkit.
-
-        Notes
-        -----
-        A row that no text stands for is shown by its original number.
+        A row without a token is shown by its original number.
         """
         piece = self.id_mapping.pieces[number]
         return f"<{self.id_mapping.origins[number]}>" if piece is None else piece
 
     def files(self) -> dict[str, bytes]:
         """
-        Give what has to be saved.
+        Return the files to save.
 
-        Returns
-        -------
-        dict of str to bytes
-            By the endings of the files.
-
-        Notes
-        -----
         Model and codes are kept byte for byte.
         """
         cutter = dict.fromkeys(CUTTERS[self._cutter], self._content)
@@ -207,35 +118,18 @@ class ImportedModel:
     @classmethod
     def from_files(cls, kind: str, files: Mapping[str, bytes]) -> "ImportedModel":
         """
-        Make a model of its files.
+        Load from files.
 
-        Parameters
-        ----------
-        kind : str
-            As the model says.
-        files : mapping of str to bytes
-            As `files` gave them.
+        Every entry is checked: the files may be untrusted.
 
-        Returns
-        -------
-        ImportedModel
-            The same model.
-
-        Raises
-        ------
-        TokenizerError
-            If they are nothing of this kind.
-
-        Notes
-        -----
-        Checked to the last entry: the files may come from a stranger.
+        Raises `TokenizerError` if they are nothing of this kind.
         """
         cutter = kind.removeprefix(PREFIX)
         content = b"".join(files[ending] for ending in CUTTERS[cutter])
         return cls(IdMapping.from_json(files["imported.json"]), cutter, content)
 
     def _cut(self, texts: Sequence[str]) -> list[list[str]]:
-        """Cut lines into pieces."""
+        """Split lines into pieces."""
         if self._processor is not None:
             return encode_lines(self._processor, texts, str)
         if self._codes is not None:
@@ -245,7 +139,7 @@ class ImportedModel:
 
 
 def _processor(content: bytes) -> Any:
-    """Load a sentencepiece model, whatever its special ids are."""
+    """Load a SentencePiece model, whatever its special ids are."""
     processor = sentencepiece.SentencePieceProcessor()
     try:
         processor.load_from_serialized_proto(content)

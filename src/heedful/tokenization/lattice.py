@@ -1,5 +1,5 @@
 """
-Every way to cut a word into subwords, drawn from by probability.
+The lattice of all segmentations of a word, for sampling by probability.
 
 A unigram model gives each subword a probability, and a segmentation the product of those of its
 subwords. Subword regularisation draws a segmentation with that product to the power alpha (Kudo
@@ -22,17 +22,7 @@ class Lattice:
     """
     The segmentations of words under a unigram model.
 
-    Parameters
-    ----------
-    scores : mapping of str to float
-        Logarithm of each subword's probability.
-    alpha : float
-        Power that probabilities are raised to: 0 makes all segmentations alike, 1 follows the
-        model.
-
-    Notes
-    -----
-    A character that is no subword is cut off alone, as something unknown.
+    A character that is no subword is a segment of its own, unknown.
     """
 
     def __init__(self, scores: Mapping[str, float], alpha: float) -> None:
@@ -45,21 +35,7 @@ class Lattice:
         """
         Draw one segmentation.
 
-        Parameters
-        ----------
-        word : str
-            At least one character.
-        generator : Random
-            Where chance comes from.
-
-        Returns
-        -------
-        list of str
-            Its subwords, this time.
-
-        Notes
-        -----
-        From the end: which subword came last, which before it, and so on to the beginning.
+        From the end to the beginning: first the last subword, then the one before it.
         """
         arrivals, end, pieces = self._arrivals(word), len(word), []
         while end:
@@ -71,7 +47,7 @@ class Lattice:
         return pieces[::-1]
 
     def _summed(self, word: str) -> list[tuple[list[int], list[float]]]:
-        """List for every place where its last subword may begin, with added-up probabilities."""
+        """List for every position the starts of its last subword, with cumulative probabilities."""
         forward = [0.0]
         arrivals: list[tuple[list[int], list[float]]] = [([], [])]
         for end in range(1, len(word) + 1):

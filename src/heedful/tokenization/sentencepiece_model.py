@@ -1,5 +1,5 @@
 """
-A sentencepiece model: text to ids, ids to text, and other ids for the same text by chance.
+A SentencePiece model: encode, decode, sample.
 
 Sentencepiece itself encodes and decodes. It does not sample, because in version 0.2.3 no seed makes
 its samples come again: the same seed gives other subwords in every process. What it would draw from
@@ -33,23 +33,11 @@ _WORDS = re.compile(f"{SPACE}?[^{SPACE}]+|{SPACE}")
 
 class SentencePieceModel:
     """
-    One sentencepiece model.
+    One SentencePiece model.
 
-    Parameters
-    ----------
-    content : bytes
-        A serialised model.
-    kind : {“bpe”, “unigram”, “character”, “word”}
-        How text is cut.
-
-    Raises
-    ------
-    TokenizerError
-        If the model cannot be read or has other special ids than this package.
-
-    Notes
-    -----
     Its control symbols that look like language tags are language tags: no text produces them.
+
+    Raises `TokenizerError` if the model cannot be read or has other special ids than this package.
     """
 
     def __init__(self, content: bytes, kind: Kind) -> None:
@@ -68,21 +56,9 @@ class SentencePieceModel:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """
-        Turn lines into ids.
+        Convert lines to ids.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            Lines of text.
-
-        Returns
-        -------
-        list of list of int
-            The ids of each line.
-
-        Notes
-        -----
-        Neighbouring unknown characters are one unknown subword.
+        Consecutive unknown characters are one unknown subword.
         """
         try:
             return encode_lines(self._processor, texts, int)
@@ -92,31 +68,11 @@ class SentencePieceModel:
 
     def sample(self, texts: Sequence[str], rate: float, generator: Random) -> list[list[int]]:
         """
-        Turn lines into ids that are other ones each time.
+        Convert lines to ids with random segmentations.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            Lines of text.
-        rate : float
-            Dropout of merges for “bpe”, alpha for “unigram”.
-        generator : Random
-            Where chance comes from.
+        Subwords end at word ends, so words are split one by one, and each word's lattice is cached.
 
-        Returns
-        -------
-        list of list of int
-            The ids of each line.
-
-        Raises
-        ------
-        TokenizerError
-            If words of this model cannot be cut one by one.
-
-        Notes
-        -----
-        Subwords end where words end, so words are cut one by one and what was found out about one
-        is kept for the next time it comes.
+        Raises `TokenizerError` if words of this model cannot be cut one by one.
         """
         refuse_half_characters(texts)
         cut = self._sampler(rate)
@@ -137,62 +93,31 @@ class SentencePieceModel:
 
     def decode(self, ids: Sequence[int]) -> str:
         """
-        Turn ids into text.
+        Convert ids to text.
 
-        Parameters
-        ----------
-        ids : sequence of int
-            Ids of this model.
-
-        Returns
-        -------
-        str
-            The text, with “ ⁇ ” for what is unknown.
-
-        Notes
-        -----
-        Control symbols leave no trace.
+        Control symbols are dropped.
         """
         return str(self._processor.decode(list(ids))) if ids else ""
 
     def piece(self, number: int) -> str:
         """
-        Spell one id.
+        Return the text of one id.
 
-        Parameters
-        ----------
-        number : int
-            An id of this model.
-
-        Returns
-        -------
-        str
-            Its subword; a space is written ▁.
-
-        Notes
-        -----
-        Special symbols are spelled too, such as ``</s>``.
+        Special symbols too, such as ``</s>``.
         """
         return str(self._processor.id_to_piece(number))
 
     def files(self) -> dict[str, bytes]:
         """
-        Give what has to be saved.
+        Return the files to save.
 
-        Returns
-        -------
-        dict of str to bytes
-            The model, by the ending of its file.
-
-        Notes
-        -----
-        Byte for byte what the model was made from.
+        Byte for byte the file that the model was loaded from.
         """
         return {"model": self._content}
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """The ids of ordinary subwords: those that text is cut into."""
+        """Ids of ordinary subwords, which text is split into."""
         model = self._processor
         return {
             self.piece(number): number
@@ -202,12 +127,12 @@ class SentencePieceModel:
 
     @cached_property
     def _bytes(self) -> list[int]:
-        """The ids of the 256 bytes, or none."""
+        """Ids of the 256 byte tokens; empty if there are none."""
         found = [number for number in range(self.size) if self._processor.is_byte(number)]
         return sorted(found, key=self.piece)
 
     def _sampler(self, rate: float) -> Callable[[str, Random], Sequence[str]]:
-        """Choose how words are cut by chance."""
+        """Choose the sampling method of the model's type."""
         if any(SPACE in piece[1:] for piece in self._numbers):
             raise TokenizerError(
                 "Subwords can be sampled where each lies within one word, but this sentencepiece "
@@ -220,24 +145,24 @@ class SentencePieceModel:
 
     @cached_property
     def _merges(self) -> Merges:
-        """Merging of two neighbours that together are a subword, the best scored one first."""
+        """BPE merges: two neighbours that together are a subword, the best score first."""
         ranks = {piece: -score for piece, score in self._scores().items()}
         return Merges(lambda first, second: ranks.get(first + second))
 
     def _lattice(self, alpha: float) -> Lattice:
-        """Segmentations under the scores of a unigram model."""
+        """Unigram segmentations by the model's scores."""
         if alpha not in self._lattices:
             self._lattices = {alpha: Lattice(self._scores(), alpha)}
         return self._lattices[alpha]
 
     def _scores(self) -> dict[str, float]:
-        """Look the scores of ordinary subwords up."""
+        """Return the scores of ordinary subwords."""
         numbers = self._numbers.items()
         return {piece: float(self._processor.get_score(number)) for piece, number in numbers}
 
 
 def encode_lines(processor: Any, texts: Sequence[str], out_type: type) -> list[list[Any]]:
-    """Cut lines with sentencepiece, without a thread where the system refuses one."""
+    """Encode lines with SentencePiece, without threads where the system refuses one."""
     try:
         # One thread: more speed comes from encoding in several processes.
         rows: list[list[Any]] = processor.encode(list(texts), out_type=out_type, num_threads=1)
@@ -247,7 +172,7 @@ def encode_lines(processor: Any, texts: Sequence[str], out_type: type) -> list[l
 
 
 def _processor(model: bytes) -> Any:
-    """Load a sentencepiece model and check that its special ids are ours."""
+    """Load a SentencePiece model and check that its special ids are ours."""
     try:
         processor = sentencepiece.SentencePieceProcessor()
         processor.load_from_serialized_proto(model)

@@ -3,8 +3,8 @@ The files of a tokenizer in a run folder.
 
 ``tokenizer.json`` says the kind and the SHA-256 of the others: sentencepiece's ``tokenizer.model``,
 ``tokenizer.codes`` and ``tokenizer.vocabulary.json``, or what another toolkit cuts text with beside
-``tokenizer.imported.json``. Where the sides differ each has its own:
-``tokenizer.source.model`` and ``tokenizer.target.model``.
+``tokenizer.imported.json``. Where the sides differ each has its own: ``tokenizer.source.model`` and
+``tokenizer.target.model``.
 """
 
 import hashlib
@@ -45,26 +45,10 @@ def write_models(
     """
     Write the files of a tokenizer.
 
-    Parameters
-    ----------
-    folder : Path
-        An existing folder.
-    models : list of SubwordModel
-        One for both sides, or one for each.
-    source_language : str
-        Code of the source language.
-    target_language : str
-        Code of the target language.
+    Each file is written beside, synced and renamed. ``tokenizer.json`` comes last: if it exists,
+    the models do.
 
-    Raises
-    ------
-    StorageError
-        If a file cannot be written.
-
-    Notes
-    -----
-    Each file is written beside, synced and renamed. ``tokenizer.json`` comes last: where it is,
-    the models are.
+    Raises `StorageError` if a file cannot be written.
     """
     files = {
         _name(ending, side, len(models) == 1): content
@@ -90,30 +74,11 @@ def read_models(folder: Path) -> tuple[list[SubwordModel], str, str]:
     """
     Read the files of a tokenizer.
 
-    Parameters
-    ----------
-    folder : Path
-        Where `write_models` wrote.
+    File names are never taken from ``tokenizer.json``, which may be untrusted.
 
-    Returns
-    -------
-    models : list of SubwordModel
-        One for both sides, or one for each.
-    source_language : str
-        Code of the source language.
-    target_language : str
-        Code of the target language.
-
-    Raises
-    ------
-    RunFolderError
-        If a file is missing, cannot be read, or has another checksum than it was saved with.
-    TokenizerError
-        If ``tokenizer.json`` is not what this version writes, or a model is none.
-
-    Notes
-    -----
-    File names are never taken from ``tokenizer.json``: it may come from a stranger.
+    Raises `RunFolderError` if a file is missing, cannot be read, or has another checksum than it
+    was saved with. Raises `TokenizerError` if ``tokenizer.json`` is not what this version writes,
+    or a model is none.
     """
     path = Path(folder) / RECORD
     record = _checked_record(_read(path), path)
@@ -136,33 +101,21 @@ def fingerprint_of(models: list[SubwordModel]) -> str:
     """
     Hash some models.
 
-    Parameters
-    ----------
-    models : list of SubwordModel
-        One for both sides, or one for each.
-
-    Returns
-    -------
-    str
-        A SHA-256.
-
-    Notes
-    -----
-    Of the hashes of all files in their order, so that it can be had without the models too.
+    A hash of the hashes of all files in order, so that it can also be computed without the models.
     """
     hashes = [_sha256(content) for model in models for content in model.files().values()]
     return _sha256("".join(hashes).encode())
 
 
 def _format(kind: str, tags: bool) -> int:
-    """Choose the oldest format that can say this."""
+    """Choose the oldest format version that can express the tokenizer."""
     if is_imported(kind):
         return 3
     return 2 if tags or kind in ("codes", "word-list") else 1
 
 
 def _model(kind: Any, files: dict[str, bytes]) -> SubwordModel:
-    """Make a model of its files."""
+    """Load a model from its files."""
     if is_imported(kind):
         return ImportedModel.from_files(kind, files)
     if "model" in files:
@@ -181,7 +134,7 @@ def _sha256(content: bytes) -> str:
 
 
 def _checked_record(content: bytes, path: Path) -> dict[str, Any]:
-    """Check what ``tokenizer.json`` says before any of it is used."""
+    """Check the content of ``tokenizer.json`` before it is used."""
     try:
         record = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -224,7 +177,7 @@ def _read(path: Path) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file beside, sync it and rename it."""
+    """Write a file atomically."""
     beside = path.with_name(f".{path.name}.partial")
     try:
         write_synced(beside, content)

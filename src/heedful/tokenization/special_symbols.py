@@ -1,5 +1,5 @@
 """
-The symbols that no text can produce.
+Special symbols, which no text can produce.
 
 Four are in every vocabulary. Language tags may come besides: a source line that begins with
 ``>>de<<`` and a space says which language it is to become, so that one model serves several
@@ -32,24 +32,10 @@ _TAG = re.compile(r">>[\w-]+<<")
 
 def is_tag(text: str) -> bool:
     """
-    Tell whether a text is a language tag.
+    Whether a text is a language tag.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
+    The form that OPUS-MT models use.
 
-    Returns
-    -------
-    bool
-        Whether it is ``>>``, a code of letters, digits, ``-`` and ``_``, and ``<<``.
-
-    Notes
-    -----
-    The form that the OPUS-MT models made common.
-
-    Examples
-    --------
     >>> is_tag(">>pt_BR<<"), is_tag(">>a b<<")
     (True, False)
     """
@@ -58,28 +44,13 @@ def is_tag(text: str) -> bool:
 
 def split_tag(text: str, spaced: bool = True) -> tuple[str, str]:
     """
-    Take the language tag off the beginning of a line.
+    Split the language tag from the beginning of a line.
 
-    Parameters
-    ----------
-    text : str
-        A source line.
-    spaced : bool, default True
-        Whether a tag must have a space behind it; MarianTokenizer takes it without, too.
+    `spaced`: whether a tag must have a space behind it; MarianTokenizer takes it without, too.
+    `tag`: the tag; empty if the line begins with none.
 
-    Returns
-    -------
-    tag : str
-        The tag; empty if the line begins with none.
-    rest : str
-        The line behind the tag and its space; the whole line if there is no tag.
-
-    Notes
-    -----
     One space belongs to the tag, further ones to the text. A second tag is text.
 
-    Examples
-    --------
     >>> split_tag(">>de<< Good morning.")
     ('>>de<<', 'Good morning.')
     >>> split_tag("Good >>de<< morning.")
@@ -95,21 +66,11 @@ def split_tag(text: str, spaced: bool = True) -> tuple[str, str]:
 
 def refuse_half_characters(texts: Sequence[str]) -> None:
     """
-    Refuse text that is none.
+    Refuse text with lone surrogates.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        Lines of text.
+    Python produces such text when it reads a file with the error handler `surrogateescape`.
 
-    Raises
-    ------
-    TextError
-        If a line holds half a surrogate pair.
-
-    Notes
-    -----
-    Python lets such text through when a file is read with the error handler `surrogateescape`.
+    Raises `TextError` if a line holds half a surrogate pair.
     """
     for number, text in enumerate(texts, start=1):
         try:

@@ -1,4 +1,4 @@
-"""What a tokenizer asks of the subword model of one side, and how the two sides get theirs."""
+"""The interface of subword models, and one model per side or one shared."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,137 +11,57 @@ from heedful.text.file_formats import TextSource
 @runtime_checkable
 class SubwordModel(Protocol):
     """
-    Cuts the text of one side and numbers what comes out.
+    The interface of a subword model: splits the text of one side and maps it to ids.
 
-    Attributes
-    ----------
-    kind : str
-        How text is cut: one of `heedful.tokenization.serialization.KINDS`.
-    tags : mapping of str to int
-        The ids of language tags, which text never produces.
-
-    Notes
-    -----
     Special ids are those of `heedful.tokenization.special_symbols` in every model.
     """
 
     kind: str
+    """Kind of segmentation: one of `heedful.tokenization.serialization.KINDS`."""
     tags: Mapping[str, int]
+    """The ids of language tags, which text never produces."""
 
     @property
     def size(self) -> int:
-        """Ids there are, special ones included."""
+        """Number of ids, special ones included."""
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """
-        Turn lines into ids.
+        Convert lines to ids.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            Lines of text.
-
-        Returns
-        -------
-        list of list of int
-            The ids of each line.
-
-        Notes
-        -----
-        No special symbols are added, and language tags are taken for text.
+        Adds no special symbols, and treats language tags as text.
         """
 
     def sample(self, texts: Sequence[str], rate: float, generator: Random) -> list[list[int]]:
         """
-        Turn lines into ids that are other ones each time.
+        Convert lines to ids with random segmentations.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            Lines of text.
-        rate : float
-            How much is left to chance; what it means depends on the kind.
-        generator : Random
-            Where chance comes from.
-
-        Returns
-        -------
-        list of list of int
-            The ids of each line.
-
-        Notes
-        -----
         The same generator in the same state gives the same ids.
         """
 
     def decode(self, ids: Sequence[int]) -> str:
-        """
-        Turn ids into text.
-
-        Parameters
-        ----------
-        ids : sequence of int
-            Ids of this model, without special ones but `UNKNOWN`.
-
-        Returns
-        -------
-        str
-            The text.
-
-        Notes
-        -----
-        The inverse of `encode` and of `sample`.
-        """
+        """Convert ids to text."""
 
     def piece(self, number: int) -> str:
-        """
-        Spell one id.
-
-        Parameters
-        ----------
-        number : int
-            An id of this model.
-
-        Returns
-        -------
-        str
-            What it stands for.
-
-        Notes
-        -----
-        For people.
-        """
+        """Return the text of one id."""
 
     def files(self) -> dict[str, bytes]:
-        """
-        Give what has to be saved.
-
-        Returns
-        -------
-        dict of str to bytes
-            Content by the ending of the file.
-
-        Notes
-        -----
-        Enough to make the model again.
-        """
+        """Return the files to save."""
 
 
 @runtime_checkable
 class SubwordLearner(Protocol):
     """
-    Makes the subword model of some text.
+    A function that trains the subword model of some text.
 
-    Notes
-    -----
-    Called with the files, what to call their text in messages, and how many of them, from the
+    Its arguments are the files, what to call their text in messages, and how many of them, from the
     first, may have language tags before their lines.
     """
 
     def __call__(
         self, files: Sequence[TextSource | Path], text: str, tagged: int = 0
     ) -> SubwordModel:
-        """Make it."""
+        """Train it."""
 
 
 def models_of_sides(
@@ -151,31 +71,7 @@ def models_of_sides(
     shared: bool,
     languages: tuple[str, str],
 ) -> list[SubwordModel]:
-    """
-    Make one model of both sides together, or one of each.
-
-    Parameters
-    ----------
-    learn : callable
-        Makes the model of some files.
-    source_files : sequence of Path
-        Text of the source side.
-    target_files : sequence of Path
-        Text of the target side.
-    shared : bool
-        Whether the sides have one model.
-    languages : tuple of str and str
-        Codes of the source and the target language, for messages.
-
-    Returns
-    -------
-    list of SubwordModel
-        One for both sides, or that of the source and that of the target.
-
-    Notes
-    -----
-    Only source lines have language tags.
-    """
+    """Train one model of both sides together, or one of each."""
     source, target = languages[0] or "source", languages[1] or "target"
     tagged = len(source_files)
     if shared:
@@ -189,21 +85,9 @@ def models_of_sides(
 
 def share_vocabulary(models: Sequence[SubwordModel]) -> bool:
     """
-    Tell whether both sides have the same ids.
+    Whether both sides have the same ids.
 
-    Parameters
-    ----------
-    models : sequence of SubwordModel
-        One for both sides, or one for each.
-
-    Returns
-    -------
-    bool
-        True for one model, and for two that spell every id alike.
-
-    Notes
-    -----
-    OPUS-MT cuts the two sides by different sentencepiece models into pieces of one vocabulary.
+    OPUS-MT splits the two sides by different SentencePiece models into pieces of one vocabulary.
     """
     first, last = models[0], models[-1]
     if first is last:

@@ -1,9 +1,9 @@
 """
-Text to subword ids and back.
+The tokenizer: text to subword ids and back.
 
-One interface over every way to cut text: subwords that sentencepiece learned, byte-pair codes of
-subword-nmt, lists of words. Language tags before source lines become symbols of their own; no text
-can produce them or any other special symbol, not even text such as “</s>”.
+One interface over every kind of segmentation: subwords that sentencepiece learned, byte-pair codes
+of subword-nmt, lists of words. Language tags before source lines become symbols of their own; no
+text can produce them or any other special symbol, not even text such as “</s>”.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,24 +27,13 @@ SAMPLED_KINDS = ("bpe", "unigram", "codes")
 
 class Tokenizer:
     """
-    Subword models of both sides.
+    The tokenizer of both sides.
 
-    Parameters
-    ----------
-    source : SubwordModel
-        Cuts source text.
-    target : SubwordModel or None
-        Cuts target text; None if both sides share `source`.
-    source_language : str
-        Code of the source language, such as “en”.
-    target_language : str
-        Code of the target language.
+    `target`: cuts target text; None if both sides share `source`.
 
-    Notes
-    -----
-    Learned subwords are lossless but for two characters that sentencepiece uses itself: U+2581 (▁)
-    comes back as a space, and U+2585 (▅) is unknown where there is no byte fallback. Codes and
-    lists of words forget how many spaces stood between words.
+    Trained subwords are lossless but for two characters that SentencePiece uses itself: U+2581 (▁)
+    comes back as a space, and U+2585 (▅) is unknown without byte fallback. Codes and word lists
+    lose the number of spaces between words.
     """
 
     def __init__(
@@ -77,48 +66,18 @@ class Tokenizer:
         threads: int = 4,
     ) -> "Tokenizer":
         """
-        Learn subwords from text.
+        Train subword models on text.
 
-        Parameters
-        ----------
-        source_files : sequence of TextSource or Path
-            Text of the source side.
-        target_files : sequence of TextSource or Path
-            Text of the target side.
-        kind : {“bpe”, “unigram”, “character”, “word”}
-            How text is cut.
-        vocabulary_size : int
-            Subwords of each model, the four special ones included. A “character” model has as
-            many as the text needs and takes this as the upper limit.
-        shared : bool
-            Whether one model is learned from both sides together.
-        source_language : str
-            Code of the source language, such as “en”.
-        target_language : str
-            Code of the target language.
-        seed : int
-            Which lines are taken from a text of more than a million lines.
-        threads : int, default 4
-            Threads that learn. The subwords of a unigram model depend on it (each thread adds up
-            its own share of the counts), which is why it is not read off the machine.
+        `vocabulary_size`: subwords of each model, the four special ones included. A “character”
+        model has as many as the text needs and takes this as the upper limit. Returns the same
+        bytes for the same text and arguments.
 
-        Returns
-        -------
-        Tokenizer
-            The same bytes for the same text and arguments.
-
-        Raises
-        ------
-        TokenizerError
-            If the text does not allow that vocabulary size; the message says which it allows.
-        TextError
-            If the text is empty or cannot be read.
-
-        Notes
-        -----
         The paper shares one vocabulary of about 37,000 byte-pair subwords between English and
-        German (section 5.1). From 4,000 subwords on, unseen characters are spelled in bytes
-        instead of being unknown; below that the 256 bytes would cost too much of the vocabulary.
+        German (section 5.1). From 4,000 subwords on, unseen characters are encoded as bytes instead
+        of being unknown; below that the 256 bytes would take too much of the vocabulary.
+
+        Raises `TokenizerError` if the text does not allow that vocabulary size; the message says
+        which it allows. Raises `TextError` if the text is empty or cannot be read.
         """
 
         def learn(files: Sequence[TextSource | Path], text: str, tagged: int = 0) -> SubwordModel:
@@ -144,7 +103,7 @@ class Tokenizer:
 
     @property
     def models(self) -> tuple[SubwordModel, SubwordModel]:
-        """What cuts the source and what cuts the target; the same object if they share it."""
+        """The source model and the target model; the same object if they share it."""
         return self._source, self._target
 
     @property
@@ -159,7 +118,7 @@ class Tokenizer:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the models, for telling whether ids were made with this tokenizer."""
+        """SHA-256 of the models, which identifies the tokenizer that made some ids."""
         return fingerprint_of(self._models)
 
     @property
@@ -171,37 +130,20 @@ class Tokenizer:
         self, texts: Sequence[str], sampling: float = 0.0, generator: Random | None = None
     ) -> list[list[int]]:
         """
-        Turn source text into ids.
+        Convert source text to ids.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            Lines of text, each with a language tag and a space before it if there are tags.
-        sampling : float, default 0.0
-            Other subwords each time: the probability that BPE-dropout leaves a merge out (“bpe”,
-            “codes”), or the alpha of sampled segmentations (“unigram”). 0 means the same always.
-        generator : Random, optional
-            Where chance comes from; by default from the system.
+        `sampling`: other subwords each time: the probability that BPE-dropout leaves a merge out
+        (“bpe”, “codes”), or the alpha of sampled segmentations (“unigram”). 0 means the same
+        always. Returns the ids of each line, the tag's first, without other special symbols; none
+        for a line that is empty or a tag with nothing but spaces behind it.
 
-        Returns
-        -------
-        list of list of int
-            The ids of each line, the tag's first, without other special symbols; none for a line
-            that is empty or a tag with nothing but spaces behind it.
+        Special symbols are added where batches are made, so that ids on disk serve every model. A
+        tokenizer without tags treats a tag as text. The same generator state gives the same ids in
+        every process, which SentencePiece's own sampling (0.2.3) does not guarantee.
 
-        Raises
-        ------
-        TextError
-            If a line holds half a surrogate pair, which is no text, or begins with a language tag
-            that this tokenizer does not know although it knows others.
-        TokenizerError
-            If there is `sampling` and the kind has nothing to sample.
-
-        Notes
-        -----
-        Special symbols are added where batches are made, so that ids on disk serve every model.
-        A tokenizer without tags takes a tag for text. For the same state of the generator the ids
-        are the same in every process, which sentencepiece's own sampling (0.2.3) cannot promise.
+        Raises `TextError` if a line holds half a surrogate pair, which is no text, or begins with a
+        language tag that this tokenizer does not know although it knows others. Raises
+        `TokenizerError` if there is `sampling` and the kind has nothing to sample.
         """
         tags = self._source.tags
         if not tags:
@@ -224,53 +166,23 @@ class Tokenizer:
         self, texts: Sequence[str], sampling: float = 0.0, generator: Random | None = None
     ) -> list[list[int]]:
         """
-        Turn target text into ids.
+        Convert target text to ids.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            Lines of text.
-        sampling : float, default 0.0
-            As for `encode_source`.
-        generator : Random, optional
-            Where chance comes from; by default from the system.
+        Returns the ids of each line, without special symbols; none for an empty line.
 
-        Returns
-        -------
-        list of list of int
-            The ids of each line, without special symbols; none for an empty line.
+        Like `encode_source` if the vocabulary is shared, but a language tag is text here.
 
-        Raises
-        ------
-        TextError
-            If a line holds half a surrogate pair, which is no text.
-        TokenizerError
-            If there is `sampling` and the kind has nothing to sample.
-
-        Notes
-        -----
-        As `encode_source` when the vocabulary is shared, but a language tag is text here.
+        Raises `TextError` if a line holds half a surrogate pair, which is no text, `TokenizerError`
+        if there is `sampling` and the kind has nothing to sample.
         """
         return self._encode(self._target, texts, sampling, generator)
 
     def decode(self, ids: Iterable[int]) -> str:
         """
-        Turn target ids into text.
+        Convert target ids to text.
 
-        Parameters
-        ----------
-        ids : iterable of int
-            Ids of the target side. Reading stops at `END`; `PAD`, `START` and tags are skipped.
-
-        Returns
-        -------
-        str
-            The text, with “ ⁇ ” for what is unknown.
-
-        Notes
-        -----
         An id past the vocabulary is unknown too: a model's output may be padded to a round size.
-        Subwords that spell bytes can spell any character, a line feed included.
+        Byte tokens can spell any character, a line feed included.
         """
         kept = []
         for number in map(int, ids):
@@ -282,82 +194,28 @@ class Tokenizer:
 
     def decode_source(self, ids: Iterable[int]) -> str:
         """
-        Turn source ids into text.
+        Convert source ids to text.
 
-        Parameters
-        ----------
-        ids : iterable of int
-            Ids of the source side, without special ones and tags.
-
-        Returns
-        -------
-        str
-            The text.
-
-        Notes
-        -----
-        What `encode_source` made of it need not be the same ids again.
+        Encoding the result again may give other ids.
         """
         return self._source.decode(list(ids))
 
     def pieces_source(self, ids: Iterable[int]) -> list[str]:
-        """
-        Spell the subwords of source ids.
-
-        Parameters
-        ----------
-        ids : iterable of int
-            Ids of the source side, special ones allowed.
-
-        Returns
-        -------
-        list of str
-            One subword for each id; a space is written ▁.
-
-        Notes
-        -----
-        For people: these are the labels of attention maps and alignments.
-        """
+        """Return the subwords of source ids, as labels of attention maps and alignments."""
         return _pieces(self._source, ids)
 
     def pieces_target(self, ids: Iterable[int]) -> list[str]:
-        """
-        Spell the subwords of target ids.
-
-        Parameters
-        ----------
-        ids : iterable of int
-            Ids of the target side, special ones allowed.
-
-        Returns
-        -------
-        list of str
-            One subword for each id; a space is written ▁.
-
-        Notes
-        -----
-        For people: these are the labels of attention maps and alignments.
-        """
+        """Return the subwords of target ids, as labels of attention maps and alignments."""
         return _pieces(self._target, ids)
 
     def save(self, folder: Path) -> None:
         """
         Write the tokenizer into a run folder.
 
-        Parameters
-        ----------
-        folder : Path
-            An existing folder; gets ``tokenizer.json`` and the files of one model, or of two.
+        Each file is written beside, synced and renamed. ``tokenizer.json`` comes last: if it
+        exists, the models do.
 
-        Raises
-        ------
-        StorageError
-            If a file cannot be written.
-
-        Notes
-        -----
-        Each file is written beside, synced and renamed. ``tokenizer.json`` comes last: where it
-        is, the models are.
+        Raises `StorageError` if a file cannot be written.
         """
         write_models(folder, self._models, self.source_language, self.target_language)
 
@@ -366,26 +224,11 @@ class Tokenizer:
         """
         Read the tokenizer of a run folder.
 
-        Parameters
-        ----------
-        folder : Path
-            A folder that `save` wrote into.
+        File names are never taken from ``tokenizer.json``, which may be untrusted.
 
-        Returns
-        -------
-        Tokenizer
-            The tokenizer that was saved.
-
-        Raises
-        ------
-        RunFolderError
-            If a file is missing, cannot be read, or has another checksum than it was saved with.
-        TokenizerError
-            If ``tokenizer.json`` is not what this version writes, or a model is none.
-
-        Notes
-        -----
-        File names are never taken from ``tokenizer.json``: it may come from a stranger.
+        Raises `RunFolderError` if a file is missing, cannot be read, or has another checksum than
+        it was saved with. Raises `TokenizerError` if ``tokenizer.json`` is not what this version
+        writes, or a model is none.
         """
         models, source_language, target_language = read_models(folder)
         return cls(*models, source_language=source_language, target_language=target_language)
@@ -393,7 +236,7 @@ class Tokenizer:
     def _encode(
         self, model: SubwordModel, texts: Sequence[str], sampling: float, generator: Random | None
     ) -> list[list[int]]:
-        """Turn lines into ids, with chance if it is wanted."""
+        """Convert lines to ids, sampled if requested."""
         if not sampling:
             return model.encode(texts)
         if self.kind not in SAMPLED_KINDS:
@@ -406,7 +249,7 @@ class Tokenizer:
 
 
 def _pieces(model: SubwordModel, ids: Iterable[int]) -> list[str]:
-    """Spell ids; one past the vocabulary is unknown."""
+    """Return the text of ids; one past the vocabulary is unknown."""
     size = model.size
     known = [number if 0 <= number < size else UNKNOWN for number in map(int, ids)]
     return [model.piece(number) for number in known]

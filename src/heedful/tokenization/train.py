@@ -1,5 +1,5 @@
 """
-Learn a subword model from text.
+Training of a subword model.
 
 Sentencepiece does the work. What is added here: text of any size and any line length is read as a
 stream, learning is reproducible, and a vocabulary size that the text does not allow is answered
@@ -46,43 +46,16 @@ def learn_subwords(
     tagged: int = 0,
 ) -> bytes:
     """
-    Learn one subword model.
+    Train one subword model.
 
-    Parameters
-    ----------
-    files : sequence of TextSource or Path
-        The text.
-    text : str
-        What to call it in messages.
-    kind : {“bpe”, “unigram”, “character”, “word”}
-        How text is cut.
-    vocabulary_size : int
-        Subwords, the special ones included; an upper limit for “character”.
-    seed : int
-        Which lines are taken from a text of more than a million lines.
-    threads : int
-        Threads that learn; part of the result for “unigram”.
-    tagged : int, default 0
-        How many of the files, from the first, may have language tags before their lines. Each tag
-        becomes a symbol that no text can produce.
+    `vocabulary_size`: subwords, the special ones included; an upper limit for “character”.
 
-    Returns
-    -------
-    bytes
-        A serialised sentencepiece model, the same for the same text and arguments.
+    The dummy prefix (a space added before each line and removed again) makes “dog” the same subword
+    at the start of a line and inside it. Together with kept spaces and no normalisation it is
+    lossless.
 
-    Raises
-    ------
-    TokenizerError
-        If the text does not allow that vocabulary size.
-    TextError
-        If the text is empty or cannot be read.
-
-    Notes
-    -----
-    The dummy prefix (a space put before each line and taken away again) makes “dog” the same
-    subword at the start of a line and inside it. Together with kept spaces and no normalisation it
-    is lossless.
+    Raises `TokenizerError` if the text does not allow that vocabulary size, `TextError` if the text
+    is empty or cannot be read.
     """
     sentences = _Sentences(files, seed, tagged)
     if not sentences.total:
@@ -130,7 +103,7 @@ def learn_subwords(
 
 
 class _Sentences:
-    """The training text: an iterable that knows what is in it and remembers its own failure."""
+    """An iterable of the training text that records statistics and its own failure."""
 
     def __init__(self, files: Sequence[TextSource | Path], seed: int, tagged: int = 0) -> None:
         self.files = files
@@ -174,12 +147,12 @@ class _Sentences:
 
 
 def _spells_bytes(kind: str, vocabulary_size: int) -> bool:
-    """Decide whether unseen characters are spelled in bytes."""
+    """Decide whether unseen characters are encoded as bytes."""
     return kind in ("bpe", "unigram") and vocabulary_size >= _BYTE_FALLBACK_FROM
 
 
 def _size_error(reason: str, text: str, kind: str, size: int) -> TokenizerError:
-    """Say which vocabulary sizes the text allows, read off sentencepiece's own message."""
+    """Build the error with the allowed vocabulary sizes, taken from SentencePiece's message."""
     # What it says holds with, or without, the bytes that the size asked for brings along.
     if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", reason):
         smallest = int(too_small[1])
@@ -201,7 +174,7 @@ def _size_error(reason: str, text: str, kind: str, size: int) -> TokenizerError:
 
 
 def _too_small(text: str, size: int, smallest: int) -> TokenizerError:
-    """Say which vocabulary size has room for every character."""
+    """Build the error with the smallest vocabulary size that has room for every character."""
     return TokenizerError(
         f"data.vocabulary_size must be at least {smallest} for this text, but {size} came: every "
         f"character of the {text} and the special symbols need a place; set "

@@ -1,4 +1,4 @@
-"""A list of subwords or words, numbered: for text that is cut by rules instead of by a model."""
+"""A vocabulary file: subwords or words with their ids, for rule-based segmentation."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,27 +9,8 @@ from heedful.tokenization.special_symbols import SPECIAL_PIECES
 
 class Vocabulary:
     """
-    Subwords and their ids.
+    A vocabulary of subwords and their ids.
 
-    Parameters
-    ----------
-    pieces : sequence of str
-        The subwords, the most frequent one first.
-    tags : sequence of str, optional
-        Language tags.
-    splits_others : bool, default False
-        Whether a subword that is not in the list is to be split further.
-
-    Attributes
-    ----------
-    ids : dict of str to int
-        The id of each subword. Special symbols and tags are not found here: no text can produce
-        them.
-    tags : dict of str to int
-        The id of each tag.
-
-    Notes
-    -----
     The four special symbols come first, then the tags, then the subwords.
     """
 
@@ -52,32 +33,13 @@ class Vocabulary:
         splits_others: bool = False,
     ) -> "Vocabulary":
         """
-        Keep what is frequent.
+        Build a vocabulary of the most frequent subwords.
 
-        Parameters
-        ----------
-        counts : mapping of str to int
-            How often each subword occurs.
-        size : int
-            The most entries, special symbols and tags included.
-        tags : sequence of str, optional
-            Language tags.
-        splits_others : bool, default False
-            Whether a subword that is not in the list is to be split further.
+        `size`: maximum number of entries, special symbols and tags included.
 
-        Returns
-        -------
-        Vocabulary
-            The most frequent subwords; of equally frequent ones those that sort first.
-
-        Raises
-        ------
-        TokenizerError
-            If there is no room for a single one.
-
-        Notes
-        -----
         A text with fewer subwords gives a smaller vocabulary.
+
+        Raises `TokenizerError` if there is no room for a single one.
         """
         room = size - len(SPECIAL_PIECES) - len(tags)
         if room < 1:
@@ -95,36 +57,17 @@ class Vocabulary:
 
     def piece(self, number: int) -> str:
         """
-        Spell an id.
+        Return the text of an id.
 
-        Parameters
-        ----------
-        number : int
-            An id.
-
-        Returns
-        -------
-        str
-            The subword, tag or special symbol.
-
-        Notes
-        -----
-        The inverse of `ids` and `tags`.
+        Returns the subword, tag or special symbol.
         """
         return self._shown[number]
 
     def to_bytes(self) -> bytes:
         """
-        Write the list as JSON.
+        Serialise the list as JSON.
 
-        Returns
-        -------
-        bytes
-            The content of ``tokenizer.vocabulary.json``, one entry a line.
-
-        Notes
-        -----
-        The ids are not written: they follow from the order.
+        Without ids: they follow from the order.
         """
         record = {
             "splits_others": self.splits_others,
@@ -138,24 +81,9 @@ class Vocabulary:
         """
         Read what `to_bytes` wrote.
 
-        Parameters
-        ----------
-        content : bytes
-            JSON.
+        Every entry is checked: the file may be untrusted.
 
-        Returns
-        -------
-        Vocabulary
-            The same vocabulary.
-
-        Raises
-        ------
-        TokenizerError
-            If it is not such a list.
-
-        Notes
-        -----
-        Checked to the last entry: the file may come from a stranger.
+        Raises `TokenizerError` if it is not such a list.
         """
         try:
             record = json.loads(content)
@@ -172,7 +100,7 @@ class Vocabulary:
 
 
 def _not_a_vocabulary(reason: str) -> TokenizerError:
-    """Say what a vocabulary file must be."""
+    """Build the error for an invalid vocabulary file."""
     return TokenizerError(
         "The vocabulary of a tokenizer must be JSON with a list of tags and a list of pieces, each "
         f"there once, but this one is not ({reason}); copy it again."

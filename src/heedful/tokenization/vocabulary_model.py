@@ -1,8 +1,8 @@
 """
-Text that is already tokenised, cut at its spaces and looked up in a list.
+Pre-tokenised text, split at spaces and looked up in a vocabulary.
 
-With byte-pair codes words are cut into subwords first; without, the list is one of words. This is
-how the preparation for fairseq, OpenNMT and Joey NMT cuts text.
+With byte-pair codes words are split into subwords first; without, the vocabulary is one of words.
+This is how text for fairseq, OpenNMT and Joey NMT is prepared.
 """
 
 from collections import Counter
@@ -25,17 +25,10 @@ from heedful.tokenization.vocabulary import Vocabulary
 
 class VocabularyModel:
     """
-    A vocabulary, and codes if words are cut.
+    A word vocabulary, or BPE codes with their vocabulary.
 
-    Parameters
-    ----------
-    vocabulary : Vocabulary
-        What has an id.
-    codes : bytes or None
-        A codes file of subword-nmt; None if the vocabulary is one of words.
+    `codes`: a codes file of subword-nmt; None if the vocabulary is one of words.
 
-    Notes
-    -----
     Lossless for text with single spaces whose words do not end in ``@@``.
     """
 
@@ -48,26 +41,14 @@ class VocabularyModel:
 
     @property
     def size(self) -> int:
-        """Entries, special ones included."""
+        """Number of entries, special ones included."""
         return len(self._vocabulary)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """
-        Turn lines into ids.
+        Convert lines to ids.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            Lines of tokenised text.
-
-        Returns
-        -------
-        list of list of int
-            The ids of each line.
-
-        Notes
-        -----
-        Codes part words at spaces as subword-nmt does, a list of words at any white space.
+        Codes split words at spaces as subword-nmt does, a word list at any white space.
         """
         refuse_half_characters(texts)
         if self._codes is None:
@@ -77,25 +58,9 @@ class VocabularyModel:
 
     def sample(self, texts: Sequence[str], rate: float, generator: Random) -> list[list[int]]:
         """
-        Turn lines into ids that are other ones each time.
+        Convert lines to ids with random segmentations.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            Lines of tokenised text.
-        rate : float
-            Probability that a possible merge is left out.
-        generator : Random
-            Where chance comes from.
-
-        Returns
-        -------
-        list of list of int
-            The ids of each line; those of `encode` without codes.
-
-        Notes
-        -----
-        A word that would get an unknown subword by chance alone is cut as always.
+        A word that sampling would split into an unknown subword is split deterministically.
         """
         if self._codes is None:
             return self.encode(texts)
@@ -110,59 +75,20 @@ class VocabularyModel:
         return lines
 
     def decode(self, ids: Sequence[int]) -> str:
-        """
-        Turn ids into text.
-
-        Parameters
-        ----------
-        ids : sequence of int
-            Ids of this model.
-
-        Returns
-        -------
-        str
-            Words with single spaces, “⁇” for what is unknown.
-
-        Notes
-        -----
-        Still tokenised text, as it came in.
-        """
+        """Convert ids to text, still tokenised."""
         piece = self._vocabulary.piece
         return join_pieces(UNKNOWN_TEXT if number == UNKNOWN else piece(number) for number in ids)
 
     def piece(self, number: int) -> str:
         """
-        Spell one id.
+        Return the text of one id.
 
-        Parameters
-        ----------
-        number : int
-            An id of this model.
-
-        Returns
-        -------
-        str
-            Its subword, with ``@@`` if the word goes on, or its word.
-
-        Notes
-        -----
-        Special symbols are spelled too, such as ``</s>``.
+        Special symbols too, such as ``</s>``.
         """
         return self._vocabulary.piece(number)
 
     def files(self) -> dict[str, bytes]:
-        """
-        Give what has to be saved.
-
-        Returns
-        -------
-        dict of str to bytes
-            Codes and vocabulary, by the endings of their files.
-
-        Notes
-        -----
-        Codes are kept as they were given.
-        """
+        """Return the files to save."""
         codes = {} if self._codes is None else {"codes": self._codes.content}
         return codes | {"vocabulary.json": self._vocabulary.to_bytes()}
 
@@ -183,41 +109,15 @@ def learn_codes_vocabulary(
     complete: bool = False,
 ) -> VocabularyModel:
     """
-    List the subwords that codes cut a text into.
+    List the subwords that codes split a text into.
 
-    Parameters
-    ----------
-    codes : bytes
-        A codes file of subword-nmt.
-    files : sequence of Path
-        The text.
-    text : str
-        What to call it in messages.
-    vocabulary_size : int
-        The most entries, special ones included.
-    tagged : int, default 0
-        How many of the files, from the first, may have language tags before their lines.
-    threshold : int, default 0
-        Subwords that occur less often are split again by the merges that made them.
-    complete : bool, default False
-        Whether subwords are listed, behind all others, that only sampling can produce.
+    `vocabulary_size`: maximum number of entries, special ones included.
 
-    Returns
-    -------
-    VocabularyModel
-        Cuts and looks up.
+    The same as ``--vocabulary-threshold`` of subword-nmt with a vocabulary of the same text: rare
+    subwords, often parts of names in the other language, are split further.
 
-    Raises
-    ------
-    TextError
-        If the text is empty or cannot be read.
-    TokenizerError
-        If the codes are none, or the vocabulary has no room.
-
-    Notes
-    -----
-    What ``--vocabulary-threshold`` of subword-nmt does with a vocabulary of the same text: rare
-    subwords, often parts of names in the other language, are left to smaller ones.
+    Raises `TextError` if the text is empty or cannot be read. Raises `TokenizerError` if the codes
+    are none, or the vocabulary has no room.
     """
     words, tags = _count_words(files, text, words_of, tagged)
     merges = BpeCodes(codes)
@@ -242,36 +142,14 @@ def learn_word_vocabulary(
     tagged: int = 0,
 ) -> VocabularyModel:
     """
-    List the words that are allowed and occur in a text.
+    List the allowed words that occur in a text.
 
-    Parameters
-    ----------
-    words : collection of str
-        The words that are allowed.
-    files : sequence of Path
-        The text.
-    text : str
-        What to call it in messages.
-    vocabulary_size : int
-        The most entries, special ones included.
-    tagged : int, default 0
-        How many of the files, from the first, may have language tags before their lines.
+    `vocabulary_size`: maximum number of entries, special ones included.
 
-    Returns
-    -------
-    VocabularyModel
-        Looks up words.
+    A word that the text lacks would get an embedding that is never trained.
 
-    Raises
-    ------
-    TextError
-        If the text is empty, cannot be read, or has not one of the words.
-    TokenizerError
-        If the vocabulary has no room.
-
-    Notes
-    -----
-    A word that the text does not have would get a row that nothing is ever learned for.
+    Raises `TextError` if the text is empty, cannot be read, or has not one of the words. Raises
+    `TokenizerError` if the vocabulary has no room.
     """
     found, tags = _count_words(files, text, str.split, tagged)
     counts = {word: found[word] for word in words if word in found}
@@ -286,7 +164,7 @@ def learn_word_vocabulary(
 def _count_words(
     files: Sequence[TextSource | Path], text: str, parted: Callable[[str], list[str]], tagged: int
 ) -> tuple[Counter[str], list[str]]:
-    """Count the words of a text, and list the language tags before its lines."""
+    """Count the words of a text, and list the language tags of its lines."""
     words: Counter[str] = Counter()
     tags: set[str] = set()
     for number, file in enumerate(files):

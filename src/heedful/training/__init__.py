@@ -1,1 +1,1 @@
-"""The loss, the schedule and the one loop that trains every model."""
+"""Training: loss, learning rate schedule, optimizer and trainer."""

@@ -1,7 +1,7 @@
 """
-The pairs of a run, epoch by epoch: one corpus or a mixture, the same subwords or others each time.
+The training pairs of each epoch: one corpus or a mixture, with fixed or sampled subwords.
 
-Training asks for nothing else: which batches an epoch has, and the tensors of a batch.
+Training needs nothing else: the batches of an epoch, and the tensors of a batch.
 """
 
 from collections.abc import Sequence
@@ -20,22 +20,9 @@ from heedful.training.distributed import RankGroup
 
 class Sampler:
     """
-    Cut the pairs into other subwords for every epoch.
+    Re-encodes the pairs with sampled subwords for every epoch.
 
-    Parameters
-    ----------
-    run : Run
-        Says how much is left to chance, and where the ids of an epoch may lie.
-    pairs : sequence of EncodedPairs
-        The corpora; their folders hold the text too.
-    ranks : RankGroup
-        Who trains together; the first one samples, the others wait.
-    processes : int
-        How many processes encode.
-
-    Notes
-    -----
-    One epoch lies on the disk at a time. It is a function of the seed and its number, so a resumed
+    The disk holds one epoch at a time. It is a function of the seed and its number, so a resumed
     run makes the same one again, or finds it.
     """
 
@@ -46,13 +33,13 @@ class Sampler:
         self._processes = processes
 
     def __call__(self, epoch: int) -> JoinedPairs:
-        """Make the pairs of an epoch, or open them if they are there."""
+        """Return the pairs of an epoch, made or reopened."""
         made = self._sample(epoch) if self._ranks.is_first else ()
         self._ranks.broadcast(0.0)
         return JoinedPairs(made or self._sample(epoch))
 
     def _sample(self, epoch: int) -> tuple[EncodedPairs, ...]:
-        """Make or open every corpus."""
+        """Sample or reopen every corpus."""
         data, seed = self._run.config.data, self._run.config.train.seed
         folder = self._run.folder.path / "epoch"
         return tuple(
@@ -72,26 +59,14 @@ class Sampler:
 
 class TrainingPairs:
     """
-    Hand the loop its batches.
+    The training pairs and their batches.
 
-    Parameters
-    ----------
-    pairs : JoinedPairs
-        Every pair, cut into subwords the usual way.
-    run : Run
-        Says how batches are made.
-    machine_settings : MachineSettings
-        Says how much is computed at once.
-    collator : Collator
-        Adds special symbols and padding.
-    mixture : Mixture or None, default None
-        Which pairs an epoch has; all of them, once, when absent.
-    sampler : Sampler or None, default None
-        Gives the same pairs in other subwords for every epoch; the usual ones when absent.
+    `collator`: adds special symbols and padding. `mixture`: which pairs an epoch has; all of them,
+    once, if None. `sampler`: gives the same pairs in other subwords for every epoch; the usual ones
+    if None.
 
-    Notes
-    -----
-    Rows mean the same pairs in every epoch; only their subwords, and so their lengths, change.
+    Row numbers mean the same pairs in every epoch; only their subwords, and so their lengths,
+    change.
     """
 
     def __init__(
@@ -110,14 +85,14 @@ class TrainingPairs:
         self._order = self._batch_order()
 
     def epoch(self, number: int) -> Sequence[Rows]:
-        """Return the batches of an epoch; from here on `collate` takes its subwords."""
+        """Return the batches of an epoch; later calls of `collate` use its subwords."""
         if self._sampler is not None:
             self._pairs = self._sampler(number)
         self._order = self._batch_order()
         return self._order.epoch(number)
 
     def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
-        """Cut a batch into micro-batches; return the list of each rank."""
+        """Cut a batch into micro-batches; return one list per rank."""
         return self._order.cut(rows, ranks)
 
     def largest(self) -> Rows:
@@ -126,20 +101,8 @@ class TrainingPairs:
 
     def collate(self, rows: Rows) -> Batch:
         """
-        Put pairs together.
+        Collate pairs into tensors.
 
-        Parameters
-        ----------
-        rows : ndarray of int, shape (rows,)
-            Which pairs.
-
-        Returns
-        -------
-        Batch
-            On the processor.
-
-        Notes
-        -----
         Ids come from memory-mapped files, so a corpus may be larger than the memory.
         """
         sources, targets = zip(*(self._pairs.pair(int(row)) for row in rows), strict=True)
@@ -149,19 +112,7 @@ class TrainingPairs:
         """
         Show pairs as subwords.
 
-        Parameters
-        ----------
-        rows : list of int
-            Which pairs.
-
-        Returns
-        -------
-        list of dict
-            Number, source and target of each.
-
-        Notes
-        -----
-        For the report of a batch that could not be used.
+        For the report of a batch with a non-finite loss.
         """
         tokenizer: Tokenizer = self._run.tokenizer
         shown = []
@@ -177,7 +128,7 @@ class TrainingPairs:
         return shown
 
     def _batch_order(self) -> BatchOrder:
-        """Decide which pairs stand in which batch."""
+        """Compute the batches of an epoch."""
         settings, source_end = self._run.config.train, self._run.config.model.source_end
         return BatchOrder(
             self._pairs.source_lengths + int(source_end),

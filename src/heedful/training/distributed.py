@@ -1,5 +1,5 @@
 """
-Several processes, one training run: `torchrun` starts them, this file lets them add up.
+Data-parallel training under `torchrun`.
 
 Each rank computes its share of the micro-batches of a step; gradients and counts are summed over
 all ranks and every rank takes the same step. Summing once a step, instead of wrapping the model,
@@ -36,55 +36,25 @@ _OF_A_JOB = ("RANK", "MASTER_ADDR", "MASTER_PORT")
 @dataclass(frozen=True)
 class RankGroup:
     """
-    Know how many processes train together and which one this is.
+    The group of training processes, and this one's rank.
 
-    Attributes
-    ----------
-    rank : int, default 0
-        Number of this process.
-    world : int, default 1
-        Number of processes.
-
-    Notes
-    -----
     With one process every method is cheap and needs no process group.
     """
 
     rank: int = 0
+    """Rank of this process."""
     world: int = 1
+    """Number of processes."""
 
     @property
     def is_first(self) -> bool:
-        """
-        Whether this process writes files and talks to the user.
-
-        Returns
-        -------
-        bool
-            True on rank zero.
-
-        Notes
-        -----
-        Exactly one process of a run is first.
-        """
+        """Whether this is rank zero, which writes files and talks to the user."""
         return self.rank == 0
 
     def all_reduce(self, values: Tensor) -> Tensor:
         """
-        Add up a tensor over all ranks.
+        Sum a tensor over all ranks.
 
-        Parameters
-        ----------
-        values : Tensor
-            Changed in place.
-
-        Returns
-        -------
-        Tensor
-            The sum, the same on every rank.
-
-        Notes
-        -----
         Raises `TrainingFailed` if another rank is gone.
         """
         if self.world > 1:
@@ -94,21 +64,9 @@ class RankGroup:
 
     def all_reduce_gradients(self, tensors: Sequence[Tensor]) -> None:
         """
-        Add up many tensors over all ranks, in place.
+        Sum many tensors over all ranks, in place.
 
-        Parameters
-        ----------
-        tensors : sequence of Tensor
-            Of one type, in the same order on every rank.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        They travel in buckets of 64 MiB: few messages, little extra memory.
+        Sent in buckets of 64 MiB: few messages, little extra memory.
         """
         if self.world == 1:
             return
@@ -121,21 +79,9 @@ class RankGroup:
 
     def broadcast(self, value: float) -> float:
         """
-        Send a number from rank zero to all others.
+        Broadcast a number from rank zero.
 
-        Parameters
-        ----------
-        value : float
-            Looked at on rank zero only.
-
-        Returns
-        -------
-        float
-            Rank zero's value.
-
-        Notes
-        -----
-        Also a meeting point: nobody goes on before rank zero has spoken.
+        Also a barrier: no rank continues before rank zero has sent.
         """
         return float(
             self.all_reduce(torch.tensor(value if self.is_first else 0.0, dtype=torch.float64))
@@ -145,21 +91,9 @@ class RankGroup:
 @contextmanager
 def rank_group(device: torch.device) -> Iterator[RankGroup]:
     """
-    Join the other processes that `torchrun` started.
+    Join the process group that `torchrun` started.
 
-    Parameters
-    ----------
-    device : torch.device
-        Chooses the way to talk: NCCL between GPUs, gloo between processors.
-
-    Yields
-    ------
-    RankGroup
-        One process alone when not started by `torchrun`.
-
-    Notes
-    -----
-    `torchrun` ends all processes when one dies; the ones that were waiting for it say so first.
+    `torchrun` ends all processes when one dies; the waiting ones report it first.
     """
     refuse_separate_processes(os.environ)
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
@@ -175,7 +109,7 @@ def rank_group(device: torch.device) -> Iterator[RankGroup]:
 
 
 def refuse_separate_processes(environment: Mapping[str, str]) -> None:
-    """Refuse processes that a launcher started together but that do not know of each other."""
+    """Refuse processes of a launcher that did not set up a common process group."""
     world = environment.get("WORLD_SIZE")
     if world is None:
         for name, (launcher, number) in _LAUNCHERS.items():
@@ -202,7 +136,7 @@ def refuse_separate_processes(environment: Mapping[str, str]) -> None:
 
 @contextmanager
 def _peer_failures() -> Iterator[None]:
-    """Say in one sentence that another process is gone."""
+    """Turn a communication error into a sentence: another process is gone."""
     try:
         yield
     except RuntimeError as error:
@@ -215,7 +149,7 @@ def _peer_failures() -> Iterator[None]:
 
 
 def _buckets(tensors: Sequence[Tensor]) -> Iterator[Sequence[Tensor]]:
-    """Group consecutive tensors to about 64 MiB."""
+    """Group consecutive tensors into buckets of about 64 MiB."""
     bucket: list[Tensor] = []
     size = 0
     for tensor in tensors:

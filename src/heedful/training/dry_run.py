@@ -1,4 +1,4 @@
-"""What a training run would do, found out by doing what comes before its first step."""
+"""The dry run of a training: all checks before the first step."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,9 +32,9 @@ def describe_plan(
     say: Say,
 ) -> str:
     """
-    Prepare the text in a temporary folder, as a training does, and say what would be trained.
+    Prepare the text in a temporary folder, as training does, and describe the run.
 
-    Raises whatever the training would raise before its first step. Nothing stays on the disk.
+    Raises the errors that training would raise before its first step. Leaves nothing on the disk.
     """
     folder = None if out is None else RunFolder(out)
     if resume and folder is None:
@@ -60,7 +60,7 @@ def describe_plan(
 def _lines(
     setup: TrainingSetup, run: Run, text: list[str], parameters: int, precision: str
 ) -> list[str]:
-    """Write the plan, a line for each of its parts."""
+    """Format the plan, one line per part."""
     config = setup.config
     data, settings = config.data, config.train
     languages = [name or "not named" for name in (data.source_language, data.target_language)]

@@ -1,8 +1,8 @@
 """
-Training on from another run: what is taken over, and what starts anew.
+Fine-tuning: the state taken from a pretrained run, and the state that is reset.
 
 The weights, the shape and the subwords of the other run are taken over. Adam's moments and the
-learning rate's schedule start anew unless they are kept; parts of the model start anew if asked.
+learning rate's schedule start anew unless they are kept; parts of the model are reset on request.
 """
 
 from collections.abc import Sequence
@@ -40,58 +40,36 @@ _POSITIONS = ("source_positions.weight", "target_positions.weight")
 @dataclass(frozen=True)
 class PretrainedRun:
     """
-    Say which weights a run began with.
+    The pretrained run that a training started from.
 
-    Attributes
-    ----------
-    run : str
-        The other run's folder.
-    weights : str
-        Which of its weights, as in `Run.checkpoint_folder`.
-    sha256 : str
-        Of those weights.
-    step : int
-        Steps that they were trained.
-    keep_state : tuple of str
-        What goes on besides the weights: optimiser, schedule.
-    reset : tuple of str
-        What is not taken over: tokenizer, embeddings, encoder, decoder.
-
-    Notes
-    -----
-    Written to `origin.json` of the new run, which a resumed one is checked against.
+    Written to `origin.json` of the new run; resuming checks against it.
     """
 
     run: str
+    """The other run's folder."""
     weights: str
+    """Which of its weights, as in `Run.checkpoint_folder`."""
     sha256: str
+    """Checksum of those weights."""
     step: int
+    """Number of steps they were trained for."""
     keep_state: tuple[str, ...] = ()
+    """State kept besides the weights: optimiser, schedule."""
     reset: tuple[str, ...] = ()
+    """Parts that were reset: tokenizer, embeddings, encoder, decoder."""
 
     @property
     def adam_steps(self) -> int:
-        """Steps that Adam had taken before this run."""
+        """Adam steps taken before this run."""
         return self.step if "optimiser" in self.keep_state else 0
 
     @property
     def schedule_steps(self) -> int:
-        """Steps that the learning rate had gone through before this run."""
+        """Schedule steps taken before this run."""
         return self.step if "schedule" in self.keep_state else 0
 
     def describe(self) -> str:
-        """
-        Name the weights for a person.
-
-        Returns
-        -------
-        str
-            Which run, which of its weights, what was kept and what was not.
-
-        Notes
-        -----
-        Part of messages.
-        """
+        """Describe the weights for messages."""
         details = "".join(
             f", {option} {' '.join(words)}"
             for option, words in (("--keep-state", self.keep_state), ("--reset", self.reset))
@@ -104,28 +82,10 @@ def find_pretrained(
     path: str | Path, weights: str, keep_state: Sequence[str], reset: Sequence[str]
 ) -> PretrainedRun:
     """
-    Look at the run that training goes on from.
+    Inspect the pretrained run.
 
-    Parameters
-    ----------
-    path : str or Path
-        Its folder.
-    weights : str
-        ``default``, ``average``, ``best``, ``last`` or ``step-N``.
-    keep_state : sequence of str
-        Of `KEEP`.
-    reset : sequence of str
-        Of `RESET`.
-
-    Returns
-    -------
-    PretrainedRun
-        Checked as far as can be told without reading the weights.
-
-    Notes
-    -----
-    Raises `SettingError` for words that are not known or do not go together. Adam's moments belong
-    to weights one by one, so they are kept with all of them or not at all.
+    Raises `SettingError` for unknown or incompatible keywords. Adam's moments belong to individual
+    weights, so they are kept with all weights or not at all.
     """
     for option, words, known in (("--keep-state", keep_state, KEEP), ("--reset", reset, RESET)):
         for word in words:
@@ -159,22 +119,10 @@ def find_pretrained(
 
 def inherited_settings(pretrained: PretrainedRun) -> dict[str, Any]:
     """
-    List the settings that the weights and the subwords bring along.
+    List the settings inherited with the weights and subwords.
 
-    Parameters
-    ----------
-    pretrained : PretrainedRun
-        Which run they come from.
-
-    Returns
-    -------
-    dict of str to Any
-        Dotted names and values: the whole table `model`, and of `data` what the subwords are.
-
-    Notes
-    -----
-    They win over the recipe, and `--set` wins over them: dropout may well change. An imported run
-    brings its rule of search too, which may name ids.
+    They override the recipe, and `--set` overrides them: dropout may well change. An imported run
+    also brings its search rule, which may name ids.
     """
     parent = Run.open(pretrained.run)
     config = parent.config.to_dict()
@@ -188,7 +136,7 @@ def inherited_settings(pretrained: PretrainedRun) -> dict[str, Any]:
 
 
 def check_shape(pretrained: PretrainedRun, model: ModelConfig) -> None:
-    """Refuse settings that give weights another shape than those that are taken over have."""
+    """Refuse settings that change the shape of inherited weights."""
     there, here = Run.open(pretrained.run).config.model, model
     if _shapes(there, pretrained) == _shapes(here, pretrained):
         return
@@ -204,7 +152,7 @@ def check_shape(pretrained: PretrainedRun, model: ModelConfig) -> None:
 
 
 def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Size]:
-    """List the shapes of the weights that are taken over, for one and the same vocabulary."""
+    """List the shapes of the inherited weights, for one and the same vocabulary."""
     with torch.device("meta"):
         parameters = build_model(model, 8, 8, max_length=8).named_parameters()
     anew = {*pretrained.reset, *(_TABLES if "embeddings" in pretrained.reset else ())}
@@ -216,7 +164,7 @@ def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Si
 
 
 def check_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> None:
-    """Refuse to resume a run that has begun from other weights than it began with."""
+    """Refuse to resume a run from other pretrained weights than it started with."""
     began = read_pretrained(folder)
     if folder.config.exists() and pretrained != began:
         raise RunFolderError(
@@ -230,22 +178,10 @@ def check_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> Non
 
 def write_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> None:
     """
-    Note in a new run where its weights come from, or check that a resumed one says the same.
+    Record the pretrained weights in a new run, or check them in a resumed one.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        The new run.
-    pretrained : PretrainedRun or None
-        None for a run that starts from nothing.
+    `pretrained`: None for a run without pretrained weights.
 
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
     Raises `RunFolderError` if a run that has begun is resumed from other weights.
     """
     check_pretrained(folder, pretrained)
@@ -255,21 +191,11 @@ def write_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> Non
 
 def read_pretrained(folder: RunFolder) -> PretrainedRun | None:
     """
-    Read where the weights of a run come from.
+    Read which pretrained weights a run started from.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        Which run.
+    Returns None for a run without pretrained weights.
 
-    Returns
-    -------
-    Origin or None
-        None if it started from nothing.
-
-    Notes
-    -----
-    To use the run nothing else is needed; to resume it the other one must be there, unchanged.
+    Using the run needs nothing else; resuming it needs the pretrained run, unchanged.
     """
     path = folder.path / _FILE
     if not path.exists():
@@ -288,24 +214,13 @@ def read_pretrained(folder: RunFolder) -> PretrainedRun | None:
 
 def subwords_of(pretrained: PretrainedRun, tokenizer: str | Path | None) -> Path | None:
     """
-    Choose the subwords of a run that trains on.
+    Choose the tokenizer of a fine-tuning run.
 
-    Parameters
-    ----------
-    pretrained : PretrainedRun
-        Where the weights come from.
-    tokenizer : str or Path or None
-        A tokenizer that was asked for.
+    Returns the other run's, or with ``--reset tokenizer`` the one asked for; None to learn new
+    ones.
 
-    Returns
-    -------
-    Path or None
-        The other run's, or with ``--reset tokenizer`` the one asked for; None to learn new ones.
-
-    Notes
-    -----
-    With other subwords the rows of the tables would stand for other things. Raises `SettingError`
-    if both are wanted.
+    With other subwords the embedding rows would mean other tokens. Raises `SettingError` if both
+    are requested.
     """
     if "tokenizer" in pretrained.reset:
         return None if tokenizer is None else Path(tokenizer)
@@ -319,27 +234,11 @@ def subwords_of(pretrained: PretrainedRun, tokenizer: str | Path | None) -> Path
 
 def first_weights(pretrained: PretrainedRun, run: Run, model: Transformer) -> Checkpoint:
     """
-    Put together what the first step starts from.
+    Assemble the initial weights.
 
-    Parameters
-    ----------
-    pretrained : PretrainedRun
-        Where the weights come from.
-    run : Run
-        The new run; its subwords may be other ones.
-    model : Transformer
-        Of the new run, initialised: what starts anew keeps its values.
-
-    Returns
-    -------
-    Checkpoint
-        Weights, and Adam's moments if they are kept.
-
-    Notes
-    -----
-    With other subwords, a row of a table is taken over where both vocabularies have the subword,
-    and drawn anew elsewhere (Zoph et al. 2016 draw all of them anew). Raises `RunFolderError` if
-    the weights have changed since the run was begun, or do not fit its settings.
+    With other subwords, an embedding row is inherited where both vocabularies have the subword, and
+    drawn anew elsewhere (Zoph et al. 2016 draw all of them anew). Raises `RunFolderError` if the
+    pretrained weights have changed since the run was begun, or do not fit its settings.
     """
     parent = Run.open(pretrained.run)
     place = parent.checkpoint_folder(pretrained.weights)
@@ -369,7 +268,7 @@ def first_weights(pretrained: PretrainedRun, run: Run, model: Transformer) -> Ch
 
 
 def _shared_rows(new: Tokenizer, old: Tokenizer, side: str) -> list[tuple[int, int]]:
-    """List pairs of a new and an old row that stand for the same subword."""
+    """List pairs of new and old rows of the same subword."""
     if new.fingerprint == old.fingerprint:
         size = new.source_size if side == "source" else new.target_size
         return [(row, row) for row in range(size)]
@@ -379,14 +278,14 @@ def _shared_rows(new: Tokenizer, old: Tokenizer, side: str) -> list[tuple[int, i
 
 
 def _all_pieces(tokenizer: Tokenizer, side: str) -> list[str]:
-    """Spell the whole vocabulary of a side."""
+    """List all tokens of a side's vocabulary."""
     if side == "source":
         return tokenizer.pieces_source(range(tokenizer.source_size))
     return tokenizer.pieces_target(range(tokenizer.target_size))
 
 
 def _with_rows(table: Tensor, old: Tensor, rows: Sequence[tuple[int, int]]) -> Tensor:
-    """Replace some rows of a table by rows of another one; widths that differ are left to fail."""
+    """Replace some rows of a table by those of another; raises if the widths differ."""
     if table.shape[1:] != old.shape[1:]:
         return old
     filled = table.clone()

@@ -1,9 +1,9 @@
 """
-What a run logged, read back as arrays.
+The training log of a run as arrays.
 
-`heedful.training.log` writes `log.jsonl`; curves, costs and comparisons read it here. A log
-may still be growing, may have been cut in the middle of a line by a kill, and may be very long, so
-it is read as a stream into plain columns of numbers.
+`heedful.training.log` writes `log.jsonl`; curves, costs and comparisons read it here. A log may
+still be growing, may have been cut in the middle of a line by a kill, and may be very long, so it
+is read as a stream into plain columns of numbers.
 """
 
 import json
@@ -44,49 +44,28 @@ ValidationColumns = dict[str, Float64[np.ndarray, " validations"]]
 @dataclass(frozen=True)
 class History:
     """
-    Hold what a run logged.
+    The training log of a run as columns.
 
-    Attributes
-    ----------
-    training : dict of str to ndarray of float, shape (training lines,)
-        A column for each of `TRAINING`, in rising order of steps.
-    validation : dict of str to ndarray of float, shape (validation lines,)
-        A column for each of `VALIDATION`.
-    refused : tuple of int
-        Steps that were not taken because loss or gradient was no finite number.
-    unreadable : int
-        Lines that are no log lines, a half-written last one not counted.
-
-    Notes
-    -----
-    What a line lacks, and what was infinite when it was logged, is not a number here.
+    Missing values, and values that were infinite when logged, are NaN.
     """
 
     training: TrainingColumns
+    """A column for each of `TRAINING`, in rising order of steps."""
     validation: ValidationColumns
+    """A column for each of `VALIDATION`."""
     refused: tuple[int, ...] = ()
+    """Steps not taken because loss or gradient was not finite."""
     unreadable: int = 0
+    """Lines that are no log lines, a half-written last one not counted."""
 
     def at_step(self, column: str, steps: Float64[np.ndarray, " steps"]) -> np.ndarray:
         """
-        Tell a counter of the training lines at other steps.
+        Interpolate a counter of the training lines at other steps.
 
-        Parameters
-        ----------
-        column : str
-            One that only grows, such as `target_tokens` or `seconds`.
-        steps : ndarray of float, shape (steps,)
-            Where it is asked for.
+        `column`: one that only grows, such as `target_tokens` or `seconds`.
 
-        Returns
-        -------
-        ndarray of float, shape (steps,)
-            Interpolated between the two nearest lines, zero at step zero.
-
-        Notes
-        -----
         Validation lines carry no counters of their own. The nearest training lines are seconds
-        away from them.
+        away.
         """
         known = np.concatenate(([0.0], self.training["step"]))
         values = np.concatenate(([0.0], self.training[column]))
@@ -95,42 +74,23 @@ class History:
 
     def last(self, column: str) -> float | None:
         """
-        Find the last number in a column of the training lines.
+        Return the last number in a column of the training lines.
 
-        Parameters
-        ----------
-        column : str
-            One of `TRAINING`.
+        Returns the number; None if no line has one.
 
-        Returns
-        -------
-        float or None
-            None if no line has one.
-
-        Notes
-        -----
-        Counters are counted over all sittings, so the last one is the total.
+        Counters run over all sittings, so the last one is the total.
         """
         finite = self.training[column][np.isfinite(self.training[column])]
         return float(finite[-1]) if len(finite) else None
 
     def best(self, column: str) -> tuple[float, int] | None:
         """
-        Find the best validation.
+        Find the best validation of the log.
 
-        Parameters
-        ----------
-        column : str
-            What decides, the key of one of `METRICS`: the highest BLEU, the lowest loss.
+        Returns the value and its step, the first one if there are several; None without
+        validations.
 
-        Returns
-        -------
-        tuple of float and int, or None
-            The value and its step, the first one if there are several; None without validations.
-
-        Notes
-        -----
-        Of all validations that were logged, whether or not their checkpoints were kept.
+        Of all logged validations, whether or not their checkpoints were kept.
         """
         values = self.validation[column]
         if not np.isfinite(values).any():
@@ -143,33 +103,18 @@ class History:
 
     @property
     def steps(self) -> int:
-        """Steps taken up to the last line, 0 for an empty log."""
+        """Steps up to the last line; 0 for an empty log."""
         return int(max([0, *self.training["step"][-1:], *self.validation["step"][-1:]]))
 
 
 def read_history(path: Path) -> History:
     """
-    Read a log.
+    Read a training log.
 
-    Parameters
-    ----------
-    path : Path
-        A `log.jsonl`.
+    A million lines take some seconds and 100 MB. If steps go back, as where two logs were joined by
+    hand, the later line counts: a resumed run does the same with its log.
 
-    Returns
-    -------
-    History
-        Every step once.
-
-    Raises
-    ------
-    RunFolderError
-        If there is no such file, or it cannot be read.
-
-    Notes
-    -----
-    A million lines take some seconds and a hundred megabytes. Should steps go back, as where two
-    logs were joined by hand, the later line counts: that is what a resumed run does to its log.
+    Raises `RunFolderError` if there is no such file, or it cannot be read.
     """
     training = {name: array("d") for name in TRAINING}
     validation = {name: array("d") for name in VALIDATION}
@@ -189,26 +134,13 @@ def read_entries(path: Path) -> Iterator[dict[str, Any] | None]:
     """
     Read a log line by line.
 
-    Parameters
-    ----------
-    path : Path
-        A `log.jsonl`.
+    Yields what was logged, with a `step` that is a whole number; None for a line that is no line of
+    a log.
 
-    Yields
-    ------
-    dict or None
-        What was logged, with a `step` that is a whole number; None for a line that is no line of a
-        log.
+    An incomplete last line is being written at this moment, or was cut off by a kill; it is skipped
+    silently.
 
-    Raises
-    ------
-    RunFolderError
-        If there is no such file, or it cannot be read.
-
-    Notes
-    -----
-    A last line without its end is being written at this moment, or was cut off by a kill; it is
-    left out silently unless it is whole.
+    Raises `RunFolderError` if there is no such file, or it cannot be read.
     """
     try:
         with path.open("rb") as lines:
@@ -224,7 +156,7 @@ def read_entries(path: Path) -> Iterator[dict[str, Any] | None]:
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """Return the object of a line, or None if it is no line of a log."""
+    """Parse a line; None if it is no line of a log."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
@@ -234,7 +166,7 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
 
 
 def _append(columns: Mapping[str, MutableSequence[float]], entry: Mapping[str, Any]) -> None:
-    """Add a line to its columns, in place of those with the same or a later step."""
+    """Append a line to its columns; drop earlier lines with the same or a later step."""
     while columns["step"] and columns["step"][-1] >= entry["step"]:
         for column in columns.values():
             column.pop()
@@ -244,7 +176,7 @@ def _append(columns: Mapping[str, MutableSequence[float]], entry: Mapping[str, A
 
 
 def _number(value: Any) -> float:
-    """Read a number; what is none, or too long for one, is not there."""
+    """Parse a number; NaN if it is none or too long."""
     try:
         return float(value) if isinstance(value, int | float) else np.nan
     except OverflowError:
@@ -252,5 +184,5 @@ def _number(value: Any) -> float:
 
 
 def _columns(columns: Mapping[str, MutableSequence[float]]) -> dict[str, np.ndarray]:
-    """Turn growing columns into arrays."""
+    """Turn lists into arrays."""
     return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}

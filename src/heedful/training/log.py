@@ -1,4 +1,4 @@
-"""How fast a run goes, its log lines, and what the person at the terminal sees meanwhile."""
+"""Throughput, log lines and the progress bar of a training."""
 
 import json
 import math
@@ -20,7 +20,7 @@ from heedful.training.validation_metrics import SCORES
 
 @dataclass
 class Clock:
-    """Measure the time of a run over all its sittings."""
+    """The time of a run over all its sittings."""
 
     earlier: float = 0.0
     """Seconds of earlier sittings."""
@@ -29,47 +29,25 @@ class Clock:
     @property
     def seconds(self) -> float:
         """
-        Tell the time since the start of the run, over all sittings.
+        Return the seconds since the start of the run, over all sittings.
 
-        Returns
-        -------
-        float
-            Seconds.
-
-        Notes
-        -----
-        Validation and checkpoints count here.
+        Includes validation and checkpoints.
         """
         return self.earlier + time.monotonic() - self._start
 
 
 class _Console(Console):
-    """A console whose reader may go away."""
+    """A console that survives a closed pipe."""
 
     def on_broken_pipe(self) -> None:
-        """Go on in silence; rich would end the process."""
+        """Continue silently; rich would end the process."""
         self.quiet = True
 
 
 class RunLog:
     """
-    Append JSON lines to a run's log and show progress.
+    The log file and the progress display of a run.
 
-    Parameters
-    ----------
-    path : Path or None
-        `log.jsonl`; None on all ranks but the first, which then stay silent.
-    step : int
-        Step to continue from; later lines of an interrupted sitting are dropped.
-    total_steps : int
-        Where the bar ends.
-    quiet : bool, default False
-        Write the file only.
-    observer : callable, optional
-        Handed each line after it was written.
-
-    Notes
-    -----
     A bar on a terminal, plain lines elsewhere, both on standard error.
     """
 
@@ -101,13 +79,13 @@ class RunLog:
             self._task = self._bar.add_task("starting", total=total_steps, completed=step)
 
     def __enter__(self) -> "RunLog":
-        """Start showing progress."""
+        """Start the progress display."""
         if self._bar is not None:
             self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop showing progress and close the file."""
+        """Stop the progress display and close the file."""
         if self._bar is not None:
             with suppress(OSError):
                 self._bar.stop()
@@ -116,24 +94,8 @@ class RunLog:
 
     def training(self, line: dict[str, Any], share: float, remaining: float) -> None:
         """
-        Log what a stretch of training steps gave.
+        Log a training line.
 
-        Parameters
-        ----------
-        line : dict
-            The fields of a training line.
-        share : float
-            How much of the run is done, 0 to 1, by steps or by time, whichever ends first.
-        remaining : float
-            Seconds left at the present pace.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
         Flushed at once: a killed process loses no line.
         """
         self._write(line)
@@ -154,19 +116,7 @@ class RunLog:
         """
         Log a validation.
 
-        Parameters
-        ----------
-        line : dict
-            The fields of a validation line.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Scores may be absent: a run can be validated by loss alone. Samples stand below.
+        Scores may be absent: a run can be validated by loss alone.
         """
         self._write(line)
         scores = "".join(
@@ -182,39 +132,15 @@ class RunLog:
         """
         Log a batch on which no step was taken.
 
-        Parameters
-        ----------
-        line : dict
-            The step and what was wrong with which pairs.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Dropped again when the run is resumed from the checkpoint before it.
+        Removed when the run resumes from an earlier checkpoint.
         """
         self._write(line)
 
     def say(self, text: str) -> None:
         """
-        Print a sentence for the person at the terminal.
+        Print a message to the terminal.
 
-        Parameters
-        ----------
-        text : str
-            One line.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Not part of the log file. A terminal that was closed does not end the run.
+        Not part of the log file. A closed terminal does not end the run.
         """
         with suppress(OSError):
             self._console.print(text, markup=False, soft_wrap=True)
@@ -241,7 +167,7 @@ class RunLog:
             self._observer(line)
 
     def _open_again_if_removed(self) -> None:
-        """Go on in a new file where the log has lost its name."""
+        """Reopen the log if its file was deleted."""
         if self._path is None or self._file is None or self._path.exists():
             return
         self._file.close()
@@ -252,20 +178,11 @@ class RunLog:
 
 def perplexity(nll: float) -> float:
     """
-    Turn a mean negative log-probability into a perplexity.
+    Compute the perplexity from a mean negative log-probability.
 
-    Parameters
-    ----------
-    nll : float
-        Per token, natural logarithm, without smoothing.
+    `nll`: per token, natural logarithm, without smoothing. Returns its exponential, infinite where
+    that is too large for a float.
 
-    Returns
-    -------
-    float
-        Its exponential, infinite where that is too large for a float.
-
-    Notes
-    -----
     Per subword; the paper's Table 3 says that it is not comparable with per-word perplexities.
     """
     return math.exp(nll) if nll < 700 else math.inf
@@ -273,28 +190,18 @@ def perplexity(nll: float) -> float:
 
 def duration(seconds: float) -> str:
     """
-    Write a time for people.
+    Format a duration.
 
-    Parameters
-    ----------
-    seconds : float
-        How long; what is no finite number counts as nothing.
+    Returns hours, minutes and seconds, as in ``27:05:09``.
 
-    Returns
-    -------
-    str
-        Hours, minutes and seconds, as in ``27:05:09``.
-
-    Notes
-    -----
-    Days stay hours, so that runs are easy to compare.
+    Days are shown as hours, so that runs are easy to compare.
     """
     whole = round(seconds) if math.isfinite(seconds) else 0
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
 def _drop_later_lines(path: Path, step: int) -> None:
-    """Remove what an interrupted sitting logged after its last checkpoint."""
+    """Remove lines that an interrupted sitting logged after its last checkpoint."""
     if not path.exists():
         return
     kept = []

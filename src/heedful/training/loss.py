@@ -1,5 +1,5 @@
 """
-Label-smoothed cross-entropy (section 5.4), without ever holding all logits.
+Label-smoothed cross-entropy (section 5.4), computed without holding all logits.
 
 Two readings of “label smoothing of value e” exist (`SMOOTHING_FORMS`):
 
@@ -9,9 +9,8 @@ Two readings of “label smoothing of value e” exist (`SMOOTHING_FORMS`):
     others    1 - e on the target and e / (V - 1) on every other class: the authors' code
 
 `plain_loss` is the definition. `chunked_loss` gives the same sums and gradients: it takes a few
-rows at a time, and since the gradient with respect to the logits is known in closed form
-(softmax minus the smoothed target), it computes the gradients on the way forward and lets the
-logits go.
+rows at a time, and since the gradient with respect to the logits is known in closed form (softmax
+minus the smoothed target), it computes the gradients on the way forward and lets the logits go.
 """
 
 import torch
@@ -30,7 +29,7 @@ def smoothed_target(
     targets: Int[Tensor, " rows"], classes: int, smoothing: float, form: str
 ) -> Float[Tensor, "rows classes"]:
     """
-    Write the smoothed target distribution out.
+    Compute the smoothed target distribution.
 
     Parameters
     ----------
@@ -39,9 +38,9 @@ def smoothed_target(
     classes : int
         Size of the vocabulary.
     smoothing : float
-        The e above.
+        The e of the module's text.
     form : {'uniform', 'others'}
-        Which reading.
+        `uniform` or `others`.
 
     Returns
     -------
@@ -66,7 +65,7 @@ def plain_loss(
     form: str = "uniform",
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """
-    Compute the loss as it is defined.
+    Compute the loss by its definition.
 
     Parameters
     ----------
@@ -75,13 +74,13 @@ def plain_loss(
     targets : Tensor of int, shape (rows,)
         The tokens to predict.
     weight : Tensor of float, shape (classes, d_model)
-        The output table.
+        The output matrix.
     bias : Tensor of float, shape (classes,), optional
         Added to every row of logits.
     smoothing : float, default 0.1
-        The share of probability that is spread.
+        The share of probability that is spread over other classes.
     form : {'uniform', 'others'}, default 'uniform'
-        How it is spread.
+        How it is spread: `uniform` or `others`.
 
     Returns
     -------
@@ -109,7 +108,7 @@ def chunked_loss(
     form: str = "uniform",
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """
-    Compute the same loss a few rows at a time.
+    Compute the same loss, some rows at a time.
 
     Parameters
     ----------
@@ -118,13 +117,13 @@ def chunked_loss(
     targets : Tensor of int, shape (rows,)
         The tokens to predict.
     weight : Tensor of float, shape (classes, d_model)
-        The output table.
+        The output matrix.
     bias : Tensor of float, shape (classes,), optional
         Added to every row of logits.
     smoothing : float, default 0.1
-        The share of probability that is spread.
+        The share of probability that is spread over other classes.
     form : {'uniform', 'others'}, default 'uniform'
-        How it is spread.
+        How it is spread: `uniform` or `others`.
 
     Returns
     -------
@@ -135,8 +134,8 @@ def chunked_loss(
 
     Notes
     -----
-    Memory is that of some 2,000 rows of probabilities instead of all rows of logits, probabilities
-    and gradients. Sums and exponentials are taken in fp32 whatever the type of the states; the
+    Needs memory for about 2,000 rows of probabilities instead of all rows of logits, probabilities
+    and gradients. Sums and exponentials are computed in fp32 whatever the type of the states; the
     probabilities themselves are rounded to that type.
     """
     loss, nll = _ChunkedLoss.apply(states, targets, weight, bias, smoothing, form)
@@ -145,9 +144,9 @@ def chunked_loss(
 
 class _ChunkedLoss(torch.autograd.Function):
     """
-    Compute the gradients on the way forward and scale them on the way back.
+    The loss with gradients computed in the forward pass and scaled in the backward pass.
 
-    The smoothed target is `off` everywhere and `on` at the right class, so what it adds to sums and
+    The smoothed target is `off` everywhere and `on` at the right class, so its part of sums and
     gradients is two small products; only the softmax itself needs a pass over all classes.
     """
 
@@ -190,10 +189,11 @@ class _ChunkedLoss(torch.autograd.Function):
 
 class _Gradients:
     """
-    Add up the gradients of the loss with respect to states, table and bias.
+    Running sums of the loss gradients of states, weight and bias.
 
-    The gradient of the table sums over rows, and as many classes as it has, adding to it costs as
-    much as a product of a hundred rows. So what many chunks have to say is kept for one product.
+    The gradient of the weight sums over rows. It has as many rows as there are classes, so adding
+    to it costs as much as a product of a hundred rows. Several chunks are therefore collected for
+    one product.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class _Gradients:
         self.first = self.last = 0
 
     def room(self, part: slice) -> Tensor:
-        """Return where the probabilities of some rows belong."""
+        """Return the buffer slice for the probabilities of some rows."""
         if part.stop - self.first > len(self.kept):
             self._multiply()
         return self.kept[part.start - self.first : part.stop - self.first]
@@ -224,7 +224,7 @@ class _Gradients:
         self.last = part.stop
 
     def _multiply(self) -> None:
-        """Add what the kept rows say to the gradients of table and bias, and forget them."""
+        """Add the collected rows to the gradients of weight and bias, and clear them."""
         kept = self.kept[: self.last - self.first]
         product = torch.mm(kept.t(), self.states[self.first : self.last])
         if self.d_weight is None:
@@ -237,7 +237,7 @@ class _Gradients:
         self.first = self.last
 
     def total(self, off: float, row_sum: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Take `off` at every class away, at last, and return the three in their own types."""
+        """Subtract `off` at every class, and return the three gradients in their own types."""
         self._multiply()
         assert self.d_weight is not None
         self.d_states -= (off * row_sum).to(self.d_states.dtype)
@@ -248,14 +248,14 @@ class _Gradients:
 
 
 def _rows_kept(rows: int, classes: int, device: torch.device) -> int:
-    """Share the rows out evenly: whole chunks, about `_KEPT_ROWS` of them at a time."""
+    """Divide the rows evenly: whole chunks, about `_KEPT_ROWS` of them at a time."""
     chunks = list(chunk_rows(rows, classes, device))
     together = -(-len(chunks) // max(1, round(rows / _KEPT_ROWS)))
     return sum(part.stop - part.start for part in chunks[:together])
 
 
 def _off_and_on(classes: int, smoothing: float, form: str) -> tuple[float, float]:
-    """Return the wanted probability of a wrong class and of the right one."""
+    """Return the target probability of a wrong class and of the right one."""
     if form == "uniform":
         return smoothing / classes, 1.0 - smoothing + smoothing / classes
     if form == "others":

@@ -1,12 +1,12 @@
 """
-Adam over fp32 master weights (section 5.3).
+Adam with fp32 master weights (section 5.3).
 
-In fp32 the model's parameters are the masters. In bf16 the model computes with a bf16 copy of
-them: gradients of every micro-batch are added up in fp32, Adam changes the masters, and the copy
-is made anew after each step. Checkpoints hold the masters only.
+In fp32 the model's parameters are the masters. In bf16 the model computes with a bf16 copy of them:
+gradients of every micro-batch are added up in fp32, Adam changes the masters, and the copy is made
+anew after each step. Checkpoints hold the masters only.
 
 With a moving average there is a third set: what is validated, saved and used is then the average,
-and the masters lie with Adam's moments, for they are only needed to train on.
+and the masters are stored with Adam's moments, because only training needs them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,20 +18,20 @@ from torch import Tensor, nn
 
 class MixedPrecisionAdam:
     """
-    Hold a model's fp32 weights, their gradients and Adam's moments.
+    Adam with fp32 master weights.
 
     Parameters
     ----------
     model : torch.nn.Module
         Its parameters must be fp32; in bf16 they are replaced by rounded copies.
     precision : {'fp32', 'bf16'}
-        What the model computes with.
+        Number format of the model's computation.
     beta1, beta2, epsilon : float
-        Of Adam; the paper has 0.9, 0.98 and 1e-9.
+        Adam's settings; the paper has 0.9, 0.98 and 1e-9.
     weight_decay : float, default 0.0
         Decoupled decay (AdamW); the paper has none.
     ema_decay : float, optional
-        Decay of an exponential moving average of the masters; none when absent, as in the paper.
+        Decay of an exponential moving average of the masters; None for no average, as in the paper.
 
     Notes
     -----
@@ -101,14 +101,9 @@ class MixedPrecisionAdam:
         """
         Add the gradients of a micro-batch to the fp32 sums.
 
-        Returns
-        -------
-        None
-            Nothing.
-
         Notes
         -----
-        Call after each backward pass. In fp32 torch has added them already.
+        Call after each backward pass. In fp32 torch has already added them.
         """
         if self.masters is self.model_parameters:
             return
@@ -125,7 +120,7 @@ class MixedPrecisionAdam:
 
     def gradient_norm(self) -> float:
         """
-        Measure the summed gradients.
+        Compute the norm of the summed gradients.
 
         Returns
         -------
@@ -134,30 +129,25 @@ class MixedPrecisionAdam:
 
         Notes
         -----
-        Looked at before every step.
+        Checked before every step.
         """
         norms = torch._foreach_norm(self.gradients)
         return float(torch.linalg.vector_norm(torch.stack(norms)))
 
     def step(self, learning_rate: float, scale: float) -> None:
         """
-        Change the weights once.
+        Take one Adam step.
 
         Parameters
         ----------
         learning_rate : float
-            Of this step.
+            Learning rate of this step.
         scale : float
-            Multiplies the summed gradients: one over the tokens of the batch, and less to clip.
-
-        Returns
-        -------
-        None
-            Nothing.
+            Factor of the summed gradients: one over the tokens of the batch, and less to clip.
 
         Notes
         -----
-        The sums are zero afterwards. Adam scales the gradients in the pass that it makes anyway.
+        Resets the sums. Adam scales the gradients in the pass it makes anyway.
         """
         device = self.gradients[0].device
         self.adam.grad_scale = torch.tensor(1.0 / scale, device=device)  # type: ignore[attr-defined]
@@ -170,17 +160,12 @@ class MixedPrecisionAdam:
 
     def zero_grad(self) -> None:
         """
-        Forget the summed gradients.
-
-        Returns
-        -------
-        None
-            Nothing.
+        Reset the summed gradients.
 
         Notes
         -----
-        Used after a step and after the trial of the largest batch. The next backward pass need not
-        add to zeros.
+        Called after a step and after the trial of the largest batch; the next backward pass then
+        need not add to zeros.
         """
         for master in self.masters:
             master.grad = None
@@ -188,17 +173,12 @@ class MixedPrecisionAdam:
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
         """
-        Let the model compute with the weights that a checkpoint would hold.
-
-        Yields
-        ------
-        None
-            Nothing.
+        Use the weights that a checkpoint would hold, within the context.
 
         Notes
         -----
-        Around a validation: its result must be that of the weights that are saved. Without a
-        moving average they are the ones in training already.
+        For validation: its result must be that of the saved weights. Without a moving average these
+        are the training weights.
         """
         if self.averages:
             self._exchange()
@@ -210,7 +190,7 @@ class MixedPrecisionAdam:
 
     def weights(self) -> dict[str, Tensor]:
         """
-        Return the fp32 weights to use, by name.
+        Return the fp32 weights to save, by name.
 
         Returns
         -------
@@ -219,14 +199,14 @@ class MixedPrecisionAdam:
 
         Notes
         -----
-        What a checkpoint calls `model.safetensors`: the moving average if there is one.
+        The content of `model.safetensors`: the moving average if there is one.
         """
         used = self.averages or self.masters
         return {name: weight.detach() for name, weight in zip(self.names, used, strict=True)}
 
     def moments(self) -> dict[str, Tensor]:
         """
-        Return by name what only training needs: Adam's moments, and weights that are averaged.
+        Return the training-only state: Adam's moments, and the masters if there is an average.
 
         Returns
         -------
@@ -235,7 +215,7 @@ class MixedPrecisionAdam:
 
         Notes
         -----
-        What a checkpoint calls `training.safetensors`. Adam's own counter is the step number.
+        The content of `training.safetensors`. Adam's own counter is the step number.
         """
         moments = {}
         if self.averages:
@@ -260,11 +240,6 @@ class MixedPrecisionAdam:
         step : int
             Steps taken so far.
 
-        Returns
-        -------
-        None
-            Nothing.
-
         Notes
         -----
         Bit for bit: the working copy is rounded from the masters as after any step.
@@ -285,13 +260,13 @@ class MixedPrecisionAdam:
         self._copy()
 
     def _remember(self, master: Tensor, step: int, first: Tensor, second: Tensor) -> None:
-        """Give Adam its counter and moments of one weight."""
+        """Set Adam's counter and moments of one weight."""
         counter = torch.tensor(float(step), device=master.device)
         self.adam.state[master] = {"step": counter, "exp_avg": first, "exp_avg_sq": second}
 
     @torch.no_grad()
     def _average(self) -> None:
-        """Move the averages towards the masters; faster in the beginning, when all is noise."""
+        """Update the moving averages; faster at the beginning, when weights are mostly noise."""
         if self.ema_decay is None:
             return
         steps = float(self.adam.state[self.masters[0]]["step"])

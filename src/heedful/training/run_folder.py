@@ -1,9 +1,7 @@
 """
-The run folder from the first check to the first step.
+A run folder during training: claimed, kept complete, removed after a user error.
 
 One process writes into it, and a start that is refused leaves nothing behind.
-
-The small files that a run cannot be used without.
 """
 
 import shutil
@@ -25,7 +23,7 @@ from heedful.training.state import TrainState
 
 @dataclass
 class Claim:
-    """What a start makes, to be removed if the start is refused."""
+    """Files made by a start, removed if the start is refused."""
 
     emptied: list[Path] = field(default_factory=list)
     """Folders whose content goes: they were empty or not there."""
@@ -37,17 +35,17 @@ class Claim:
     """Of the loop."""
 
     def will_make(self, folder: Path) -> None:
-        """Note a folder that is about to be filled."""
+        """Record a folder that is about to be filled."""
         self.made += _missing(folder)
         if not folder.is_dir() or all(entry.name == LOCK for entry in folder.iterdir()):
             self.emptied.append(folder)
 
     def cleanup_on_user_error(self, error: BaseException) -> None:
         """
-        Remove what was made, unless somebody can use it.
+        Remove what was made, unless it is usable.
 
-        What was stopped or found no room stays, to be resumed, and so does what was trained; a
-        failure in the loop leaves its report.
+        An interrupted run, or one on a full disk, stays and can be resumed, and so does a trained
+        one; a failure in the training loop leaves its report.
         """
         began = self.train_state is not None and self.train_state.counters.step > 0
         refused = isinstance(error, UserError)
@@ -68,7 +66,7 @@ class Claim:
 def create_run_folder(
     folder: RunFolder, config: RunConfig, files: Sizes, resume: bool, inexact: bool
 ) -> Iterator[Claim]:
-    """Hold a run folder, made if it is not there; raises `RunFolderError` if it is taken."""
+    """Lock a run folder, created if missing; raises `RunFolderError` if it is in use."""
     refuse_if_written(folder.path)
     check_folder(folder, config, files, resume, inexact)
     claim = Claim(made=_missing(folder.path))
@@ -88,7 +86,7 @@ def create_run_folder(
 
 
 def _missing(folder: Path) -> list[Path]:
-    """List the folder and those it lies in that are not there."""
+    """List the folder and its missing parents."""
     return [path for path in (folder, *folder.parents) if not path.exists()]
 
 
@@ -96,14 +94,14 @@ _PATTERNS = ("config.json", "origin.json", "tokenizer*")
 
 
 class RunFiles:
-    """Settings and subwords as they were at the start, to be written again if they vanish."""
+    """Settings and tokenizer as at the start, to be restored if they are deleted."""
 
     def __init__(self, folder: RunFolder) -> None:
         found = [path for pattern in _PATTERNS for path in sorted(folder.path.glob(pattern))]
         self._content = {path: path.read_bytes() for path in found}
 
     def restore(self) -> list[str]:
-        """Write again what is missing; return its names."""
+        """Write missing files again; return their names."""
         lost = [path for path in self._content if not path.exists()]
         for path in lost:
             with writing(path.parent):
@@ -113,7 +111,7 @@ class RunFiles:
 
 
 def require_usable(folder: RunFolder) -> None:
-    """Raise `TrainingFailed` unless the run can be opened and its last weights be read."""
+    """Raise `TrainingFailed` unless the run and its last weights can be read."""
     try:
         run = Run.open(folder.path)
         run.load_checkpoint(run.checkpoint_folder("last"))

@@ -1,4 +1,4 @@
-"""The learning rate: equation 3 of the paper (section 5.3)."""
+"""The learning rate schedule: equation 3 of the paper (section 5.3)."""
 
 
 def learning_rate(step: int, d_model: int, warmup: int, factor: float = 1.0) -> float:
@@ -23,8 +23,8 @@ def learning_rate(step: int, d_model: int, warmup: int, factor: float = 1.0) -> 
 
     Notes
     -----
-    Rises linearly, then falls with the inverse square root; the peak, at ``step == warmup``, is
-    ``factor * (d_model * warmup)^-0.5``. The authors' code counts steps from 0 and adds one, which
-    is the same.
+    Rises linearly, then falls with the inverse square root of the step; the peak, at ``step ==
+    warmup``, is ``factor * (d_model * warmup)^-0.5``. The authors' code counts steps from 0 and
+    adds one, which is the same.
     """
     return float(factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))

@@ -1,9 +1,7 @@
 """
-Before the first step: the run folder, the choices for this machine, the subwords, the pairs.
+The inputs of a training: checked, prepared and resolved before the first step.
 
-Everything here is done once, on rank zero, and found again by whoever resumes.
-
-What a training is made of, checked before anything is written: for `train` and a dry run.
+Everything here is done once, on rank zero, and reused by a resumed run.
 """
 
 import re
@@ -76,29 +74,9 @@ def check_folder(
     inexact: bool,
 ) -> None:
     """
-    Check that a run may be begun or continued in a folder.
+    Check that a run may be started or resumed in a folder.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        Where the run will be.
-    config : RunConfig
-        Its settings.
-    files : dict
-        Its text files, as `sizes` lists them.
-    resume : bool
-        Whether there may be a run already.
-    inexact : bool
-        Whether the device may be another one.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Raises `RunFolderError` if the folder is taken or holds another run. Writes nothing.
+    Raises `RunFolderError` if the folder is in use or holds another run. Writes nothing.
     """
     if not resume:
         if folder.path.exists() and (not folder.path.is_dir() or _is_filled(folder.path)):
@@ -121,7 +99,7 @@ def check_folder(
 
 
 def _is_filled(folder: Path) -> bool:
-    """Whether a folder holds more than what a killed writer left of its lock."""
+    """Whether a folder holds more than the lock file of a killed process."""
     return any(entry.name != LOCK for entry in folder.iterdir())
 
 
@@ -132,7 +110,7 @@ def _unknown_files(folder: RunFolder) -> list[str]:
 
 
 def _check_same(folder: RunFolder, config: RunConfig, files: Sizes, inexact: bool) -> None:
-    """Refuse to resume what would become another run."""
+    """Refuse to resume with changes that would make it another run."""
     may_change = _MAY_CHANGE | (_OF_THE_MACHINE if inexact else frozenset())
     other = _changed(flat_settings(read_settings(folder)), flat_settings(config), may_change)
     if other:
@@ -178,14 +156,14 @@ def check_continues(
 
 
 def pairs_digests(pairs: Sequence[EncodedPairs]) -> list[str]:
-    """List what tells whether training reads the same pairs."""
+    """List digests that show whether training reads the same pairs."""
     return [part.digest for part in pairs]
 
 
 def _changed(
     old: Mapping[str, Any], new: Mapping[str, Any], may_change: Collection[str]
 ) -> list[str]:
-    """Say which settings are other ones now."""
+    """List the changed settings."""
     return [
         f"{key} was {old.get(key)!r} and is now {new.get(key)!r}"
         for key in sorted(old.keys() | new.keys())
@@ -194,7 +172,7 @@ def _changed(
 
 
 def _without_names(files: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out how files are called and their digests, and sides that have none."""
+    """Drop file names, digests and empty sides."""
     return {
         side: [
             {key: value for key, value in file.items() if key not in ("file", "digest")}
@@ -206,7 +184,7 @@ def _without_names(files: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_other_content(began: Mapping[str, Any], files: Mapping[str, Any]) -> str:
-    """Name the first file whose digest is another; older runs noted none."""
+    """Return the first file whose digest differs; older runs recorded none."""
     for side, listed in files.items():
         for before, now in zip(began.get(side, ()), listed, strict=False):
             if "digest" in before and before["digest"] != now.get("digest"):
@@ -221,31 +199,7 @@ def choose(
     ranks: RankGroup,
     inexact: bool,
 ) -> MachineSettings:
-    """
-    Choose for this machine, or honour what an earlier sitting chose.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        Where the run is.
-    config : RunConfig
-        Its settings.
-    files : dict
-        Its text files, as `sizes` lists them.
-    ranks : RankGroup
-        Who trains together.
-    inexact : bool
-        Whether a machine without the device of the first sitting may go on.
-
-    Returns
-    -------
-    MachineSettings
-        The same on every rank.
-
-    Notes
-    -----
-    Written to `config.json` before the first step.
-    """
+    """Choose machine settings, or keep those of an earlier sitting."""
     if ranks.is_first:
         machine_settings = (
             resumed_settings(folder, config, ranks, inexact)
@@ -258,7 +212,7 @@ def choose(
 
 
 def _detect_settings(config: RunConfig, ranks: RankGroup) -> MachineSettings:
-    """Choose device, threads, precision and the size of what is computed at once."""
+    """Choose device, threads, precision and micro-batch size."""
     settings = config.train
     device = resolve_device(settings.device)
     threads = resolve_threads(settings.threads)
@@ -283,7 +237,7 @@ def _detect_settings(config: RunConfig, ranks: RankGroup) -> MachineSettings:
 def resumed_settings(
     folder: RunFolder, config: RunConfig, ranks: RankGroup, inexact: bool
 ) -> MachineSettings:
-    """Return an earlier sitting's choices if this machine can repeat them bit for bit."""
+    """Return an earlier sitting's machine settings if this machine can reproduce them exactly."""
     began = read_machine_settings(folder)
     try:
         here = instruction_set(resolve_device(began.device))
@@ -315,32 +269,10 @@ def prepare_data(
     folder: RunFolder, config: RunConfig, training_data: TrainingData, ranks: RankGroup, say: Say
 ) -> tuple[Run, tuple[EncodedPairs, ...]]:
     """
-    See to it that subwords and pairs are there.
+    Provide subwords and encoded pairs.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        Where the run is.
-    config : RunConfig
-        Its settings.
-    training_data : TrainingData
-        Its text.
-    ranks : RankGroup
-        Who trains together; the first one works, the others wait.
-    say : callable
-        Told how far it is, if it takes long.
-
-    Returns
-    -------
-    run : Run
-        With its tokenizer.
-    pairs : tuple of EncodedPairs
-        Memory-mapped ids of each corpus.
-
-    Notes
-    -----
-    Each is written whole or not at all, so a killed run goes on here. `train.threads` is the
-    number of processes too.
+    Each is written atomically, so a killed run continues here. `train.threads` is also the number
+    of processes.
     """
     if ranks.is_first:
         training_data.prepare(folder, config, config.train.threads, say)
@@ -351,7 +283,7 @@ def prepare_data(
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """Settings, text and the run that training goes on from."""
+    """Settings, training data and pretrained run of a training."""
 
     config: RunConfig
     training_data: TrainingData
@@ -379,7 +311,7 @@ def find_setup(
     keep_state: Sequence[str] = (),
     reset: Sequence[str] = (),
 ) -> TrainingSetup:
-    """Find and check what the arguments of `heedful.train` name."""
+    """Resolve and check the arguments of `heedful.train`."""
     settings, pretrained = setting_list(settings), None
     if finetune_from is not None:
         pretrained = find_pretrained(finetune_from, finetune_weights, keep_state, reset)

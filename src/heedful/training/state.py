@@ -1,4 +1,4 @@
-"""Everything about a run that changes while it trains, weights aside."""
+"""The training state of a run, without its weights."""
 
 import math
 from collections.abc import Mapping
@@ -15,42 +15,30 @@ Validation = dict[str, Any]
 @dataclass
 class Counters:
     """
-    Count what a run has done, over all its sittings.
+    Totals of a run over all its sittings.
 
-    Attributes
-    ----------
-    step : int
-        Steps taken.
-    epoch : int
-        Passes over the data that are finished.
-    position : int
-        Batches of the current epoch that are done.
-    source_tokens, target_tokens : int
-        Real tokens trained on.
-    source_places, target_places : int
-        Places computed, padding included.
-    encoder_pairs, decoder_pairs, cross_pairs : int
-        Pairs of a place that asks and one that may answer, padding included.
-    seconds : float
-        Time since the start, sittings added up.
-
-    Notes
-    -----
     With the weights and Adam's moments this is all that resuming needs: order and randomness are
     functions of the seed and these numbers.
     """
 
     step: int = 0
+    """Steps taken."""
     epoch: int = 0
+    """Finished passes over the data."""
     position: int = 0
+    """Finished batches of the current epoch."""
     source_tokens: int = 0
     target_tokens: int = 0
+    """Real tokens trained on."""
     source_places: int = 0
     target_places: int = 0
+    """Positions computed, padding included."""
     encoder_pairs: int = 0
     decoder_pairs: int = 0
     cross_pairs: int = 0
+    """Query-key pairs, padding included."""
     seconds: float = 0.0
+    """Time over all sittings."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counters by name, for a checkpoint's `state.json`."""
@@ -58,40 +46,29 @@ class Counters:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Counters":
-        """Read them again; what an older run did not count stays at zero."""
+        """Read the counters; those that an older version did not count stay zero."""
         return cls(**{field.name: values.get(field.name, 0) for field in fields(cls)})
 
 
 @dataclass
 class TrainState:
-    """
-    Hold everything about a run that changes while it trains, weights aside.
-
-    Attributes
-    ----------
-    counters : Counters
-        Steps, tokens, position in the data.
-    best : list of dict
-        The best validations so far, best first.
-    without_better : int
-        Validations since the best one.
-    since_log : list of float
-        Sums since the last training line of the log: loss, log-probability, target, source and
-        padded tokens, seconds in steps.
-
-    Notes
-    -----
-    Saved with every checkpoint.
-    """
+    """All changing state of a run except its weights."""
 
     counters: Counters = field(default_factory=Counters)
+    """Steps, tokens, position in the data."""
     best: list[Validation] = field(default_factory=list)
+    """The best validations so far, best first."""
     without_better: int = 0
+    """Validations since the best one."""
     since_log: list[float] = field(default_factory=lambda: [0.0] * 6)
+    """
+    Sums since the last training line of the log: loss, log-probability, target, source and padded
+    tokens, seconds in steps.
+    """
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TrainState":
-        """Read what a checkpoint's `state.json` says; raises `ValueError` for anything else."""
+        """Parse a checkpoint's `state.json`; raises `ValueError` for invalid content."""
         counters, best = values.get("counters"), values.get("best")
         since_log = values.get("since_log", [0.0] * 6)
         expected = (
@@ -117,23 +94,7 @@ class TrainState:
         """
         Keep a validation if it is among the best.
 
-        Parameters
-        ----------
-        result : dict of str to float
-            As it is logged.
-        keep_best : int
-            How many of the best have a checkpoint of their own.
-        best_by : str, default 'bleu'
-            What decides, one of `METRICS`.
-
-        Returns
-        -------
-        bool
-            Whether this one is to have one.
-
-        Notes
-        -----
-        The loss decides between equals. The best one is always remembered; of each, the numbers.
+        Equal metrics are ordered by loss. The best one is always kept; of each, the numbers only.
         """
         metric = METRICS[best_by]
         result = {key: value for key, value in result.items() if isinstance(value, int | float)}
@@ -147,7 +108,7 @@ class TrainState:
 
 @dataclass
 class StopSignal:
-    """Let a signal ask for the end or for a checkpoint; looked at after each step."""
+    """Signals that request the end or a checkpoint; checked after each step."""
 
     reason: str = ""
     """Why the run is to end; empty while nobody has asked."""
@@ -156,11 +117,11 @@ class StopSignal:
 
 
 def _is_count(value: object) -> bool:
-    """Whether a value is a number from 0 to what 64 bits hold."""
+    """Whether a value is a non-negative 64-bit integer."""
     return isinstance(value, int | float) and 0 <= value < _LARGEST
 
 
 def _goodness(result: Validation, metric: ValidationMetric) -> tuple[float, float]:
-    """Order validations: the better metric first, then the lower loss."""
+    """Sort key of validations: the metric, then the loss."""
     sign = 1 if metric.higher_is_better else -1
     return sign * result.get(metric.key, -sign * math.inf), -result["valid_loss"]

@@ -1,5 +1,5 @@
 """
-A run in TensorBoard: what the log says, as event files, while the run is going on.
+TensorBoard event files, written during training.
 
 TensorBoard shows every folder below its `--logdir` as a run of its own. So each run has a folder
 named after it, and `heedful train … --tensorboard DIR` with `tensorboard --logdir DIR` is all there
@@ -32,22 +32,12 @@ _TAGS = {
 
 class EventLog:
     """
-    Write the lines of one run's log as TensorBoard events.
+    A writer of one run's log as TensorBoard events.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder of this run below TensorBoard's `--logdir`; made if it is not there.
-    next_step : int, default 0
-        The first step that will be written; what earlier files say of it and of later steps no
-        longer counts.
-
-    Notes
-    -----
-    Uses the writer of the package tensorboard, which needs no TensorFlow. A resumed run repeats
-    the steps after its last checkpoint; the mark for a restart at `next_step` makes TensorBoard
-    forget what the interrupted sitting wrote of them. Raises `MissingExtra` if tensorboard is not
-    installed and `StorageError` if the folder cannot be written.
+    Uses the writer of the package tensorboard, which needs no TensorFlow. A resumed run repeats the
+    steps after its last checkpoint; a restart event at `next_step` makes TensorBoard drop those of
+    the interrupted sitting. Raises `MissingExtra` without tensorboard and `StorageError` if the
+    folder cannot be written.
     """
 
     def __init__(self, folder: Path, next_step: int = 0) -> None:
@@ -65,26 +55,12 @@ class EventLog:
     @classmethod
     def follow(cls, folder: Path, log: Path, step: int) -> "EventLog":
         """
-        Begin, or go on, to write the events of a run that trains.
+        Open the events of a run in training, to start or continue.
 
-        Parameters
-        ----------
-        folder : Path
-            The folder of this run below TensorBoard's `--logdir`.
-        log : Path
-            Its `log.jsonl`, up to `step`.
-        step : int
-            The step it continues from, 0 for a new run.
+        `step`: the step it continues from, 0 for a new run.
 
-        Returns
-        -------
-        EventLog
-            Ready for the next line.
-
-        Notes
-        -----
-        Where the folder has no events yet, the log up to now is written first, so that a run that
-        is resumed with TensorBoard for the first time is whole there.
+        If the folder has no events yet, the log so far is written first, so that a run resumed with
+        TensorBoard for the first time is complete there.
         """
         if any(folder.glob("events.out.tfevents.*")):
             return cls(folder, step + 1)
@@ -98,7 +74,7 @@ class EventLog:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the file and the thread that writes it."""
+        """Close the file and the writer thread."""
         try:
             self._writer.close()
         except OSError as error:
@@ -106,23 +82,11 @@ class EventLog:
 
     def write(self, line: Mapping[str, Any], wall_time: float | None = None) -> None:
         """
-        Write what one line of the log says.
+        Write one line of the log as events.
 
-        Parameters
-        ----------
-        line : dict
-            A training or validation line; anything else in it is left out.
-        wall_time : float, optional
-            When it was, in seconds since 1970; now when absent.
+        `wall_time`: when it was, in seconds since 1970; now if None.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        On disk when the call returns. What is not a finite number is left out.
+        On disk when the call returns. Values that are not finite are left out.
         """
         from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -138,24 +102,12 @@ class EventLog:
 
     def replay(self, log: Path, last_step: int | None = None) -> None:
         """
-        Write everything that a log holds.
+        Write all lines of a log as events.
 
-        Parameters
-        ----------
-        log : Path
-            A `log.jsonl`.
-        last_step : int, optional
-            Where to stop; the end of the log when absent.
+        `last_step`: where to stop; the end of the log if None.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        The log counts seconds of training and knows no dates: the run is taken to have ended when
-        the file was last changed, and pauses between its sittings are left out.
+        The log has seconds of training but no dates: the file's modification time is taken as the
+        end of the run, and pauses between sittings are left out.
         """
         seconds = read_history(log).last("seconds") or 0.0
         began = log.stat().st_mtime - seconds
@@ -168,14 +120,14 @@ class EventLog:
         self._flush()
 
     def _flush(self) -> None:
-        """Bring everything to the disk: TensorBoard reads while the run goes on."""
+        """Flush to disk: TensorBoard reads while the run goes on."""
         try:
             self._writer.flush()
         except OSError as error:
             raise self._failure(error) from error
 
     def _add(self, step: int, wall_time: float, **what: Any) -> None:
-        """Hand one event to the writer."""
+        """Pass one event to the writer."""
         from tensorboard.compat.proto.event_pb2 import Event
 
         try:
@@ -184,7 +136,7 @@ class EventLog:
             raise self._failure(error) from error
 
     def _failure(self, error: OSError) -> StorageError:
-        """Say what to do about a disk that does not take the events."""
+        """Build the error for a disk that cannot be written."""
         return StorageError(
             f"the TensorBoard events cannot be written to {self._folder}: "
             f"{error.strerror or error}. Free some space or name another folder; the run itself "
@@ -194,16 +146,9 @@ class EventLog:
 
 def require_tensorboard() -> None:
     """
-    Make sure that TensorBoard's writer is there.
+    Check that TensorBoard's writer is installed.
 
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Raises `MissingExtra` if it is not: before a long preparation, not after it.
+    Raises `MissingExtra` before a long preparation, not after it.
     """
     try:
         import tensorboard.summary.writer.event_file_writer  # noqa: F401
@@ -215,14 +160,14 @@ def require_tensorboard() -> None:
 
 
 def _sample_table(samples: Sequence[Mapping[str, str]]) -> str:
-    """Lay sample translations out as a table of Markdown, which TensorBoard draws."""
+    """Format sample translations as a Markdown table for TensorBoard."""
     rows = [[f"**{side}**" for side in samples[0]], ["---"] * len(samples[0])]
     rows += [[text.replace("|", "\\|") for text in sample.values()] for sample in samples]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _text(tag: str, text: str) -> Any:
-    """Make a value for TensorBoard's page of texts."""
+    """Make a text value for TensorBoard."""
     from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
     from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
@@ -237,5 +182,5 @@ def _text(tag: str, text: str) -> Any:
 
 
 def _is_number(value: object) -> bool:
-    """Tell a number that TensorBoard can draw."""
+    """Whether TensorBoard can plot a value."""
     return isinstance(value, int | float) and math.isfinite(value)

@@ -1,5 +1,5 @@
 """
-From two text files to a trained run folder.
+Training, from two text files to a run folder.
 
 ::
 
@@ -48,7 +48,7 @@ from heedful.training.validation import validator
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """How a training ended and what it made."""
+    """How a training ended and what it produced."""
 
     reason: str
     """Why it ended: steps, minutes or patience."""
@@ -96,7 +96,7 @@ def train(
     recipe : str
         A built-in name or a TOML file.
     out : path
-        The run folder to make or, with `resume`, to continue.
+        The run folder to create or, with `resume`, to continue.
     source, target : path, glob, or sequence of them, optional
         Line-aligned text, or parts of files such as ``pairs.tsv:2`` and ``memory.tmx:en``; plain,
         `.gz` or `.xz`.
@@ -105,9 +105,9 @@ def train(
     data : path, optional
         A folder made by `heedful data prepare`, instead of all these.
     exclude : path, glob, or sequence of them, optional
-        Texts that must stay unseen: pairs with a line of theirs are dropped.
+        Texts that training must not see, such as test sets: pairs with a line of them are dropped.
     valid_source, valid_target : path, glob, or sequence of them, optional
-        Held-out pairs for validation.
+        Validation pairs.
     settings : dict or sequence of str, optional
         ``{"train.steps": 200}``, ``{"train": {"steps": 200}}`` or ``["train.steps=200"]``.
     tokenizer : path, optional
@@ -116,19 +116,19 @@ def train(
     resume : bool, default False
         Continue from the last checkpoint, or begin if there is none yet.
     allow_inexact_resume : bool, default False
-        Let `resume` go on where this machine cannot repeat the run bit for bit.
+        Let `resume` continue even if this machine cannot reproduce the run bit for bit.
     tensorboard : path, optional
-        What TensorBoard's `--logdir` will be; events go to a folder in it, named like the run.
+        TensorBoard's `--logdir`; events are written to a folder in it, named like the run.
     quiet : bool, default False
         Show no progress.
     finetune_from : path, optional
-        A run folder whose weights, shape and subwords are the beginning.
+        A pretrained run whose weights, shape and subwords are taken over.
     finetune_weights : str, default 'default'
         Which of its weights: ``average``, ``best``, ``last`` or ``step-N``.
     keep_state : sequence of {'optimiser', 'schedule'}, optional
-        What goes on besides the weights.
+        State that is kept besides the weights.
     reset : sequence of {'tokenizer', 'embeddings', 'encoder', 'decoder'}, optional
-        What is not taken over.
+        Parts that are reset.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def train(
 
 @dataclass
 class _Session:
-    """One sitting of a run: put the parts together, train, say how it ended."""
+    """One sitting of a run: sets up the parts, trains, reports the end."""
 
     run: Run
     pairs: tuple[EncodedPairs, ...]
@@ -285,7 +285,7 @@ class _Session:
         return TrainingResult(reason, folder.path, step, tuple(train_state.best), folder.log)
 
     def _beginning(self, model: Transformer) -> tuple[TrainState, Checkpoint | None]:
-        """Find the last checkpoint, or another run's weights, or nothing; check that they fit."""
+        """Find and check the last checkpoint, else pretrained weights, else None."""
         checkpoint = self.run.last_checkpoint()
         if checkpoint is not None:
             place = self.run.folder.checkpoint(self.run.folder.steps()[-1])
@@ -298,7 +298,7 @@ class _Session:
 
     @contextmanager
     def _observer(self, step: int) -> Iterator[Callable[[dict[str, Any]], None] | None]:
-        """Let TensorBoard follow the log if it was asked for."""
+        """Create the TensorBoard writer if requested."""
         if self.events is None or not self.ranks.is_first:
             yield None
             return
@@ -306,7 +306,7 @@ class _Session:
             yield events.write
 
     def _training_pairs(self, collator: Collator) -> TrainingPairs:
-        """Decide which pairs an epoch has and in which subwords."""
+        """Create the training pairs, with fixed or sampled subwords."""
         data, seed = self.run.config.data, self.run.config.train.seed
         joined = JoinedPairs(self.pairs)
         mixture = None
@@ -320,7 +320,7 @@ class _Session:
         return TrainingPairs(joined, self.run, self.machine_settings, collator, mixture, sampler)
 
     def _introduce(self, log: RunLog, parameters: int, train_state: TrainState) -> None:
-        """Say what is about to be trained on what and how."""
+        """Report what is about to be trained on what and how."""
         config, machine = self.run.config, self.machine_settings
         source, target = self.run.vocabularies
         for line in self.training_data.report(self.pairs, self.run.tokenizer):
@@ -339,7 +339,7 @@ class _Session:
 
 
 class _CheckpointWriter:
-    """Write checkpoints, remember the best, delete the old."""
+    """Writer of checkpoints that keeps the best and deletes old ones."""
 
     def __init__(
         self,
@@ -353,7 +353,7 @@ class _CheckpointWriter:
         self.say, self.files = say, RunFiles(run.folder)
 
     def save(self, reason: str) -> None:
-        """Write the present state; a checkpoint of the same step is replaced or kept."""
+        """Write the present state; replace or keep a checkpoint of the same step."""
         folder, settings = self.run.folder, self.run.config.train
         step = self.train_state.counters.step
         for name in self.files.restore():
@@ -379,7 +379,7 @@ class _CheckpointWriter:
 
 
 def _train_state(checkpoint: Checkpoint, place: Path) -> TrainState:
-    """Read counters and best validations from a checkpoint."""
+    """Read the training state from a checkpoint."""
     try:
         return TrainState.from_dict(checkpoint.state)
     except ValueError as error:
@@ -390,7 +390,7 @@ def _train_state(checkpoint: Checkpoint, place: Path) -> TrainState:
 
 
 def _trainer_config(config: RunConfig, pretrained: PretrainedRun | None) -> TrainerConfig:
-    """Hand the loop the settings it needs, as plain values."""
+    """Collect the trainer's settings as plain values."""
     settings = config.train
     return TrainerConfig(
         steps=settings.steps,
@@ -412,17 +412,17 @@ def _trainer_config(config: RunConfig, pretrained: PretrainedRun | None) -> Trai
 
 
 def _say(text: str) -> None:
-    """Tell the person at the terminal what takes so long."""
+    """Print what is being done."""
     print(text, file=sys.stderr, flush=True)
 
 
 def _silent(text: str) -> None:
-    """Tell nobody."""
+    """Print nothing."""
 
 
 @contextmanager
 def _not_ended_by_sigusr1() -> Iterator[None]:
-    """Let a request for a checkpoint do no harm while there is nothing to save."""
+    """Ignore SIGUSR1 while there is nothing to save."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -436,9 +436,9 @@ def _not_ended_by_sigusr1() -> Iterator[None]:
 @contextmanager
 def _signals(stop: StopSignal) -> Iterator[None]:
     """
-    Let signals end the run after the present step, or ask for a checkpoint.
+    Install signal handlers: stop after the present step, or write a checkpoint.
 
-    Ctrl-C, SIGTERM and SIGHUP end it, a second Ctrl-C at once. SIGUSR1 has a checkpoint written. A
+    Ctrl-C, SIGTERM and SIGHUP stop the run, a second Ctrl-C at once. SIGUSR1 writes a checkpoint. A
     hang-up that is ignored, as under nohup, stays ignored.
     """
     if threading.current_thread() is not threading.main_thread():

@@ -1,5 +1,5 @@
 """
-The training loop: one for one device and for many.
+The training loop, for one device or several, and the interfaces that it needs.
 
 ::
 
@@ -14,8 +14,6 @@ The training loop: one for one device and for many.
 Batches are a function of (seed, epoch), dropout one of (seed, step, micro-batch). So a run that is
 resumed draws the same numbers. One that is spread over other ranks or computed in other
 micro-batches has the same batches and other dropout.
-
-What the loop asks of those around it; who they are is not its business.
 """
 
 import math
@@ -44,72 +42,32 @@ from heedful.training.trainer_config import TrainerConfig
 
 @runtime_checkable
 class BatchSource(Protocol):
-    """
-    What the loop asks of whoever lays out the batches.
-
-    Attributes
-    ----------
-    micro_batch_tokens : int
-        Padded tokens a side that are computed at once.
-
-    Notes
-    -----
-    `heedful.data.batching.BatchOrder` is one.
-    """
+    """Provides the batches of an epoch."""
 
     @property
     def micro_batch_tokens(self) -> int:
-        """Padded tokens a side that are computed at once."""
+        """Padded tokens per side and micro-batch."""
 
     def epoch(self, number: int) -> Sequence[Rows]:
-        """Return the batches of an epoch; asked for once, before its first batch."""
+        """Return the batches of an epoch; called once, before its first batch."""
 
     def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
-        """Cut a batch into micro-batches; return the list of each rank."""
+        """Cut a batch into micro-batches; return one list per rank."""
 
     def largest(self) -> Rows:
-        """
-        Find the micro-batch that needs the most memory.
-
-        Returns
-        -------
-        ndarray of int, shape (rows,)
-            Indices of its pairs.
-
-        Notes
-        -----
-        Tried before the first step.
-        """
+        """Find the micro-batch that needs the most memory."""
 
 
 @runtime_checkable
 class Checkpointer(Protocol):
     """
-    What the loop asks of whoever keeps checkpoints.
+    Writes checkpoints when Trainer asks.
 
-    Notes
-    -----
-    The loop says when; where and how is not its business.
+    Trainer decides when; the implementation decides where and how.
     """
 
     def save(self, reason: str) -> None:
-        """
-        Write a checkpoint of the present state.
-
-        Parameters
-        ----------
-        reason : {'regular', 'best', 'last'}
-            Why it is written.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        Returns when it is safely on disk.
-        """
+        """Write a checkpoint of the present state."""
 
 
 # What the model computed on, in the order of `Batch.work`: counters, and fields of a log line.
@@ -118,38 +76,11 @@ _WORK = ("source_places", "target_places", "encoder_pairs", "decoder_pairs", "cr
 
 class Trainer:
     """
-    Train a model as planned.
+    The training loop.
 
-    Parameters
-    ----------
-    model : Seq2Seq
-        Already on its device.
-    weights : MixedPrecisionAdam
-        Its fp32 weights and Adam.
-    order : BatchSource
-        Which pairs stand in which batch.
-    collate : callable
-        From indices of pairs to a `Batch`.
-    config : TrainerConfig
-        How long and how.
-    train_state : TrainState
-        Fresh, or from a checkpoint.
-    ranks : RankGroup
-        Who else trains.
-    log : RunLog
-        Where lines go.
-    checkpoints : Checkpointer
-        Writes checkpoints; asked on rank zero only.
-    validate : callable, optional
-        Returns `valid_loss`, `valid_perplexity`, scores of translations and perhaps samples of
-        them; called on rank zero only.
-    keep_best : int, default 1
-        How many of the best validations to remember.
-    describe : callable, optional
-        From indices of pairs to what a report shows of them; the indices themselves when absent.
+    `describe`: from indices of pairs to what a report shows of them; the indices themselves if
+    None.
 
-    Notes
-    -----
     Section 5. `run` is the loop; the other methods are its parts, in order.
     """
 
@@ -182,13 +113,6 @@ class Trainer:
         """
         Compute the largest batch once, so that a lack of memory shows before the first step.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
         Neither weights nor random state are touched. Raises `DeviceError` with the setting to
         change.
         """
@@ -214,16 +138,11 @@ class Trainer:
 
     def run(self) -> str:
         """
-        Train until the plan or somebody says stop.
+        Train until the plan ends or a signal stops it.
 
-        Returns
-        -------
-        str
-            Why it ended: 'steps', 'minutes', 'patience', or a signal's name.
+        Returns why it ended: 'steps', 'minutes', 'patience', or a signal's name.
 
-        Notes
-        -----
-        The last step is always a checkpoint.
+        A checkpoint is always written at the last step.
         """
         keep_freed_memory()
         self.model.train()
@@ -238,7 +157,7 @@ class Trainer:
         return reason
 
     def _one_step(self, rows: Rows) -> str:
-        """Take one step with everything that may follow it; return why to stop, or nothing."""
+        """Run one step and the actions due after it; return the reason to stop, or None."""
         started = time.monotonic()
         counters = self.train_state.counters
         step = counters.step + 1
@@ -282,7 +201,7 @@ class Trainer:
         return reason
 
     def _accumulate(self, step: int, rows: Rows) -> Tensor:
-        """Run this rank's micro-batches and add everything up over all ranks."""
+        """Compute this rank's micro-batches and sum results over all ranks."""
         totals = torch.zeros(7 + len(_WORK), dtype=torch.float64)
         shares = self.order.cut(rows, self.ranks.world)
         earlier = sum(map(len, shares[: self.ranks.rank]))
@@ -301,7 +220,7 @@ class Trainer:
         return totals
 
     def _forward_backward(self, batch: Batch) -> tuple[float, float]:
-        """Add the gradients of one micro-batch; return its summed loss and log-probability."""
+        """Run one micro-batch forwards and backwards; return summed loss and log-probability."""
         batch = batch.to(self.model.device)
         states = self.model(batch.source, batch.target_in)
         real = batch.target_out != self.model.padding
@@ -329,14 +248,14 @@ class Trainer:
         return norm
 
     def _learning_rate(self, step: int) -> float:
-        """Compute the rate of a step, counted from where the schedule began."""
+        """Return the learning rate of a step, counted from the start of the schedule."""
         config = self.config
         return learning_rate(
             config.schedule_steps + step, config.d_model, config.warmup, config.learning_rate_factor
         )
 
     def _stop_on_non_finite(self, step: int, rows: Rows, loss: float, norm: float) -> None:
-        """Report a batch whose loss or gradient is no finite number; take no step on it."""
+        """Stop the run if loss or gradient is not finite; take no step."""
         self.weights.zero_grad()
         if self.ranks.is_first:
             pairs = self.describe(rows.tolist())
@@ -353,12 +272,12 @@ class Trainer:
         )
 
     def _time_is_over(self) -> bool:
-        """Whether the planned minutes have passed; rank zero's clock decides."""
+        """Whether the planned minutes are over, by rank zero's clock."""
         minutes = self.config.minutes
         return minutes is not None and self.ranks.is_first and self.clock.seconds >= minutes * 60
 
     def _end_before_step(self) -> str:
-        """Say why there is nothing to do at all, if so."""
+        """Return the reason if there is nothing left to train."""
         if self.train_state.counters.step >= self.config.steps:
             return "steps"
         if self.ranks.broadcast(float(self._is_out_of_patience())):
@@ -369,8 +288,8 @@ class Trainer:
         """
         Write a training line every fifty steps, every ten seconds, and at the planned end.
 
-        A signal writes none: its checkpoint carries the sums on, so that the log of a resumed run
-        is that of one that never stopped.
+        A signal writes none: its checkpoint stores the running sums, so that the log of a resumed
+        run equals that of an uninterrupted one.
         """
         counters = self.train_state.counters
         if not (forced or step % 50 == 0 or self.clock.seconds - self._logged_at >= 10):
@@ -399,7 +318,7 @@ class Trainer:
         self.train_state.since_log = [0.0] * len(self.train_state.since_log)
 
     def _warn_of_warmup(self, step: int, ended: bool) -> None:
-        """Say once that the minutes end before the learning rate has reached its peak."""
+        """Warn once if the minutes end before the learning rate has reached its peak."""
         config, seconds = self.config, self.clock.seconds - self.clock.earlier
         known = seconds >= 10 or step - self._began_at >= 50
         if config.minutes is None or not (ended or (known and not self._warned_of_warmup)):
@@ -417,7 +336,7 @@ class Trainer:
             )
 
     def _validate_if_due(self, step: int, last: bool) -> tuple[bool, bool]:
-        """Validate; say whether it is among the best and whether patience has run out."""
+        """Validate if due; return whether it is among the best and whether patience has run out."""
         every = self.config.validate_steps
         if self.validate is None or every is None or (step % every and not last):
             return False, False
@@ -432,14 +351,14 @@ class Trainer:
         return is_best, bool(self.ranks.broadcast(float(self._is_out_of_patience())))
 
     def _is_out_of_patience(self) -> bool:
-        """Whether too many validations brought nothing better; rank zero knows."""
+        """Whether too many validations brought no improvement, as rank zero decides."""
         patience = self.config.patience
         if self.validate is None or patience is None:
             return False
         return self.ranks.is_first and self.train_state.without_better >= patience
 
     def _save_if_due(self, step: int, asked: bool, is_best: bool) -> None:
-        """Write a checkpoint, once, with the strongest reason there is; `asked` at the end too."""
+        """Write a checkpoint if due, once, labelled with the strongest reason."""
         if not self.ranks.is_first:
             return
         steps, minutes = self.config.checkpoint_steps, self.config.checkpoint_minutes
@@ -453,7 +372,7 @@ class Trainer:
             self._save("best")
 
     def _save(self, reason: str) -> None:
-        """Write a checkpoint and note the time."""
+        """Write a checkpoint and record its time."""
         self.train_state.counters.seconds = self.clock.seconds
         self.checkpoints.save(reason)
         self._saved_step = self.train_state.counters.step
@@ -461,11 +380,11 @@ class Trainer:
             self._saved_at = self.clock.seconds
 
     def _cuda_devices(self) -> list[torch.device]:
-        """List the GPUs whose random state must be left alone."""
+        """List the GPUs whose random state must be preserved."""
         return [self.model.device] if self.model.device.type == "cuda" else []
 
 
 def _seed_dropout(seed: int, step: int, micro_batch: int) -> None:
-    """Make all randomness of a micro-batch a function of these three numbers."""
+    """Seed dropout from (seed, step, micro-batch)."""
     word = np.random.SeedSequence([seed, step, micro_batch]).generate_state(1, np.uint64)[0]
     torch.manual_seed(int(word))

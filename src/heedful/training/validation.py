@@ -1,8 +1,4 @@
-"""
-Validation: the loss on held-out pairs, and scores of translations made by real decoding.
-
-The held-out pairs of a training: which files, and what is in them.
-"""
+"""Validation: held-out pairs, their loss, and scores of decoded translations."""
 
 from collections.abc import Callable, Sequence
 from hashlib import blake2b, file_digest
@@ -27,22 +23,10 @@ from heedful.training.state import Validation
 
 def held_out_corpus(source: Files | None, target: Files | None, config: RunConfig) -> Corpus | None:
     """
-    Find the files of held-out pairs.
+    Find the validation files.
 
-    Parameters
-    ----------
-    source, target : path, glob, or sequence of them, or None
-        As given on the command line.
-    config : RunConfig
-        The settings, which may need a validation.
+    Returns the files; None if there is to be no validation.
 
-    Returns
-    -------
-    Corpus or None
-        The files; None if there is to be no validation.
-
-    Notes
-    -----
     Raises `TextError` if one side is missing, or both are and `train.patience` needs them.
     """
     if source is None and target is None:
@@ -58,7 +42,7 @@ def held_out_corpus(source: Files | None, target: Files | None, config: RunConfi
 
 
 def files_of(corpus: Corpus) -> Sizes:
-    """List the held-out files as a run folder notes them, to know them again by their content."""
+    """List the validation files with digests, for a run folder."""
     return {
         name: [
             {**entry, "digest": _digest(text.path)}
@@ -69,27 +53,17 @@ def files_of(corpus: Corpus) -> Sizes:
 
 
 def _digest(path: Path) -> str:
-    """Digest a file; its size alone would let the validations of a run be of two texts."""
+    """Digest a file; by its size alone a changed validation text could go unnoticed."""
     with path.open("rb") as file:
         return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 def read_held_out(corpus: Corpus | None) -> tuple[list[str], list[str]] | None:
     """
-    Read the held-out pairs.
+    Read the validation pairs.
 
-    Parameters
-    ----------
-    corpus : Corpus or None
-        Their files.
+    Returns sources and references; None without a corpus.
 
-    Returns
-    -------
-    tuple of two lists of str, or None
-        Sources and references; None without a corpus.
-
-    Notes
-    -----
     Pairs with an empty line on either side are left out. Raises `TextError` if nothing is left.
     """
     if corpus is None:
@@ -119,42 +93,13 @@ def validator(
     samples: int = 0,
 ) -> Callable[[], Validation]:
     """
-    Prepare a validation on some pairs.
+    Create a validation function for some pairs.
 
-    Parameters
-    ----------
-    model : Transformer
-        Looked at anew in each call; must be in evaluation mode then.
-    tokenizer : Tokenizer
-        Of the run.
-    collator : Collator
-        Of the run.
-    sources, references : sequence of str
-        The held-out pairs.
-    max_length : int
-        Subwords a side that the loss is computed on; longer ones are cut.
-    limit : LengthLimit
-        Of the translations.
-    penalty : LengthPenalty
-        For their scores.
-    language : str, default ""
-        Code of the target language, which chooses BLEU's tokeniser.
-    best_by : str, default 'bleu'
-        Computed besides BLEU and the loss.
-    samples : int, default 0
-        How many sentences come with their translations.
+    `model`: looked at anew in each call; must be in evaluation mode then.
 
-    Returns
-    -------
-    callable
-        Without arguments; returns `valid_loss`, `valid_perplexity`, `bleu` with its signature, the
-        number that `best_by` names, and `samples`.
-
-    Notes
-    -----
-    The loss is the mean negative log-probability of a target token, without smoothing and without
-    dropout. BLEU is sacreBLEU, cased, of greedy translations: cheaper than a beam and close enough
-    to tell checkpoints apart.
+    The loss is the mean negative log-probability of a target token, without smoothing and dropout.
+    BLEU is sacreBLEU, cased, of greedy translations: cheaper than a beam and close enough to
+    compare checkpoints.
     """
     source_ids = [ids[:max_length] for ids in tokenizer.encode_source(sources)]
     target_ids = [ids[:max_length] for ids in tokenizer.encode_target(references)]
@@ -188,22 +133,8 @@ def mean_loss(
     """
     Compute the mean negative log-probability of a target token.
 
-    Parameters
-    ----------
-    model : Transformer
-        In evaluation mode.
-    collator : Collator
-        Of the run.
-    sources, targets : sequence of sequence of int
-        Ids of the pairs, without special symbols.
+    `sources, targets`: ids of the pairs, without special symbols.
 
-    Returns
-    -------
-    float
-        Natural logarithm; its exponential is the perplexity per subword.
-
-    Notes
-    -----
     The paper's Table 3 reports this perplexity for newstest2013.
     """
     total, tokens = 0.0, 0

@@ -1,11 +1,11 @@
-"""What validations may be compared by, and which of two numbers is the better one."""
+"""Validation metrics, and which direction is better."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class ValidationMetric:
-    """One number of a validation."""
+    """A number by which validations are compared."""
 
     key: str
     """Its name in `log.jsonl`."""

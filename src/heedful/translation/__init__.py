@@ -1,1 +1,1 @@
-"""Trained runs as objects that translate, score and align."""
+"""Translators: trained runs that translate, score and align."""

@@ -1,10 +1,8 @@
 """
-Word alignments of translations and of given pairs, and unknown words replaced with their help.
+Word alignments of translations and of given pairs, and unknown word replacement.
 
 All pairs that ask for attention are computed in batches of similar length; the weights of a batch
 are gone before the next one is begun.
-
-The words of a sentence, matched with the subwords that a model has of it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,29 +32,20 @@ _MARKS = {"word": "", "word-list": "", "codes": CONTINUED}
 
 class SegmentedText(NamedTuple):
     """
-    Hold one side of a pair as words and as subwords.
+    One side of a pair as words and as subwords.
 
-    Attributes
-    ----------
-    ids : sequence of int
-        Subwords, without special symbols.
-    words : sequence of str
-        Words.
-    units : list of Unit
-        Which subwords spell which words.
-
-    Notes
-    -----
-    What was cut off a line that is too long has words but no subwords.
+    Words truncated from a long line have no subwords.
     """
 
     ids: Ids
+    """Subwords, without special symbols."""
     words: Sequence[str]
     units: list[Unit]
+    """Subwords of each word."""
 
     @property
     def unknown(self) -> list[int]:
-        """Numbers of the words that have an unknown subword."""
+        """Indices of the words that have an unknown subword."""
         return [
             unit.words[0]
             for unit in self.units
@@ -66,27 +55,9 @@ class SegmentedText(NamedTuple):
 
 def segment_text(tokenizer: Tokenizer, text: str, ids: Ids, pieces: Sequence[str]) -> SegmentedText:
     """
-    Find the words of a text that is given.
+    Match the words of a given text with its subwords.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        Made the subwords.
-    text : str
-        A line.
-    ids : sequence of int
-        Its subwords, perhaps not to the end.
-    pieces : sequence of str
-        How they are spelt.
-
-    Returns
-    -------
-    SegmentedText
-        All words of the line.
-
-    Notes
-    -----
-    Words are what the tokenizer takes for words: what spaces set apart, nearly always.
+    The tokenizer defines words: separated by spaces, nearly always.
     """
     kind: str = tokenizer.kind
     mark = _MARKS.get(kind, SPACE)
@@ -101,23 +72,9 @@ def segment_text(tokenizer: Tokenizer, text: str, ids: Ids, pieces: Sequence[str
 
 def segment_ids(tokenizer: Tokenizer, ids: Ids) -> SegmentedText:
     """
-    Find the words of a translation that a model wrote.
+    Match the words of a model's translation with its subwords.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        Of the model.
-    ids : sequence of int
-        Target subwords, without special symbols.
-
-    Returns
-    -------
-    SegmentedText
-        Its words; what is unknown is “⁇”.
-
-    Notes
-    -----
-    An unknown symbol is one word in a vocabulary of words, however many it stands for.
+    An unknown symbol is one word in a word vocabulary, however many it stands for.
     """
     units = units_of(tokenizer.pieces_target(ids), _MARKS.get(tokenizer.kind, SPACE))
     spelt = (tokenizer.decode([ids[piece] for piece in unit.pieces]) for unit in units)
@@ -130,19 +87,10 @@ _BATCH_TOKENS = 2048
 
 class Aligner:
     """
-    Read alignments off the attention of one model, or of an ensemble.
+    Word alignment from the attention of a model or an ensemble.
 
-    Parameters
-    ----------
-    run : Run
-        Settings and tokenizer.
-    models : sequence of Transformer
-        In evaluation mode, on their device.
-
-    Notes
-    -----
-    The part of a `Translator` that knows about words. Of an ensemble it looks at the mean of the
-    weights, layer by layer and head by head, so the members must have as many of both.
+    The part of a `Translator` that knows words. For an ensemble it averages the weights layer by
+    layer and head by head, so the members must have equal numbers of both.
     """
 
     def __init__(self, run: Run, models: Sequence[Transformer]) -> None:
@@ -150,20 +98,8 @@ class Aligner:
 
     def extraction(self, text: str) -> Extraction:
         """
-        Read how links are to be read off.
+        Parse an extraction setting and check it against the model.
 
-        Parameters
-        ----------
-        text : str
-            Such as ``layer=2,shift``.
-
-        Returns
-        -------
-        Extraction
-            One that this model can do.
-
-        Notes
-        -----
         Raises `SettingError` if the model has no such layer or head.
         """
         config = self.run.config.model
@@ -175,24 +111,8 @@ class Aligner:
         self, sources: Sequence[str], targets: Sequence[str]
     ) -> tuple[list[list[int]], list[list[int]]]:
         """
-        Cut given pairs into subwords.
+        Tokenize given pairs.
 
-        Parameters
-        ----------
-        sources : sequence of str
-            One sentence each.
-        targets : sequence of str
-            Their translations, in order.
-
-        Returns
-        -------
-        sources : list of list of int
-            Subwords, without special symbols.
-        targets : list of list of int
-            Subwords, without special symbols.
-
-        Notes
-        -----
         Raises `TextError` if a side is too long: a given translation is never cut.
         """
         ids = self.tokenizer.encode_source(sources), self.tokenizer.encode_target(targets)
@@ -209,24 +129,12 @@ class Aligner:
         self, sources: Sequence[Ids], targets: Sequence[Ids]
     ) -> Iterator[tuple[int, Float[np.ndarray, "layers heads target source"]]]:
         """
-        Compute the cross attention of pairs, many at a time.
+        Compute the cross-attention of pairs, many at a time.
 
-        Parameters
-        ----------
-        sources, targets : sequence of sequence of int
-            Subwords of the pairs, without special symbols.
+        `sources, targets`: subwords of the pairs, without special symbols.
 
-        Yields
-        ------
-        number : int
-            Of the pair; the longest pairs come first.
-        weights : ndarray of float, shape (layers, heads, target, source)
-            One row more than target subwords, for the end symbol; a column for each source subword.
-
-        Notes
-        -----
-        One pass over known targets, as in training. At most 2,048 places a batch, or one pair: the
-        weights of six layers of eight heads are 70 MB then at 60 subwords a side.
+        One pass over known targets, as in training. A batch has at most 2,048 positions, or one
+        pair: the weights of six layers of eight heads then take 70 MB at 60 subwords per side.
         """
         lengths = [max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)]
         for rows in by_length(lengths, _BATCH_TOKENS):
@@ -257,22 +165,6 @@ class Aligner:
         """
         Align the words of given pairs.
 
-        Parameters
-        ----------
-        sources : sequence of str
-            One sentence each.
-        targets : sequence of str
-            Their translations, in order.
-        by : Extraction
-            How links are read off.
-
-        Returns
-        -------
-        list of Alignment
-            In order.
-
-        Notes
-        -----
         A pair with an empty side has no links.
         """
         pairs = self._given(sources, targets)
@@ -289,23 +181,7 @@ class Aligner:
         """
         Measure how well each layer aligns given pairs.
 
-        Parameters
-        ----------
-        sources : sequence of str
-            One sentence each.
-        targets : sequence of str
-            Their translations, in order.
-        gold : sequence of GoldLinks
-            Their gold links.
-
-        Returns
-        -------
-        dict of Extraction to LinkCounts
-            Best first.
-
-        Notes
-        -----
-        The first key is the best way to read alignments off this model.
+        The first key is the best extraction for this model.
         """
         pairs = self._given(sources, targets)
         for number, (pair, links) in enumerate(zip(pairs, gold, strict=True), start=1):
@@ -332,32 +208,12 @@ class Aligner:
         replace: bool | Mapping[str, str] = False,
     ) -> list[list[TranslationNote]]:
         """
-        Align translations and replace their unknown words.
+        Add alignments to translations and replace their unknown words.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            Source lines.
-        sources : sequence of sequence of int
-            Their subwords.
-        written : sequence of sequences of sequence of int
-            For each line the subwords of its translations, best first.
-        by : Extraction
-            How links are read off.
-        align : bool, default True
-            Whether alignments are wanted.
-        replace : bool or mapping of str to str, default False
-            Whether unknown words are replaced by source words, or by their given translations.
+        `written`: for each line the subwords of its translations, best first.
 
-        Returns
-        -------
-        list of list of Note
-            In the order of `written`.
-
-        Notes
-        -----
-        Attention is computed only for translations that need it. An unknown word stands for the
-        word that is looked at most, whatever the threshold of the alignment.
+        Attention is computed only for translations that need it. An unknown word is replaced by the
+        word with the most attention, whatever the threshold of the alignment.
         """
         dictionary = replace if isinstance(replace, Mapping) else {}
         notes = [[TranslationNote()] * len(several) for several in written]
@@ -388,7 +244,7 @@ class Aligner:
     def _given(
         self, sources: Sequence[str], targets: Sequence[str]
     ) -> list[tuple[SegmentedText, SegmentedText]]:
-        """Find the words of given pairs."""
+        """Match words with subwords of given pairs."""
         source_ids, target_ids = self.pair_ids(sources, targets)
         return list(
             zip(
@@ -399,20 +255,20 @@ class Aligner:
         )
 
     def _source(self, text: str, ids: Ids) -> SegmentedText:
-        """Find the words of a source line."""
+        """Match words with subwords of a source line."""
         return segment_text(self.tokenizer, text, ids, self.tokenizer.pieces_source(ids))
 
     def _target(self, text: str, ids: Ids) -> SegmentedText:
-        """Find the words of a given translation."""
+        """Match words with subwords of a given translation."""
         return segment_text(self.tokenizer, text, ids, self.tokenizer.pieces_target(ids))
 
     def _cross_of(
         self, pairs: Sequence[tuple[SegmentedText, SegmentedText]]
     ) -> Iterator[tuple[int, Float[np.ndarray, "layers heads target source"]]]:
-        """Compute the cross attention of pairs as sides."""
+        """Compute the cross-attention of pairs."""
         return self.cross([source.ids for source, _ in pairs], [target.ids for _, target in pairs])
 
 
 def _alignment(source: Iterable[str], target: Iterable[str], links: Links) -> WordAlignment:
-    """Put words and sorted links together."""
+    """Build an alignment with sorted links."""
     return WordAlignment(tuple(source), tuple(target), tuple(sorted(links)))

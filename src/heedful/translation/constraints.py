@@ -1,4 +1,4 @@
-"""What each line's translation must be like, from text to tokens and back to the user."""
+"""Constraints on the translation of each line, from text to tokens."""
 
 from collections.abc import Callable, Sequence
 
@@ -23,34 +23,13 @@ def read_constraints(
     warn: Warn | None,
 ) -> list[LineConstraints]:
     """
-    Cut what users ask for into subwords.
+    Tokenize the user's constraints.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        Its target side.
-    lines : int
-        Number of lines to translate.
-    target_prefix : sequence of str or None
-        How each translation begins; empty where it may begin freely.
-    force_phrases : sequence of sequence of str or None
-        For each line the phrases that its translation must contain.
-    avoid_phrases : sequence of sequence of str or None
-        For each line the phrases that its translation must not contain.
-    first_line : int
-        Number of the first line, for messages.
-    warn : callable or None
-        Told in a sentence about what cannot be spelled.
+    `target_prefix`: how each translation begins; empty where it may begin freely. `force_phrases`:
+    for each line the phrases that its translation must contain. `avoid_phrases`: for each line the
+    phrases that its translation must not contain.
 
-    Returns
-    -------
-    list of Demands
-        One a line.
-
-    Notes
-    -----
-    Spaces around a phrase do not count. A phrase begins where a word begins, as the tokenizer cuts
-    it alone.
+    Spaces around a phrase do not count. A phrase begins at a word boundary and is tokenized alone.
     """
     given = {
         "target_prefix": target_prefix,
@@ -81,7 +60,7 @@ def read_constraints(
 def by_line(
     name: str, phrases: Sequence[str | Sequence[str]] | None, one: bool
 ) -> list[Sequence[str]] | None:
-    """List the phrases of each line; those of a single text may come as they are."""
+    """List the phrases of each line; a single text's may be given without nesting."""
     if phrases is None:
         return None
     if one and all(isinstance(phrase, str) for phrase in phrases):
@@ -99,25 +78,9 @@ def check_prefixes(
     line_constraints: Sequence[LineConstraints], limits: Sequence[int], lines: Sequence[int]
 ) -> None:
     """
-    Refuse beginnings that are longer than a translation may be.
+    Refuse prefixes that are longer than a translation may be.
 
-    Parameters
-    ----------
-    line_constraints : sequence of LineConstraints
-        Of some lines.
-    limits : sequence of int
-        Most subwords of each translation.
-    lines : sequence of int
-        Numbers of the lines.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Raises `TextError` naming the first line: cut in silence, the beginning would be lost.
+    Raises `TextError` with the first such line: a truncated prefix would go unnoticed.
     """
     for constraint, limit, line in zip(line_constraints, limits, lines, strict=True):
         if len(constraint.prefix) > limit:
@@ -133,29 +96,9 @@ def warn_missing(
     tokenizer: Tokenizer, line_constraints: LineConstraints, best: Hypothesis, line: int, warn: Warn
 ) -> None:
     """
-    Tell which phrases a translation lacks.
+    Report the phrases that a translation lacks.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        Spells the phrases.
-    line_constraints : LineConstraints
-        What was asked for.
-    best : Hypothesis
-        What was found.
-    line : int
-        Its number.
-    warn : callable
-        Told in a sentence.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Only a translation that was cut at the length limit can lack any.
+    Only a translation cut at the length limit can lack any.
     """
     missing = Phrases(line_constraints.phrases).missing(best.tokens)
     if missing:
@@ -167,6 +110,6 @@ def warn_missing(
 
 
 def _cut(tokenizer: Tokenizer, phrases: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """Cut phrases into subwords, leaving empty ones out."""
+    """Tokenize phrases; skip empty ones."""
     ids = tokenizer.encode_target([phrase.strip() for phrase in phrases])
     return tuple(tuple(phrase) for phrase in ids if phrase)

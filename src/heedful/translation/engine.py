@@ -1,4 +1,4 @@
-"""The contract of what translates."""
+"""The interface of translation engines."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
@@ -11,40 +11,15 @@ from heedful.translation.result import Translation
 @runtime_checkable
 class TranslationEngine(Protocol):
     """
-    Translates lines of text.
+    The interface of an engine that translates lines of text.
 
-    Attributes
-    ----------
-    tokenizer : Tokenizer
-        Cuts its text.
-
-    Notes
-    -----
-    What `heedful.translation.translate` needs of `Translator` and of others like it.
+    What `heedful.translation.translate` needs; `Translator` is one.
     """
 
     tokenizer: Tokenizer
 
     def translate(self, *texts: Any, **search: Any) -> list[Translation]:
-        """
-        Translate some lines.
-
-        Parameters
-        ----------
-        *texts : sequence of str
-            One argument, the lines.
-        **search : object
-            The keywords of `Translator.translate`.
-
-        Returns
-        -------
-        list of Translation
-            One a line, in order.
-
-        Notes
-        -----
-        An empty line stays empty.
-        """
+        """Translate some lines."""
         ...
 
 
@@ -70,22 +45,8 @@ _CANNOT = (
 
 def check_engine(engine: str, options: Mapping[str, object]) -> None:
     """
-    Refuse options that an engine has not, all of them at once.
+    Refuse options that an engine lacks, all of them at once.
 
-    Parameters
-    ----------
-    engine : str
-        One of `ENGINES`.
-    options : mapping of str to object
-        Values of options by name; what is false was not asked for.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
     Raises `SettingError`. torch has them all.
     """
     wrong = [f"--{name}" for name in _CANNOT if options.get(name)]

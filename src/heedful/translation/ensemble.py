@@ -7,7 +7,7 @@ from heedful.runs.run import Run
 
 
 def check_members(runs: Sequence[Run]) -> None:
-    """Check that runs read and write the same tokens."""
+    """Check that the members of an ensemble share their tokens."""
     if not runs:
         raise RunFolderError("a translator needs at least one run folder, but none was named.")
     first, *others = runs

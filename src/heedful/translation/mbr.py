@@ -12,16 +12,14 @@ from heedful.translation.result import Translation
 @runtime_checkable
 class RatedCandidate(Protocol):
     """
-    What can be chosen: anything with a text, such as a `Translation`.
+    Anything with a text, such as a `Translation`.
 
-    Notes
-    -----
-    What else it holds comes back with it.
+    Other fields are returned unchanged.
     """
 
     @property
     def text(self) -> str:
-        """What is compared."""
+        """The text to compare."""
 
 
 AnyCandidate = TypeVar("AnyCandidate", bound=RatedCandidate)
@@ -34,28 +32,11 @@ def choose_by_risk(
     language: str = "",
 ) -> list[tuple[AnyCandidate, float]]:
     """
-    Order translations of a line by how much the others agree with them.
+    Order translations of a line by minimum Bayes risk.
 
-    Parameters
-    ----------
-    candidates : sequence of Translation
-        Samples, or the best hypotheses of a search.
-    by : {'chrf', 'bleu'}, default 'chrf'
-        The measure of agreement.
-    weights : sequence of float, optional
-        How much each candidate counts as a reference: nothing for samples, which come as often as
-        they are probable; probabilities for hypotheses of a beam.
-    language : str, default ""
-        Code of the target language, which chooses the tokeniser of BLEU.
+    Returns each with its expected utility in percent, best first.
 
-    Returns
-    -------
-    list of (Translation, float)
-        Each with its expected utility in percent, best first.
-
-    Notes
-    -----
-    Eikema and Aziz (2020). Samples that read the same count as often as they were drawn.
+    Eikema and Aziz (2020). Equal samples count as often as they were drawn.
     """
     ordered = minimum_bayes_risk([each.text for each in candidates], utility(by, language), weights)
     return [(candidates[number], expected) for number, expected in ordered]
@@ -65,27 +46,10 @@ def least_risk(
     translation: Translation, n_best: int = 1, by: str = "chrf", language: str = ""
 ) -> Translation:
     """
-    Put the translation that agrees best with its alternatives first.
+    Put the translation with the least risk first.
 
-    Parameters
-    ----------
-    translation : Translation
-        With samples as its alternatives.
-    n_best : int, default 1
-        How many to keep; no text is kept twice.
-    by : {'chrf', 'bleu'}, default 'chrf'
-        The measure of agreement.
-    language : str, default ""
-        Code of the target language, which chooses the tokeniser of BLEU.
-
-    Returns
-    -------
-    Translation
-        Its score is the expected agreement in percent, as are those of its alternatives.
-
-    Notes
-    -----
-    The log-probability stays the model's.
+    Returns the translation; its score and those of its alternatives are expected utilities in
+    percent.
     """
     ordered = choose_by_risk([translation, *translation.alternatives], by, language=language)
     kept: dict[str, Translation] = {}

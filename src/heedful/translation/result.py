@@ -1,7 +1,5 @@
 """
-What a translator gives back: text, scores, subwords, and on request where it looked.
-
-What is said about a translation beside its text: which word translates which.
+The result of a translation: text, scores, subwords, links, and attention on request.
 
 No torch here, so that translations can be held where there is none.
 """
@@ -23,79 +21,52 @@ from heedful.visualise.heatmap import AttentionPlot
 @dataclass(frozen=True)
 class WordAlignment:
     """
-    Hold the words of a sentence pair and which translates which.
+    The words of a sentence pair and the links between them.
 
-    Attributes
-    ----------
-    source_words : tuple of str
-        What spaces set apart in the source.
-    target_words : tuple of str
-        What spaces set apart in the translation.
-    links : tuple of (int, int)
-        Numbers of a source word and of a target word, counted from 0, in order.
-
-    Notes
-    -----
-    ``str(alignment)`` is the line that alignment files have: ``0-0 1-2``.
+    ``str(alignment)`` is a line of an alignment file: ``0-0 1-2``.
     """
 
     source_words: tuple[str, ...]
+    """Words of the source, separated by spaces."""
     target_words: tuple[str, ...]
+    """Words of the translation, separated by spaces."""
     links: tuple[tuple[int, int], ...]
+    """Pairs of source and target word indices, counted from 0, in order."""
 
     def __str__(self) -> str:
         return write_links(self.links)
 
 
 class TranslationNote(NamedTuple):
-    """
-    Hold what is said about one translation beside its text.
-
-    Attributes
-    ----------
-    alignment : WordAlignment, optional
-        If it was asked for.
-    text : str, optional
-        The text with its unknown words replaced, if it has any and that was asked for.
-
-    Notes
-    -----
-    What a `Translation` is completed with.
-    """
+    """Additional information about a translation."""
 
     alignment: WordAlignment | None = None
+    """The alignment, if requested."""
     text: str | None = None
+    """The text with its unknown words replaced, if it has any and if requested."""
 
 
 @dataclass(frozen=True)
 class Attention:
     """
-    Hold the attention weights of every layer and head for one sentence pair.
+    Attention weights of every layer and head for one sentence pair.
 
-    Attributes
-    ----------
-    source_tokens : tuple of str
-        Subwords of the source, the end symbol included.
-    target_tokens : tuple of str
-        Subwords that the decoder predicts at each position, the end symbol last.
-    encoder : ndarray of float, shape (layers, heads, source, source)
-        Self-attention of the encoder.
-    decoder : ndarray of float, shape (layers, heads, target, target)
-        Masked self-attention of the decoder; its columns are the decoder's inputs, which are the
-        target tokens moved right by one.
-    cross : ndarray of float, shape (layers, heads, target, source)
-        Attention of the decoder to the source.
-
-    Notes
-    -----
-    Row i of `cross` is where the decoder looked when it predicted target token i.
+    Row i of `cross` is the attention of the decoder when it predicted target token i.
     """
 
     source_tokens: tuple[str, ...]
+    """Subwords of the source, the end symbol included."""
     target_tokens: tuple[str, ...]
+    """Subwords that the decoder predicts at each position, the end symbol last."""
     encoder: Float[np.ndarray, "layers heads source source"]
+    """Self-attention of the encoder."""
     decoder: Float[np.ndarray, "layers heads target target"]
+    """
+    Masked self-attention of the decoder; its columns are the decoder's inputs, the target tokens
+    shifted right by one.
+    """
     cross: Float[np.ndarray, "layers heads target source"]
+    """Cross-attention of the decoder to the source."""
 
     def __repr__(self) -> str:
         layers, heads, target, source = self.cross.shape
@@ -114,23 +85,10 @@ class Attention:
         """
         Draw one layer as heat maps.
 
-        Parameters
-        ----------
-        kind : {'cross', 'encoder', 'decoder'}, default 'cross'
-            Whose attention.
-        layer : int, default -1
-            Counted from 1, or from the last, -1.
-        head : int, optional
-            Counted likewise; the mean and every head when absent.
+        `layer`: counted from 1, or from the last, -1. `head`: counted likewise; the mean and every
+        head if None.
 
-        Returns
-        -------
-        AttentionPlot
-            Shown by a notebook; `save` writes a file, `figure` is matplotlib's.
-
-        Notes
-        -----
-        A row is a token that attends, a column one that is attended to. Needs matplotlib.
+        A row is a query token, a column a key token. Needs matplotlib.
         """
         weights = getattr(self, kind)[self._number("layer", layer, len(self.cross))]
         if head is not None:
@@ -142,7 +100,7 @@ class Attention:
         return AttentionPlot(weights, rows, read, title)
 
     def _number(self, what: str, number: int, count: int) -> int:
-        """Turn a number that counts from 1, or from the last, into an index."""
+        """Convert a number that counts from 1, or from the last, to an index."""
         if not 1 <= abs(number) <= count:
             raise SettingError(
                 f"`{what}` must be from 1 to {count}, or from -1, the last, back to -{count}, but "
@@ -151,7 +109,7 @@ class Attention:
         return number - 1 if number > 0 else count + number
 
     def _repr_png_(self) -> bytes | None:
-        """Show the last layer's attention to the source in a notebook, if matplotlib is there."""
+        """Show the last layer's cross-attention in a notebook, if matplotlib is installed."""
         try:
             return self.plot()._repr_png_()
         except MissingExtra:
@@ -161,41 +119,31 @@ class Attention:
 @dataclass(frozen=True)
 class Translation:
     """
-    Hold one translated line.
-
-    Attributes
-    ----------
-    text : str
-        The translation.
-    score : float
-        Log-probability divided by the length penalty; 0 for an empty line.
-    tokens : tuple of str
-        Its subwords, without special symbols.
-    log_probability : float
-        Natural logarithm of the probability of the whole translation.
-    alternatives : tuple of Translation
-        The next best ones, if more than one was asked for.
-    attention : Attention, optional
-        Only if it was asked for.
-    alignment : WordAlignment, optional
-        Its words and those of the source, and which translates which; only if it was asked for.
-    log_probabilities : tuple of float
-        Natural logarithm of the probability of each of its subwords, then of the end symbol; only
-        if they were asked for.
+    One translated line.
 
     Notes
     -----
-    A hypothesis that was cut at the length limit ends without an end symbol.
+    A hypothesis that was cut at the length limit has no end symbol.
     """
 
     text: str
     score: float
+    """Log-probability divided by the length penalty; 0 for an empty line."""
     tokens: tuple[str, ...]
+    """Its subwords, without special symbols."""
     log_probability: float
+    """Natural logarithm of the probability of the whole translation."""
     alternatives: tuple["Translation", ...] = ()
+    """The next best translations, if requested."""
     attention: Attention | None = field(default=None, repr=False)
+    """Attention weights, if requested."""
     alignment: WordAlignment | None = field(default=None, repr=False)
+    """The word alignment, if requested."""
     log_probabilities: tuple[float, ...] = field(default=(), repr=False)
+    """
+    Natural logarithm of the probability of each of its subwords, then of the end symbol, if
+    requested.
+    """
 
     def __repr__(self) -> str:
         others = f", {len(self.alternatives)} alternatives" if self.alternatives else ""
@@ -215,22 +163,8 @@ class Translation:
 
 def with_notes(translation: Translation, notes: Sequence[TranslationNote]) -> Translation:
     """
-    Complete a translation and its alternatives.
+    Add notes to a translation and its alternatives.
 
-    Parameters
-    ----------
-    translation : Translation
-        As the search gave it.
-    notes : sequence of TranslationNote
-        What is known of its words, then of those of its alternatives.
-
-    Returns
-    -------
-    Translation
-        With its alignment, and with its text where unknown words were replaced.
-
-    Notes
-    -----
     A note without text leaves the text as it is.
     """
     first, *others = notes

@@ -1,4 +1,4 @@
-"""Forced decoding of given pairs, from files, in constant memory; and gold links against layers."""
+"""Scores of given pairs by forced decoding, in constant memory; and alignment error by layer."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -23,29 +23,16 @@ _BATCH_TOKENS = 2048
 
 @dataclass(frozen=True)
 class ScoredPair:
-    """
-    Hold what a model thinks of a given translation.
-
-    Attributes
-    ----------
-    tokens : tuple of str
-        Subwords of the translation, the end symbol last.
-    log_probabilities : tuple of float
-        Natural logarithm of the probability of each.
-    ranks : tuple of int, optional
-        How many tokens would have been as probable or more at each place, if that was asked for.
-    alignment : WordAlignment, optional
-        Which word translates which, if that was asked for.
-
-    Notes
-    -----
-    No length penalty.
-    """
+    """Log-probabilities of a given translation."""
 
     tokens: tuple[str, ...]
+    """Subwords of the translation, the end symbol last."""
     log_probabilities: tuple[float, ...]
+    """Natural logarithm of the probability of each."""
     ranks: tuple[int, ...] | None = None
+    """Rank of each token in the model's distribution, if requested."""
     alignment: WordAlignment | None = None
+    """The word alignment, if requested."""
 
     @property
     def log_probability(self) -> float:
@@ -54,58 +41,36 @@ class ScoredPair:
 
     @property
     def mean(self) -> float:
-        """The same by token."""
+        """Mean log-probability per token."""
         return self.log_probability / len(self.log_probabilities)
 
 
 @dataclass(frozen=True)
 class ScoreFormat:
     """
-    Say what is computed of each pair and how it is written.
+    What is computed for each pair and how it is formatted.
 
-    Attributes
-    ----------
-    format : {'text', 'jsonl'}, default 'text'
-        A number a line, or a JSON object with everything.
-    normalise : bool, default False
-        Whether plain lines have the mean of a token instead of the sum.
-    ranks : bool, default False
-        Whether JSON has the ranks of the tokens.
-    alignments : bool, default False
-        Whether links are written, in plain lines behind a tab.
-    align_by : str, default ''
-        How they are read off attention.
-
-    Notes
-    -----
-    The twin of `Layout` for translations.
+    The counterpart of `Layout` for scores.
     """
 
     format: str = "text"
+    """One number per line, or a JSON object with everything."""
     normalise: bool = False
+    """Whether plain lines contain the mean per token instead of the sum."""
     ranks: bool = False
+    """Whether JSON has the ranks of the tokens."""
     alignments: bool = False
+    """Whether links are written; in plain lines after a tab."""
     align_by: str = ""
+    """How alignments are extracted from attention."""
 
     def line(self, number: int, pair: ScoredPair) -> str:
         """
-        Write one pair.
+        Format one pair.
 
-        Parameters
-        ----------
-        number : int
-            Of the pair, counted from 0.
-        pair : ScoredPair
-            What was computed.
+        `number`: of the pair, counted from 0.
 
-        Returns
-        -------
-        str
-            A line without line end.
-
-        Notes
-        -----
-        JSON has the sum and the mean always.
+        JSON always has the sum and the mean.
         """
         if self.format == "jsonl":
             entry = {
@@ -128,22 +93,8 @@ def score_lines(
     """
     Score every pair of a corpus.
 
-    Parameters
-    ----------
-    translator : Translator
-        Does the work.
-    corpus : Corpus
-        Sources and their translations.
-    score_format : ScoreFormat, optional
-        What is written of each pair; the log-probability alone when absent.
+    `score_format`: what is written of each pair; the log-probability alone if None.
 
-    Yields
-    ------
-    str
-        One line a pair, without line end.
-
-    Notes
-    -----
     Natural logarithms, the end symbol included, no length penalty.
     """
     score_format = score_format or ScoreFormat()
@@ -163,27 +114,9 @@ def score_pairs(
     score_format: ScoreFormat,
 ) -> list[ScoredPair]:
     """
-    Compute what a model thinks of given translations.
+    Score given translations.
 
-    Parameters
-    ----------
-    translator : Translator
-        Does the work.
-    sources : sequence of str
-        One sentence each.
-    targets : sequence of str
-        Their translations, in order.
-    score_format : ScoreFormat
-        What is wanted.
-
-    Returns
-    -------
-    list of ScoredPair
-        In order.
-
-    Notes
-    -----
-    Ranks and alignments take a pass of their own each.
+    Ranks and alignments each take another pass.
     """
     _, ids = translator.aligner.pair_ids(sources, targets)
     scores = translator.score(sources, targets)
@@ -209,26 +142,10 @@ def gold_lines(
     """
     Measure each layer's alignment error rate.
 
-    Parameters
-    ----------
-    translator : Translator
-        Does the work.
-    corpus : Corpus
-        Sources and their translations.
-    gold : TextSource or Path
-        Their gold links, line by line: ``0-0 1p2``.
-    format : {'text', 'jsonl'}, default 'text'
-        Lines for people, or JSON objects.
+    Yields one line for each layer, with and without the shift, best first.
 
-    Yields
-    ------
-    str
-        One line for each layer, with and without the shift, best first.
-
-    Notes
-    -----
-    What a line calls the layer is what ``--align-by`` takes. All pairs are held at once: gold sets
-    are small.
+    The name of a layer is what ``--align-by`` takes. All pairs are held in memory: gold sets are
+    small.
     """
     pairs = list(corpus.pairs())
     links = [

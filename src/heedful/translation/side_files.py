@@ -1,4 +1,4 @@
-"""Files that say something about each line of the input, read in step with it."""
+"""Side files: one line for each line of the input."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,33 +15,12 @@ def zip_side_files(
     lines: Iterable[str], name: str, side_files: Mapping[str, Path]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """
-    Read each line together with what other files say about it.
+    Iterate over lines together with the lines of side files.
 
-    Parameters
-    ----------
-    lines : iterable of str
-        The input; may be endless or slow.
-    name : str
-        What to call it in messages.
-    side_files : mapping of str to Path
-        Line-aligned files, by what they hold: ``target_prefix``, ``force_phrases`` or
-        ``avoid_phrases``.
+    Holds one line of each at a time. A difference in length shows only where the shorter one ends,
+    after the lines before it.
 
-    Yields
-    ------
-    tuple of str and dict
-        A line, and its entry of each file: a text for ``target_prefix``, for the others the
-        phrases between tabs.
-
-    Raises
-    ------
-    TextError
-        If a file has fewer or more lines than the input.
-
-    Notes
-    -----
-    One line of each is held at a time. A difference shows where the shorter one ends; the lines
-    before it have been handed out by then.
+    Raises `TextError` if a file has fewer or more lines than the input.
     """
     files = {what: plain_lines(path) for what, path in side_files.items()}
     count = 0
@@ -60,7 +39,7 @@ def zip_side_files(
 
 
 def _unequal(name: str, lines: str, path: Path, others: str) -> TextError:
-    """Name both and their numbers of lines."""
+    """Raise an error with the names of both and their line counts."""
     return TextError(
         f"{path} must have one line for each line of {name}, but {path} has {others} and {name} "
         f"has {lines}; leave a line empty where nothing is asked."

@@ -1,4 +1,4 @@
-"""Source lines as ids, with warnings of what is unknown or too long."""
+"""Source lines as ids, with warnings about unknown or truncated text."""
 
 from collections.abc import Callable, Sequence
 
@@ -16,31 +16,9 @@ def source_ids(
     setting: str = "search.max_source_length",
 ) -> list[list[int]]:
     """
-    Encode lines, and cut those that are too long.
+    Encode source lines; truncate those that are too long.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        Its source side.
-    texts : sequence of str
-        Lines.
-    limit : int
-        Most subwords of a line.
-    warn : callable or None
-        Told in a sentence about lines that were cut and about unknown subwords.
-    first_line : int, default 1
-        Number of the first line in its text.
-    setting : str, default 'search.max_source_length'
-        What the limit is called.
-
-    Returns
-    -------
-    list of list of int
-        None for a line of spaces.
-
-    Notes
-    -----
-    Without special symbols.
+    Returns the ids of each line; None for a blank line.
     """
     ids = tokenizer.encode_source([text if text.strip() else "" for text in texts])
     if warn is not None and (warning := input_warning(texts, ids, tokenizer)):
@@ -57,7 +35,7 @@ def source_ids(
 
 
 def check_ids(source: Sequence[int], target: Sequence[int], sizes: tuple[int, int]) -> None:
-    """Refuse numbers that are no ids of the source's or the target's vocabulary."""
+    """Refuse numbers that are no ids of the source or target vocabulary."""
     for name, ids, size in zip(("source", "target"), (source, target), sizes, strict=True):
         if not all(0 <= number < size for number in ids):
             raise TextError(f"`{name}` must be ids below {size:,}, but others came.")

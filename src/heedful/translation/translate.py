@@ -1,4 +1,4 @@
-"""Lines in, translations out: in constant memory, in order, as soon as the input pauses."""
+"""Streaming translation: constant memory, input order, output as soon as the input pauses."""
 
 import json
 import queue
@@ -22,50 +22,28 @@ _Item = TypeVar("_Item")
 @dataclass(frozen=True)
 class OutputFormat:
     """
-    Say how translations are written.
+    The output format of translations.
 
-    Attributes
-    ----------
-    format : {'text', 'jsonl'}, default 'text'
-        Plain lines, or one JSON object a line.
-    n_best : int, default 1
-        Translations a line.
-    scores : bool, default False
-        Whether plain lines carry the score.
-    alignments : bool, default False
-        Whether plain lines carry the links of their words.
-
-    Notes
-    -----
-    Several translations a line are written as Moses does: ``number ||| text ||| score``, and the
+    Several translations per line are written as in Moses: ``number ||| text ||| score``, and the
     links as a further field.
     """
 
     format: str = "text"
+    """Plain lines, or one JSON object a line."""
     n_best: int = 1
+    """Translations per line."""
     scores: bool = False
+    """Whether plain lines carry the score."""
     alignments: bool = False
+    """Whether plain lines carry the links of their words."""
 
     def lines(self, number: int, translation: Translation) -> Iterator[str]:
         """
-        Write one translated line.
+        Format one translated line.
 
-        Parameters
-        ----------
-        number : int
-            Of the input line, counted from 0.
-        translation : Translation
-            With its alternatives.
+        `number`: of the input line, counted from 0.
 
-        Yields
-        ------
-        str
-            Output lines without line end.
-
-        Notes
-        -----
-        In plain text with one translation it is the text alone, or score, text and links with tabs
-        between them.
+        One translation in plain text is the text alone, or score, text and links separated by tabs.
         """
         if self.format == "jsonl":
             entry = {"line": number, **_entry(translation)}
@@ -81,7 +59,7 @@ class OutputFormat:
             yield "\t".join([*score, _one_line(translation.text), *self._links(translation)])
 
     def _links(self, translation: Translation) -> list[str]:
-        """Write the links as a field, if they are wanted."""
+        """Format the links as a field, if requested."""
         return [str(translation.alignment)] if self.alignments else []
 
 
@@ -100,35 +78,8 @@ def translate_lines(
     """
     Translate a stream of lines.
 
-    Parameters
-    ----------
-    translator : TranslationEngine
-        Does the work.
-    lines : iterable of str
-        Without line ends; may be endless or slow.
-    output : text file
-        Where translations go; flushed whenever the input pauses.
-    output_format : OutputFormat
-        How they are written.
-    warn : callable
-        Told in a sentence about lines that had to be cut, and once about unknown subwords.
-    name : str, default 'the input'
-        What to call `lines` in messages.
-    side_files : mapping of str to Path, optional
-        Files with one entry for each line: ``target_prefix``, ``force_phrases``,
-        ``avoid_phrases``.
-    mbr : int, default 0
-        Candidates to draw for each line, of which the one of least risk is written; 0 for none.
-    **search : object
-        Passed to its `translate`.
+    `mbr`: candidates to draw for each line, of which the one of least risk is written; 0 for none.
 
-    Returns
-    -------
-    int
-        Number of lines.
-
-    Notes
-    -----
     Reads ahead in a thread of its own, at most two windows, so memory does not grow with the text.
     """
     done = 0
@@ -136,7 +87,7 @@ def translate_lines(
     told: set[str] = set()
 
     def warn_once(text: str) -> None:
-        """Tell of each line, but of the input as a whole only once."""
+        """Warn about each line, but about the input as a whole only once."""
         kind = "line" if text.startswith("line ") else "input"
         if kind == "line" or kind not in told:
             told.add(kind)
@@ -164,23 +115,9 @@ def translate_lines(
 
 def windows(lines: Iterable[_Item], size: int = _WINDOW) -> Iterator[list[_Item]]:
     """
-    Group lines that are there, without waiting for ones that are not.
+    Group available lines without waiting for more.
 
-    Parameters
-    ----------
-    lines : iterable
-        May block for any time between two lines; a line may carry what belongs to it.
-    size : int, default 2048
-        Most lines of a group.
-
-    Yields
-    ------
-    list
-        A full group, or what came before the input paused.
-
-    Notes
-    -----
-    An error of the iterable is raised here, after the lines before it were handed out.
+    An error of the iterable is raised after the lines before it were yielded.
     """
     arrived: queue.Queue[_Item | BaseException | None] = queue.Queue(maxsize=2 * size)
     given_up = threading.Event()
@@ -227,21 +164,9 @@ def windows(lines: Iterable[_Item], size: int = _WINDOW) -> Iterator[list[_Item]
 
 def alignment_entry(alignment: WordAlignment) -> dict[str, Any]:
     """
-    Name the parts of an alignment.
+    Convert an alignment to plain values.
 
-    Parameters
-    ----------
-    alignment : WordAlignment
-        Words and links.
-
-    Returns
-    -------
-    dict
-        For JSON.
-
-    Notes
-    -----
-    With the words, since links count words and only who counted knows what a word is.
+    With the words: links count words, and only the tokenizer knows what a word is.
     """
     return {
         "alignment": [list(link) for link in alignment.links],
@@ -251,7 +176,7 @@ def alignment_entry(alignment: WordAlignment) -> dict[str, Any]:
 
 
 def _entry(translation: Translation) -> dict[str, Any]:
-    """Name the parts of a translation."""
+    """Convert a translation to plain values."""
     entry = {
         "text": translation.text,
         "score": translation.score,
@@ -262,5 +187,5 @@ def _entry(translation: Translation) -> dict[str, Any]:
 
 
 def _one_line(text: str) -> str:
-    """Keep output aligned with input: byte pieces can spell a line feed."""
+    """Keep output aligned with input: byte tokens can spell a line feed."""
     return text.replace("\n", " ").replace("\r", " ")

@@ -1,5 +1,5 @@
 """
-A trained run as an object that translates, scores and shows its attention.
+A trained run that translates, scores and shows its attention.
 
 ::
 
@@ -46,18 +46,18 @@ Warn = Callable[[str], None]
 
 class Translator:
     """
-    Translate with one trained run, or with several together.
+    A translator with one trained run, or an ensemble of several.
 
     Parameters
     ----------
     run : Run
         Settings and tokenizer; of an ensemble, the first member's.
     *models : Transformer
-        In evaluation mode, on one device; more than one are an ensemble.
+        In evaluation mode, on one device; several are an ensemble.
 
     Notes
     -----
-    Made by `Translator.load`. Not safe for use from several threads at once.
+    Create it with `Translator.load`. Not thread-safe.
     """
 
     def __init__(self, run: Run, *models: Transformer) -> None:
@@ -87,19 +87,19 @@ class Translator:
         Parameters
         ----------
         path : str, Path or sequence of them
-            The folder that `heedful train` made. Several must share their tokenizer; each token
-            then has the mean of the probabilities that they give it, and whatever else a run
-            knows (languages, search settings, attention) is the first one's.
+            The folder of a run. Several runs form an ensemble and must share their tokenizer: token
+            probabilities are averaged, and languages, search settings and attention are those of
+            the first.
         weights : str, default 'default'
             ``average``, ``best``, ``last`` or ``step-N``; by default the average if there is one,
             else the best, else the last.
         device : str, default 'auto'
             ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'
-            `auto` takes bf16 where this machine is clearly faster with it. With int8 weights and
-            states are rounded to 8 bits for the products, on a processor only.
+            `auto` chooses bf16 if this machine is clearly faster with it. With int8, weights and
+            states are rounded to 8 bits for the products, on CPUs only.
         threads : int, default 0
-            Of the processor; 0 for all.
+            Number of CPU threads; 0 for all.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class Translator:
 
         Notes
         -----
-        Checksums are checked; nothing in a run folder is ever executed.
+        Checksums are verified; nothing in a run folder is ever executed.
         """
         runs = [Run.open(one) for one in ([path] if isinstance(path, str | Path) else path)]
         check_members(runs)
@@ -163,41 +163,41 @@ class Translator:
         observer: SearchObserver | None = None,
     ) -> Translation | list[Translation]:
         """
-        Translate a sentence or several.
+        Translate one sentence or several.
 
         Parameters
         ----------
         texts : str or iterable of str
-            A sentence, or one each.
+            One sentence or several.
         beam : int, optional
-            Open hypotheses, 1 for greedy search; the recipe's when absent.
+            Open hypotheses, 1 for greedy search; the recipe's if None.
         length_penalty : str, optional
-            ``gnmt:0.6``, ``power:1.0`` or ``none``; the recipe's when absent.
+            ``gnmt:0.6``, ``power:1.0`` or ``none``; the recipe's if None.
         max_length : str or int, optional
-            ``input+50`` or a number of tokens; the recipe's when absent.
+            ``input+50`` or a number of tokens; the recipe's if None.
         min_length : int, optional
-            Fewest tokens of a translation; the recipe's when absent.
+            Minimum number of tokens of a translation; the recipe's if None.
         stop : str, optional
-            When a sentence is done (`heedful.search.stopping`); the recipe's when absent.
+            The stopping rule (`heedful.search.stopping`); the recipe's if None.
         n_best : int, default 1
-            How many translations of each line; the beam is at least as wide.
+            Translations per line; the beam is at least as wide.
         sample : Sampling, optional
             Draw `n_best` translations instead of searching for the best.
         no_repeat_ngram : int, default 0
-            No so many subwords in a row occur twice in a translation; 0 allows all.
+            Forbid repeated n-grams of this many subwords; 0 allows all.
         diverse_groups : int, default 1
-            Groups of the beam that are kept different from each other (diverse beam search).
+            Number of groups of diverse beam search.
         diversity_strength : float, optional
-            What it costs a group to choose a subword that an earlier group chose in the same step,
-            as a logarithm of a probability; a half when absent.
+            Cost of a subword that an earlier group chose in the same step, as a log-probability;
+            0.5 if None.
         target_prefix : sequence of str, optional
-            How each translation begins, as whole subwords: “wo” does not become “world” where
-            that is one subword. One string, if `texts` is one.
+            The beginning of each translation, in whole subwords: “wo” does not become “world” if
+            that is one subword. A string if `texts` is one.
         force_phrases : sequence of sequence of str, optional
-            For each line the phrases that its translation must contain. If `texts` is one string,
-            its phrases.
+            For each line the phrases that its translation must contain; for a single text its
+            phrases.
         avoid_phrases : sequence of sequence of str, optional
-            The same for phrases that its translation must not contain.
+            For each line the phrases that its translation must not contain.
         probabilities : bool, default False
             Whether to return the log-probability of each subword.
         attention : bool, default False
@@ -205,32 +205,32 @@ class Translator:
         alignments : bool, default False
             Whether to return which word translates which.
         align_by : str, optional
-            How that is read off attention, such as ``layer=2,shift`` (`Extraction.parse`).
+            How alignments are extracted from attention, such as ``layer=2,shift``
+            (`Extraction.parse`).
         replace_unknown : bool or mapping of str to str, default False
-            Whether to write, for an unknown word, the source word that it stands for; or that
-            word's translation, if it is among the given ones.
+            Whether to replace an unknown word by the aligned source word; or, given a dictionary,
+            by that word's translation.
         batch_tokens : int, default 2048
-            Source tokens, padding included, that are searched together.
+            Source tokens per batch, padding included.
         first_line : int, default 1
-            Number of the first line in its text, for messages and for samples, which depend on it.
+            Number of the first line in its text, for messages; samples depend on it.
         warn : callable, optional
-            Told in a sentence about lines that had to be cut or lack a constraint, and about
-            unknown subwords.
+            Called with a message about truncated lines, missing constraints and unknown subwords.
         observer : callable, optional
-            Shown each line that is not empty, by its index in `texts`, after each step of its
-            search (`heedful.search.observer`).
+            Called for each non-empty line, by its index in `texts`, after each step of its search
+            (`heedful.search.observer`).
 
         Returns
         -------
         Translation or list of Translation
-            One of a string; of several, one a line, in order. An empty line stays empty, whatever
-            is asked of it.
+            One for a string; for several texts one per line, in order. An empty line stays empty,
+            whatever the options.
 
         Notes
         -----
         Lines of similar length are searched together; the order of the result is that of `texts`.
-        Phrases are looked for as the tokenizer cuts them: cut in another way, the same letters
-        are another phrase.
+        Phrases match as the tokenizer cuts them: the same letters in other subwords are another
+        phrase.
         """
         lines, one = read_texts("texts", texts), isinstance(texts, str)
         options = SearchOptions(
@@ -320,25 +320,26 @@ class Translator:
         self, sources: str | Iterable[str], targets: str | Iterable[str], align_by: str = ""
     ) -> WordAlignment | list[WordAlignment]:
         """
-        Find which word of given translations translates which.
+        Align the words of given translations.
 
         Parameters
         ----------
         sources : str or iterable of str
-            A sentence, or one each.
+            One sentence or several.
         targets : str or iterable of str
-            Its translation, or theirs, in order.
+            The translations, in order.
         align_by : str, optional
-            How it is read off attention, such as ``layer=2,shift`` (`Extraction.parse`).
+            How alignments are extracted from attention, such as ``layer=2,shift``
+            (`Extraction.parse`).
 
         Returns
         -------
         Alignment or list of Alignment
-            One of two strings; of several pairs one each, in order.
+            One for two strings; for several pairs one each, in order.
 
         Notes
         -----
-        Many pairs are computed at once. `Aligner.rate` finds the best layer with gold links.
+        Many pairs are computed at once. `Aligner.rate` finds the best layer by gold links.
         """
         by, one = self.aligner.extraction(align_by), isinstance(sources, str)
         found = self.aligner.align(*read_pairs(sources, targets), by)
@@ -367,11 +368,11 @@ class Translator:
         Parameters
         ----------
         sources : str or iterable of str
-            A sentence, or one each.
+            One sentence or several.
         targets : str or iterable of str
-            Its translation, or theirs, in order.
+            The translations, in order.
         batch_tokens : int, default 2048
-            Places of either side, padding included, that are computed together.
+            Positions of either side per batch, padding included.
 
         Returns
         -------
@@ -380,7 +381,7 @@ class Translator:
 
         Notes
         -----
-        Their sum agrees with the score of a search that found the same subwords.
+        Their sum equals the score of a search that found the same subwords.
         """
         check_counts(batch_tokens=batch_tokens)
         source_ids, target_ids = self.aligner.pair_ids(*read_pairs(sources, targets))
@@ -397,14 +398,14 @@ class Translator:
     @checked
     def attend(self, source: str, target: str | None = None) -> Attention:
         """
-        Show where every head of every layer looks.
+        Compute the attention of every layer and head for a sentence.
 
         Parameters
         ----------
         source : str
             A sentence.
         target : str, optional
-            A translation of it; the model's own when absent.
+            A translation of it; the model's own if None.
 
         Returns
         -------
@@ -441,7 +442,7 @@ class Translator:
         Returns
         -------
         Attention
-            Of the first model, if there are several.
+            Attention of the first model, if there are several.
 
         Notes
         -----
@@ -478,14 +479,14 @@ class Translator:
     def _source_ids(
         self, texts: Sequence[str], warn: Warn | None, first_line: int = 1
     ) -> list[list[int]]:
-        """Encode the lines; cut what is longer than `search.max_source_length`."""
+        """Encode the lines; truncate those longer than `search.max_source_length`."""
         limit = self.run.config.search.max_source_length
         return source_ids(self.tokenizer, texts, limit, warn, first_line)
 
     def _translation(
         self, hypotheses: Sequence[Hypothesis], attention: Attention | None, probabilities: bool
     ) -> Translation:
-        """Turn the hypotheses of a line into text."""
+        """Convert the hypotheses of a line to a translation."""
         best, *others = (
             Translation(
                 self.tokenizer.decode(hypothesis.tokens),

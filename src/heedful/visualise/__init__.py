@@ -1,1 +1,1 @@
-"""Arrays and tokens in, figures and stand-alone pages out."""
+"""Figures and stand-alone pages from arrays and tokens."""

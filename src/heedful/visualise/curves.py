@@ -1,5 +1,5 @@
 """
-Learning curves: how runs went, as small multiples on one page.
+Learning curves of several runs, as small multiples on one page.
 
 Every panel shares the horizontal axis, every run keeps its colour and its marker. The colours are
 those of Okabe and Ito (2008), which people with any of the common kinds of colour blindness can
@@ -52,44 +52,32 @@ Validations = Float64[np.ndarray, " validations"]
 @dataclass(frozen=True)
 class RunCurves:
     """
-    Hold what is drawn of one run.
+    The curves of one run.
 
-    Attributes
-    ----------
-    name : str
-        For the legend.
-    x : ndarray of float, shape (lines,)
-        Where the training lines stand: steps, tokens or time.
-    loss, nll : ndarray of float, shape (lines,)
-        Mean loss of a target token, with and without label smoothing.
-    learning_rate, speed : ndarray of float, shape (lines,)
-        Of the optimiser, and target tokens per second.
-    valid_x : ndarray of float, shape (validations,)
-        Where the validations stand.
-    valid_loss : ndarray of float, shape (validations,)
-        On held-out pairs; not a number where there is none.
-    scores : dict of str to tuple of (ndarray of float, bool)
-        Of their translations, by the name of the score, and whether higher is better.
-
-    Notes
-    -----
-    Plain arrays; where they come from is not this module's business.
+    Plain arrays; the caller reads them.
     """
 
     name: str
+    """For the legend."""
     x: Line
+    """Horizontal position of the training lines: steps, tokens or time."""
     loss: Line
     nll: Line
+    """Mean loss of a target token, with and without label smoothing."""
     learning_rate: Line
     speed: Line
+    """Of the optimiser, and target tokens per second."""
     valid_x: Validations
+    """Horizontal position of the validations."""
     valid_loss: Validations
+    """Loss on validation pairs; NaN if there is none."""
     scores: Mapping[str, tuple[Validations, bool]]
+    """Of their translations, by the name of the score, and whether higher is better."""
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """One of the small multiples: what it shows of a run, given the smoothing, and how."""
+    """One of the small multiples: what it shows of a run, and how."""
 
     title: str
     values: Callable[[RunCurves, int], np.ndarray]
@@ -98,7 +86,7 @@ class _Panel:
     best: Callable[[np.ndarray], np.intp] | None = None
 
     def points(self, run: RunCurves, smooth: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return where a run has a value, and the values."""
+        """Return the steps at which a run has a value, and the values."""
         x = run.valid_x if self.is_validation else run.x
         values = self.values(run, smooth)
         finite = np.isfinite(x) & np.isfinite(values)
@@ -106,7 +94,7 @@ class _Panel:
 
 
 def _score_panels(runs: Sequence[RunCurves]) -> list[_Panel]:
-    """Make a panel of every score; all runs have the same ones, some of them empty."""
+    """Create a panel for every score of any run."""
 
     def panel(name: str, higher: bool) -> _Panel:
         return _Panel(
@@ -142,36 +130,15 @@ def learning_curves(
     runs: Sequence[RunCurves], out: Path, *, x_label: str = "steps", smooth: int = 1
 ) -> None:
     """
-    Draw how some runs went.
+    Draw learning curves of several runs.
 
-    Parameters
-    ----------
-    runs : sequence of RunCurves
-        At least one.
-    out : pathlib.Path
-        File to write; its ending, ``.png``, ``.svg`` or ``.pdf``, says in which format.
-    x_label : str, default "steps"
-        What the horizontal axis counts.
-    smooth : int, default 1
-        Training lines that are averaged around each point; 1 draws them as they are.
+    Training and validation perplexity are without label smoothing and share one scale, so that they
+    may be compared; the training loss has a panel of its own. Panels without values are left out. A
+    curve with more points than a page can show is drawn as the mean of neighbouring points, inside
+    the band from their smallest to their largest.
 
-    Raises
-    ------
-    SettingError
-        If the ending of `out` is none of the three.
-    ValueError
-        If there is no run.
-    MissingExtra
-        If matplotlib is not installed.
-    StorageError
-        If the file cannot be written.
-
-    Notes
-    -----
-    Training and validation perplexity are without label smoothing and share one scale, so that
-    they may be compared; the loss that training minimises has a panel of its own. A panel for
-    which no run has values is left out. A curve of more points than a page can show is drawn as
-    the mean of neighbouring points, inside the band from the smallest to the largest of them.
+    Raises `SettingError` if the ending of `out` is none of the three, `ValueError` if there is no
+    run, `StorageError` if the file cannot be written.
     """
     check_ending(out)
     if not runs:
@@ -182,27 +149,13 @@ def learning_curves(
 
 def moving_mean(values: Line, lines: int) -> Line:
     """
-    Average each value with its neighbours.
+    Compute a moving average.
 
-    Parameters
-    ----------
-    values : ndarray of float, shape (lines,)
-        The curve; what is not a finite number is left out of every mean.
-    lines : int
-        How many values are averaged; near the ends only as many as there are on both sides.
+    Returns a curve that does not lag behind the other, as a mean over the past would; not a number
+    where the other is none.
 
-    Returns
-    -------
-    ndarray of float, shape (lines,)
-        A curve that does not lag behind the other, as a mean over the past would; not a number
-        where the other is none.
-
-    Notes
-    -----
     By running sums, so the width of the window costs nothing.
 
-    Examples
-    --------
     >>> moving_mean(np.array([1.0, 2.0, 6.0, 4.0]), 3).tolist()
     [1.0, 3.0, 4.0, 4.0]
     """
@@ -219,7 +172,7 @@ def moving_mean(values: Line, lines: int) -> Line:
 
 
 def _exp(losses: np.ndarray) -> np.ndarray:
-    """Turn losses into perplexities; what a float cannot hold is left out."""
+    """Compute perplexities from losses; overflows are left out."""
     return np.exp(np.where(losses < 700, losses, np.nan))
 
 
@@ -262,7 +215,7 @@ def _shorten(name: str) -> str:
 
 
 def _style(index: int) -> dict[str, Any]:
-    """Choose colour, marker and dashes; no two of the first 28 runs are alike."""
+    """Choose colour, marker and dashes; the first 28 runs are all different."""
     cycle, place = divmod(index, len(_COLOURS))
     return {
         "color": _COLOURS[place],
@@ -273,7 +226,7 @@ def _style(index: int) -> dict[str, Any]:
 
 
 def _prepare(axes: "Axes", panel: _Panel, x_label: str) -> None:
-    """Give a panel its title and its scales, with as little ink as possible."""
+    """Set a panel's title and scales, with as little ink as possible."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.set_title(panel.title, loc="left", color=INK, fontsize=_LETTERS, fontweight="bold")
@@ -290,7 +243,7 @@ def _prepare(axes: "Axes", panel: _Panel, x_label: str) -> None:
 
 
 def _tick(value: float, _: object = None) -> str:
-    """Write a number on an axis: 0.002, 15, 250k, 1.5M."""
+    """Format a number on an axis: 0.002, 15, 250k, 1.5M."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:g}{letter}"
@@ -318,7 +271,7 @@ def _draw_run(
 
 
 def _thin(x: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Gather neighbouring points; return where they are, their mean, smallest and largest."""
+    """Aggregate neighbouring points; return position, mean, smallest and largest."""
     if len(x) <= _POINTS:
         return x, values, values, values
     edges = np.linspace(0, len(x), _POINTS, endpoint=False).astype(int)
@@ -332,7 +285,7 @@ def _thin(x: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def _share_scales(drawn: Mapping[_Panel, "Axes"]) -> None:
-    """Let all panels cover the same steps, and both perplexities the same range."""
+    """Give all panels the same steps, and both perplexities the same range."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     right = max((axes.dataLim.xmax for axes in drawn.values()), default=1.0)
@@ -354,7 +307,7 @@ def _share_scales(drawn: Mapping[_Panel, "Axes"]) -> None:
 
 
 def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> None:
-    """Ring the best validation of each run and write its value above the ring."""
+    """Mark the best validation of each run with a ring and its value above."""
     labels = []
     if panel.best is not None and not panel.is_perplexity and len(runs) <= _LABELS:
         low, high = axes.get_ylim()  # the best is near the top, its label above it
@@ -379,7 +332,7 @@ def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> N
 
 
 def _apart(heights: Sequence[float]) -> list[float]:
-    """Move labels, given from low to high, as far apart as letters are high."""
+    """Move labels, given from low to high, apart by the height of letters."""
     gap = 0.1
     moved: list[float] = []
     for height in heights:

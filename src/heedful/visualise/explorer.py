@@ -1,9 +1,9 @@
 """
-The explorer: attention, the steps of decoding and the beam on one page that needs nothing else.
+The explorer: one self-contained page of attention, decoding steps and beam.
 
 The page's code lies in ``visualise/web``: scripts without imports, of which each holds one idea,
-and which together define the one name ``heedfulExplorer``. They go whole into a stand-alone file;
-a server sends what `explorer_script` and `explorer_styles` return.
+and which together define the one name ``heedfulExplorer``. A stand-alone file embeds them whole; a
+server sends what `explorer_script` and `explorer_styles` return.
 """
 
 import base64
@@ -38,14 +38,7 @@ def explorer_script() -> str:
     """
     Return the explorer's code.
 
-    Returns
-    -------
-    str
-        JavaScript that defines ``heedfulExplorer(element, document, options)``.
-
-    Notes
-    -----
-    It asks nothing of the network, writes no markup and no style attribute, and so runs under a
+    It makes no network requests, writes no markup and no style attribute, and so runs under a
     Content-Security-Policy that allows scripts of the same origin alone.
     """
     parts = "\n".join(_read(f"{name}.js") for name in _SCRIPTS)
@@ -57,36 +50,17 @@ def explorer_styles() -> str:
     """
     Return the explorer's style sheet.
 
-    Returns
-    -------
-    str
-        CSS in which every rule begins with ``.heedful-explorer``.
-
-    Notes
-    -----
-    Light and dark follow what the reader's system prefers.
+    Light and dark follow the reader's system setting.
     """
     return _read("explorer.css")
 
 
 def explorer_page(record: ExplorerRecord) -> str:
     """
-    Make one HTML page that needs no other file and no network.
+    Build one HTML page that needs no other file and no network.
 
-    Parameters
-    ----------
-    record : ExplorerRecord
-        What to show.
-
-    Returns
-    -------
-    str
-        The page.
-
-    Notes
-    -----
-    Text reaches the page as data only. Its Content-Security-Policy names the one script and the
-    one style sheet by their checksums and allows nothing else.
+    Text reaches the page as data only. Its Content-Security-Policy lists the one script and the one
+    style sheet by their checksums and allows nothing else.
     """
     script = f"\n{explorer_script()}{_read('page.js')}"
     styles = f"\n{explorer_styles()}{_read('page.css')}"
@@ -106,23 +80,11 @@ def explorer_page(record: ExplorerRecord) -> str:
 
 def write_explorer(record: ExplorerRecord, path: Path) -> None:
     """
-    Write the page into a file.
+    Write the page to a file.
 
-    Parameters
-    ----------
-    record : ExplorerRecord
-        What to show.
-    path : pathlib.Path
-        File to write; what was there is replaced.
+    Written atomically; the same record gives the same bytes.
 
-    Raises
-    ------
-    StorageError
-        If it cannot be written.
-
-    Notes
-    -----
-    The file appears whole or not at all, and the same record gives the same bytes.
+    Raises `StorageError` if it cannot be written.
     """
     with temporary_file(path, "page") as place:
         place.write_text(explorer_page(record), encoding="utf-8")
@@ -134,11 +96,11 @@ def _read(name: str) -> str:
 
 
 def _tab_title(text: str) -> str:
-    """Cut the title for the browser's tab; the page itself shows it whole."""
+    """Truncate the title for the browser's tab; the page itself shows it whole."""
     return text if len(text) <= _TAB_TITLE else f"{text[: _TAB_TITLE - 1]}…"
 
 
 def _checksum(text: str) -> str:
-    """Name an inline script or style sheet as a Content-Security-Policy does."""
+    """Compute the checksum of an inline script or style sheet for a Content-Security-Policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

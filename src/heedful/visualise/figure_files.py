@@ -1,4 +1,4 @@
-"""What all figures share: file endings, letters, ink, and files that appear whole or not at all."""
+"""Shared parts of figures: file formats, fonts, colours, atomic writes."""
 
 import os
 import warnings
@@ -36,23 +36,11 @@ _MORE_FONTS = (
 
 def check_ending(out: Path, formats: Sequence[str] = PICTURES) -> None:
     """
-    Refuse a file whose ending names no format that a figure can have.
+    Refuse a file suffix that is no figure format.
 
-    Parameters
-    ----------
-    out : pathlib.Path
-        The file to be written.
-    formats : sequence of str, default `PICTURES`
-        The endings there are.
+    Cheap, so that it can be called before the work begins.
 
-    Raises
-    ------
-    SettingError
-        If it ends in none of them.
-
-    Notes
-    -----
-    Cheap, so that it can be asked before the work begins.
+    Raises `SettingError` if it ends in none of them.
     """
     if out.suffix.lower() not in formats:
         raise SettingError(
@@ -63,16 +51,9 @@ def check_ending(out: Path, formats: Sequence[str] = PICTURES) -> None:
 
 def check_drawing() -> None:
     """
-    Refuse to begin where nothing can be drawn.
+    Refuse to start if matplotlib is missing.
 
-    Raises
-    ------
-    MissingExtra
-        If matplotlib is not installed.
-
-    Notes
-    -----
-    Loads it, which the drawing would do anyway.
+    Imports it, as drawing would do anyway.
     """
     try:
         import_module("matplotlib")
@@ -88,24 +69,7 @@ def drawing(letters: float) -> Iterator[None]:
     """
     Set matplotlib up for one figure.
 
-    Parameters
-    ----------
-    letters : float
-        Size of ordinary letters in points.
-
-    Yields
-    ------
-    None
-        Nothing.
-
-    Raises
-    ------
-    MissingExtra
-        If matplotlib is not installed.
-
-    Notes
-    -----
-    The caller's own settings of matplotlib come back afterwards. A letter that no installed font
+    The caller's own matplotlib settings are restored afterwards. A letter that no installed font
     has is drawn as a box.
     """
     check_drawing()
@@ -127,23 +91,7 @@ def drawing(letters: float) -> Iterator[None]:
 
 
 def printable(text: str) -> str:
-    """
-    Spell out control characters, which no figure may hold.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        The same, with Python's escapes in place of control characters.
-
-    Notes
-    -----
-    Lone surrogates count as control characters.
-    """
+    """Escape control characters, which no figure may contain."""
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
     )
@@ -151,24 +99,10 @@ def printable(text: str) -> str:
 
 def three_digits(value: float) -> str:
     """
-    Write a positive number as precisely as a figure can show it.
+    Format a positive number with three significant digits.
 
-    Parameters
-    ----------
-    value : float
-        A perplexity, for example.
+    Unlike the format ``.3g`` it keeps trailing zeros and never uses exponents.
 
-    Returns
-    -------
-    str
-        Two decimals below ten, one below a hundred, none above.
-
-    Notes
-    -----
-    Other than the format ``.3g``, it keeps zeros at the end and never falls into powers of ten.
-
-    Examples
-    --------
     >>> [three_digits(value) for value in (1.2, 12.34, 12345.6)]
     ['1.20', '12.3', '12,346']
     """
@@ -177,25 +111,11 @@ def three_digits(value: float) -> str:
 
 def save_figure(figure: "Figure", out: Path, more: Iterable["Figure"] = ()) -> None:
     """
-    Write beside the place, then rename.
+    Write a figure atomically.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        What to write.
-    out : pathlib.Path
-        Where; its ending has been checked.
-    more : iterable of matplotlib.figure.Figure, optional
-        Further pages, of a PDF only, made as they are written.
-
-    Raises
-    ------
-    StorageError
-        If the file cannot be written.
-
-    Notes
-    -----
     No date is written into the file, so the same figure gives the same bytes.
+
+    Raises `StorageError` if the file cannot be written.
     """
     kind = out.suffix.lower()[1:]
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
@@ -214,28 +134,11 @@ def save_figure(figure: "Figure", out: Path, more: Iterable["Figure"] = ()) -> N
 @contextmanager
 def temporary_file(out: Path, what: str) -> Iterator[Path]:
     """
-    Let a file appear whole or not at all.
+    Write a file atomically.
 
-    Parameters
-    ----------
-    out : pathlib.Path
-        Where it appears; what was there is replaced.
-    what : str
-        What it is, for a message.
+    Nothing is left behind on failure.
 
-    Yields
-    ------
-    place : pathlib.Path
-        Where it is to be written: beside that, to be renamed.
-
-    Raises
-    ------
-    StorageError
-        If it cannot be written.
-
-    Notes
-    -----
-    Nothing is left behind by what fails.
+    Raises `StorageError` if it cannot be written.
     """
     place = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:
@@ -251,7 +154,7 @@ def temporary_file(out: Path, what: str) -> Iterator[Path]:
 
 
 def _font_families() -> list[str]:
-    """Return matplotlib's own font and what is installed for scripts that it lacks."""
+    """Return matplotlib's own font and installed fonts for scripts that it lacks."""
     from matplotlib.font_manager import fontManager
 
     installed = set(fontManager.get_font_names())

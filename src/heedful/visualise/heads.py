@@ -1,10 +1,10 @@
 """
-What can be computed from attention weights: means, rollout, and measures of each head.
+Summaries of attention weights: means, rollout, measures of each head.
 
 Arrays in, arrays out; every row of weights sums to one. Rollout (Abnar and Zuidema 2020,
-“Quantifying Attention Flow in Transformers”) asks how much of each token has come to a position
-through all layers: a layer hands on half of what it had, by its residual connection, and fills the
-other half by what it attends to,
+“Quantifying Attention Flow in Transformers”) estimates how much of each token reaches a position
+through all layers: a layer passes on half of its input by the residual connection and half by
+attention,
 
 ::
 
@@ -27,40 +27,16 @@ def mean_of_heads(weights: np.ndarray) -> np.ndarray:
     """
     Average the heads of each layer.
 
-    Parameters
-    ----------
-    weights : ndarray of float, shape (layers, heads, queries, keys)
-        Attention weights.
-
-    Returns
-    -------
-    ndarray of float, shape (layers, queries, keys)
-        Their rows sum to one like those of a head.
-
-    Notes
-    -----
-    Heads count alike, though what they hand on differs in size.
+    Heads have equal weight, though their outputs differ in size.
     """
     return cast("np.ndarray", weights.mean(axis=1))
 
 
 def rollout(weights: np.ndarray) -> np.ndarray:
     """
-    Follow self-attention through all layers.
+    Compute attention rollout through all layers.
 
-    Parameters
-    ----------
-    weights : ndarray of float, shape (layers, heads, time, time)
-        Self-attention of a stack, the first layer first.
-
-    Returns
-    -------
-    ndarray of float, shape (time, time)
-        How much of each token (column) is in each state after the last layer (row).
-
-    Notes
-    -----
-    Equation 1 of Abnar and Zuidema. What the feed-forward networks do is left out.
+    Equation 1 of Abnar and Zuidema. Feed-forward networks are ignored.
     """
     found = np.eye(weights.shape[-1])
     for layer in mean_of_heads(weights):
@@ -72,28 +48,10 @@ def rollout_of_decoder(
     encoder: np.ndarray, decoder: np.ndarray, cross: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Follow the attention of a decoder through all layers, into the source and back in what it wrote.
+    Compute attention rollout through a decoder, to the source and to its own prefix.
 
-    Parameters
-    ----------
-    encoder : ndarray of float, shape (layers, heads, source, source)
-        Self-attention of the encoder.
-    decoder : ndarray of float, shape (layers, heads, target, target)
-        Masked self-attention of the decoder.
-    cross : ndarray of float, shape (layers, heads, target, source)
-        Attention of the decoder to the source.
-
-    Returns
-    -------
-    decoder : ndarray of float, shape (target, target)
-        How much of each token that the decoder has read is in each of its states.
-    cross : ndarray of float, shape (target, source)
-        How much of each token of the source.
-
-    Notes
-    -----
-    Abnar and Zuidema have no decoder; here each of its two attentions is one more step of theirs.
-    A row of both parts together sums to one.
+    Abnar and Zuidema have no decoder; here each of its two attentions is one more step of their
+    formula. A row of both parts together sums to one.
     """
     memory = rollout(encoder)
     written, read = np.eye(decoder.shape[-1]), np.zeros(cross.shape[-2:])
@@ -108,53 +66,32 @@ def rollout_of_decoder(
 @dataclass(frozen=True)
 class HeadMeasure:
     """
-    Say in numbers how one head attends.
+    Measures of one head.
 
-    Attributes
-    ----------
-    layer, head : int
-        Which, counted from 1.
-    entropy : float
-        Mean over the rows, in bits: 0 if each token looks at one alone, 3 if it looks at eight
-        alike.
-    largest : float
-        Mean over the rows of their largest weight.
-    distance : float
-        Mean number of places between a token and what it looks at.
-    offset : float
-        The same with a sign: below zero if it looks back.
-
-    Notes
-    -----
-    In attention between two texts, places are counted in each from its beginning.
+    In cross-attention, positions are counted from the beginning of each text.
     """
 
     layer: int
     head: int
+    """Which, counted from 1."""
     entropy: float
+    """
+    Mean entropy of the rows, in bits: 0 for attention to one token, 3 for equal attention to eight.
+    """
     largest: float
+    """Mean over the rows of their largest weight."""
     distance: float
+    """Mean distance of attention, in positions."""
     offset: float
+    """Mean signed distance: negative for earlier positions."""
 
 
 def measure_heads(weights: np.ndarray) -> list[HeadMeasure]:
     """
-    Measure every head of every layer.
+    Compute the measures of every head of every layer.
 
-    Parameters
-    ----------
-    weights : ndarray of float, shape (layers, heads, queries, keys)
-        Attention weights of one kind.
-
-    Returns
-    -------
-    list of HeadMeasure
-        Layer by layer.
-
-    Notes
-    -----
-    Rows of a decoder's own attention can see only what is before them: its first row has an entropy
-    of zero whatever the head does.
+    Decoder self-attention sees only earlier positions: its first row has an entropy of zero
+    whatever the head does.
     """
     logarithms = np.log2(weights, out=np.zeros(weights.shape), where=weights > 0)
     entropy = -(weights * logarithms).sum(axis=-1).mean(axis=-1)

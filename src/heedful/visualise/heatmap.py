@@ -1,5 +1,5 @@
 """
-Attention as a picture: who looked where, and how much.
+Attention heat maps.
 
 One size of square serves every figure, so the page grows with the sentences and the words stay
 readable. Many layers at once are drawn by `heedful.visualise.multi_page`.
@@ -26,42 +26,20 @@ def attention_heatmap(
     """
     Draw attention weights as a heat map.
 
-    Parameters
-    ----------
-    weights : numpy.ndarray of float, shape (rows, columns) or (heads, rows, columns)
-        How much each row's token attends to each column's token.
-    row_tokens : sequence of str
-        Tokens that attend (the target), written on the left.
-    column_tokens : sequence of str
-        Tokens attended to (the source), written along the top.
-    out : pathlib.Path
-        File to write; its ending, ``.png``, ``.svg`` or ``.pdf``, says in which format.
-    title : str, default ""
-        Line above the picture.
+    Several heads become small multiples with one colour scale, their mean first, as in the paper's
+    figures 3 to 5. The file is written atomically, and the same input gives the same bytes. A
+    letter that no installed font has is drawn as a box.
 
-    Raises
-    ------
-    SettingError
-        If the ending of `out` is none of the three.
-    ValueError
-        If the shape of `weights` does not fit the tokens, or a weight is not finite.
-    MissingExtra
-        If matplotlib is not installed.
-    StorageError
-        If the file cannot be written.
-
-    Notes
-    -----
-    Several heads become small multiples in one scale of colour, their mean first, as in the
-    paper's figures 3 to 5. The file appears whole or not at all, and the same input gives the
-    same bytes. A letter that no installed font has is drawn as a box.
+    Raises `SettingError` if the ending of `out` is none of the three. Raises `ValueError` if the
+    shape of `weights` does not fit the tokens, or a weight is not finite. Raises `StorageError` if
+    the file cannot be written.
     """
     check_ending(out)
     AttentionPlot(weights, row_tokens, column_tokens, title).save(out)
 
 
 class AttentionPlot:
-    """A heat map of attention that notebooks show; its `figure` is matplotlib's."""
+    """A heat map of attention for notebooks; its `figure` is matplotlib's."""
 
     def __init__(
         self,
@@ -77,7 +55,7 @@ class AttentionPlot:
 
     @checked
     def save(self, out: str | Path) -> None:
-        """Write a file, in the format that its ending names: ``.png``, ``.svg`` or ``.pdf``."""
+        """Write a file in the format of its suffix: ``.png``, ``.svg`` or ``.pdf``."""
         check_ending(Path(out))
         with drawing(LETTERS):
             save_figure(self.figure, Path(out))
@@ -91,7 +69,7 @@ class AttentionPlot:
 
 
 def _panels(weights: np.ndarray, rows: int, columns: int) -> dict[str, np.ndarray]:
-    """Name the pictures to draw, after a check of the shape."""
+    """Title the pictures to draw, after a check of the shape."""
     if weights.shape[-2:] != (rows, columns) or weights.ndim not in (2, 3) or not weights.size:
         raise ValueError(
             f"weights must have shape ({rows}, {columns}) or (heads, {rows}, {columns}) for "

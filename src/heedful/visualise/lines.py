@@ -1,9 +1,9 @@
 """
 Attention as lines between words, as in the paper's figures 3 to 5.
 
-The sentence stands above and below: from each word above, lines lead to the words it looks at, the
-stronger the weight the darker. Every head has a colour. Where only some words ask, each head's
-lines end in a square of its own under the word that is looked at.
+The sentence stands above and below: lines lead from each word above to the words it attends to, the
+stronger the weight the darker. Every head has a colour. If only some words are queries, each head's
+lines end in a square of its own under the key word.
 """
 
 import unicodedata
@@ -51,82 +51,45 @@ _MOST_PIXELS = 30_000
 @dataclass(frozen=True)
 class Head:
     """
-    Hold one head of a panel.
+    One head of a panel.
 
-    Attributes
-    ----------
-    name : str
-        For the legend.
-    colour : int
-        Which of the colours; after the last they come again, a little darker.
-    weights : ndarray of float, shape (words, words)
-        Row i is how word i shares out its look.
-
-    Notes
-    -----
     A head keeps its colour in all panels.
     """
 
     name: str
+    """For the legend."""
     colour: int
+    """Index of the colour; after the last they repeat, a little darker."""
     weights: Float[np.ndarray, "words words"]
+    """Row i is the attention of word i."""
 
 
 @dataclass(frozen=True)
 class Panel:
     """
-    Hold one of the pictures of a figure.
+    One of the pictures of a figure.
 
-    Attributes
-    ----------
-    title : str
-        Stands above it.
-    heads : tuple of Head
-        Whose lines are drawn.
-    asking : tuple of int, optional
-        Numbers of the words whose lines are drawn; all when absent.
-
-    Notes
-    -----
     Figure 4 of the paper has one with all lines of a head, and one with those of a single word.
     """
 
     title: str
+    """Title above it."""
     heads: tuple[Head, ...]
+    """Heads whose lines are drawn."""
     asking: tuple[int, ...] | None = None
+    """Indices of the query words whose lines are drawn; all if None."""
 
 
 def attention_lines(
     panels: Sequence[Panel], words: Sequence[str], out: Path, sheet: ReportPage
 ) -> None:
     """
-    Draw who looks at whom.
+    Draw attention as lines between words.
 
-    Parameters
-    ----------
-    panels : sequence of Panel
-        One above the other.
-    words : sequence of str
-        The sentence.
-    out : pathlib.Path
-        File to write: ``.png``, ``.svg``, ``.pdf``, or ``.html`` with caption and numbers.
-    sheet : ReportPage
-        Title, caption and numbers.
-
-    Raises
-    ------
-    SettingError
-        If the ending of `out` is none of the four.
-    ValueError
-        If the weights of a head do not fit the words.
-    MissingExtra
-        If matplotlib is not installed.
-    StorageError
-        If the file cannot be written.
-
-    Notes
-    -----
     The page grows with the sentence, so the words stay readable.
+
+    Raises `SettingError` if the ending of `out` is none of the four, `ValueError` if the weights of
+    a head do not fit the words, `StorageError` if the file cannot be written.
     """
     check_report_ending(out)
     for head in (head for panel in panels for head in panel.heads):
@@ -141,13 +104,13 @@ def attention_lines(
 
 
 def _label(word: str) -> str:
-    """Make a word short enough to print."""
+    """Shorten a word for printing."""
     shown = printable(word)
     return shown if len(shown) <= _LONGEST_WORD else shown[: _LONGEST_WORD - 1] + "…"
 
 
 def _draw(panels: Sequence[Panel], words: list[str]) -> "Figure":
-    """Put the panels one above the other."""
+    """Draw the panels below each other."""
     from matplotlib.figure import Figure
 
     room = max(_length(word) for word in words) + _PAD
@@ -166,19 +129,19 @@ def _draw(panels: Sequence[Panel], words: list[str]) -> "Figure":
 
 
 def _bar(panel: Panel) -> float:
-    """Return how high the squares of a panel are."""
+    """Return the height of a panel's squares."""
     return _SQUARES if panel.asking is not None else 0.0
 
 
 def _length(word: str) -> float:
-    """Estimate how long a word is in print."""
+    """Estimate the printed length of a word."""
     return sum(
         _WIDE_LETTER if unicodedata.east_asian_width(letter) in "WF" else _LETTER for letter in word
     )
 
 
 def _draw_panel(axes: "Axes", panel: Panel, words: list[str], room: float) -> None:
-    """Draw words, lines and squares; a unit is the width of a word across and an inch down."""
+    """Draw words, lines and squares; units are the width of a word across and an inch down."""
     from matplotlib.patches import Rectangle
 
     count, bar = len(words), _bar(panel)
@@ -242,7 +205,7 @@ def _draw_lines(axes: "Axes", panel: Panel, count: int) -> None:
 
 
 def _colour(head: Head) -> tuple[float, ...]:
-    """Return red, green and blue of a head."""
+    """Return the colour of a head as red, green and blue."""
     from matplotlib.colors import to_rgb
 
     again, place = divmod(head.colour, len(HEAD_COLOURS))
@@ -250,7 +213,7 @@ def _colour(head: Head) -> tuple[float, ...]:
 
 
 def _write_legend(axes: "Axes", panel: Panel, title: "Text") -> None:
-    """Write the heads in their colours behind the title."""
+    """Write the names of the heads in their colours after the title."""
     x = _end_of(axes, title) + 2 * _SPACE
     for head in panel.heads:
         colour = _colour(head)
@@ -261,5 +224,5 @@ def _write_legend(axes: "Axes", panel: Panel, title: "Text") -> None:
 
 
 def _end_of(axes: "Axes", text: "Text") -> float:
-    """Return where a text ends, in widths of a word."""
+    """Return where a text ends, in word widths."""
     return float(axes.transData.inverted().transform(text.get_window_extent().max)[0])

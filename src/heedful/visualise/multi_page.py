@@ -1,5 +1,5 @@
 """
-Many pictures of attention in one file: every head of every layer.
+Multi-page attention files: every head of every layer.
 
 ::
 
@@ -41,33 +41,21 @@ _LETTER, _RISE = 0.62 / 72, 0.71
 @dataclass(frozen=True)
 class HeatmapPage:
     """
-    Hold the panels that belong together, such as the heads of one layer.
+    Panels that belong together, such as the heads of one layer.
 
-    Attributes
-    ----------
-    title : str
-        Line above them.
-    panels : tuple of (str, ndarray of float of shape (rows, columns))
-        Each with the name that is written below it.
-    rows : tuple of str
-        Tokens that attend.
-    columns : tuple of str
-        Tokens attended to.
-
-    Raises
-    ------
-    ValueError
-        If there is no panel, or one does not fit the tokens.
-
-    Notes
-    -----
     All panels of a sheet share their tokens.
+
+    Raises `ValueError` if there is no panel, or one does not fit the tokens.
     """
 
     title: str
+    """Line above them."""
     panels: tuple[tuple[str, np.ndarray], ...]
+    """Weights of each panel with its name."""
     rows: tuple[str, ...]
+    """Tokens that attend."""
     columns: tuple[str, ...]
+    """Tokens attended to."""
 
     def __post_init__(self) -> None:
         """Check shapes."""
@@ -81,30 +69,13 @@ class HeatmapPage:
 
 def write_heatmap_pages(sheets: Sequence[HeatmapPage], out: Path, *, numbers: bool = False) -> None:
     """
-    Draw sheets into one file.
+    Write sheets to one file.
 
-    Parameters
-    ----------
-    sheets : sequence of HeatmapPage
-        At least one.
-    out : pathlib.Path
-        File to write; its ending, ``.png``, ``.svg`` or ``.pdf``, says in which format.
-    numbers : bool, default False
-        Whether to write each weight into its square.
+    Squares shrink for long sentences, and letters with them: pages of many tokens are read
+    enlarged, for which PDF and SVG are better than PNG. The same input gives the same bytes.
 
-    Raises
-    ------
-    SettingError
-        If the ending of `out` is none of the three.
-    MissingExtra
-        If matplotlib is not installed.
-    StorageError
-        If the file cannot be written.
-
-    Notes
-    -----
-    Squares shrink for long sentences, and letters with them: of many tokens a page is read
-    enlarged, which pixels bear less well than the other two. The same input gives the same bytes.
+    Raises `SettingError` if the ending of `out` is none of the three, `StorageError` if the file
+    cannot be written.
     """
     check_ending(out)
     with drawing(LETTERS):
@@ -116,7 +87,7 @@ def write_heatmap_pages(sheets: Sequence[HeatmapPage], out: Path, *, numbers: bo
 
 
 def _page(sheet: HeatmapPage, numbers: bool) -> "Figure":
-    """Draw one sheet in squares as large as they can be."""
+    """Draw one sheet in squares as large as possible."""
     longest = max(len(sheet.rows), len(sheet.columns))
     return draw_page(
         dict(sheet.panels),
@@ -129,7 +100,7 @@ def _page(sheet: HeatmapPage, numbers: bool) -> "Figure":
 
 
 def _rows(sheets: Sequence[HeatmapPage], numbers: bool) -> "Figure":
-    """Draw each sheet as a row of small panels; tokens stand above those that share them."""
+    """Draw each sheet as a row of small panels, which share the tokens above if equal."""
     longest = max(len(tokens) for sheet in sheets for tokens in (sheet.rows, sheet.columns))
     panels = max(len(sheet.panels) for sheet in sheets)
     largest = CELL if panels < 4 else _SMALL_CELL

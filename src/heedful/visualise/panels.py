@@ -1,8 +1,8 @@
 """
-Panels of squares, of which every picture of attention is made.
+Panels of squares, the parts of every attention picture.
 
-Rows are the tokens that ask, columns the tokens that are looked at, and the darker a square the
-larger the weight. Lengths are in inches, letters in points.
+Rows are query tokens, columns key tokens, and the darker a square the larger the weight. Lengths
+are in inches, letters in points.
 """
 
 import math
@@ -31,21 +31,8 @@ _DPI, _PIXELS, _SIDE = 160, 100e6, 50_000
 
 class Canvas:
     """
-    Place axes on a page, in inches from its top left corner.
+    A page on which axes are placed, in inches from its top left corner.
 
-    Parameters
-    ----------
-    width, height : float
-        Of the page.
-    cell : float, optional
-        Width of a square.
-    pixels : float, optional
-        Most pixels of a picture that is made of them.
-    squares : int, default 0
-        How many there will be: very many are drawn as images.
-
-    Notes
-    -----
     Letters and the white between squares shrink with the squares.
     """
 
@@ -67,21 +54,9 @@ class Canvas:
 
     def place(self, left: float, top: float, width: float, height: float) -> "Axes":
         """
-        Make room for axes.
+        Add axes.
 
-        Parameters
-        ----------
-        left, top, width, height : float
-            In inches.
-
-        Returns
-        -------
-        Axes
-            Empty.
-
-        Notes
-        -----
-        What is written beside the axes may stick out of the page: the file is cut around it.
+        Labels may extend beyond the page: the file is cropped around them.
         """
         page = self.size
         bottom = page[1] - top - height
@@ -95,28 +70,8 @@ class Canvas:
         """
         Draw weights as squares, the first row on top.
 
-        Parameters
-        ----------
-        left, top : float
-            Where.
-        weights : ndarray of float, shape (rows, columns)
-            What.
-        full : float
-            The weight of the darkest colour.
-        numbers : bool, default False
-            Whether to write each weight into its square.
-
-        Returns
-        -------
-        axes : Axes
-            To write beside.
-        squares : ScalarMappable
-            To explain the colours with.
-
-        Notes
-        -----
-        Each square is drawn by itself unless they are very many. Ink grows with the 0.65th power of
-        a weight, as in the explorer, so that faint weights do not vanish.
+        Each square is drawn by itself unless they are very many. Colour depth grows with the 0.65th
+        power of a weight, as in the explorer, so that faint weights do not vanish.
         """
         from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 
@@ -141,7 +96,7 @@ class Canvas:
         return axes, squares
 
     def _write_numbers(self, axes: "Axes", weights: np.ndarray, full: float) -> None:
-        """Write two decimals into each square, without the zero before the point."""
+        """Write two decimals into each square, without the leading zero."""
         for (row, column), weight in np.ndenumerate(weights):
             text = f"{weight:.2f}".removeprefix("0") if weight >= 0.005 else ""
             colour = "white" if weight > 0.35 * full else INK
@@ -151,23 +106,9 @@ class Canvas:
 
     def scale(self, left: float, top: float, height: float, what: "ScalarMappable") -> None:
         """
-        Explain the colours.
+        Draw the colour scale.
 
-        Parameters
-        ----------
-        left, top, height : float
-            Where, and how tall.
-        what : ScalarMappable
-            What `panel` returned.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        As large as on any other page, however small the squares.
+        Of the same size on every page, however small the squares.
         """
         axes = self.place(left, top, 0.11, height)
         full = what.get_clim()[1]
@@ -181,27 +122,7 @@ class Canvas:
 
 
 def write_tokens(axes: "Axes", rows: Sequence[str], columns: Sequence[str]) -> None:
-    """
-    Write tokens on the left and along the top.
-
-    Parameters
-    ----------
-    axes : Axes
-        What `Canvas.panel` returned.
-    rows : sequence of str
-        Those that attend; none to leave the left side empty.
-    columns : sequence of str
-        Those attended to; none to leave the top empty.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Printable already, see `label`.
-    """
+    """Write tokens on the left and along the top."""
     axes.xaxis.tick_top()
     axes.set_yticks([index + 0.5 for index in range(len(rows))], rows)
     axes.set_xticks(
@@ -215,44 +136,16 @@ def write_tokens(axes: "Axes", rows: Sequence[str], columns: Sequence[str]) -> N
 
 
 def label(token: str) -> str:
-    """
-    Make a token short enough to print.
-
-    Parameters
-    ----------
-    token : str
-        Any text.
-
-    Returns
-    -------
-    str
-        At most 24 letters, all printable.
-
-    Notes
-    -----
-    A longer one ends in an ellipsis.
-    """
+    """Shorten a token for printing."""
     shown = printable(token)
     return shown if len(shown) <= _LONGEST_TOKEN else shown[: _LONGEST_TOKEN - 1] + "…"
 
 
 def full_scale(largest: float) -> float:
     """
-    Return a round number for the darkest colour, 1 for all but faint attention.
+    Return a round maximum for the colour scale, 1 for all but faint attention.
 
-    Parameters
-    ----------
-    largest : float
-        The largest weight of the picture.
-
-    Returns
-    -------
-    float
-        At least `largest`.
-
-    Notes
-    -----
-    Pictures of one kind then share their scale, as a rule.
+    Pictures of one kind then usually share their scale.
     """
     return next((full for full in (0.05, 0.1, 0.2, 0.5, 1.0) if 0 < largest <= full), largest or 1)
 
@@ -267,29 +160,9 @@ def draw_page(
     numbers: bool = False,
 ) -> "Figure":
     """
-    Lay panels out in a grid; only its top and left edges carry tokens.
+    Lay out panels in a grid; only its top and left edges have tokens.
 
-    Parameters
-    ----------
-    panels : mapping of str to ndarray of float, shape (rows, columns)
-        By the name that is written below each.
-    rows, columns : sequence of str
-        Tokens, as `label` makes them.
-    title : str
-        Line above the picture.
-    cell : float, optional
-        Width of a square.
-    numbers : bool, default False
-        Whether to write weights into the squares.
-
-    Returns
-    -------
-    Figure
-        To be saved.
-
-    Notes
-    -----
-    All panels share one scale of colour.
+    All panels share one colour scale.
     """
     width, height = cell * len(columns), cell * len(rows)
     across = _panels_across(len(panels), width, height)
@@ -312,7 +185,7 @@ def draw_page(
 
 
 def _panels_across(count: int, width: float, height: float) -> int:
-    """Return how many panels stand side by side: a page a little wide, with few empty places."""
+    """Return the number of panels per row: a page slightly wide, with few empty places."""
 
     def ugliness(across: int) -> float:
         down = math.ceil(count / across)

@@ -1,5 +1,5 @@
 """
-Encodings of positions as pictures: above the vectors, below their dot products.
+Position encodings as pictures: vectors above, dot products below.
 
 A column a scheme. Blue is above zero, orange below, white is zero; each picture has a scale of its
 own, for an index counts in other numbers than a sinusoid.
@@ -32,61 +32,31 @@ _LEFT, _TOP = 0.5, 0.55
 @dataclass(frozen=True)
 class PositionTable:
     """
-    Hold what is drawn of one scheme.
+    The vectors and dot products of one encoding.
 
-    Attributes
-    ----------
-    name : str
-        Stands above it.
-    formula : str
-        Stands below the name.
-    table : ndarray of float, shape (positions, width)
-        The vectors.
-    products : ndarray of float, shape (positions, positions)
-        Their dot products.
-    by_distance : ndarray of float, shape (positions,)
-        Mean product of positions so far apart, as a share of that of a position with itself.
-
-    Notes
-    -----
-    Plain arrays; where they come from is not this module's business.
+    Plain arrays; the caller computes them.
     """
 
     name: str
+    """Title above it."""
     formula: str
+    """Formula below the name."""
     table: Float[np.ndarray, "positions width"]
+    """The vectors."""
     products: Float[np.ndarray, "positions positions"]
+    """Their dot products."""
     by_distance: Float[np.ndarray, " positions"]
+    """Mean product of positions at each distance, relative to that of a position with itself."""
 
 
 def position_pictures(tables: Sequence[PositionTable], out: Path, sheet: ReportPage) -> None:
     """
-    Draw how some schemes write down positions.
+    Draw several position encodings.
 
-    Parameters
-    ----------
-    tables : sequence of PositionTable
-        A column each.
-    out : pathlib.Path
-        File to write: ``.png``, ``.svg``, ``.pdf``, or ``.html`` with caption and numbers.
-    sheet : ReportPage
-        Title, caption and numbers.
+    The upper row shows the encodings, the middle one the dot products of all positions.
 
-    Raises
-    ------
-    SettingError
-        If the ending of `out` is none of the four.
-    ValueError
-        If there is no table.
-    MissingExtra
-        If matplotlib is not installed.
-    StorageError
-        If the file cannot be written.
-
-    Notes
-    -----
-    The founding notes show the upper row as “sinusoidal positional encoding”, the middle one as
-    “dot product of position embeddings for all time-steps”.
+    Raises `SettingError` if the ending of `out` is none of the four, `ValueError` if there is no
+    table, `StorageError` if the file cannot be written.
     """
     check_report_ending(out)
     if not tables:
@@ -96,7 +66,7 @@ def position_pictures(tables: Sequence[PositionTable], out: Path, sheet: ReportP
 
 
 def _draw(tables: Sequence[PositionTable]) -> "Figure":
-    """Lay out a column a scheme, and three rows."""
+    """Lay out a column per encoding, and three rows."""
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
@@ -106,7 +76,7 @@ def _draw(tables: Sequence[PositionTable]) -> "Figure":
     colours = LinearSegmentedColormap.from_list("positions", _BELOW_ABOVE)
 
     def place(column: int, top: float, wide: float, tall: float, left: float = 0.0) -> "Axes":
-        """Make room for axes, in inches from the top left corner of a column."""
+        """Add axes, in inches from the top left corner of a column."""
         x = _LEFT + column * (_SIDE + _GAP) + left
         return figure.add_axes(
             (x / width, (height - top - tall) / height, wide / width, tall / height)
@@ -128,7 +98,7 @@ def _draw(tables: Sequence[PositionTable]) -> "Figure":
 
 
 def _squares(axes: "Axes", values: np.ndarray, colours: object, y_label: str, x_label: str) -> None:
-    """Fill the squares of a table, the first position on top, and write its scale."""
+    """Draw a table as squares, the first position on top, with its scale."""
     from matplotlib.ticker import MaxNLocator
 
     full = float(np.abs(values).max()) or 1.0
@@ -162,7 +132,7 @@ def _squares(axes: "Axes", values: np.ndarray, colours: object, y_label: str, x_
 
 
 def _curve(axes: "Axes", one: PositionTable, first: bool) -> None:
-    """Draw how the products go with the distance."""
+    """Draw the dot products over the distance."""
     from matplotlib.ticker import MaxNLocator
 
     axes.axhline(0, color=_GRID, linewidth=0.6)

@@ -1,5 +1,5 @@
 """
-What the explorer shows: attention, the steps of decoding and the beam, as one JSON document.
+The explorer's JSON document: attention, decoding steps, beam.
 
 A document is small enough to be sent or put into a page: a weight takes one byte, which holds its
 square root in 255 parts, so that a faint weight keeps two digits and the largest error is 0.004.
@@ -21,107 +21,73 @@ FATES: tuple[str, ...] = get_args(RecordedStatus)
 @dataclass(frozen=True)
 class Step:
     """
-    Hold what the decoder could have chosen at one step.
+    The candidates of the decoder at one step.
 
-    Attributes
-    ----------
-    candidates : tuple of (str, float)
-        The best tokens with their probabilities, the likeliest first, the chosen one among them.
-
-    Notes
-    -----
-    Ten are plenty; the page says how much probability is left for all others.
+    Ten are plenty; the page shows the remaining probability.
     """
 
     candidates: tuple[tuple[str, float], ...]
+    """The best tokens with their probabilities, the likeliest first, the chosen one among them."""
 
 
 @dataclass(frozen=True)
 class Node:
     """
-    Hold one hypothesis of the beam at one step.
+    One hypothesis of the beam at one step.
 
-    Attributes
-    ----------
-    token : str
-        The token by which it grew at this step.
-    parent : int or None
-        Which hypothesis of the step before it grew from, counted from 0; None at the first step.
-    log_probability : float
-        Natural logarithm of its probability so far.
-    score : float
-        What it was ranked by: as a rule the logarithm divided by the length penalty.
-    fate : {'open', 'ended', 'dropped', 'best'}
-        Whether it went on, ended, was given up, or ended and was returned.
-    why : str, default ""
-        A sentence on the fate, such as “The 4 places in the beam went to others.”
-
-    Notes
-    -----
-    Only the last token of the returned hypothesis is ``best``; the page marks the way to it.
+    Only the last token of the returned hypothesis is ``best``; the page marks the path to it.
     """
 
     token: str
+    """Its newest token."""
     parent: int | None
+    """Index of its parent in the step before, from 0; None at the first step."""
     log_probability: float
+    """Natural logarithm of its probability so far."""
     score: float
+    """Its rank score: usually the log-probability divided by the length penalty."""
     fate: RecordedStatus
+    """Whether it stayed open, ended, was dropped, or was returned."""
     why: str = ""
+    """The reason, such as “The 4 places in the beam went to others.”"""
 
 
 @dataclass(frozen=True)
 class ModelRecord:
     """
-    Hold what one model did with one sentence.
+    The attention, steps and beam of one model for one sentence.
 
-    Attributes
-    ----------
-    name : str
-        Of the run or checkpoint.
-    source : tuple of str
-        Tokens that the encoder read, the end symbol included if it read one.
-    target : tuple of str
-        Tokens that the decoder predicted, the end symbol last.
-    start : str
-        What the decoder read first.
-    encoder : ndarray of float, shape (layers, heads, source, source), optional
-        Self-attention of the encoder.
-    decoder : ndarray of float, shape (layers, heads, target, target), optional
-        Masked self-attention of the decoder. Row i belongs to the step that predicted
-        ``target[i]``, column i to what the decoder read then: `start`, then the target.
-    cross : ndarray of float, shape (layers, heads, target, source), optional
-        Attention of the decoder to the source; rows as in `decoder`.
-    text : str, default ""
-        The translation.
-    score : float, optional
-        Of the translation.
-    steps : tuple of Step, default ()
-        One for each token of the target, or none.
-    beam : tuple of tuple of Node, default ()
-        For each step of the search all hypotheses that it weighed, or none.
+    Absent parts are not shown; an engine without attention can still provide its steps.
 
-    Raises
-    ------
-    ValueError
-        If shapes do not fit the tokens, a weight is not between 0 and 1, or a node grew from none
-        of the step before.
-
-    Notes
-    -----
-    What is absent is not shown; an engine that tells no attention can still tell its steps.
+    Raises `ValueError` if shapes do not fit the tokens, a weight is not between 0 and 1, or a node
+    grew from none of the step before.
     """
 
     name: str
+    """Name of the run or checkpoint."""
     source: tuple[str, ...]
+    """Tokens that the encoder read, the end symbol included if it read one."""
     target: tuple[str, ...]
+    """Tokens that the decoder predicted, the end symbol last."""
     start: str
+    """The decoder's first input."""
     encoder: np.ndarray | None = None
+    """Self-attention of the encoder."""
     decoder: np.ndarray | None = None
+    """
+    Masked self-attention of the decoder. Row i belongs to the step that predicted ``target[i]``,
+    column i to what the decoder read then: `start`, then the target.
+    """
     cross: np.ndarray | None = None
+    """Attention of the decoder to the source; rows as in `decoder`."""
     text: str = ""
+    """The translation."""
     score: float | None = None
+    """Of the translation."""
     steps: tuple[Step, ...] = ()
+    """One for each token of the target, or none."""
     beam: tuple[tuple[Node, ...], ...] = ()
+    """All candidates of each step of the search; empty if unknown."""
 
     def __post_init__(self) -> None:
         source, target = len(self.source), len(self.target)
@@ -137,16 +103,9 @@ class ModelRecord:
 
     def document(self) -> dict[str, Any]:
         """
-        Return what JSON can hold.
+        Convert to JSON values.
 
-        Returns
-        -------
-        dict
-            One entry of a document's ``models``.
-
-        Notes
-        -----
-        Numbers are cut to the digits that the page can show.
+        Numbers are rounded to the digits that the page can show.
         """
         return {
             "name": self.name,
@@ -169,27 +128,17 @@ class ModelRecord:
 @dataclass(frozen=True)
 class ExplorerRecord:
     """
-    Hold what the explorer shows.
+    The explorer's document.
 
-    Attributes
-    ----------
-    title : str
-        Line above all.
-    models : tuple of ModelRecord
-        One, or two side by side.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer or more models.
-
-    Notes
-    -----
     `heedful.visualise.explorer` makes a page of it; `to_json` is what a server sends.
+
+    Raises `ValueError` if there are fewer or more models.
     """
 
     title: str
+    """Title above all."""
     models: tuple[ModelRecord, ...]
+    """One, or two side by side."""
 
     def __post_init__(self) -> None:
         if len(self.models) not in (1, 2):
@@ -197,16 +146,9 @@ class ExplorerRecord:
 
     def document(self) -> dict[str, Any]:
         """
-        Return the document as what JSON can hold.
+        Convert to JSON values.
 
-        Returns
-        -------
-        dict
-            With ``format``, ``title`` and ``models``.
-
-        Notes
-        -----
-        For an answer that holds more than the document; `to_json` is the document alone.
+        For an answer that contains more than the document; `to_json` is the document alone.
         """
         return {
             "format": FORMAT,
@@ -216,22 +158,15 @@ class ExplorerRecord:
 
     def to_json(self) -> str:
         """
-        Write the document.
+        Serialise the document.
 
-        Returns
-        -------
-        str
-            JSON in one line, of ASCII letters only.
-
-        Notes
-        -----
-        Infinite numbers and such as are none become null, which JSON has in their place.
+        Infinity and NaN become null, because JSON has neither.
         """
         return json.dumps(self.document(), separators=(",", ":"), allow_nan=False)
 
 
 def _check_weights(name: str, weights: np.ndarray | None, queries: int, keys: int) -> None:
-    """Refuse weights that do not fit the tokens, or are none."""
+    """Refuse weights that do not fit the tokens or are not finite."""
     if weights is None:
         return
     if weights.ndim != 4 or weights.shape[2:] != (queries, keys) or not weights.size:
@@ -248,7 +183,7 @@ def _check_weights(name: str, weights: np.ndarray | None, queries: int, keys: in
 
 
 def _check_beam(beam: tuple[tuple[Node, ...], ...]) -> None:
-    """Refuse a beam in which a hypothesis grew from none that was there."""
+    """Refuse a beam with a hypothesis whose parent is missing."""
     before = 0
     for step, nodes in enumerate(beam, start=1):
         for node in nodes:
@@ -264,7 +199,7 @@ def _check_beam(beam: tuple[tuple[Node, ...], ...]) -> None:
 
 
 def _packed(weights: np.ndarray | None, is_lower: bool) -> dict[str, Any] | None:
-    """Write weights as base64; of the decoder's, which see no later token, the lower triangle."""
+    """Encode weights as base64; of causal attention only the lower triangle."""
     if weights is None:
         return None
     layers, heads, queries, keys = weights.shape
@@ -281,7 +216,7 @@ def _packed(weights: np.ndarray | None, is_lower: bool) -> dict[str, Any] | None
 
 
 def _node(node: Node) -> dict[str, Any]:
-    """Write a node of the beam."""
+    """Convert a node of the beam."""
     return {
         "token": node.token,
         "parent": node.parent,
@@ -293,5 +228,5 @@ def _node(node: Node) -> dict[str, Any]:
 
 
 def _short(number: float) -> float | None:
-    """Cut a number to six digits, which is more than a page can show."""
+    """Round to six digits, more than a page can show."""
     return float(f"{number:.6g}") if np.isfinite(number) else None

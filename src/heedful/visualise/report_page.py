@@ -1,8 +1,8 @@
 """
-A picture with its caption and its numbers: one file that a reader needs nothing else for.
+A figure with caption and numbers, in one self-contained file.
 
-As PNG, SVG or PDF it is the picture alone. As HTML the picture lies in the page as SVG, with what
-it shows in words below, and behind it a table for whoever cannot see it or wants the numbers.
+As PNG, SVG or PDF it is the picture alone. As HTML the picture is embedded as SVG, with a caption
+below, and a table of the numbers for readers who cannot see it.
 """
 
 import html
@@ -75,72 +75,39 @@ $body
 @dataclass(frozen=True)
 class ReportPage:
     """
-    Hold what stands around a picture.
+    The text around a picture.
 
-    Attributes
-    ----------
-    title : str
-        A few words.
-    caption : str
-        What the picture shows, in sentences.
-    header : tuple of str
-        Names of the columns of its numbers.
-    rows : tuple of tuple of str
-        The numbers, written.
-
-    Notes
-    -----
-    Only a page shows all of it.
+    Only an HTML page shows all of it.
     """
 
     title: str
+    """A few words."""
     caption: str
+    """What the picture shows, in sentences."""
     header: tuple[str, ...]
+    """Names of the columns of its numbers."""
     rows: tuple[tuple[str, ...], ...]
+    """The formatted numbers."""
 
 
 def check_report_ending(out: Path) -> None:
     """
-    Refuse a file whose ending names no format that a sheet can have.
+    Refuse a file suffix that is no sheet format.
 
-    Parameters
-    ----------
-    out : pathlib.Path
-        The file to be written.
+    Cheap, so that it can be called before the work begins.
 
-    Raises
-    ------
-    SettingError
-        If it ends in none of ``.png``, ``.svg``, ``.pdf`` and ``.html``.
-
-    Notes
-    -----
-    Cheap, so that it can be asked before the work begins.
+    Raises `SettingError` if it ends in none of ``.png``, ``.svg``, ``.pdf`` and ``.html``.
     """
     check_ending(out, (*PICTURES, _PAGE))
 
 
 def save_report_page(figure: "Figure", out: Path, sheet: ReportPage) -> None:
     """
-    Write a picture, as a page with what stands around it.
+    Write a picture, or a page with its caption and numbers.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        What was drawn, within `heedful.visualise.figure_files.drawing`.
-    out : pathlib.Path
-        Where; its ending has been checked.
-    sheet : ReportPage
-        What stands around it.
+    The file is written atomically and makes no network requests.
 
-    Raises
-    ------
-    StorageError
-        If the file cannot be written.
-
-    Notes
-    -----
-    The file appears whole or not at all, and asks nothing of the network.
+    Raises `StorageError` if the file cannot be written.
     """
     if out.suffix.lower() != _PAGE:
         save_figure(figure, out)
@@ -160,11 +127,11 @@ def save_report_page(figure: "Figure", out: Path, sheet: ReportPage) -> None:
 
 
 def _row(cells: Sequence[str]) -> str:
-    """Write a row of the table, its first cell as its name."""
+    """Format a row of the table, with its first cell as header."""
     first, *others = (_written(cell) for cell in cells)
     return f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{c}</td>" for c in others) + "</tr>"
 
 
 def _written(text: str) -> str:
-    """Write text as HTML."""
+    """Escape text for HTML."""
     return html.escape(printable(text))

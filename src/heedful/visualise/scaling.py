@@ -1,5 +1,5 @@
 """
-Numbers against a width, on logarithmic axes: theory as lines, measurements as points.
+Log-log plots over d_k: theory as lines, measurements as points.
 
 Three panels side by side, one colour and one marker a scale.
 """
@@ -30,48 +30,25 @@ _LEFT, _GAP, _TOP, _BOTTOM = 0.45, 0.55, 0.55, 0.45
 
 @dataclass(frozen=True)
 class Curve:
-    """
-    Hold what is drawn of one scale in one panel.
-
-    Attributes
-    ----------
-    name : str
-        For the legend.
-    value, margin : ndarray of float, shape (widths,)
-        Measured, and half the width of the confidence interval.
-    theory : ndarray of float, shape (widths,), optional
-        What is expected.
-
-    Notes
-    -----
-    All values are above zero.
-    """
+    """The data of one scale in one panel."""
 
     name: str
+    """For the legend."""
     value: Float[np.ndarray, " widths"]
     margin: Float[np.ndarray, " widths"]
+    """Measured value, and half the width of its confidence interval."""
     theory: Float[np.ndarray, " widths"] | None = None
+    """Theoretical values."""
 
 
 @dataclass(frozen=True)
 class CurvePanel:
-    """
-    Hold one panel.
-
-    Attributes
-    ----------
-    title : str
-        What is measured.
-    curves : tuple of Curve
-        In the order of the legend.
-
-    Notes
-    -----
-    All panels have the same curves.
-    """
+    """One panel of curves."""
 
     title: str
+    """What is measured."""
     curves: tuple[Curve, ...]
+    """In the order of the legend."""
 
 
 def theory_and_measurement(
@@ -80,31 +57,10 @@ def theory_and_measurement(
     """
     Draw measurements beside theory.
 
-    Parameters
-    ----------
-    widths : sequence of int
-        Where on the horizontal axis the values stand.
-    panels : sequence of CurvePanel
-        Side by side.
-    x_label : str
-        What the horizontal axis counts.
-    out : pathlib.Path
-        File to write: ``.png``, ``.svg``, ``.pdf``, or ``.html`` with caption and numbers.
-    sheet : ReportPage
-        Title, caption and numbers.
+    An error bar smaller than its point is hidden by it.
 
-    Raises
-    ------
-    SettingError
-        If the ending of `out` is none of the four.
-    MissingExtra
-        If matplotlib is not installed.
-    StorageError
-        If the file cannot be written.
-
-    Notes
-    -----
-    A margin that is smaller than its point is hidden by it.
+    Raises `SettingError` if the ending of `out` is none of the four, `StorageError` if the file
+    cannot be written.
     """
     check_report_ending(out)
     with drawing(_LETTERS):
@@ -112,7 +68,7 @@ def theory_and_measurement(
 
 
 def _draw(widths: Sequence[int], panels: Sequence[CurvePanel], x_label: str) -> "Figure":
-    """Put the panels side by side, the legend above."""
+    """Draw the panels side by side, the legend above."""
     from matplotlib.figure import Figure
 
     width = _LEFT + len(panels) * (_SIDE + _GAP)

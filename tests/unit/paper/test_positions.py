@@ -1,4 +1,4 @@
-"""The marks of the founding notes, computed, and dot products against theory."""
+"""The criteria for position encodings, computed, and dot products against theory."""
 
 import math
 
@@ -8,7 +8,7 @@ import pytest
 from heedful.model.embedding import RATES
 from heedful.paper.positions import CRITERIA, Scheme, check_criteria, products, schemes
 
-# Slides 47 to 51 of the notes: unique, deterministic, same distance, generalises.
+# Unique, deterministic, same distance, generalises.
 NOTES = {
     "index": (True, True, True, False),
     "one-hot": (True, True, True, False),

@@ -1,4 +1,4 @@
-"""Words and marks of a sentence, whatever its subwords are."""
+"""Words and punctuation of a sentence, for any subwords."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Watching a search: nothing changes, everything is shown, and the tree is that of a slow twin."""
+"""An observed search: same result, every step shown, the tree of the exhaustive reference."""
 
 from dataclasses import replace
 from itertools import pairwise

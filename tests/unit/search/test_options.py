@@ -1,4 +1,4 @@
-"""What may be asked of a search together."""
+"""Search options and their combinations."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What may come next, against plain loops and against all sequences there are."""
+"""Rules for the next token, against plain loops and exhaustive search."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Forced decoding in one pass, against the steps of a search that is told what to write."""
+"""Forced decoding in one pass, against a search that is forced step by step."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Files that are read in step with the input."""
+"""Side files, read in step with the input."""
 
 import pytest
 

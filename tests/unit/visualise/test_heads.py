@@ -1,4 +1,4 @@
-"""What is computed from attention weights, against sums that are written out."""
+"""Summaries of attention weights, against explicit sums."""
 
 import math
 

@@ -1,1 +1,1 @@
-"""Which pairs are left out, judged by their text."""
+"""Filters that judge pairs by their text."""

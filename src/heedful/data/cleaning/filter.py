@@ -1,5 +1,5 @@
 """
-Which sentence pairs are left out of training, and how many for which reason.
+Filtering of training pairs, with counts for each reason.
 
 Text is judged first (`TextRules` in `heedful.data.cleaning.rules`), what is left by its subwords
 (`PairFilter`): lengths are counted in subwords, because that is what costs memory and time. A pair
@@ -26,39 +26,20 @@ _EXAMPLE_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class PairFilter:  # numpydoc ignore=PR02
-    """
-    Decide by their lengths which pairs are kept.
-
-    Attributes
-    ----------
-    max_length : int
-        The most subwords either side may have, without special symbols.
-    max_length_ratio : float or None
-        The most times one side may be longer than the other; None for no limit.
-    """
+    """Filter of pairs by length."""
 
     max_length: int
+    """Maximum subwords of either side, without special symbols."""
     max_length_ratio: float | None
+    """Maximum ratio of the longer side's length to the other's; None for no limit."""
 
     def reason(self, source_length: int, target_length: int) -> str | None:
         """
-        Say why a pair is dropped.
+        Return why a pair is dropped.
 
-        Parameters
-        ----------
-        source_length : int
-            Subwords of the source side.
-        target_length : int
-            Subwords of the target side.
+        Returns “empty”, “too long” or “ratio”, the first that holds; None if the pair is kept.
 
-        Returns
-        -------
-        str or None
-            “empty”, “too long” or “ratio”, the first that holds; None if the pair is kept.
-
-        Notes
-        -----
-        The limits themselves are still allowed: a side of `max_length` subwords is kept.
+        The limits themselves are allowed: a side of `max_length` subwords is kept.
         """
         shorter, longer = sorted((source_length, target_length))
         if shorter == 0:
@@ -72,45 +53,28 @@ class PairFilter:  # numpydoc ignore=PR02
 
 @dataclass(frozen=True)
 class DroppedPair:  # numpydoc ignore=PR02
-    """
-    Show a pair that was dropped.
-
-    Attributes
-    ----------
-    line : int
-        Where it stands, counted from 1 over all files of a side.
-    source : str
-        Its source line, cut to 200 characters.
-    target : str
-        Its target line, cut likewise.
-    """
+    """A dropped pair."""
 
     line: int
+    """Line number, counted from 1 over all files of a side."""
     source: str
+    """Its source line, cut to 200 characters."""
     target: str
+    """Its target line, cut likewise."""
 
 
 @dataclass
 class CleaningReport:  # numpydoc ignore=PR02
-    """
-    Count the pairs that were kept and dropped, and remember the first ones of each kind.
-
-    Attributes
-    ----------
-    kept : int, default 0
-        Pairs kept.
-    dropped : dict of str to int, optional
-        Pairs dropped, by reason.
-    examples : dict of str to list of DroppedPair, optional
-        The first five that each reason dropped.
-    notes : list of str, optional
-        What else the reader should know, such as a rule that could not be applied.
-    """
+    """Counts of kept and dropped pairs, with the first examples of each reason."""
 
     kept: int = 0
+    """Pairs kept."""
     dropped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RULES, 0))
+    """Pairs dropped, by reason."""
     examples: dict[str, list[DroppedPair]] = field(default_factory=dict)
+    """The first five that each reason dropped."""
     notes: list[str] = field(default_factory=list)
+    """Further remarks, such as a rule that could not be applied."""
 
     @property
     def total_dropped(self) -> int:
@@ -119,27 +83,11 @@ class CleaningReport:  # numpydoc ignore=PR02
 
     def drop(self, reason: str, line: int, source: str, target: str) -> None:
         """
-        Count a pair that is dropped.
+        Count a dropped pair.
 
-        Parameters
-        ----------
-        reason : str
-            The rule that it breaks.
-        line : int
-            Where it stands, from 1.
-        source : str
-            Its source line.
-        target : str
-            Its target line.
+        `line`: where it stands, from 1.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        The first ones are kept as examples, cut short: a line may be a megabyte.
+        The first ones are kept as examples, truncated: a line may be a megabyte.
         """
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
         shown = self.examples.setdefault(reason, [])
@@ -149,16 +97,9 @@ class CleaningReport:  # numpydoc ignore=PR02
 
     def summary(self) -> str:
         """
-        Tell the counts in one line.
+        Summarise the counts in one line.
 
-        Returns
-        -------
-        str
-            For example “28,990 pairs kept, 10 dropped (7 too long, 3 empty)”.
-
-        Notes
-        -----
-        Reasons that dropped nothing are left out; the most frequent comes first.
+        Only reasons that dropped something, the most frequent first.
         """
         counts = sorted(self.dropped.items(), key=lambda item: -item[1])
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in counts if number)
@@ -167,16 +108,9 @@ class CleaningReport:  # numpydoc ignore=PR02
 
     def table(self) -> str:
         """
-        Tell what each rule dropped, with examples.
+        Format the counts and examples of each rule for a terminal.
 
-        Returns
-        -------
-        str
-            A line for each rule, then the examples of those that dropped something.
-
-        Notes
-        -----
-        For a terminal; `readable` says the same for a file.
+        `readable` has the same for a file.
         """
         total = self.kept + self.total_dropped
         rows = [(rule, number, RULES.get(rule, "")) for rule, number in self.dropped.items()]
@@ -192,16 +126,9 @@ class CleaningReport:  # numpydoc ignore=PR02
 
     def readable(self) -> dict[str, Any]:
         """
-        Tell what each rule dropped, with examples, for a file that people read.
+        Format the counts and examples of each rule for a text file.
 
-        Returns
-        -------
-        dict of str to Any
-            Ready for JSON.
-
-        Notes
-        -----
-        Every rule is listed with what it means, the ones that dropped nothing too.
+        Every rule is listed with its meaning, even those that dropped nothing.
         """
         return {
             "pairs": self.kept + self.total_dropped,
@@ -219,43 +146,18 @@ class CleaningReport:  # numpydoc ignore=PR02
         }
 
     def to_json(self) -> dict[str, Any]:
-        """
-        Give the report as a JSON object.
-
-        Returns
-        -------
-        dict of str to Any
-            One key for each attribute.
-
-        Notes
-        -----
-        `from_json` reads it back.
-        """
+        """Convert to a JSON object."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> "CleaningReport":
         """
-        Read what `to_json` gave.
+        Read the object of `to_json`.
 
-        Parameters
-        ----------
-        record : mapping of str to Any
-            One key for each attribute; `examples` and `notes` may be missing.
+        Unknown reasons are kept: these pairs still were dropped.
 
-        Returns
-        -------
-        CleaningReport
-            The same report.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If the record is not such an object; the reader of the file says which file.
-
-        Notes
-        -----
-        Reasons that this version does not know are kept: they still were dropped.
+        Raises `KeyError` or `TypeError` or `ValueError` if the record is not such an object; the
+        reader of the file says which file.
         """
         return cls(
             int(record["kept"]),
@@ -273,21 +175,9 @@ class CleaningReport:  # numpydoc ignore=PR02
     @classmethod
     def merged(cls, reports: Iterable["CleaningReport"]) -> "CleaningReport":
         """
-        Add up reports on parts of a text.
+        Merge reports on parts of a text.
 
-        Parameters
-        ----------
-        reports : iterable of CleaningReport
-            One for each part.
-
-        Returns
-        -------
-        CleaningReport
-            What one report on the whole text would be.
-
-        Notes
-        -----
-        Each part remembers its own first examples, so the first of all are among them.
+        Each part has its own first examples, so the first of all are among them.
         """
         whole = cls()
         for report in reports:
@@ -304,10 +194,10 @@ class CleaningReport:  # numpydoc ignore=PR02
 
 
 def _share(part: int, whole: int) -> str:
-    """Write a share in per cent."""
+    """Format a share in per cent."""
     return f"{part / whole if whole else 0:.2%}"
 
 
 def _printable(text: str) -> str:
-    """Replace what a terminal would obey instead of showing it."""
+    """Replace control characters, which a terminal would execute."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)

@@ -1,10 +1,8 @@
 """
-Rules that judge a pair by its text: nothing there, seen elsewhere, the wrong script, seen before.
+Filter rules: empty side, test-set overlap, wrong script, duplicate.
 
 They are tried in the order of `RULES` in `heedful.data.cleaning.filter`. The memory of duplicates
 belongs to one reading of the text, from its first line on.
-
-A compact memory of what has been seen, for finding duplicates in text of any size.
 """
 
 import hashlib
@@ -27,20 +25,8 @@ def hash_texts(texts: Iterable[str]) -> Hashes:
     """
     Hash texts to 64 bits each.
 
-    Parameters
-    ----------
-    texts : iterable of str
-        Any text.
-
-    Returns
-    -------
-    ndarray of uint64, shape (entries,)
-        One hash for each, the same on every machine.
-
-    Notes
-    -----
-    BLAKE2b, not Python's own hash, which differs from process to process: a text that is read
-    again after an interruption must lose the same lines.
+    BLAKE2b, not Python's own hash, which differs between processes: a text read again after an
+    interruption must lose the same lines.
     """
     digests = (
         hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -51,17 +37,14 @@ def hash_texts(texts: Iterable[str]) -> Hashes:
 
 class SeenHashes:
     """
-    Remember 64-bit hashes in little more than their own size.
+    A set of 64-bit hashes in little more than their own size.
 
-    Notes
-    -----
-    A few sorted arrays, each at least twice as long as the next; what is new becomes a short one,
-    and short ones are merged (the log-structured merge of O'Neil et al. 1996). That is 8 bytes a
-    hash, 20 while the longest arrays are merged; a set of Python's takes about 100.
+    A few sorted arrays, each at least twice as long as the next; new hashes form a short one, and
+    short ones are merged (the log-structured merge of O'Neil et al. 1996). That is 8 bytes per
+    hash, 20 while the longest arrays are merged; a Python set takes about 100.
 
-    Two different texts share a hash with a probability of 2^-64, so among n texts about
-    n^2 / 2^65 are taken for duplicates wrongly: 3e-8 among a million, 3e-4 among a hundred
-    million.
+    Two different texts share a hash with a probability of 2^-64, so among n texts about n^2 / 2^65
+    are falsely taken for duplicates: 3e-8 among a million, 3e-4 among a hundred million.
     """
 
     def __init__(self) -> None:
@@ -73,22 +56,10 @@ class SeenHashes:
 
     def add(self, hashes: Hashes) -> Bool[np.ndarray, " entries"]:
         """
-        Add hashes and tell which ones are new.
+        Add hashes and return which are new.
 
-        Parameters
-        ----------
-        hashes : ndarray of uint64, shape (entries,)
-            In the order in which they come.
-
-        Returns
-        -------
-        ndarray of bool, shape (entries,)
-            True where a hash was met for the first time, here or in an earlier call.
-
-        Notes
-        -----
-        Some thousands at a time are quick: they are sorted before they are looked up, so that
-        neighbours are found in the same pages.
+        Fast for some thousands at a time: they are sorted before the lookup, so that neighbours are
+        in the same memory pages.
         """
         distinct, first = np.unique(hashes, return_index=True)
         known = np.zeros(len(distinct), bool)
@@ -101,7 +72,7 @@ class SeenHashes:
         return new
 
     def _keep(self, fresh: Hashes) -> None:
-        """Add a sorted array and merge those that have become too short."""
+        """Add a sorted array and merge those that are too short."""
         if not len(fresh):
             return
         while self._blocks and len(self._blocks[-1]) < 2 * len(fresh):
@@ -112,45 +83,26 @@ class SeenHashes:
 
 @dataclass(frozen=True)
 class TextRules:  # numpydoc ignore=PR02
-    """
-    Say by which rules text is judged.
-
-    Attributes
-    ----------
-    source_language : str, default “”
-        Code of the source language, for its scripts.
-    target_language : str, default “”
-        Code of the target language.
-    min_script_share : float or None, default None
-        The least share of a line's letters that must be of its language's scripts; None to take
-        every script.
-    drop_duplicates : bool, default False
-        Whether a pair is kept only the first time.
-    excluded : frozenset of str, optional
-        Lines that must not be in training, as `normalise_line` writes them.
-    """
+    """Which rules are applied to text."""
 
     source_language: str = ""
+    """Code of the source language, for its scripts."""
     target_language: str = ""
+    """Code of the target language."""
     min_script_share: float | None = None
+    """Minimum share of a line's letters in its language's scripts; None for no check."""
     drop_duplicates: bool = False
+    """Whether only the first of equal pairs is kept."""
     excluded: frozenset[str] = frozenset()
+    """Lines that must not be in training, as `normalise_line` writes them."""
 
 
 class TextFilter:
     """
-    Apply rules to the pairs of one text, in order.
+    A judge that applies the rules to the pairs of one text, in order.
 
-    Parameters
-    ----------
-    rules : TextRules
-        What is asked of a pair.
-
-    Notes
-    -----
-    A pair is a duplicate if both sides are the same as before, white space around them aside;
-    only pairs that no other rule drops are remembered. See `SeenHashes` for how rarely two pairs
-    are taken for the same wrongly.
+    A pair is a duplicate if both sides occurred before, white space around them aside; only pairs
+    that no other rule drops are remembered. `SeenHashes` says how rarely hashes collide.
     """
 
     def __init__(self, rules: TextRules) -> None:
@@ -165,23 +117,11 @@ class TextFilter:
 
     def reasons(self, sources: Sequence[str], targets: Sequence[str]) -> list[str | None]:
         """
-        Judge pairs that follow on those of earlier calls.
+        Judge the next pairs of the text.
 
-        Parameters
-        ----------
-        sources : sequence of str
-            Source lines.
-        targets : sequence of str
-            Their target lines.
+        Returns for each pair the first rule that it breaks; None if it is kept.
 
-        Returns
-        -------
-        list of str or None
-            For each pair the first rule that it breaks; None if it is kept.
-
-        Notes
-        -----
-        How the text is cut into calls makes no difference.
+        The division of the text into calls does not matter.
         """
         reasons = [self._reason(pair) for pair in zip(sources, targets, strict=True)]
         if self._rules.drop_duplicates:
@@ -193,7 +133,7 @@ class TextFilter:
         return reasons
 
     def _reason(self, pair: tuple[str, str]) -> str | None:
-        """Name the first rule that a pair breaks by itself."""
+        """Return the first rule that a pair breaks by itself."""
         pair = split_tag(pair[0])[1], pair[1]
         if any(not line or line.isspace() for line in pair):
             return "empty"
@@ -207,7 +147,7 @@ class TextFilter:
         return None
 
     def _scripts_of(self, language: str) -> frozenset[str] | None:
-        """Look a language up, and note if it is not known."""
+        """Look up the scripts of a language, and record an unknown one."""
         scripts = scripts_of(language)
         if scripts is None:
             self.notes.append(
@@ -219,30 +159,16 @@ class TextFilter:
 
 
 def _joined(source: str, target: str) -> str:
-    """Write a pair as one text, so that no other pair is written the same."""
+    """Serialise a pair uniquely."""
     return f"{len(source)} {source}{target}"
 
 
 def normalise_line(line: str) -> str:
     """
-    Write a line so that small differences do not count.
+    Normalise a line so that small differences do not count.
 
-    Parameters
-    ----------
-    line : str
-        Text.
+    For finding test sentences in training text, where case does not matter.
 
-    Returns
-    -------
-    str
-        Case folded, white space collapsed.
-
-    Notes
-    -----
-    For finding test sentences in training text, where a difference of case is no difference.
-
-    Examples
-    --------
     >>> normalise_line("  Resumption of  the SESSION")
     'resumption of the session'
     """
@@ -251,21 +177,9 @@ def normalise_line(line: str) -> str:
 
 def read_excluded(files: Sequence[TextSource | Path]) -> frozenset[str]:
     """
-    Read the lines that must stay unseen.
+    Read the lines that must not occur in training.
 
-    Parameters
-    ----------
-    files : sequence of TextSource or Path
-        Test sets, either side.
-
-    Returns
-    -------
-    frozenset of str
-        Their lines as `normalise_line` writes them, without empty ones.
-
-    Notes
-    -----
-    Held in memory as they are, so no line is taken for another: a test set is small.
+    Stored as text, not as hashes, so no other line is dropped by mistake: a test set is small.
     """
     return frozenset(
         line for path in files for line in map(normalise_line, read_lines(path)) if line

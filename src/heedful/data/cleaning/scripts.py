@@ -1,5 +1,5 @@
 """
-Which scripts a language is written in, and how much of a line is in them.
+The scripts of each language, and their share of a line.
 
 A file of French in which a tenth of the lines is Russian, or an encoding gone wrong, is found by
 its letters. The script of a letter is the first word of its Unicode name (“LATIN SMALL LETTER A”,
@@ -96,26 +96,13 @@ _OF_NO_SCRIPT = (
 
 def scripts_of(language: str) -> frozenset[str] | None:
     """
-    Tell the scripts that a language is written in.
+    Return the scripts of a language.
 
-    Parameters
-    ----------
-    language : str
-        A code such as “en”, “pt_BR”, “sr-Latn” or “eng_Latn”.
+    Returns scripts, named as letters are in Unicode; None for a language that is not in the table.
 
-    Returns
-    -------
-    frozenset of str or None
-        Scripts, named as letters are in Unicode; None for a language that is not in the table.
+    A script in the code itself overrides the language. Chinese, Japanese and Korean each have
+    several scripts; quotations in other scripts must fit into the remaining share.
 
-    Notes
-    -----
-    A script in the code itself wins over the language. Chinese, Japanese and Korean each have
-    several scripts, and whatever other scripts their text quotes has to fit in the share that
-    is left.
-
-    Examples
-    --------
     >>> sorted(scripts_of("sr")), sorted(scripts_of("sr-Latn"))
     (['CYRILLIC', 'LATIN'], ['LATIN'])
     """
@@ -128,27 +115,11 @@ def scripts_of(language: str) -> frozenset[str] | None:
 
 def share_in(line: str, scripts: frozenset[str]) -> float:
     """
-    Measure how much of a line is in the given scripts.
+    Compute the share of a line's letters that are in the given scripts.
 
-    Parameters
-    ----------
-    line : str
-        Text.
-    scripts : frozenset of str
-        What `scripts_of` gave.
+    Digits, punctuation and letters without a script (µ, ª, mathematical signs) are not counted.
+    Every repetition of a letter counts.
 
-    Returns
-    -------
-    float
-        Share of the letters, 0 to 1; 1 for a line without letters.
-
-    Notes
-    -----
-    Digits, punctuation and letters that belong to no script (µ, ª, mathematical signs) are not
-    counted. Every repetition of a letter counts.
-
-    Examples
-    --------
     >>> share_in("Да! Yes.", frozenset(["CYRILLIC"]))
     0.4
     """
@@ -163,7 +134,7 @@ def share_in(line: str, scripts: frozenset[str]) -> float:
 
 
 class _Scripts(dict[str, str]):
-    """The script of each character that was ever asked for; empty for what has none."""
+    """A cache of each character's script; empty for characters without one."""
 
     def __missing__(self, character: str) -> str:
         words = unicodedata.name(character, "UNNAMED").split()

@@ -1,1 +1,1 @@
-"""Corpora that people use: where they lie, how they are fetched, checked and unpacked."""
+"""Public corpora: where they are, and how they are downloaded, checked and unpacked."""

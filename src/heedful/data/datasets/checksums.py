@@ -1,5 +1,5 @@
 """
-Files that are whole or not there, and the SHA-256 that tell which file one has.
+Atomic file writes and SHA-256 checksums.
 
 A list of them has the form of the program sha256sum, so `sha256sum -c SHA256SUMS` checks it too.
 """
@@ -23,22 +23,8 @@ writing = functools.partial(files.writing, promise="it goes on from what is ther
 
 def publish_file(partial: Path, path: Path) -> None:
     """
-    Give a finished file its name.
+    Rename a finished file to its final name.
 
-    Parameters
-    ----------
-    partial : Path
-        The file, complete.
-    path : Path
-        Its name in the same file system; replaced if it is there.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
     Synced before and after, so that not even a power cut leaves half a file under the name.
     """
     sync(partial)
@@ -50,24 +36,9 @@ def sha256_of(path: Path) -> str:
     """
     Compute the SHA-256 of a file.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
+    In constant memory.
 
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    TextError
-        If it cannot be read.
-
-    Notes
-    -----
-    Memory stays constant.
+    Raises `TextError` if it cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -82,44 +53,23 @@ def sha256_of(path: Path) -> str:
 @dataclass
 class Checksums:
     """
-    Keep the SHA-256 of the files in a folder.
+    The SHA-256 checksums of the files in a folder.
 
-    Attributes
-    ----------
-    folder : Path
-        The folder.
-    title : str, default ''
-        What the folder holds; a comment in the list.
-    by_name : dict of str to str
-        64 hexadecimal digits for each file name.
-
-    Notes
-    -----
-    On the disk it is `SHA256SUMS`, sorted by name.
+    Stored in `SHA256SUMS`, sorted by name.
     """
 
     folder: Path
     title: str = ""
+    """What the folder holds; a comment in the list."""
     by_name: dict[str, str] = field(default_factory=dict)
+    """64 hexadecimal digits for each file name."""
 
     @classmethod
     def read(cls, folder: Path) -> "Checksums":
         """
-        Read the list of a folder.
+        Read the checksums of a folder.
 
-        Parameters
-        ----------
-        folder : Path
-            The folder.
-
-        Returns
-        -------
-        Checksums
-            Empty if there is no list.
-
-        Notes
-        -----
-        Lines of another form are passed over: names with folders, what an editor cut off.
+        Malformed lines are skipped: names with folders, lines cut off by an editor.
         """
         try:
             lines = (folder / SUMS).read_text(encoding="utf-8", errors="replace").split("\n")
@@ -131,21 +81,11 @@ class Checksums:
 
     def write(self) -> None:
         """
-        Write the list.
+        Write the checksums.
 
-        Returns
-        -------
-        None
-            Nothing.
+        The program sha256sum ignores the comment.
 
-        Raises
-        ------
-        StorageError
-            If it cannot be written; the old list then stays.
-
-        Notes
-        -----
-        The program sha256sum passes over the comment.
+        Raises `StorageError` if it cannot be written; the old list then stays.
         """
         lines = [f"{sha256}  {name}" for name, sha256 in sorted(self.by_name.items())]
         beside = self.folder / f".{SUMS}.partial"

@@ -1,5 +1,5 @@
 """
-One file from one address, resumed where an earlier try ended.
+Download of one file, resumed where an earlier attempt stopped.
 
 ::
 
@@ -41,17 +41,17 @@ Watch = Callable[[str, int, int | None], None]
 _TIMEOUT = 30.0  # seconds without a byte
 _PAUSES = (1.0, 2.0, 4.0)  # seconds before each further try
 _CHUNK = 1 << 16
-_MUCH = 1 << 20  # who gets this far before the next cut has not lost a try
+_MUCH = 1 << 20  # progress beyond 1 MiB resets the retry count
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
 
 
 class Unreachable(DownloadError):
-    """A host that does not answer at all, so that asking it for another file is useless."""
+    """A host does not answer at all, so requesting another file is useless."""
 
 
 class _Cut(Exception):
-    """The connection ended too early or the server is busy: worth another try."""
+    """The connection ended too early or the server is busy; retry."""
 
 
 def fetch(
@@ -63,37 +63,16 @@ def fetch(
     wait: Callable[[float], object] = time.sleep,
 ) -> None:
     """
-    Fetch a file, going on with what an earlier try left.
+    Download a file, resuming an earlier attempt.
 
-    Parameters
-    ----------
-    address : str
-        Where it lies: http or https.
-    partial : Path
-        Where to put it. Kept when the try fails, for the next one.
-    size : int or None, optional
-        Bytes that it must have, where known.
-    watch : callable, optional
-        Told the name, the bytes so far and the bytes in all, if known, after each chunk.
-    wait : callable, optional
-        Waits some seconds before another try.
+    `size`: bytes that it must have, where known. `watch`: called after each chunk with the name,
+    the bytes so far and the total bytes, if known. `wait`: waits this many seconds before a retry.
 
-    Returns
-    -------
-    None
-        Nothing; `partial` is complete then.
+    A lost connection is retried after 1, 2 and 4 seconds; progress beyond 1 MiB resets the retry
+    count. The caller checks the content.
 
-    Raises
-    ------
-    DownloadError
-        If the address does not give the file; the message says why, in a few words.
-    StorageError
-        If the disk is full.
-
-    Notes
-    -----
-    A cut connection is tried again after 1, 2 and 4 seconds; whoever gets a megabyte further begins
-    to count anew. That the content is right is for the caller to check.
+    Raises `DownloadError` if the address does not give the file; the message says why, in a few
+    words. Raises `StorageError` if the disk is full.
     """
     cuts = 0
     while True:
@@ -110,21 +89,9 @@ def fetch(
 
 def forget(partial: Path) -> None:
     """
-    Delete what has arrived of a file, so that the next try begins anew.
+    Delete a partial download, so that the next attempt starts from zero.
 
-    Parameters
-    ----------
-    partial : Path
-        As for `fetch`.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Also deletes what is known of its origin.
+    Also deletes the record of its origin.
     """
     with writing(partial.parent):
         partial.unlink(missing_ok=True)
@@ -132,7 +99,7 @@ def forget(partial: Path) -> None:
 
 
 def _fetch_once(address: str, partial: Path, size: int | None, watch: Watch) -> None:
-    """Ask once and take what comes."""
+    """Send one request and save what arrives."""
     headers = {"User-Agent": "heedful", "Accept-Encoding": "identity"}
     had = _length(partial)
     if had and (validator := _validator_of(partial, address)):
@@ -165,7 +132,7 @@ def _fetch_once(address: str, partial: Path, size: int | None, watch: Watch) -> 
 
 
 def _open(address: str, headers: dict[str, str]) -> HTTPResponse:
-    """Send a request and read the head of the answer."""
+    """Send a request and read the response headers."""
     try:
         request = Request(address, headers=headers)
         response: HTTPResponse = _web().open(request, timeout=_TIMEOUT)
@@ -188,7 +155,7 @@ def _open(address: str, headers: dict[str, str]) -> HTTPResponse:
 
 
 def _refused(error: HTTPError, partial: Path, had: int, size: int | None) -> None:
-    """Turn an answer that is no file into the right failure, or find that all is there."""
+    """Turn an error response into an exception, or detect that the file is complete."""
     with error:
         if error.code == 416:
             match = _RANGE.fullmatch(error.headers.get("Content-Range", ""))
@@ -201,7 +168,7 @@ def _refused(error: HTTPError, partial: Path, had: int, size: int | None) -> Non
 
 
 def _extent(response: HTTPResponse, partial: Path, had: int) -> tuple[int, int | None]:
-    """Tell where the content begins and how long the file is."""
+    """Return where the content begins and how long the file is."""
     length = response.headers.get("Content-Length", "")
     total = int(length) if length.isdecimal() else None
     if response.status != 206:
@@ -214,7 +181,7 @@ def _extent(response: HTTPResponse, partial: Path, had: int) -> tuple[int, int |
 
 
 def _chunks(response: HTTPResponse) -> Iterator[bytes]:
-    """Read content; a failing network is no failing disk."""
+    """Read content in chunks; a failing network is reported as such, not as a failing disk."""
     while True:
         try:
             chunk = response.read(_CHUNK)
@@ -226,7 +193,7 @@ def _chunks(response: HTTPResponse) -> Iterator[bytes]:
 
 
 def _begin(partial: Path, address: str, response: HTTPResponse) -> None:
-    """Empty the file, then note which version of which file is coming."""
+    """Empty the file, then record which version of which file is downloaded."""
     partial.write_bytes(b"")
     tag = response.headers.get("ETag", "")
     strong = tag if tag.startswith('"') else ""  # If-Range takes no weak tag (RFC 9110, 13.1.5)
@@ -237,7 +204,7 @@ def _begin(partial: Path, address: str, response: HTTPResponse) -> None:
 
 
 def _validator_of(partial: Path, address: str) -> str:
-    """Tell what identifies the version of what has arrived, if it came from this address."""
+    """Return the validator of a partial download, if it came from this address."""
     try:
         origin = json.loads(_origin(partial).read_text(encoding="utf-8"))
         validator = origin["validator"] if origin["address"] == address else ""
@@ -247,22 +214,22 @@ def _validator_of(partial: Path, address: str) -> str:
 
 
 def _origin(partial: Path) -> Path:
-    """Name the file that tells where a partial file comes from."""
+    """Return the name of the record of a partial file's origin."""
     return partial.with_name(f"{partial.name}.json")
 
 
 def _length(partial: Path) -> int:
-    """Count the bytes that are there."""
+    """Return the size of a file, 0 if missing."""
     return partial.stat().st_size if partial.is_file() else 0
 
 
 class _WebOnly(HTTPRedirectHandler):
-    """Follow redirects to other web addresses, never from https back to http."""
+    """Redirects to other web addresses only, never from https back to http."""
 
     def redirect_request(
         self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> Request | None:
-        """Refuse what does not stay on the web."""
+        """Refuse a redirect to anything else."""
         scheme = urlsplit(newurl).scheme
         if scheme not in SCHEMES or (req.type == "https" and scheme == "http"):
             raise DownloadError(f"it leads on to {newurl}, which is not followed")
@@ -270,7 +237,7 @@ class _WebOnly(HTTPRedirectHandler):
 
 
 def _web() -> OpenerDirector:
-    """Make what opens addresses: no files, no ftp, no data, whatever a server may say."""
+    """Create an opener for web addresses only, whatever a server redirects to."""
     opener = OpenerDirector()
     opener.addheaders = []
     for handler in (

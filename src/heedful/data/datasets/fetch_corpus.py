@@ -1,5 +1,5 @@
 """
-A known corpus in a folder: find its files, check them, make text of them.
+A registered corpus in a folder: locate its files, check them, extract the text.
 
 ::
 
@@ -36,46 +36,17 @@ def get_corpus(
     wait: Callable[[float], object] = time.sleep,
 ) -> dict[str, int]:
     """
-    Get a corpus as line-aligned text.
+    Download a corpus as line-aligned text.
 
-    Parameters
-    ----------
-    corpus : KnownCorpus
-        What to get.
-    folder : Path
-        Where to put it; made if it is not there. Files that lie there already are used.
-    mirrors : sequence of str, optional
-        Folders, or addresses of folders, to look into before the addresses of the catalogue.
-    say : callable
-        Told what happens, in lines for a person.
-    watch : callable, optional
-        Told the file, the bytes so far and the bytes in all, if known, while they arrive.
-    wait : callable, optional
-        Waits some seconds before another try.
+    `watch`: called with the file, the bytes so far and the total bytes, if known. `wait`: waits
+    this many seconds before a retry.
 
-    Returns
-    -------
-    dict of str to int
-        Number of lines by name of the text.
+    Existing unchanged files are not made again: that needs neither the network nor the archives.
 
-    Raises
-    ------
-    DownloadError
-        If a file is nowhere to be had.
-    TextError
-        If a file is not the one that it must be.
-    StorageError
-        If the disk is full.
-    UserError
-        If a mirror is neither a folder nor an address, or the folder is in use or holds another
-        corpus.
-    RunStopped
-        If Ctrl-C came; what has arrived is kept.
-
-    Notes
-    -----
-    What was made once and has not changed is not made again: that needs neither the network nor
-    the archives.
+    Raises `DownloadError` if a file is nowhere to be had. Raises `TextError` if a file is not the
+    one that it must be. Raises `StorageError` if the disk is full. Raises `UserError` if a mirror
+    is neither a folder nor an address, or the folder is in use or holds another corpus. Raises
+    `RunStopped` if Ctrl-C came; what has arrived is kept.
     """
     for mirror in mirrors:
         _check_mirror(mirror)
@@ -109,23 +80,9 @@ def get_corpus(
 
 def train_command(corpus: KnownCorpus, folder: Path) -> str:
     """
-    Write down how to train on a corpus.
+    Format the command that trains on a corpus.
 
-    Parameters
-    ----------
-    corpus : KnownCorpus
-        Which.
-    folder : Path
-        Where it lies.
-
-    Returns
-    -------
-    str
-        A line for the shell.
-
-    Notes
-    -----
-    From the first language into the second; any two of its languages do.
+    From its first language into the second; any two of its languages work.
     """
     whole = any(text.stem == "train" for text in corpus.texts)
     command = ["heedful", "train", corpus.recipe]
@@ -137,7 +94,7 @@ def train_command(corpus: KnownCorpus, folder: Path) -> str:
 
 
 class _Search:
-    """Bring every file of a corpus into its folder."""
+    """Download of all files of a corpus into its folder."""
 
     def __init__(
         self,
@@ -158,7 +115,7 @@ class _Search:
         self._silent: dict[str, str] = {}  # hosts that gave no answer are not asked again
 
     def run(self) -> None:
-        """Look for one file after the other, and for all of them before giving up."""
+        """Locate each file; report all missing ones together."""
         failures: dict[tuple[str, str], list[str]] = {}
         missing = []
         for download in self._corpus.downloads:
@@ -182,7 +139,7 @@ class _Search:
             )
 
     def _accept(self, download: Download, path: Path) -> None:
-        """Take a file that is in its place already."""
+        """Accept a file that is already in its place."""
         try:
             found, state = self._check(download, path)
         except _Wrong as wrong:
@@ -194,7 +151,7 @@ class _Search:
         self._say(f"{download.name} was there; {state}")
 
     def _look_everywhere(self, download: Download) -> list[tuple[str, str]]:
-        """Take a file from the first place that has it; else say of each place why not."""
+        """Get a file from the first location that has it; else report why each one failed."""
         reasons = []
         mirrors = [_at(mirror, download.name) for mirror in self._mirrors]
         for place in (*mirrors, *download.addresses):
@@ -214,7 +171,7 @@ class _Search:
         return reasons
 
     def _take(self, download: Download, place: str | Path) -> None:
-        """Copy or fetch a file, check it, and only then give it its name."""
+        """Copy or download a file, check it, and only then rename it."""
         path = self._folder / download.name
         self._say(f"{download.name} from {place}")
         resumed = False
@@ -240,7 +197,7 @@ class _Search:
         self._say(f"{download.name} has {path.stat().st_size:,} bytes; {state}")
 
     def _copy(self, source: Path, copy: Path) -> None:
-        """Copy a file of a mirror that is a folder."""
+        """Copy a file from a mirror folder."""
         if not source.is_file():
             raise DownloadError("there is no such file")
         size = source.stat().st_size
@@ -254,7 +211,7 @@ class _Search:
             raise
 
     def _check(self, download: Download, path: Path) -> tuple[str, str]:
-        """Compute the SHA-256 of a file and say how sure it is, or what is wrong with it."""
+        """Compute the SHA-256 of a file and compare it with the expected one."""
         size = path.stat().st_size
         if download.size not in (None, size):
             raise _Wrong(f"must have {download.size:,} bytes, but has {size:,}")
@@ -267,7 +224,7 @@ class _Search:
         return found, f"its SHA-256 is {whence}"
 
     def _expected(self, download: Download) -> tuple[str, str]:
-        """Find the SHA-256 that a file must have, and who says so."""
+        """Find the expected SHA-256 of a file, and its source."""
         if download.sha256:
             return download.sha256, "the known one"
         lists = [self._sums]
@@ -281,16 +238,16 @@ class _Search:
 
 
 class _Wrong(Exception):
-    """A file is not the one that it must be."""
+    """A file has the wrong content."""
 
 
 def _is_address(mirror: str) -> bool:
-    """Tell an address from a folder."""
+    """Whether a mirror is an address or a folder."""
     return "://" in mirror
 
 
 def _check_mirror(mirror: str) -> None:
-    """Refuse what is neither a folder that is there nor an address of the web."""
+    """Refuse a mirror that is neither an existing folder nor a web address."""
     if _is_address(mirror):
         if urlsplit(mirror).scheme not in SCHEMES or not urlsplit(mirror).netloc:
             raise UserError(
@@ -305,17 +262,17 @@ def _check_mirror(mirror: str) -> None:
 
 
 def _partial(path: Path) -> Path:
-    """Name what has arrived of a file."""
+    """Return the name of a partial download."""
     return path.with_name(f"{path.name}.partial")
 
 
 def _at(mirror: str, name: str) -> str | Path:
-    """Name a file of a mirror."""
+    """Return the location of a file on a mirror."""
     return f"{mirror.rstrip('/')}/{quote(name)}" if _is_address(mirror) else Path(mirror, name)
 
 
 def _chunks(source: Path) -> Iterator[bytes]:
-    """Read a file; a failing mirror is no failing disk."""
+    """Read a file in chunks; a failing mirror is reported as such, not as a failing disk."""
     try:
         with source.open("rb") as file:
             while chunk := file.read(_CHUNK):
@@ -326,7 +283,7 @@ def _chunks(source: Path) -> Iterator[bytes]:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep a second process out of the folder."""
+    """Lock the folder against a second process."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # some network file systems know no locks
@@ -343,7 +300,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _is_as_recorded(text: CorpusText, sums: Checksums) -> bool:
-    """Tell whether a text is there and has the content that was made once."""
+    """Whether a text exists with the recorded content."""
     path = sums.folder / text.name
     return (
         text.name in sums.by_name and path.is_file() and sha256_of(path) == sums.by_name[text.name]
@@ -366,7 +323,7 @@ def _aligned_lines(folder: Path, texts: Sequence[CorpusText]) -> dict[str, int]:
 
 
 def _count_lines(path: Path) -> int:
-    """Count lines, the last one also where its line feed is missing."""
+    """Count lines, including a last one without a line feed."""
     count, last = 0, b"\n"
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):

@@ -1,5 +1,5 @@
 """
-Corpora that people use, and where they lie.
+The registry of public corpora, with the paper's own training text of WMT 2014.
 
 The addresses come from the scripts and indexes that the field uses: fairseq's `prepare-*.sh`,
 TensorFlow Datasets, Hugging Face Datasets, sacreBLEU, mtdata. Not one of them was tried when this
@@ -8,8 +8,6 @@ list was written, and addresses die; that is what `--mirror` and files placed by
 A SHA-256 is given where it was computed from a copy of the file (Multi30k, Tanaka) or where such an
 index gives it (WMT: `url_checksums/wmt14_translate.txt` of TensorFlow Datasets; IWSLT 2017:
 `dataset_infos.json` of Hugging Face Datasets), and nowhere else.
-
-The text that the paper's models were trained on (section 5.1), as the tasks of WMT 2014 had it.
 
 Addresses as in fairseq's `prepare-wmt14en2de.sh` and `prepare-wmt14en2fr.sh`; SHA-256 and sizes of
 `url_checksums/wmt14_translate.txt` of TensorFlow Datasets, which also takes both test sets from
@@ -57,7 +55,7 @@ _DEV = _statmt(
 
 
 def _texts(other: str) -> Iterator[CorpusText]:
-    """Describe the texts that both tasks have; English is the target side of the archives."""
+    """Describe the texts of both tasks; English is the target side of the archives."""
     pair = f"{other}-en"
     for language in ("en", other):
         side = "ref" if language == "en" else "src"
@@ -74,17 +72,10 @@ def _texts(other: str) -> Iterator[CorpusText]:
 
 def wmt14_en_de() -> KnownCorpus:
     """
-    Describe what the paper trained its English-German models on.
+    Describe the paper's English-German training data.
 
-    Returns
-    -------
-    KnownCorpus
-        Four archives of statmt.org.
-
-    Notes
-    -----
-    Section 5.1 of the paper names the task and 4.5 million pairs; which files make it up is told by
-    the page of the task, and `prepare-wmt14en2de.sh --icml17` of fairseq agrees.
+    Section 5.1 of the paper names the task and 4.5 million pairs; the task's web page lists the
+    files, and `prepare-wmt14en2de.sh --icml17` of fairseq agrees.
     """
     return KnownCorpus(
         name="wmt14-en-de",
@@ -102,16 +93,9 @@ def wmt14_en_de() -> KnownCorpus:
 
 def wmt14_en_fr() -> KnownCorpus:
     """
-    Describe what the paper trained its English-French models on.
+    Describe the paper's English-French training data.
 
-    Returns
-    -------
-    KnownCorpus
-        Six archives of statmt.org.
-
-    Notes
-    -----
-    Section 5.1 of the paper says 36 million pairs, about what is left of these after cleaning.
+    Section 5.1 of the paper says 36 million pairs, about what remains of these after cleaning.
     """
     un = _statmt("wmt13/training-parallel-un.tgz")
     giga = _statmt("wmt10/training-giga-fren.tar", 2595102720)
@@ -176,26 +160,11 @@ d37dc460a81b064e4106c8913eb11fa300da05cf3f58a7a5bbfec7e20947ddef  27793 test.ja
 
 def find_corpus(name: str) -> KnownCorpus:
     """
-    Look a corpus up.
+    Look a corpus up by name.
 
-    Parameters
-    ----------
-    name : str
-        A name of the list, or “opus:CORPUS/VERSION/SOURCE-TARGET”.
+    OPUS has thousands of corpora at addresses of one form, so a name is enough.
 
-    Returns
-    -------
-    KnownCorpus
-        What is known of it.
-
-    Raises
-    ------
-    UserError
-        If there is none of this name.
-
-    Notes
-    -----
-    OPUS keeps some thousand corpora at addresses of one form, so naming is enough.
+    Raises `UserError` if there is none of this name.
     """
     if name in CORPORA:
         return CORPORA[name]
@@ -210,7 +179,7 @@ def find_corpus(name: str) -> KnownCorpus:
 
 
 def _table(lines: str) -> dict[str, tuple[int, str]]:
-    """Read size and SHA-256 of each file."""
+    """Parse a table of sizes and SHA-256 checksums."""
     rows = (line.split() for line in lines.splitlines())
     return {name: (int(size), sha256) for sha256, size, name in rows}
 
@@ -240,7 +209,7 @@ def _multi30k() -> KnownCorpus:
 
 
 def _stanford(name: str, about: str, pairs: int, folder: str, *stems: str) -> KnownCorpus:
-    """Describe a set of Stanford's NMT project, whose files are the texts themselves."""
+    """Describe a corpus of Stanford's NMT project, whose files are plain text."""
     languages = tuple(folder.rpartition(".")[2].split("-"))
     names = [f"{stem}.{language}" for stem in stems for language in languages]
     base = f"https://nlp.stanford.edu/projects/nmt/data/{folder}"
@@ -325,7 +294,7 @@ def _iwslt17(other: str, pairs: int, size: int, sha256: str) -> KnownCorpus:
 
 
 def _tanaka() -> KnownCorpus:
-    """Describe 50,000 short sentences of the Tanaka corpus, cut into words by its publisher."""
+    """Describe 50,000 short sentences of the Tanaka corpus, tokenized by its publisher."""
     base = (
         "https://raw.githubusercontent.com/odashi/small_parallel_enja/"
         "312408a11c5fbcbc09443bebb18121f7efdcd61e"
@@ -352,7 +321,7 @@ def _tanaka() -> KnownCorpus:
 
 
 def _named(name: str, about: str, licence: str, corpus: KnownCorpus) -> KnownCorpus:
-    """Give a corpus of OPUS a name of its own."""
+    """Name a corpus of OPUS for the registry."""
     return replace(corpus, name=name, about=about, licence=licence)
 
 

@@ -1,5 +1,5 @@
 """
-How a corpus that lies on some server is described: files to fetch, and the text they hold.
+Descriptions of downloadable corpora: the files to fetch and the text in them.
 
 ::
 
@@ -13,26 +13,17 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Download:
     """
-    Describe a file as it lies on a server.
+    A file on a server.
 
-    Attributes
-    ----------
-    addresses : tuple of str
-        Where it lies; the first one that works is taken. All end in the same file name.
-    size : int or None, default None
-        Bytes, where known.
-    sha256 : str or None, default None
-        Checksum, where known.
-
-    Notes
-    -----
-    The name on the disk is the one that a browser would save, so a file that was fetched by hand
-    fits.
+    The name on disk is the one that a browser would save, so a manually downloaded file fits.
     """
 
     addresses: tuple[str, ...]
+    """Addresses to try in order. All end in the same file name."""
     size: int | None = None
+    """Bytes, where known."""
     sha256: str | None = None
+    """Checksum, where known."""
 
     @property
     def name(self) -> str:
@@ -43,130 +34,84 @@ class Download:
 @dataclass(frozen=True)
 class ArchiveMember:
     """
-    Say where lines of a text come from.
+    The origin of some lines of a text.
 
-    Attributes
-    ----------
-    download : str
-        Name of the file that was downloaded.
-    member : str, default ''
-        Name inside it, if it is an archive of several files.
-    form : str, default 'plain'
-        “plain”, every line is a sentence; “segments”, what stands between ``<seg …>`` and
-        ``</seg>``, as in test sets of WMT and IWSLT; “talks”, lines that do not begin with ``<``,
-        as in the training text of IWSLT.
-
-    Notes
-    -----
-    Members are found by their full name; nothing else in an archive is looked at.
+    Archive members are found by their full name; nothing else in an archive is read.
     """
 
     download: str
+    """Name of the file that was downloaded."""
     member: str = ""
+    """Name inside it, if it is an archive of several files."""
     form: str = "plain"
+    """
+    “plain”, every line is a sentence; “segments”, what stands between ``<seg …>`` and ``</seg>``,
+    as in test sets of WMT and IWSLT; “talks”, lines that do not begin with ``<``, as in the
+    training text of IWSLT.
+    """
 
 
 @dataclass(frozen=True)
 class CorpusText:
     """
-    Describe a text file that a corpus ends in.
+    A text file of a corpus.
 
-    Attributes
-    ----------
-    name : str
-        Its name; the ending is the language.
-    parts : tuple of ArchiveMember
-        What it is made of, end to end.
-
-    Notes
-    -----
     Texts that differ only in the language are line-aligned.
     """
 
     name: str
+    """Its name; the ending is the language."""
     parts: tuple[ArchiveMember, ...]
+    """Its parts, concatenated."""
 
     @property
     def stem(self) -> str:
-        """The name without the language, “train” of “train.en”."""
+        """Name without the language: “train” of “train.en”."""
         return self.name.rpartition(".")[0]
 
     @property
     def language(self) -> str:
-        """The ending."""
+        """Suffix of the name."""
         return self.name.rpartition(".")[2]
 
 
 @dataclass(frozen=True)
 class KnownCorpus:
     """
-    Describe a corpus.
+    A corpus in the registry.
 
-    Attributes
-    ----------
-    name : str
-        What to call it.
-    about : str
-        What it is, in a few words.
-    languages : tuple of str
-        Its languages; a training command is shown for the first into the second.
-    pairs : int or None
-        Training pairs, about; None if not known.
-    licence : str
-        What its publishers say.
-    downloads : tuple of Download
-        Files to fetch.
-    texts : tuple of CorpusText
-        Files to end in.
-    valid : str, default ''
-        Stem of the texts that are usual for validation.
-    recipe : str, default 'small'
-        Recipe that suits it.
-    tried : bool, default False
-        Whether the addresses were tried when the entry was written.
-
-    Notes
-    -----
     Training texts are those whose stem is “train” or begins with “train.”.
     """
 
     name: str
+    """What to call it."""
     about: str
+    """A short description."""
     languages: tuple[str, ...]
+    """Its languages; a training command is shown for the first into the second."""
     pairs: int | None
+    """Training pairs, about; None if not known."""
     licence: str
+    """The licence as its publishers state it."""
     downloads: tuple[Download, ...]
+    """Files to fetch."""
     texts: tuple[CorpusText, ...]
+    """Text files to extract."""
     valid: str = ""
+    """Stem of the usual validation texts."""
     recipe: str = "small"
+    """Recipe that suits it."""
     tried: bool = False
+    """Whether the addresses were tried when the entry was written."""
 
 
 def opus(corpus: str, version: str, source: str, target: str) -> KnownCorpus:
     """
     Describe a corpus of OPUS by its name there.
 
-    Parameters
-    ----------
-    corpus : str
-        As OPUS writes it: “Tatoeba”.
-    version : str
-        As OPUS writes it: “v2023-04-12”.
-    source, target : str
-        Codes of the languages, in either order.
-
-    Returns
-    -------
-    KnownCorpus
-        Its Moses archive, which holds two line-aligned files.
-
-    Notes
-    -----
     The form of the address and of the names inside is the one that mtdata uses for all of OPUS:
     codes in alphabetical order.
 
-    Examples
-    --------
     >>> opus("Tatoeba", "v2023-04-12", "en", "de").downloads[0].addresses[0]
     'https://object.pouta.csc.fi/OPUS-Tatoeba/v2023-04-12/moses/de-en.txt.zip'
     """

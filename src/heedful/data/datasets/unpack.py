@@ -1,5 +1,5 @@
 """
-Archives in, line-aligned text out.
+Archives to line-aligned text.
 
 An archive from the network is not trusted: its names are compared with those of the catalogue and
 never become names on the disk, links are refused, and what comes out may be a hundred times what
@@ -47,33 +47,14 @@ _DAMAGED = (
 
 def unpack(folder: Path, texts: Sequence[CorpusText]) -> None:
     """
-    Make the texts of a corpus out of its downloads.
+    Extract the texts of a corpus from its downloads.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the downloads lie and where the texts go.
-    texts : sequence of CorpusText
-        The texts and where their lines are.
+    Every archive is read once, from beginning to end, so that its own checksum is verified too. A
+    text gets its name when it is complete; an existing file with the same name and other content is
+    kept.
 
-    Returns
-    -------
-    None
-        Nothing.
-
-    Raises
-    ------
-    TextError
-        If an archive is damaged, lacks a member or holds something that is refused, or if another
-        file already has the name of a text.
-    StorageError
-        If the disk is full.
-
-    Notes
-    -----
-    Every archive is read once, from its beginning to its end, so that its own checksum is checked
-    too. A text appears under its name when it is whole; a file of other content that has the name
-    stays as it is.
+    Raises `TextError` if an archive is damaged, lacks a member or holds something that is refused,
+    or if another file already has the name of a text. Raises `StorageError` if the disk is full.
     """
     staging = folder / ".unpacking"
     wanted: dict[str, dict[str, tuple[Path, str]]] = {}
@@ -97,7 +78,7 @@ def unpack(folder: Path, texts: Sequence[CorpusText]) -> None:
 
 
 def _unpack_one(path: Path, members: Mapping[str, tuple[Path, str]]) -> None:
-    """Copy the lines of some members of an archive to their places."""
+    """Copy the lines of some members of an archive to their files."""
     found = set()
     try:
         for name, stream in _members(path, members):
@@ -116,7 +97,7 @@ def _unpack_one(path: Path, members: Mapping[str, tuple[Path, str]]) -> None:
 
 
 def _members(path: Path, wanted: Container[str]) -> Iterator[tuple[str, BufferedReader]]:
-    """Walk through the wanted members of an archive; a file that is none is its only member."""
+    """Iterate over the wanted members of an archive; a plain file is its only member."""
     if path.suffix == ".zip":
         with zipfile.ZipFile(path) as archive:
             yield from _zip_members(path, archive, wanted)
@@ -132,7 +113,7 @@ def _members(path: Path, wanted: Container[str]) -> Iterator[tuple[str, Buffered
 
 
 def _decompressed(path: Path) -> BufferedIOBase:
-    """Open a file whose ending says how it is compressed."""
+    """Open a file, decompressed according to its suffix."""
     if path.suffix in (".gz", ".tgz"):
         return gzip.open(path)
     return lzma.open(path) if path.suffix == ".xz" else path.open("rb")
@@ -141,7 +122,7 @@ def _decompressed(path: Path) -> BufferedIOBase:
 def _tar_members(
     path: Path, archive: tarfile.TarFile, wanted: Container[str]
 ) -> Iterator[tuple[str, BufferedReader]]:
-    """Walk through a tar archive, in which only the beginning of a member tells its name."""
+    """Iterate over the members of a tar archive, in which only a member's header has its name."""
     seen = set()
     for entry in archive:
         name = entry.name.removeprefix("./")
@@ -162,7 +143,7 @@ def _tar_members(
 def _zip_members(
     path: Path, archive: zipfile.ZipFile, wanted: Container[str]
 ) -> Iterator[tuple[str, BufferedReader]]:
-    """Walk through a zip archive."""
+    """Iterate over the members of a zip archive."""
     entries = [entry for entry in archive.infolist() if entry.filename in wanted]
     for entry in entries:
         name = entry.filename
@@ -175,19 +156,19 @@ def _zip_members(
 
 @runtime_checkable
 class _Readable(Protocol):
-    """Whatever decompresses."""
+    """A decompressing stream."""
 
     def read(self, size: int = ..., /) -> bytes:
         """Read some bytes."""
 
 
 def _guarded(stream: _Readable, path: Path) -> BufferedReader:
-    """Watch over what comes out of an archive."""
+    """Wrap a decompressing stream in limits."""
     return BufferedReader(_Guarded(stream, path), _CHUNK)
 
 
 class _Guarded(RawIOBase):
-    """Count what comes out of an archive, and tell its damage from that of a disk."""
+    """A stream that limits decompressed size and tells a damaged archive from a failing disk."""
 
     def __init__(self, stream: _Readable, path: Path) -> None:
         self._stream = stream
@@ -195,7 +176,7 @@ class _Guarded(RawIOBase):
         self._left = _RATIO * path.stat().st_size + _ALLOWANCE
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Whether it can be read."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
@@ -215,7 +196,7 @@ class _Guarded(RawIOBase):
 
 
 def _plain(stream: BufferedReader) -> Iterator[bytes]:
-    """Take every line; the last one gets its line feed."""
+    """Extract every line; the last one gets a line feed."""
     last = b""
     while chunk := stream.read(_CHUNK):
         last = chunk
@@ -225,7 +206,7 @@ def _plain(stream: BufferedReader) -> Iterator[bytes]:
 
 
 def _segments(stream: BufferedReader) -> Iterator[bytes]:
-    """Take what is marked as a segment, white space collapsed as sacreBLEU does."""
+    """Extract segments, with white space collapsed as in sacreBLEU."""
     for line in _lines(stream):
         if match := _SEGMENT.match(line):
             text = match[1]
@@ -235,7 +216,7 @@ def _segments(stream: BufferedReader) -> Iterator[bytes]:
 
 
 def _talks(stream: BufferedReader) -> Iterator[bytes]:
-    """Take the lines that are not about the talk."""
+    """Extract the lines that are not metadata of the talk."""
     for line in _lines(stream):
         if not (text := line.strip()).startswith(b"<"):
             yield text + b"\n"
@@ -253,7 +234,7 @@ def _lines(stream: BufferedReader) -> Iterator[bytes]:
 
 
 def _put_together(places: Sequence[Path], path: Path) -> None:
-    """Join the parts of a text and give it its name, unless another file has it."""
+    """Join the parts of a text under its name, unless another file has it."""
     whole = places[0]
     with writing(path.parent), whole.open("ab") as file:
         for place in places[1:]:
@@ -271,7 +252,7 @@ def _put_together(places: Sequence[Path], path: Path) -> None:
 
 
 def _damaged(path: Path, error: Exception) -> TextError:
-    """Say that an archive cannot be read."""
+    """Build the error for a damaged archive."""
     return TextError(
         f"{path} must be a whole {path.suffix} file, but it is cut off or damaged "
         f"({error or type(error).__name__}); move it away and run the command again."
@@ -279,7 +260,7 @@ def _damaged(path: Path, error: Exception) -> TextError:
 
 
 def _refused(path: Path, name: str) -> TextError:
-    """Say that an archive is not what it should be."""
+    """Build the error for an archive with unexpected content."""
     return TextError(
         f"{path} must hold {name} once and as an ordinary file, but holds it as a link or a folder "
         "or twice; it was not unpacked. Move it away."

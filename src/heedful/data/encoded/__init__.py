@@ -1,1 +1,1 @@
-"""How ids come to lie on the disk: shards, processes, flat files."""
+"""Storage of encoded text: shards, worker processes, flat files."""

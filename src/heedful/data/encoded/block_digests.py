@@ -20,7 +20,7 @@ _DIGEST_BYTES = 16
 
 
 class BlockDigests:
-    """The digests of what is written to a file, block by block."""
+    """Digests of a file that is being written, block by block."""
 
     def __init__(self) -> None:
         self._finished: list[str] = []
@@ -28,7 +28,7 @@ class BlockDigests:
         self._room = BLOCK_BYTES
 
     def update(self, content: bytes) -> None:
-        """Take the next bytes of the file."""
+        """Digest the next bytes of the file."""
         rest = memoryview(content)
         while rest:
             part, rest = rest[: self._room], rest[self._room :]
@@ -40,15 +40,15 @@ class BlockDigests:
                 self._room = BLOCK_BYTES
 
     def hexdigests(self) -> list[str]:
-        """One digest a block; the last block may be shorter."""
+        """Return one digest per block; the last block may be shorter."""
         return [*self._finished, *[self._current.hexdigest()] * (self._room < BLOCK_BYTES)]
 
 
 class CheckedValues:
     """
-    The values of a mapped file; a block is checked when it is first read.
+    The values of a mapped file; each block is checked when it is first read.
 
-    Without digests only the values are compared with `limit`, which must be above all of them.
+    Without digests, values are only checked to be below `limit`.
     """
 
     def __init__(

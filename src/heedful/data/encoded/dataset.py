@@ -3,9 +3,9 @@ Sentence pairs as subword ids on disk.
 
 Training reads pairs in any order, so the ids lie in flat files that are mapped into memory: the
 system keeps what is used and drops the rest, and a corpus may be larger than the memory. A folder
-holds, for each side, the ids of all sentences end to end (``source.ids``) and where each one
-begins (``source.offsets``); ``meta.json`` tells what they were made from and the digests of all
-blocks, ``report.json`` what was left out.
+holds, for each side, the ids of all sentences end to end (``source.ids``) and where each one begins
+(``source.offsets``); ``meta.json`` records their origin and the digests of all blocks,
+``report.json`` what was filtered.
 """
 
 import json
@@ -51,48 +51,34 @@ _NO_BLOCKS = {"ids": None, "offsets": None}
 @dataclass(frozen=True, eq=False)
 class EncodedPairs:  # numpydoc ignore=PR02
     """
-    Encoded sentence pairs, mapped into memory.
+    Encoded sentence pairs, memory-mapped.
 
-    Attributes
-    ----------
-    folder : Path
-        Where they lie.
-    source_ids : CheckedValues
-        The ids of all source sentences, end to end.
-    source_offsets : ndarray of int64, shape (pairs + 1,)
-        Where each source sentence begins in `source_ids`, and the end of the last.
-    target_ids : CheckedValues
-        The ids of all target sentences.
-    target_offsets : ndarray of int64, shape (pairs + 1,)
-        Where each target sentence begins.
-    report : CleaningReport
-        How many pairs were kept and dropped.
-    unknown_share : dict of str to float
-        Share of unknown ids, 0 to 1, of “source” and “target”.
-    digest : str
-        BLAKE2b of the ids, 32 hexadecimal digits: equal where training reads the same.
-
-    Notes
-    -----
     Made by `heedful.data.encoded.encode` and `EncodedPairs.open`. The arrays are read-only.
     """
 
     folder: Path
     source_ids: CheckedValues
+    """The ids of all source sentences, concatenated."""
     source_offsets: NDArray[np.int64]
+    """Where each source sentence begins in `source_ids`, and the end of the last."""
     target_ids: CheckedValues
+    """The ids of all target sentences."""
     target_offsets: NDArray[np.int64]
+    """Where each target sentence begins."""
     report: CleaningReport
+    """How many pairs were kept and dropped."""
     unknown_share: dict[str, float]
+    """Share of unknown ids, 0 to 1, of “source” and “target”."""
     digest: str
+    """BLAKE2b of the ids, 32 hexadecimal digits: equal where training reads the same."""
 
     @classmethod
     def open(cls, folder: Path, tokenizer: Tokenizer) -> "EncodedPairs":
         """
-        Map the pairs of a folder into memory.
+        Memory-map the pairs of a folder.
 
         Offsets are checked here, the ids block by block when a pair is first read. Raises
-        `RunFolderError` if a file is missing or damaged, or the ids are of another tokenizer.
+        `RunFolderError` if a file is missing or damaged, or the ids belong to another tokenizer.
         """
         folder = Path(folder)
         meta = _read_meta(folder / META)
@@ -127,7 +113,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
             ) from error
 
     def check(self) -> None:
-        """Read all ids now, so that a damaged block shows; raises `RunFolderError`."""
+        """Read all ids now, so that damage is detected; raises `RunFolderError`."""
         self.source_ids.read_all()
         self.target_ids.read_all()
 
@@ -147,102 +133,46 @@ class EncodedPairs:  # numpydoc ignore=PR02
 
     def source(self, index: int) -> Ids:
         """
-        Get the ids of one source sentence.
+        Return the ids of one source sentence.
 
-        Parameters
-        ----------
-        index : int
-            The pair, from 0.
+        Returns its ids without special symbols; a read-only view, nothing is copied.
 
-        Returns
-        -------
-        ndarray of uint16 or uint32, shape (length,)
-            Its ids without special symbols; a read-only view, nothing is copied.
+        Copy ids that are kept for long: the view holds the whole file open.
 
-        Raises
-        ------
-        IndexError
-            If there is no such pair.
-
-        Notes
-        -----
-        Copy what is kept for long: the view holds the whole file open.
+        Raises `IndexError` if there is no such pair.
         """
         return _slice(self.source_ids, self.source_offsets, index)
 
     def target(self, index: int) -> Ids:
         """
-        Get the ids of one target sentence.
+        Return the ids of one target sentence.
 
-        Parameters
-        ----------
-        index : int
-            The pair, from 0.
+        Returns its ids without special symbols; a read-only view, nothing is copied.
 
-        Returns
-        -------
-        ndarray of uint16 or uint32, shape (length,)
-            Its ids without special symbols; a read-only view, nothing is copied.
+        Copy ids that are kept for long: the view holds the whole file open.
 
-        Raises
-        ------
-        IndexError
-            If there is no such pair.
-
-        Notes
-        -----
-        Copy what is kept for long: the view holds the whole file open.
+        Raises `IndexError` if there is no such pair.
         """
         return _slice(self.target_ids, self.target_offsets, index)
 
     def pair(self, index: int) -> tuple[Ids, Ids]:
         """
-        Get the ids of both sides of a pair.
+        Return the ids of both sides of a pair.
 
-        Parameters
-        ----------
-        index : int
-            The pair, from 0.
-
-        Returns
-        -------
-        tuple of ndarray and ndarray
-            What `source` and `target` give.
-
-        Raises
-        ------
-        IndexError
-            If there is no such pair.
-
-        Notes
-        -----
         Pairs keep the order of the text, without those that were dropped.
+
+        Raises `IndexError` if there is no such pair.
         """
         return self.source(index), self.target(index)
 
 
 def refuse_foreign(folder: Path) -> None:
     """
-    Refuse to replace a folder, or a file, that is no encoded text.
+    Refuse to replace anything but encoded text.
 
-    Parameters
-    ----------
-    folder : Path
-        Where encoded text is to go.
+    Only what can be made again from the text may be replaced.
 
-    Returns
-    -------
-    None
-        Nothing.
-
-    Raises
-    ------
-    RunFolderError
-        If something else is there.
-
-    Notes
-    -----
-    What can be made again from the text may be replaced, and nothing else.
+    Raises `RunFolderError` if something else is there.
     """
     if not folder.exists() or (folder / META).is_file():
         return
@@ -281,7 +211,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
 def _map(
     folder: Path, side: str, meta: Mapping[str, Any], limit: int
 ) -> tuple[CheckedValues, NDArray[np.int64]]:
-    """Map the ids and the offsets of one side."""
+    """Map the ids and offsets of one side."""
     dtype, count = meta[side]["dtype"], int(meta[side]["ids"])
     if dtype not in ID_TYPES:
         raise ValueError(f"ids of type {dtype!r}")
@@ -302,7 +232,7 @@ def _map(
 
 
 def _check_whole(folder: Path, meta: Mapping[str, Any]) -> None:
-    """Compare the files of a folder that has no digests of blocks with the one of all."""
+    """Check a folder without block digests against the digest of each whole file."""
     total = blake2b(digest_size=16)
     for name in FILES:
         with (folder / name).open("rb") as file:
@@ -315,7 +245,7 @@ def _check_whole(folder: Path, meta: Mapping[str, Any]) -> None:
 
 
 def _map_file(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
-    """Map one file whose size must be as described."""
+    """Map a file and check its size."""
     try:
         size = path.stat().st_size
         if size != count * dtype.itemsize:
@@ -333,7 +263,7 @@ def _map_file(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
 
 
 def _slice(ids: CheckedValues, offsets: NDArray[np.int64], index: int) -> Ids:
-    """Cut one sentence out of the ids of a side."""
+    """Return the ids of one sentence."""
     if not 0 <= index < len(offsets) - 1:
         raise IndexError(f"pair {index} of {len(offsets) - 1}")
     return ids.read(int(offsets[index]), int(offsets[index + 1]))

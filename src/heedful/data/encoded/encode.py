@@ -1,5 +1,5 @@
 """
-Text to encoded pairs on disk: read, judge, encode by several processes, join.
+Encoding of text to disk: read, filter, encode in several processes, merge.
 
 ::
 
@@ -56,46 +56,15 @@ def encode_corpus(
     progress: Callable[[int], object] | None = None,
 ) -> EncodedPairs:
     """
-    Encode text once, for every epoch to come.
+    Encode text to disk.
 
-    Parameters
-    ----------
-    corpus : Corpus
-        The text.
-    tokenizer : Tokenizer
-        What cuts it into subwords.
-    pair_filter : PairFilter
-        What decides by their lengths which pairs are kept.
-    folder : Path
-        Where the ids go. Its parents are made; encoded text already there is replaced.
-    rules : TextRules, optional
-        What decides by their text which pairs are kept; by default only empty ones are dropped.
-    processes : int, default 1
-        Processes that encode; 1 means this one alone. A text of one shard starts none.
-    keep_text : bool, default False
-        Whether the text of the pairs is kept beside their ids, to be cut in other ways later.
-    progress : callable, optional
-        Called now and then with the number of pairs read so far.
+    In constant memory: text is processed in shards of a few megabytes. The files are written into a
+    hidden folder beside, synced and renamed, so `folder` is complete or absent. After an
+    interruption the text is read and filtered again, and only missing shards are encoded.
 
-    Returns
-    -------
-    EncodedPairs
-        The pairs, opened.
-
-    Raises
-    ------
-    TextError
-        If the text cannot be used, or not one pair is kept.
-    StorageError
-        If the disk is full or the folder cannot be written.
-    RunFolderError
-        If `folder` holds something other than encoded text.
-
-    Notes
-    -----
-    Memory stays constant: text is handled in shards of a few megabytes. The files are written into
-    a hidden folder beside, synced and renamed, so `folder` is whole or not there. After an
-    interruption the text is read and judged again, and only what was not encoded is encoded.
+    Raises `TextError` if the text cannot be used, or not one pair is kept. Raises `StorageError` if
+    the disk is full or the folder cannot be written. Raises `RunFolderError` if `folder` holds
+    something other than encoded text.
     """
     folder = Path(folder)
     partial = folder.with_name(f".{folder.name}.partial")
@@ -145,7 +114,7 @@ def _shards(
     report: CleaningReport,
     tell: Callable[[int], object] | None,
 ) -> Iterator[Shard]:
-    """Read and judge the text; what is dropped goes into the report, the rest into shards."""
+    """Read and filter the text; dropped pairs go into the report, the rest into shards."""
     judge = TextFilter(rules)
     report.notes += judge.notes
     read = 0
@@ -169,7 +138,7 @@ def _shards(
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[list[str], list[str]]]:
-    """Group pairs so that memory stays bounded, for lines of a megabyte too."""
+    """Group pairs so that memory stays bounded, even for lines of a megabyte."""
     sources: list[str] = []
     targets: list[str] = []
     characters = 0
@@ -191,7 +160,7 @@ def _encode(
     pair_filter: PairFilter,
     processes: int,
 ) -> list[Path]:
-    """Encode the shards that are not there yet; list the files of all."""
+    """Encode missing shards; return the files of all."""
     paths = []
     first = list(islice(shards, 2))
     with ExitStack() as stack:
@@ -215,14 +184,14 @@ def _encode(
 
 
 def _kept(corpus: Corpus, parts: Sequence[Path]) -> Iterator[tuple[str, str]]:
-    """Read the text again, but only the pairs that were kept."""
+    """Read the text again, but only the kept pairs."""
     lines = enumerate(corpus.pairs(), start=1)
     for wanted in chain.from_iterable(read_numbers(path).tolist() for path in parts):
         yield next(pair for line, pair in lines if line == wanted)
 
 
 def _refuse_nothing(report: CleaningReport, shards: Path) -> None:
-    """Refuse text of which nothing is left."""
+    """Refuse text of which every pair was dropped."""
     if not report.kept:
         shutil.rmtree(shards, ignore_errors=True)
         raise TextError(

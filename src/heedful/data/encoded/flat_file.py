@@ -1,5 +1,5 @@
 """
-Rows of different lengths in two flat files, and folders that are whole or not there.
+Flat files for rows of different lengths, and folders written atomically.
 
 One file holds the values of all rows end to end, the other where each row begins. Both are read
 through the memory map, so that what is not used takes no memory.
@@ -23,20 +23,7 @@ _OFFSET = np.dtype("<i8")
 
 
 class FlatWriter:
-    """
-    Appends rows.
-
-    Parameters
-    ----------
-    values : BufferedWriter
-        Gets the values.
-    offsets : BufferedWriter
-        Gets where each row begins, and where the last one ends.
-
-    Notes
-    -----
-    Offsets count values, not bytes.
-    """
+    """A writer of rows to flat files."""
 
     def __init__(self, values: BufferedWriter, offsets: BufferedWriter) -> None:
         self.total = 0
@@ -45,25 +32,7 @@ class FlatWriter:
         self._write(b"", np.zeros(1, _OFFSET).tobytes())
 
     def append(self, values: bytes, lengths: NDArray[np.integer[Any]]) -> None:
-        """
-        Write rows after those that are there.
-
-        Parameters
-        ----------
-        values : bytes
-            The values of the rows, end to end.
-        lengths : ndarray of int, shape (rows,)
-            How many values each row has.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        A row may be empty.
-        """
+        """Append rows."""
         ends = self.total + lengths.cumsum(dtype=_OFFSET)
         self._write(values, ends.tobytes())
         self.total = int(ends[-1]) if len(ends) else self.total
@@ -88,10 +57,10 @@ def map_flat(
     again: str,
 ) -> tuple[CheckedValues, NDArray[np.int64]]:
     """
-    Map rows into memory: the values, and where each row begins with the end of the last.
+    Memory-map rows: the values, and the offset of each row with the end of the last.
 
-    Offsets are checked now, values block by block as they are read: opening must not read the
-    text. `digests` are those of the blocks, by the files' names, `again` is what to do about
+    Offsets are checked now, values block by block as they are read: opening must not read the text.
+    `digests` are those of the blocks, by the files' names; `again` tells the user how to repair
     damage. Raises `RunFolderError`.
     """
     arrays = []
@@ -125,30 +94,12 @@ def map_flat(
 @contextmanager
 def whole_folder(folder: Path, mark: str) -> Iterator[Path]:
     """
-    Make a folder that is whole or not there.
+    Fill a folder atomically.
 
-    Parameters
-    ----------
-    folder : Path
-        Its parents are made; a folder of the same kind is replaced.
-    mark : str
-        A file by which a folder of that kind is known.
+    Removes what a killed process left.
 
-    Yields
-    ------
-    Path
-        A hidden folder beside, to be filled; it takes the name when the block ends.
-
-    Raises
-    ------
-    StorageError
-        If the disk is full or the folder cannot be written.
-    RunFolderError
-        If `folder` holds something else.
-
-    Notes
-    -----
-    What a killed process left is cleared away first.
+    Raises `StorageError` if the disk is full or the folder cannot be written, `RunFolderError` if
+    `folder` holds something else.
     """
     partial = folder.with_name(f".{folder.name}.partial")
     taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))

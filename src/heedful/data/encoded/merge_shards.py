@@ -1,4 +1,4 @@
-"""Parts of encoded text, joined to the flat files that `EncodedPairs` opens."""
+"""Shards merged into the flat files that `EncodedPairs` opens."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,70 +21,31 @@ _REPORT = "report.json"
 
 
 class EncodedPart(NamedTuple):
-    """
-    Hold the ids of some consecutive pairs.
-
-    Attributes
-    ----------
-    source_ids : ndarray of uint16 or uint32, shape (source ids,)
-        The ids of their source sentences, end to end.
-    source_lengths : ndarray of int32, shape (pairs,)
-        How many ids each source sentence has.
-    target_ids : ndarray of uint16 or uint32, shape (target ids,)
-        The ids of their target sentences.
-    target_lengths : ndarray of int32, shape (pairs,)
-        How many ids each target sentence has.
-    """
+    """The ids of some consecutive pairs."""
 
     source_ids: Ids
+    """The ids of their source sentences, concatenated."""
     source_lengths: Lengths
+    """How many ids each source sentence has."""
     target_ids: Ids
+    """The ids of their target sentences."""
     target_lengths: Lengths
+    """How many ids each target sentence has."""
 
 
 def id_type(vocabulary_size: int) -> np.dtype[Any]:
     """
-    Choose the smallest type that holds every id.
+    Return the smallest type that holds every id.
 
-    Parameters
-    ----------
-    vocabulary_size : int
-        Subwords of a side.
+    Returns little-endian, two or four bytes.
 
-    Returns
-    -------
-    dtype
-        Little-endian, two or four bytes.
-
-    Notes
-    -----
     Up to 65,536 subwords fit in two bytes, which halves what is read from the disk.
     """
     return np.dtype(ID_TYPES[0] if vocabulary_size <= 1 << 16 else ID_TYPES[1])
 
 
 def flatten(sentences: Sequence[Sequence[int]], vocabulary_size: int) -> tuple[Ids, Lengths]:
-    """
-    Lay sentences end to end.
-
-    Parameters
-    ----------
-    sentences : sequence of sequences of int
-        Ids.
-    vocabulary_size : int
-        Decides the type of the ids.
-
-    Returns
-    -------
-    ids : ndarray of uint16 or uint32, shape (ids,)
-        Of all sentences.
-    lengths : ndarray of int32, shape (sentences,)
-        How many each has.
-
-    Notes
-    -----
-    One side of an `EncodedPart`.
-    """
+    """Concatenate sentences."""
     lengths = np.array([len(sentence) for sentence in sentences], np.int32)
     total = int(lengths.sum(dtype=np.int64))
     ids = np.fromiter(chain.from_iterable(sentences), id_type(vocabulary_size), total)
@@ -101,27 +62,7 @@ def write_pairs(
     """
     Write encoded pairs in the format that `EncodedPairs` opens.
 
-    Parameters
-    ----------
-    folder : Path
-        An empty folder.
-    parts : iterable of EncodedPart
-        The pairs in order; held in memory one part at a time.
-    types : tuple of dtype
-        Of the ids of the source and of the target, as `id_type` chooses them.
-    report : CleaningReport
-        What was kept and dropped.
-    made_from : mapping of str to Any
-        What else ``meta.json`` tells; opening needs the key “tokenizer”.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    How the pairs are cut into parts leaves no trace in the files. ``meta.json`` comes last.
+    The division into parts leaves no trace in the files. ``meta.json`` is written last.
     """
     with ExitStack() as files:
         # In the order of the arguments below: ids and offsets of the source, then of the target.
@@ -147,7 +88,7 @@ def write_pairs(
 
 
 class _Side:
-    """Appends the sentences of one side to its two files."""
+    """A writer of one side's two files."""
 
     def __init__(self, ids: BufferedWriter, offsets: BufferedWriter, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
@@ -159,14 +100,14 @@ class _Side:
         self._write(b"", np.zeros(1, OFFSET).tobytes())
 
     def append(self, ids: Ids, lengths: Lengths) -> None:
-        """Write sentences after those that are there."""
+        """Append sentences."""
         offsets = self.total + lengths.cumsum(dtype=OFFSET)
         self._write(ids.astype(self.dtype, copy=False).tobytes(), offsets.tobytes())
         self.total += len(ids)
         self.unknown += int((ids == UNKNOWN).sum())
 
     def describe(self) -> dict[str, Any]:
-        """Tell what ``meta.json`` says of this side."""
+        """Return what ``meta.json`` says of this side."""
         share = self.unknown / self.total if self.total else 0.0
         digests = zip(("ids", "offsets"), self._blocks, strict=True)
         return {

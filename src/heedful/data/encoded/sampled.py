@@ -1,9 +1,9 @@
 """
 One epoch of training pairs with sampled subwords.
 
-Every epoch sees the same pairs cut in another way (Kudo 2018; Provilkov et al. 2020). Chance is a
-function of the seed, the epoch and the shard, and of nothing else: an epoch can be made again bit
-for bit after a run was stopped, on any number of processes, without the epochs before it.
+Every epoch has the same pairs in another segmentation (Kudo 2018; Provilkov et al. 2020). The
+random numbers depend on the seed, the epoch and the shard alone: a resumed run recreates an epoch
+bit for bit, on any number of processes, without the epochs before it.
 """
 
 import json
@@ -49,44 +49,13 @@ def sampled_epoch(
     """
     Encode all pairs for one epoch.
 
-    Parameters
-    ----------
-    texts : Path
-        The folder that `heedful.data.encoded.texts.write_texts` wrote into.
-    tokenizer : Path
-        The folder that the tokenizer was saved in.
-    sampling : float
-        How much is left to chance, as for `Tokenizer.encode_source`.
-    seed : int
-        Of the run.
-    epoch : int
-        Which pass over the pairs.
-    max_length : int
-        Most subwords of a side. A sentence that is longer this time is cut as without sampling.
-    out : Path
-        The folder to make. If it holds this very epoch already it is opened as it is.
-    processes : int, default 1
-        How many encode at once; with 1 no further process is started.
+    No pair is ever dropped here, so batches may be planned from one epoch to the next. A script
+    that uses more than one process needs the guard ``if __name__ == "__main__":``, as always with
+    spawned processes.
 
-    Returns
-    -------
-    EncodedPairs
-        As many pairs as there are texts, in their order.
-
-    Raises
-    ------
-    StorageError
-        If the disk is full or the folder cannot be written.
-    RunFolderError
-        If the text or the tokenizer is missing or damaged, or `out` holds something else.
-    TokenizerError
-        If this kind of tokenizer has nothing to sample.
-
-    Notes
-    -----
-    No pair is ever dropped here, so batches may be planned from one epoch to the next. A program
-    of one's own that asks for more than one process must have the guard
-    ``if __name__ == "__main__":``, as always where processes are started afresh.
+    Raises `StorageError` if the disk is full or the folder cannot be written. Raises
+    `RunFolderError` if the text or the tokenizer is missing or damaged, or `out` holds something
+    else. Raises `TokenizerError` if this kind of tokenizer has nothing to sample.
     """
     job = _Job(Path(texts), Path(tokenizer), sampling, seed, epoch, max_length, SHARD_PAIRS)
     encoder, out = _Encoder(job), Path(out)
@@ -104,7 +73,7 @@ def sampled_epoch(
 
 
 class _Job(NamedTuple):
-    """What an epoch is made from, small enough to be sent to another process."""
+    """The inputs of an epoch, small enough to be sent to another process."""
 
     texts: Path
     tokenizer: Path
@@ -116,7 +85,7 @@ class _Job(NamedTuple):
 
 
 class _Encoder:
-    """Encodes the shards of an epoch."""
+    """An encoder of an epoch's shards."""
 
     def __init__(self, job: _Job) -> None:
         self.job = job
@@ -126,7 +95,7 @@ class _Encoder:
 
     @property
     def made_from(self) -> dict[str, Any]:
-        """What decides about every id."""
+        """Return everything that determines the ids."""
         return {
             "tokenizer": self.tokenizer.fingerprint,
             "pairs": len(self.texts),
@@ -159,7 +128,7 @@ class _Encoder:
 
 @contextmanager
 def _encoded(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[EncodedPart]]:
-    """Encode the shards here, or in processes of their own that end with the block."""
+    """Encode the shards here, or in processes that end with the block."""
     processes = min(processes, encoder.shards)
     if processes <= 1:
         yield map(encoder.encode, range(encoder.shards))
@@ -179,13 +148,13 @@ def _encoded(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[
 
 
 def _begin() -> None:
-    """Make a process ready: it leaves Ctrl-C to its parent, and does not outlive it."""
+    """Initialise a worker process: it leaves Ctrl-C to its parent, and does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """Wait for the parent's end, however it comes about."""
+    """Wait for the parent's end, whatever its cause."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -193,7 +162,7 @@ def _end_with_parent() -> None:
 
 
 def _encode(job: _Job, shard: int) -> EncodedPart:
-    """Encode a shard in a process of its own."""
+    """Encode a shard in a worker process."""
     return _encoder(job).encode(shard)
 
 
@@ -202,7 +171,7 @@ _encoder = lru_cache(1)(_Encoder)
 
 
 def _made_from(out: Path) -> Any:
-    """Read what an epoch that is there already was made from; None if there is none."""
+    """Read the inputs of an existing epoch; None if there is none."""
     if not (out / _META).is_file():
         return None
     try:

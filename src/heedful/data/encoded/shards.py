@@ -1,9 +1,8 @@
 """
-A shard: some thousand pairs that are encoded and put on the disk by themselves.
+Shards: a few thousand pairs encoded and stored together.
 
-Shards let several processes work on one text and let an interrupted preparation go on. The name
-of a shard's file tells exactly what it was made from, so a file that is there needs no making,
-whoever made it and when.
+Shards let several processes work on one text and let an interrupted preparation go on. The name of
+a shard's file is a digest of its inputs, so an existing file is always valid.
 """
 
 import json
@@ -32,35 +31,20 @@ _REPORT, _LINES = "report", "lines"
 
 @dataclass(frozen=True)
 class Shard:  # numpydoc ignore=PR02
-    """
-    Hold text that is encoded together.
-
-    Attributes
-    ----------
-    lines : list of int
-        Where each pair stands in the whole text, from 1.
-    sources : list of str
-        Source lines.
-    targets : list of str
-        Their target lines.
-    """
+    """Some consecutive pairs of text that are encoded together."""
 
     lines: list[int]
+    """Line number of each pair in the whole text, from 1."""
     sources: list[str]
+    """Source lines."""
     targets: list[str]
+    """Their target lines."""
 
     def pack(self) -> bytes:
         """
-        Write the shard as bytes.
+        Serialise the shard to bytes.
 
-        Returns
-        -------
-        bytes
-            One line of JSON, without its end.
-
-        Notes
-        -----
-        What is sent to another process, and what the digest is taken of.
+        Sent to another process, and digested.
         """
         text = json.dumps([self.lines, self.sources, self.targets], ensure_ascii=False)
         return text.encode("utf-8", "surrogatepass")
@@ -68,21 +52,9 @@ class Shard:  # numpydoc ignore=PR02
     @classmethod
     def unpack(cls, packed: bytes) -> "Shard":
         """
-        Read what `pack` wrote.
+        Deserialise what `pack` wrote.
 
-        Parameters
-        ----------
-        packed : bytes
-            One line of JSON.
-
-        Returns
-        -------
-        Shard
-            The same shard.
-
-        Notes
-        -----
-        Half a surrogate pair survives the journey, to be refused by the tokenizer by name.
+        Lone surrogates are kept, so that the tokenizer can report them.
         """
         return cls(*json.loads(packed.decode("utf-8", "surrogatepass")))
 
@@ -91,24 +63,8 @@ def shard_digest(packed: bytes, fingerprint: str, pair_filter: PairFilter) -> st
     """
     Digest everything that the ids of a shard depend on.
 
-    Parameters
-    ----------
-    packed : bytes
-        The text, as `Shard.pack` wrote it.
-    fingerprint : str
-        `Tokenizer.fingerprint` of the subwords.
-    pair_filter : PairFilter
-        What drops pairs by their ids.
-
-    Returns
-    -------
-    str
-        32 hexadecimal digits.
-
-    Notes
-    -----
     Changed text, other subwords or another limit give another digest, so nothing stale is ever
-    taken for finished.
+    reused.
     """
     made_by = json.dumps([_FORMAT, fingerprint, asdict(pair_filter)])
     return blake2b(made_by.encode() + b"\n" + packed, digest_size=16).hexdigest()
@@ -116,27 +72,9 @@ def shard_digest(packed: bytes, fingerprint: str, pair_filter: PairFilter) -> st
 
 def encode_shard(shard: Shard, tokenizer: Tokenizer, pair_filter: PairFilter, path: Path) -> None:
     """
-    Encode a shard and write it.
+    Encode a shard and write it atomically.
 
-    Parameters
-    ----------
-    shard : Shard
-        Text.
-    tokenizer : Tokenizer
-        What cuts it into subwords.
-    pair_filter : PairFilter
-        What drops pairs by their lengths.
-    path : Path
-        The file to write.
-
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    The file is whole or not there. Raises `OSError` if it cannot be written.
+    Raises `OSError` if it cannot be written.
     """
     report = CleaningReport()
     sources: list[list[int]] = []
@@ -167,24 +105,9 @@ def read_part(path: Path) -> EncodedPart:
     """
     Read the ids of a shard.
 
-    Parameters
-    ----------
-    path : Path
-        A file that `encode_shard` wrote.
+    Reads nothing but numbers and executes nothing.
 
-    Returns
-    -------
-    EncodedPart
-        Its ids.
-
-    Raises
-    ------
-    RunFolderError
-        If it cannot be read.
-
-    Notes
-    -----
-    Nothing but numbers is read, and nothing is executed.
+    Raises `RunFolderError` if it cannot be read.
     """
     with _opened(path) as file:
         return EncodedPart(*(file.get_tensor(name) for name in EncodedPart._fields))
@@ -192,26 +115,13 @@ def read_part(path: Path) -> EncodedPart:
 
 def read_numbers(path: Path) -> NDArray[np.int64]:
     """
-    Read which pairs of the whole text a shard kept.
+    Read the line numbers of the pairs that a shard kept.
 
-    Parameters
-    ----------
-    path : Path
-        A file that `encode_shard` wrote.
+    Returns their line numbers, from 1.
 
-    Returns
-    -------
-    ndarray of int64, shape (pairs,)
-        Their line numbers, from 1.
+    With them the text of the pairs can be found again without filtering it twice.
 
-    Raises
-    ------
-    RunFolderError
-        If it cannot be read.
-
-    Notes
-    -----
-    So the text of the pairs can be found again without judging it twice.
+    Raises `RunFolderError` if it cannot be read.
     """
     with _opened(path) as file:
         numbers: NDArray[np.int64] = file.get_tensor(_LINES)
@@ -220,26 +130,11 @@ def read_numbers(path: Path) -> NDArray[np.int64]:
 
 def read_report(path: Path) -> CleaningReport:
     """
-    Read what a shard's pairs were kept and dropped for.
+    Read a shard's counts of kept and dropped pairs.
 
-    Parameters
-    ----------
-    path : Path
-        A file that `encode_shard` wrote.
+    Reads only the head of the file.
 
-    Returns
-    -------
-    CleaningReport
-        On the rules that are applied to ids.
-
-    Raises
-    ------
-    RunFolderError
-        If it cannot be read.
-
-    Notes
-    -----
-    Only the head of the file is read.
+    Raises `RunFolderError` if it cannot be read.
     """
     with _opened(path) as file:
         return CleaningReport.from_json(json.loads(file.metadata()[_REPORT]))
@@ -247,21 +142,9 @@ def read_report(path: Path) -> CleaningReport:
 
 def is_finished(path: Path) -> bool:
     """
-    Tell whether a shard has been encoded.
+    Whether a shard has been encoded.
 
-    Parameters
-    ----------
-    path : Path
-        Where its file would be.
-
-    Returns
-    -------
-    bool
-        True if the file is there and whole.
-
-    Notes
-    -----
-    Only the head of the file and its size are looked at; a damaged one counts as not there.
+    Checks only the head of the file and its size; a damaged one counts as missing.
     """
     try:
         check_header(path)
@@ -273,7 +156,7 @@ def is_finished(path: Path) -> bool:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """Open the file of a shard, and say so if it cannot be read."""
+    """Open the file of a shard, or report that it cannot be read."""
     try:
         check_header(path)
         with safe_open(path, framework="numpy") as file:

@@ -1,5 +1,5 @@
 """
-The text of the pairs that training uses, kept for encoding it again.
+The text of the training pairs, kept so that subwords can be sampled anew each epoch.
 
 Sampled subwords are other ones in every epoch, so the ids of one epoch are not enough. The text
 lies as UTF-8 in flat files beside the ids, in the order of the pairs; ``text.json`` holds the
@@ -31,40 +31,25 @@ _CHUNK_PAIRS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Texts:  # numpydoc ignore=PR02
-    """
-    Sentence pairs as text, mapped into memory.
-
-    Attributes
-    ----------
-    folder : Path
-        Where they lie.
-    source_bytes : CheckedValues
-        All source sentences in UTF-8, end to end.
-    source_offsets : ndarray of int64, shape (pairs + 1,)
-        Where each source sentence begins, and the end of the last.
-    target_bytes : CheckedValues
-        All target sentences.
-    target_offsets : ndarray of int64, shape (pairs + 1,)
-        Where each target sentence begins.
-
-    Notes
-    -----
-    Made by `write_texts` and `Texts.open`.
-    """
+    """Sentence pairs as text, memory-mapped."""
 
     folder: Path
     source_bytes: CheckedValues
+    """All source sentences in UTF-8, concatenated."""
     source_offsets: NDArray[np.int64]
+    """Where each source sentence begins, and the end of the last."""
     target_bytes: CheckedValues
+    """All target sentences."""
     target_offsets: NDArray[np.int64]
+    """Where each target sentence begins."""
 
     @classmethod
     def open(cls, folder: Path) -> "Texts":
         """
-        Map the text that `TextWriter` wrote into memory.
+        Memory-map the text that `TextWriter` wrote.
 
-        Raises `RunFolderError` if a file is missing or damaged; the text itself is checked block
-        by block as it is read.
+        Raises `RunFolderError` if a file is missing or damaged; the text itself is checked block by
+        block as it is read.
         """
         folder = Path(folder)
         digests = _read_digests(folder / _DIGESTS)
@@ -87,23 +72,9 @@ class Texts:  # numpydoc ignore=PR02
         """
         Read some pairs.
 
-        Parameters
-        ----------
-        first : int
-            Number of the first pair, from 0.
-        last : int
-            Number of the pair behind the last.
+        `first`: number of the first pair, from 0.
 
-        Returns
-        -------
-        sources : list of str
-            Their source sentences.
-        targets : list of str
-            Their target sentences.
-
-        Notes
-        -----
-        Numbers past the end are left out, as with a slice.
+        Numbers past the end are left out, as in a slice.
         """
         return (
             _lines(self.source_bytes, self.source_offsets[first : last + 1]),
@@ -113,17 +84,10 @@ class Texts:  # numpydoc ignore=PR02
 
 class TextWriter:
     """
-    Writes pairs of text into a folder, some at a time.
+    A writer of text pairs to a folder.
 
-    Parameters
-    ----------
-    folder : Path
-        An existing folder that holds no text yet.
-
-    Notes
-    -----
-    A context manager: the files are on the disk when its block ends. They are not renamed, because
-    the folder as a whole is: see `heedful.data.encoded.flat_file.whole_folder`.
+    A context manager: the files are on disk when its block ends. They are not renamed, because the
+    folder as a whole is: see `heedful.data.encoded.flat_file.whole_folder`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -157,23 +121,9 @@ class TextWriter:
 
     def append(self, sources: Sequence[str], targets: Sequence[str]) -> None:
         """
-        Write pairs after those that are there.
+        Append pairs.
 
-        Parameters
-        ----------
-        sources : sequence of str
-            Source sentences.
-        targets : sequence of str
-            Their target sentences.
-
-        Returns
-        -------
-        None
-            Nothing.
-
-        Notes
-        -----
-        A sentence may hold anything but half a character, line feeds too.
+        A sentence may contain anything but lone surrogates, even line feeds.
         """
         for side, lines in zip(self._sides, (sources, targets), strict=True):
             encoded = [line.encode() for line in lines]
@@ -182,28 +132,11 @@ class TextWriter:
 
 def write_texts(pairs: Iterable[tuple[str, str]], folder: Path) -> Texts:
     """
-    Write the text of the pairs that training uses.
+    Write the text of the training pairs.
 
-    Parameters
-    ----------
-    pairs : iterable of tuple of str and str
-        The kept pairs, in the order of their ids.
-    folder : Path
-        An existing folder that holds no text yet, such as that of the ids.
+    In constant memory. Callers that read the pairs in parts use `TextWriter`.
 
-    Returns
-    -------
-    Texts
-        The pairs, opened.
-
-    Raises
-    ------
-    StorageError
-        If the disk is full or the folder cannot be written.
-
-    Notes
-    -----
-    In constant memory. Who reads the pairs in parts uses `TextWriter`.
+    Raises `StorageError` if the disk is full or the folder cannot be written.
     """
     try:
         with TextWriter(folder) as writer:
@@ -219,7 +152,7 @@ def write_texts(pairs: Iterable[tuple[str, str]], folder: Path) -> Texts:
 
 
 def _names(side: str) -> tuple[str, str]:
-    """Names of the files of a side."""
+    """Return the file names of a side."""
     return f"{side}.text", f"{side}.text.offsets"
 
 
@@ -242,7 +175,7 @@ def _read_digests(path: Path) -> dict[str, list[str]]:
 
 
 def _lines(text: CheckedValues, offsets: NDArray[np.int64]) -> list[str]:
-    """Cut sentences out of the text of a side."""
+    """Return sentences from the text of a side."""
     if len(offsets) < 2:
         return []
     begin = int(offsets[0])

@@ -1,5 +1,5 @@
 """
-A process that encodes shards for another one.
+The worker process that encodes shards.
 
 It is started by `heedful.data.encoded.worker_pool` and reads jobs from its standard input: first a
 line of JSON that says which subwords and limits to use, then for each shard a line of JSON that
@@ -22,17 +22,10 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 def main() -> None:
     """
-    Do jobs until standard input ends.
+    Process jobs until standard input ends.
 
-    Returns
-    -------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Whatever a library prints must not get among the answers, so standard output is given to
-    standard error. When the process that asks is gone, standard input ends and so does this one.
+    Output of libraries must not mix with the answers, so standard output is redirected to standard
+    error. When the parent process ends, standard input ends and so does this process.
     """
     jobs = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
@@ -40,11 +33,11 @@ def main() -> None:
     try:
         _answer(jobs, answers)
     except BrokenPipeError:
-        os._exit(1)  # nobody is left to be told; flushing at exit would fail again
+        os._exit(1)  # the parent is gone: exit without flushing
 
 
 def _answer(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Answer one job after another."""
+    """Process one job after another."""
     setup = json.loads(jobs.readline())
     encode = None
     for job in jobs:

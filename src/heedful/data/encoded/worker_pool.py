@@ -1,9 +1,9 @@
 """
-Several processes that encode shards at the same time.
+A pool of worker processes that encode shards.
 
 They are programs of their own, not copies of this one: no memory, threads or modules come along,
-and the program that uses heedful needs no `if __name__ == "__main__"`. What they are told and what
-they answer is in `heedful.data.encoded.worker`.
+and the program that uses heedful needs no `if __name__ == "__main__"`. Their protocol is described
+in `heedful.data.encoded.worker`.
 """
 
 import json
@@ -32,22 +32,11 @@ _KEPT = "Run the same command again: what is encoded is kept, and it goes on fro
 
 class Workers:
     """
-    Encode shards in several processes.
+    A pool of processes that encode shards.
 
-    Parameters
-    ----------
-    count : int
-        The most processes; each is started when there is work for it.
-    tokenizer : Path
-        A folder with the files of the tokenizer.
-    pair_filter : PairFilter
-        What drops pairs by their lengths.
-
-    Notes
-    -----
-    A context: when its block ends all shards are written, and when the block ends by an exception
-    the processes are ended at once. Each process is served by a thread, which does nothing but
-    wait for it. At most two shards a process are held in memory.
+    A context manager: when its block ends normally all shards are written; when it ends by an
+    exception the processes are killed. Each process has a thread that waits for it. At most two
+    shards per process are held in memory.
     """
 
     def __init__(self, count: int, tokenizer: Path, pair_filter: PairFilter) -> None:
@@ -64,28 +53,12 @@ class Workers:
 
     def submit(self, path: Path, packed: bytes) -> None:
         """
-        Have a shard encoded.
+        Submit a shard.
 
-        Parameters
-        ----------
-        path : Path
-            The file to write.
-        packed : bytes
-            What `Shard.pack` gave.
+        Blocks while all processes are busy, so that reading does not run ahead of encoding.
 
-        Returns
-        -------
-        None
-            Nothing.
-
-        Raises
-        ------
-        HeedfulError, OSError
-            What went wrong with an earlier shard, as the process that encoded it told.
-
-        Notes
-        -----
-        Waits while all processes are busy, so that reading does not run ahead of encoding.
+        Raises `HeedfulError` or `OSError`: what went wrong with an earlier shard, as the process
+        that encoded it told.
         """
         self._free.acquire()
         self._raise_failure()
@@ -108,7 +81,7 @@ class Workers:
             self._end()
 
     def _run(self, path: Path, packed: bytes) -> None:
-        """Have the process of this thread encode a shard; runs in a thread."""
+        """Encode a shard in this thread's process."""
         try:
             if self._failure is None:
                 self._ask(path, packed)
@@ -132,7 +105,7 @@ class Workers:
             raise _failure(told)
 
     def _process(self) -> Any:
-        """Find the process of this thread, or start it."""
+        """Return the process of this thread, started on first use."""
         if not hasattr(self._own, "process"):
             with self._starting:
                 if self._ended:
@@ -144,7 +117,7 @@ class Workers:
         return self._own.process
 
     def _end(self) -> None:
-        """End all processes, at work or not."""
+        """Kill all processes."""
         with self._starting:
             self._ended = True
             for process in self._processes:
@@ -155,7 +128,7 @@ class Workers:
                 pass  # closes its pipes and waits for it
 
     def _raise_failure(self) -> None:
-        """Raise what went wrong first, if anything did."""
+        """Raise the first error, if there is one."""
         if self._failure is not None:
             raise self._failure
 
@@ -177,7 +150,7 @@ def _start() -> Any:
 
 
 def _death(status: int) -> errors.HeedfulError:
-    """Say how a process ended that should have gone on."""
+    """Describe how a process ended unexpectedly."""
     if status < 0:
         how = f"was ended by {signal.Signals(-status).name}"
         how += ", as the system does when memory is full" if -status == signal.SIGKILL else ""
@@ -190,7 +163,7 @@ def _death(status: int) -> errors.HeedfulError:
 
 
 def _failure(told: dict[str, Any]) -> BaseException:
-    """Make an exception of what a process answered."""
+    """Convert an answer to an exception."""
     kind = told["error"]
     if kind == "OSError":
         return OSError(told["number"], told["message"])

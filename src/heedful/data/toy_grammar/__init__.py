@@ -1,1 +1,1 @@
-"""The parts of the embedded corpus: its words, its trees, and how each language says them."""
+"""The toy corpus: lexicon, syntax trees, and their realisation in English and French."""

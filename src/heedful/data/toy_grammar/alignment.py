@@ -1,5 +1,5 @@
 """
-Words that remember which part of a tree they say.
+Words tagged with the tree node they realise, for gold word alignments.
 
 Two languages say the same tree; words of the two that say the same part translate each other. So
 the corpus comes with its word alignment, which no aligner had to guess.
@@ -11,67 +11,34 @@ from typing import NamedTuple
 
 class TaggedWord(NamedTuple):
     """
-    A word, and the part of the tree that it says.
+    A word, and the tree node that it realises.
 
-    Attributes
-    ----------
-    form : str
-        The word; “form|form before a vowel” until it is spelt.
-    of : str
-        Path of the part in the tree, such as “subject noun”.
-    core : bool, default True
-        Whether the word carries the meaning of the part, as “pas” does of “ne … pas”.
-
-    Notes
-    -----
-    Links between two core words are sure, all others of the same part are possible ones.
+    Links between two core words are sure, all others of the same node are possible.
     """
 
     form: str
+    """The word; “form|form before a vowel” until it is spelt."""
     of: str
+    """Path of the node in the tree, such as “subject noun”."""
     core: bool = True
+    """Whether the word carries the meaning of the node, as “pas” does in “ne … pas”."""
 
 
 class SurfaceToken(NamedTuple):
     """
-    What stands between two spaces: a word, or some that are written as one.
+    One or more words that are written without a space.
 
-    Attributes
-    ----------
-    text : str
-        Its letters: “dog”, “l'arbre”, “du”.
-    words : tuple of TaggedWord
-        The words in it: one, or “l'” and “arbre”, “de” and “le”.
-
-    Notes
-    -----
-    Alignments count these, as they count anything that spaces set apart.
+    Alignments count these, like everything separated by spaces.
     """
 
     text: str
+    """Its letters: “dog”, “l'arbre”, “du”."""
     words: tuple[TaggedWord, ...]
+    """The words in it: one, or “l'” and “arbre”, “de” and “le”."""
 
 
 def tag_words(text: str, of: str) -> list[TaggedWord]:
-    """
-    Say a part of the tree in one or several words.
-
-    Parameters
-    ----------
-    text : str
-        Words between spaces, each perhaps “form|form before a vowel”.
-    of : str
-        The part.
-
-    Returns
-    -------
-    list of Said
-        The longest word carries the meaning: “near”, “in *front* of”, “*parce* que”.
-
-    Notes
-    -----
-    The first of equally long ones.
-    """
+    """Tag words with the tree node that they realise."""
     if " " not in text:
         return [TaggedWord(text, of)]
     words = text.split()
@@ -81,23 +48,9 @@ def tag_words(text: str, of: str) -> list[TaggedWord]:
 
 def nest_words(part: str, words: Iterable[TaggedWord]) -> list[TaggedWord]:
     """
-    Move words into a larger part of the tree.
+    Prefix the nodes of words with a larger node.
 
-    Parameters
-    ----------
-    part : str
-        The larger part.
-    words : iterable of TaggedWord
-        What is said in it.
-
-    Returns
-    -------
-    list of Said
-        The same words with longer paths.
-
-    Notes
-    -----
-    Tells the noun of the subject from the noun of the object.
+    Distinguishes the noun of the subject from the noun of the object.
     """
     return [TaggedWord(form, f"{part} {of}", core) for form, of, core in words]
 
@@ -106,25 +59,11 @@ def choose_forms(
     words: Sequence[TaggedWord], vowels: str, aspirated: Collection[str] = ()
 ) -> list[TaggedWord]:
     """
-    Choose between the forms of each word by the letter that opens the next one.
+    Choose the form of each word by the first letter of the next one.
 
-    Parameters
-    ----------
-    words : sequence of TaggedWord
-        With “form|form before a vowel” where it matters; empty ones are left out.
-    vowels : str
-        The letters that ask for the second form.
-    aspirated : collection of str, optional
-        Words that do not, whatever they begin with.
+    `words`: with “form|form before a vowel” where it matters; empty ones are left out.
 
-    Returns
-    -------
-    list of Said
-        One form each.
-
-    Notes
-    -----
-    From the end to the beginning, for the next word must be spelt first.
+    From the end to the beginning, because the next word must be spelt first.
     """
     spelt: list[TaggedWord] = []
     following = ""
@@ -143,25 +82,9 @@ def links(
     source: Sequence[SurfaceToken], target: Sequence[SurfaceToken]
 ) -> Iterator[tuple[tuple[int, int], bool]]:
     """
-    Find the tokens of two languages that say the same part of a tree.
+    Link the tokens of two languages that realise the same node.
 
-    Parameters
-    ----------
-    source : sequence of SurfaceToken
-        One language.
-    target : sequence of SurfaceToken
-        The other.
-
-    Yields
-    ------
-    link : tuple of int
-        A source token's number and a target token's.
-    sure : bool
-        Whether two core words meet there.
-
-    Notes
-    -----
-    Sure and possible links as Och and Ney (2003) ask their annotators for.
+    Sure and possible links as in Och and Ney (2003).
     """
     for i, one in enumerate(source):
         for j, other in enumerate(target):

@@ -1,13 +1,11 @@
 """
-A small English-French grammar: the corpus that needs no download.
+A small English-French corpus from a grammar, which needs no download.
 
 A sentence is drawn as a tree (`heedful.data.toy_grammar.generator`) that both languages say, each
 in its own file of `heedful.data.toy_grammar`. Where the two differ is what a translator has to
 learn. Every English sentence has exactly one French translation: what English hides and French must
-show (a gender, a tense) is left out or told by the sentence itself. Since both sides say the same
+show (a gender, a tense) is left out or follows from the sentence. Since both sides say the same
 tree, it is known which word translates which.
-
-The text of the embedded grammar as files: a corpus that needs no download.
 """
 
 import random
@@ -40,54 +38,26 @@ _SHORTEST, _LONGEST = 2, 14
 
 class AlignedPair(NamedTuple):
     """
-    Hold a sentence, its translation, and which word translates which.
+    A sentence, its translation, and the word alignment.
 
-    Attributes
-    ----------
-    source : str
-        English.
-    target : str
-        French.
-    sure : frozenset of (int, int)
-        Links that every annotator would draw: numbers of an English and a French word, counted
-        from 0 between spaces.
-    possible : frozenset of (int, int)
-        The sure ones and those that one may draw: “did” and the auxiliary, “not” and “ne”.
-
-    Notes
-    -----
-    A word that is written as one with another (“l'arbre”, “du”) has the links of both.
+    A word that is contracted with another (“l'arbre”, “du”) has the links of both.
     """
 
     source: str
     target: str
     sure: frozenset[tuple[int, int]]
+    """Sure links: indices of an English and a French word, counted from 0 between spaces."""
     possible: frozenset[tuple[int, int]]
+    """The sure links and merely possible ones: “did” and the auxiliary, “not” and “ne”."""
 
 
 def sample_pairs(count: int, seed: int) -> list[Pair]:
     """
     Draw sentences with their translations.
 
-    Parameters
-    ----------
-    count : int
-        How many pairs to draw; at least 0.
-    seed : int
-        Seed of the drawing; the same seed draws the same pairs.
+    A longer list with the same seed starts with the shorter one. Millions of distinct sentences
+    exist, so they do not run out at any useful size.
 
-    Returns
-    -------
-    list of (str, str)
-        English and French, lower-case, 2 to 14 English words, no source sentence twice.
-
-    Notes
-    -----
-    A longer list with the same seed starts with the shorter one. Millions of sentences can be
-    drawn, so distinct ones do not run out at any size that is of use.
-
-    Examples
-    --------
     >>> sample_pairs(3, seed=1) == sample_pairs(5, seed=1)[:3]
     True
     """
@@ -98,31 +68,13 @@ def split_pairs(train: int, held_out: int, seed: int) -> tuple[list[Pair], list[
     """
     Draw a training set and sentences that are not in it.
 
-    Parameters
-    ----------
-    train : int
-        How many pairs to train on; at least 0.
-    held_out : int
-        How many pairs to hold out; at least 1.
-    seed : int
-        Seed of the drawing.
+    `train`: how many pairs to train on; at least 0. `held_out`: how many pairs to hold out; at
+    least 1.
 
-    Returns
-    -------
-    training : list of (str, str)
-        Pairs to train on.
-    unseen : list of (str, str)
-        Pairs whose source sentence is not in `training`; “the big red dog” is the first.
+    The held-out sentences have the words of the training sentences in new combinations, so a model
+    that translates them has learned the grammar and not the list.
 
-    Raises
-    ------
-    ValueError
-        If a size is below its minimum.
-
-    Notes
-    -----
-    The held-out sentences are made of the same words as the training sentences in combinations
-    that are new, so whoever translates them has learned the grammar and not the list.
+    Raises `ValueError` if a size is below its minimum.
     """
     training, unseen = split_aligned(train, held_out, seed)
     return training, [(pair.source, pair.target) for pair in unseen]
@@ -132,25 +84,9 @@ def sample_aligned(count: int, seed: int) -> list[AlignedPair]:
     """
     Draw sentences with their translations and word alignments.
 
-    Parameters
-    ----------
-    count : int
-        How many pairs to draw; at least 0.
-    seed : int
-        Seed of the drawing.
+    A gold set by construction, without annotators and aligners: it measures the error rate of
+    alignments extracted from attention.
 
-    Returns
-    -------
-    list of AlignedPair
-        The pairs of `sample_pairs`, with the links that both sides' common tree knows.
-
-    Notes
-    -----
-    A gold set that nobody annotated and no aligner guessed: it measures the error rate of
-    alignments that are read off a model's attention.
-
-    Examples
-    --------
     >>> sample_aligned(1, seed=1)[0][:2] == sample_pairs(1, seed=1)[0]
     True
     """
@@ -161,30 +97,12 @@ def split_aligned(train: int, held_out: int, seed: int) -> tuple[list[Pair], lis
     """
     Draw a training set, and sentences that are not in it with their word alignments.
 
-    Parameters
-    ----------
-    train : int
-        How many pairs to train on; at least 0.
-    held_out : int
-        How many pairs to hold out; at least 1.
-    seed : int
-        Seed of the drawing.
+    `train`: how many pairs to train on; at least 0. `held_out`: how many pairs to hold out; at
+    least 1.
 
-    Returns
-    -------
-    training : list of (str, str)
-        Pairs to train on.
-    unseen : list of AlignedPair
-        The pairs that `split_pairs` holds out, in order.
+    Alignments of memorised sentences would prove little.
 
-    Raises
-    ------
-    ValueError
-        If a size is below its minimum.
-
-    Notes
-    -----
-    Alignments of sentences that a model has learned by heart would prove little.
+    Raises `ValueError` if a size is below its minimum.
     """
     if train < 0 or held_out < 1:
         raise ValueError(f"train must be at least 0 and held_out at least 1: {train}, {held_out}")
@@ -197,29 +115,15 @@ def split_aligned(train: int, held_out: int, seed: int) -> tuple[list[Pair], lis
 
 def sample_trees(count: int, seed: int) -> list[Tree]:
     """
-    Draw the trees that sentences say.
+    Draw the syntax trees of sentences.
 
-    Parameters
-    ----------
-    count : int
-        How many; at least 0.
-    seed : int
-        Seed of the drawing.
-
-    Returns
-    -------
-    list of NounPhrase or Clause
-        Those of the sentences of `sample_pairs`.
-
-    Notes
-    -----
-    For whoever asks what stands where in a sentence.
+    For callers that need the roles in a sentence.
     """
     return list(_draw(count, seed).values())
 
 
 def _draw(count: int, seed: int) -> dict[str, Tree]:
-    """Draw trees of different English sentences."""
+    """Draw trees with distinct English sentences."""
     author = SentenceGenerator(random.Random(seed))
     trees: dict[str, Tree] = {}
     while len(trees) < count:
@@ -231,12 +135,12 @@ def _draw(count: int, seed: int) -> dict[str, Tree]:
 
 
 def _text(tokens: Sequence[SurfaceToken]) -> str:
-    """Write tokens as a line."""
+    """Join tokens to a line."""
     return " ".join(token.text for token in tokens)
 
 
 def _aligned(tree: Tree) -> AlignedPair:
-    """Say a tree in both languages and link their words."""
+    """Realise a tree in both languages and link their words."""
     source, target = english(tree), french(tree)
     found = dict(links(source, target))
     sure = frozenset(link for link, is_sure in found.items() if is_sure)

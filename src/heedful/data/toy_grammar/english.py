@@ -1,4 +1,4 @@
-"""How English says a tree: do in negations, adjectives before the noun, “an” before a vowel."""
+"""English realisation of a tree: do-support, adjectives before the noun, “an” before a vowel."""
 
 from heedful.data.toy_grammar.alignment import (
     SurfaceToken,
@@ -22,34 +22,18 @@ from heedful.data.toy_grammar.syntax_tree import (
 
 
 def english(tree: Tree) -> list[SurfaceToken]:
-    """
-    Write a tree in English.
-
-    Parameters
-    ----------
-    tree : NounPhrase or Clause
-        What to say.
-
-    Returns
-    -------
-    list of Token
-        The words in order.
-
-    Notes
-    -----
-    “A dog”, “an old dog”.
-    """
+    """Realise a tree in English."""
     words = _clause(tree) if isinstance(tree, Clause) else _noun_phrase(tree)
     return [SurfaceToken(word.form, (word,)) for word in choose_forms(words, "aeiou")]
 
 
 def _nominal(who: Nominal) -> list[TaggedWord]:
-    """Say a subject."""
+    """Realise a subject."""
     return tag_words(who.subject, "noun") if isinstance(who, Pronoun) else _noun_phrase(who)
 
 
 def _noun_phrase(node: NounPhrase) -> list[TaggedWord]:
-    """Say determiner, adjectives, noun."""
+    """Realise determiner, adjectives, noun."""
     words = tag_words(DETERMINERS[node.determiner][node.plural], "article")
     words += [TaggedWord(adjective.english, adjective.group) for adjective in node.adjectives]
     words += tag_words(node.noun.plural if node.plural else node.noun.singular, "noun")
@@ -61,7 +45,7 @@ def _noun_phrase(node: NounPhrase) -> list[TaggedWord]:
 
 
 def _verb_phrase(node: VerbPhrase, subject: Nominal) -> list[TaggedWord]:
-    """Say verb, object, place; a negation needs “do”."""
+    """Realise verb, object, place; a negation needs “do”."""
     verb = node.verb
     if node.negated:
         do = "did" if node.past else conjugate(DO, subject)
@@ -82,14 +66,14 @@ def _verb_phrase(node: VerbPhrase, subject: Nominal) -> list[TaggedWord]:
 
 
 def _being(node: CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
-    """Say is, not, adjective."""
+    """Realise is, not, adjective."""
     words = tag_words(conjugate(WAS if node.past else BE, subject), "verb")
     words += tag_words("not", "negation") if node.negated else []
     return words + tag_words(node.adjective.english, "adjective")
 
 
 def _relative(node: Relative, noun: NounPhrase) -> list[TaggedWord]:
-    """Say who or that, and the rest of the clause."""
+    """Realise who or that, and the rest of the clause."""
     if node.subject is None:
         who = "who" if noun.is_human else "that"
         return tag_words(who, "link") + _verb_phrase(node.phrase, noun)
@@ -98,12 +82,12 @@ def _relative(node: Relative, noun: NounPhrase) -> list[TaggedWord]:
 
 
 def _place(node: Place) -> list[TaggedWord]:
-    """Say preposition, landmark."""
+    """Realise preposition and landmark."""
     return tag_words(node.preposition, "preposition") + _noun_phrase(node.landmark)
 
 
 def _clause(node: Clause) -> list[TaggedWord]:
-    """Say the clause and its sequel."""
+    """Realise the clause and its sequel."""
     words = nest_words("subject", _nominal(node.subject)) + _predicate(node.phrase, node.subject)
     if node.sequel:
         words += tag_words(node.link, "link")
@@ -114,5 +98,5 @@ def _clause(node: Clause) -> list[TaggedWord]:
 
 
 def _predicate(node: VerbPhrase | CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
-    """Say what is said of a subject."""
+    """Realise a predicate."""
     return _being(node, subject) if isinstance(node, CopulaPhrase) else _verb_phrase(node, subject)

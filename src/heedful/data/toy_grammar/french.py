@@ -1,9 +1,9 @@
 """
-How French says a tree.
+French realisation of a tree.
 
-Nouns have a gender that articles, adjectives and some participles follow, most adjectives stand
-behind the noun, object pronouns stand before the verb, a negation embraces it, and many words
-change in front of a vowel.
+Nouns have a gender that articles, adjectives and some participles follow, most adjectives follow
+the noun, object pronouns precede the verb, a negation embraces it, and many words change in front
+of a vowel.
 """
 
 from heedful.data.toy_grammar.alignment import (
@@ -43,20 +43,8 @@ _PAS = TaggedWord("pas", "negation")
 
 def french(tree: Tree) -> list[SurfaceToken]:
     """
-    Write a tree in French.
+    Realise a tree in French.
 
-    Parameters
-    ----------
-    tree : NounPhrase or Clause
-        What to say.
-
-    Returns
-    -------
-    list of Token
-        The words in order; an article or a pronoun that lost its vowel is one with what follows.
-
-    Notes
-    -----
     “Le bel arbre”, “l'arbre”, “le hibou”, “près du jardin”.
     """
     words = _clause(tree) if isinstance(tree, Clause) else _noun_phrase(tree)
@@ -80,12 +68,12 @@ def _agree(adjective: Adjective, who: Nominal) -> str:
 
 
 def _nominal(who: Nominal) -> list[TaggedWord]:
-    """Say a subject."""
+    """Realise a subject."""
     return tag_words(who.sujet, "noun") if isinstance(who, Pronoun) else _noun_phrase(who)
 
 
 def _noun_phrase(node: NounPhrase, negated: bool = False) -> list[TaggedWord]:
-    """Say article and noun, the adjectives around it from the inside out."""
+    """Realise article and noun, then the adjectives around it from the inside out."""
     adjectives = [(a.side, TaggedWord(_agree(a, node), a.group)) for a in node.adjectives]
     before = [word for side, word in adjectives if side == "before"]
     after = [word for side, word in reversed(adjectives) if side == "after"]
@@ -108,7 +96,7 @@ def _noun_phrase(node: NounPhrase, negated: bool = False) -> list[TaggedWord]:
 def _verb_phrase(
     node: VerbPhrase, subject: Nominal, fronted: Nominal | None = None
 ) -> list[TaggedWord]:
-    """Say ne, object pronoun, verb, pas, participle, object, place."""
+    """Realise ne, object pronoun, verb, pas, participle, object, place."""
     pronoun = node.object if isinstance(node.object, Pronoun) else None
     words, participle = _tense(node, subject, fronted or pronoun)
     if pronoun:
@@ -124,7 +112,7 @@ def _verb_phrase(
 def _tense(
     node: VerbPhrase, subject: Nominal, leading: Nominal | None
 ) -> tuple[list[TaggedWord], list[TaggedWord]]:
-    """Say the finite verb and the participle; `leading` is an object before the verb."""
+    """Realise the finite verb and the participle; `leading` is an object before the verb."""
     verb = node.verb
     if not node.past:
         return tag_words(conjugate((verb.je, verb.il, verb.nous, verb.ils), subject), "verb"), []
@@ -137,7 +125,7 @@ def _tense(
 
 
 def _being(node: CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
-    """Say ne, est, pas, adjective."""
+    """Realise ne, est, pas, adjective."""
     words = tag_words(conjugate(ETAIT if node.past else AUXILIARIES["être"], subject), "verb")
     if node.negated:
         words = [_NE, *words, _PAS]
@@ -145,7 +133,7 @@ def _being(node: CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
 
 
 def _relative(node: Relative, noun: NounPhrase) -> list[TaggedWord]:
-    """Say qui or que, and the rest; an object in front governs the participle."""
+    """Realise qui or que, and the rest; a preceding object agrees with the participle."""
     if node.subject is None:
         return tag_words("qui", "link") + _verb_phrase(node.phrase, noun)
     subject = nest_words("subject", _nominal(node.subject))
@@ -153,12 +141,12 @@ def _relative(node: Relative, noun: NounPhrase) -> list[TaggedWord]:
 
 
 def _place(node: Place) -> list[TaggedWord]:
-    """Say preposition, landmark."""
+    """Realise preposition and landmark."""
     return tag_words(PREPOSITIONS[node.preposition], "preposition") + _noun_phrase(node.landmark)
 
 
 def _clause(node: Clause) -> list[TaggedWord]:
-    """Say the clause and its sequel."""
+    """Realise the clause and its sequel."""
     words = nest_words("subject", _nominal(node.subject)) + _predicate(node.phrase, node.subject)
     if node.sequel:
         words += tag_words(LINKS[node.link], "link")
@@ -169,5 +157,5 @@ def _clause(node: Clause) -> list[TaggedWord]:
 
 
 def _predicate(node: VerbPhrase | CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
-    """Say what is said of a subject."""
+    """Realise a predicate."""
     return _being(node, subject) if isinstance(node, CopulaPhrase) else _verb_phrase(node, subject)

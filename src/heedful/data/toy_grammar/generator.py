@@ -1,8 +1,8 @@
 """
-Who draws the trees of sentences: every choice is made here, by chance.
+Random generation of the syntax trees of sentences.
 
-What is drawn makes sense (apples are eaten, they do not sing) and has one translation: what
-English hides and French must show is left out.
+What is drawn makes sense (apples are eaten, they do not sing) and has one translation: what English
+hides and French must show is left out.
 """
 
 import random
@@ -45,16 +45,9 @@ _SEEN = (*_ACTING, PRONOUNS["they-?"])
 
 class SentenceGenerator:
     """
-    Draw trees from a source of random numbers.
+    A random generator of syntax trees.
 
-    Parameters
-    ----------
-    source : random.Random
-        Equal states draw equal trees.
-
-    Notes
-    -----
-    `sentence` draws one of the six shapes that follow it; what they share comes after them.
+    `sentence` draws one of the six shapes that follow it; their shared parts come after them.
     """
 
     def __init__(self, source: random.Random) -> None:
@@ -64,14 +57,7 @@ class SentenceGenerator:
         """
         Draw a sentence.
 
-        Returns
-        -------
-        NounPhrase or Clause
-            Of any length.
-
-        Notes
-        -----
-        The shapes come by fixed shares, as do the choices within each.
+        The shapes have fixed probabilities, as have the choices within each.
         """
         shapes = (self._mention, self._act, self._deed, self._state, self._pursuit, self._reason)
         (shape,) = self._random.choices(shapes, weights=(24, 14, 26, 12, 14, 10))
@@ -128,25 +114,25 @@ class SentenceGenerator:
         return Clause(subject, phrase, "because", subject.pronoun(), being)
 
     def _subject(self, relative: float = 0.2) -> Nominal:
-        """Draw who acts: a pronoun, or a noun with a relative clause now and then."""
+        """Draw a subject: a pronoun, or a noun with a relative clause now and then."""
         if self._maybe(0.3):
             return self._random.choice(_ACTING)
         return self._with_relative(self._noun_phrase(LIVING), relative)
 
     def _object(self, verb: Verb) -> NounPhrase:
-        """Draw what a verb acts on."""
+        """Draw an object."""
         nouns = [noun for noun in NOUNS if suits(verb, noun)]
         # One loves “les pommes” in French, never “des pommes”.
         definite = verb.base == "love"
         return self._noun_phrase(nouns, indefinite=not definite, bare_plural=not definite)
 
     def _intransitive(self, subject: Nominal) -> VerbPhrase:
-        """Draw an act without object, often with a place."""
+        """Draw a verb without object, often with a place."""
         place = self._place() if self._maybe(0.4) else None
         return self._verb_phrase(subject, self._random.choice(INTRANSITIVE), place=place)
 
     def _place(self) -> Place:
-        """Draw where something is."""
+        """Draw a place."""
         preposition = self._random.choice(tuple(PREPOSITIONS))
         return Place(preposition, self._noun_phrase(LANDMARKS, adjectives=0.1))
 
@@ -159,14 +145,14 @@ class SentenceGenerator:
         fronted: NounPhrase | None = None,
         place: Place | None = None,
     ) -> VerbPhrase:
-        """Draw tense and negation; no participle may need a gender that English hides."""
+        """Draw tense and negation; avoid participles whose gender English hides."""
         leading = thing if isinstance(thing, Pronoun) else fronted
         model = subject if verb.auxiliary == "être" else leading
         past = self._maybe(0.35) and not (model and model.gender == "?")
         return VerbPhrase(verb, past, self._maybe(0.25), thing, place)
 
     def _with_relative(self, phrase: NounPhrase, chance: float) -> NounPhrase:
-        """Add “who sings”, “that sees a cat” or “that I saw” by chance."""
+        """Add “who sings”, “that sees a cat” or “that I saw” with some probability."""
         if not self._maybe(chance):
             return phrase
         if phrase.noun in LIVING and self._maybe(0.25):
@@ -188,7 +174,7 @@ class SentenceGenerator:
         indefinite: bool = True,
         bare_plural: bool = False,
     ) -> NounPhrase:
-        """Draw a noun with its determiner, and each group of adjectives by chance."""
+        """Draw a noun with its determiner, and each group of adjectives with some probability."""
         noun, plural = self._random.choice(nouns), self._maybe(0.4)
         (determiner,) = self._random.choices(tuple(DETERMINERS), weights=(5, 2, 2, 2))
         if determiner == "a" and not (bare_plural if plural else indefinite):

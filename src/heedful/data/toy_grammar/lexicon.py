@@ -1,9 +1,9 @@
 """
-The words of the embedded corpus, English and French.
+The English and French words of the toy corpus.
 
-One line of a table is one entry. Forms that depend on the next word are written
-``form|form before a vowel``: ``beau|bel``, ``le|l'``. A noun is of one kind; adjectives and
-verbs name the kinds that they go with, so that no king is eaten and no garden is carried.
+One line of a table is one entry. Forms that depend on the next word are written ``form|form before
+a vowel``: ``beau|bel``, ``le|l'``. A noun is of one kind; adjectives and verbs name the kinds that
+they go with, so that no king is eaten and no garden is carried.
 """
 
 from collections.abc import Callable
@@ -14,115 +14,75 @@ from typing import TypeVar
 
 @dataclass(frozen=True)
 class Noun:  # numpydoc ignore=PR02
-    """
-    A noun for one and for many.
-
-    Attributes
-    ----------
-    singular, plural : str
-        The English forms.
-    un, des : str
-        The French forms.
-    gender : str
-        French gender, “m” or “f”.
-    kind : str
-        What it is: person, child, animal, food, thing or place.
-    """
+    """A noun in singular and plural."""
 
     singular: str
     plural: str
+    """The English forms."""
     un: str
     des: str
+    """The French forms."""
     gender: str
+    """French gender, “m” or “f”."""
     kind: str
+    """What it is: person, child, animal, food, thing or place."""
 
 
 @dataclass(frozen=True)
 class Adjective:  # numpydoc ignore=PR02
-    """
-    An adjective with its place in both languages.
-
-    Attributes
-    ----------
-    english : str
-        The English form.
-    group : str
-        Opinion, measure or colour: its place among English adjectives.
-    side : str
-        Whether it stands “before” or “after” the French noun.
-    un, une, des_m, des_f : str
-        The French forms: masculine, feminine, and the two plurals.
-    kinds : str
-        Kinds of nouns that it suits.
-    """
+    """An adjective with its place in both languages."""
 
     english: str
+    """The English form."""
     group: str
+    """Opinion, measure or colour: its place among English adjectives."""
     side: str
+    """Whether it stands “before” or “after” the French noun."""
     un: str
     une: str
     des_m: str
     des_f: str
+    """The French forms: masculine, feminine, and the two plurals."""
     kinds: str
+    """Kinds of nouns that it suits."""
 
 
 @dataclass(frozen=True)
 class Verb:  # numpydoc ignore=PR02
-    """
-    A verb in the present and in the past.
-
-    Attributes
-    ----------
-    base, third, past : str
-        The English forms: I see, she sees, we saw.
-    je, il, nous, ils : str
-        The French present.
-    participle : str
-        The French participle, masculine singular; the others add e and s.
-    auxiliary : str
-        What the French past is made with, “avoir” or “être”.
-    kinds : str
-        Kinds of nouns that it takes as its object.
-    """
+    """A verb in the present and the past."""
 
     base: str
     third: str
     past: str
+    """The English forms: I see, she sees, we saw."""
     je: str
     il: str
     nous: str
     ils: str
+    """The French present."""
     participle: str
+    """The French participle, masculine singular; the others add e and s."""
     auxiliary: str
+    """Auxiliary of the French past, “avoir” or “être”."""
     kinds: str
+    """Kinds of nouns that it takes as its object."""
 
 
 @dataclass(frozen=True)
 class Pronoun:  # numpydoc ignore=PR02
-    """
-    A pronoun as subject and as object.
-
-    Attributes
-    ----------
-    subject, object : str
-        The English forms.
-    sujet, objet : str
-        The French forms.
-    gender : str
-        Gender in French, “m”, “f”, or “?” where English does not tell.
-    plural : bool
-        Whether it stands for many.
-    person : int, default 3
-        Grammatical person, 1 or 3.
-    """
+    """A pronoun as subject and as object."""
 
     subject: str
     object: str
+    """The English forms."""
     sujet: str
     objet: str
+    """The French forms."""
     gender: str
+    """Gender in French, “m”, “f”, or “?” where English does not tell."""
     plural: bool
     person: int = 3
+    """Grammatical person, 1 or 3."""
 
 
 _KINDS = {
@@ -135,30 +95,16 @@ _KINDS = {
 
 def suits(entry: Adjective | Verb, noun: Noun) -> bool:
     """
-    Tell whether an adjective or a verb goes with a noun.
+    Whether an adjective or verb makes sense with a noun.
 
-    Parameters
-    ----------
-    entry : Adjective or Verb
-        What is said of the noun.
-    noun : Noun
-        The noun itself.
-
-    Returns
-    -------
-    bool
-        True when the entry names the kind of the noun.
-
-    Notes
-    -----
-    Sense is not needed for agreement, but sentences that make some are nicer to read.
+    Agreement does not need sense, but sensible sentences are nicer to read.
     """
     return noun.kind in _kinds(entry.kinds)
 
 
 @cache
 def _kinds(names: str) -> frozenset[str]:
-    """Read the last column of a table."""
+    """Parse the last column of a table."""
     return frozenset(_KINDS.get(names, names).split(","))
 
 
@@ -166,7 +112,7 @@ _Entry = TypeVar("_Entry")
 
 
 def _read(entry: Callable[..., _Entry], table: str) -> tuple[_Entry, ...]:
-    """Make one entry of every line."""
+    """Parse each line of a table."""
     return tuple(entry(*line.split()) for line in table.strip().splitlines())
 
 

@@ -1,5 +1,5 @@
 """
-Who did what to whom, in sentences of the embedded grammar.
+Agents, verbs and patients of toy-corpus sentences: gold answers for attention heads.
 
 The grammar draws a sentence as a tree, so its subject, its verb and its object are known and need
 no parser.
@@ -17,53 +17,29 @@ _DRAWN = 3
 
 class RoledSentence(NamedTuple):
     """
-    Hold a sentence in which somebody does something to somebody.
+    A sentence with agent, verb and patient.
 
-    Attributes
-    ----------
-    text : str
-        English.
-    subject, verb, object : int
-        Numbers of the words that say who, did what and to whom, counted from 0 between spaces.
-    pronoun : int, optional
-        Number of a later word that stands for the object: “it”, “him”, “them”.
-
-    Notes
-    -----
-    The noun or pronoun itself, without article and adjectives; the verb that carries the meaning,
-    not “did”. What a relative clause or a sequel says is not meant. A sequel has a pronoun: “the
-    girl finds an apple and eats it”.
+    The noun or pronoun itself, without article and adjectives; the main verb, not “did”. Relative
+    clauses and sequels do not count. A sequel has a pronoun: “the girl finds an apple and eats it”.
     """
 
     text: str
     subject: int
     verb: int
     object: int
+    """Indices of agent, verb and patient, counted from 0 between spaces."""
     pronoun: int | None = None
+    """Number of a later word that stands for the object: “it”, “him”, “them”."""
 
 
 def sample_roles(size: int, seed: int) -> list[RoledSentence]:
     """
     Draw sentences with subject, verb and object.
 
-    Parameters
-    ----------
-    size : int
-        How many; at least 0.
-    seed : int
-        Seed of the drawing.
+    `size`: how many; at least 0.
 
-    Returns
-    -------
-    list of RoledSentence
-        No sentence twice.
-
-    Notes
-    -----
     A longer list with the same seed starts with the shorter one.
 
-    Examples
-    --------
     >>> one = sample_roles(1, seed=1)[0]
     >>> one.subject < one.verb < one.object
     True
@@ -77,7 +53,7 @@ def sample_roles(size: int, seed: int) -> list[RoledSentence]:
 
 
 def _roled(tree: Tree) -> RoledSentence | None:
-    """Find the three words of a clause; None where one of them is missing."""
+    """Find the three words of a clause; None if one is missing."""
     if not (
         isinstance(tree, Clause) and isinstance(tree.phrase, VerbPhrase) and tree.phrase.object
     ):

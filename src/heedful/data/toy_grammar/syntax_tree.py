@@ -1,5 +1,5 @@
 """
-The trees of the embedded corpus: who does what to whom, and where.
+The syntax trees of the toy corpus: who does what to whom, and where.
 
 A tree belongs to no language. `heedful.data.toy_grammar.english` and
 `heedful.data.toy_grammar.french` each say it in their own words; `heedful.data.toy_grammar.corpus`
@@ -15,57 +15,37 @@ from heedful.data.toy_grammar.lexicon import HUMANS, PRONOUNS, Adjective, Noun, 
 @dataclass(frozen=True)
 class NounPhrase:
     """
-    A determiner, adjectives, a noun, and what is said about it behind it.
+    A determiner, adjectives, a noun, and a modifier after it.
 
-    Attributes
-    ----------
-    determiner : str
-        A name of the lexicon: the, a, my or this.
-    adjectives : tuple of Adjective
-        In English order.
-    noun : Noun
-        What it is about.
-    plural : bool
-        Whether it stands for many.
-    modifier : Relative or Place, optional
-        What follows the noun.
-    person : int, default 3
-        Grammatical person, as pronouns have one.
-
-    Notes
-    -----
     “The big red dog”, “the girl near the tree”, “the owl that I saw”.
     """
 
     determiner: str
+    """A name of the lexicon: the, a, my or this."""
     adjectives: tuple[Adjective, ...]
+    """In English order."""
     noun: Noun
     plural: bool
     modifier: "Relative | Place | None" = None
+    """What follows the noun."""
     person: int = 3
+    """Grammatical person, as pronouns have one."""
 
     @property
     def gender(self) -> str:
-        """The gender of the noun."""
+        """Gender of the noun."""
         return self.noun.gender
 
     @property
     def is_human(self) -> bool:
-        """Whether English says “who” and “he” or “she” of it."""
+        """Whether English uses “who” and “he” or “she” for it."""
         return self.noun in HUMANS
 
     def pronoun(self) -> Pronoun:
         """
-        Find the third person that stands for it.
+        Return its third-person pronoun.
 
-        Returns
-        -------
-        Pronoun
-            It, he, she or they, with the French gender of the noun.
-
-        Notes
-        -----
-        English hides the gender of what is no human; French never does.
+        English hides the gender of non-humans; French never does.
         """
         if self.plural:
             return PRONOUNS[f"they-{self.gender}"]
@@ -80,28 +60,14 @@ Nominal = NounPhrase | Pronoun
 @dataclass(frozen=True)
 class VerbPhrase:
     """
-    What is said of a subject: a verb with its object or with a place.
+    A verb with its object or place.
 
-    Attributes
-    ----------
-    verb : Verb
-        What is done.
-    past : bool, default False
-        Whether it is over.
-    negated : bool, default False
-        Whether it is not so.
-    object : NounPhrase or Pronoun, optional
-        To whom it is done.
-    place : Place, optional
-        Where.
-
-    Notes
-    -----
     “Does not see a cat”, “sees him”, “slept in the garden”.
     """
 
     verb: Verb
     past: bool = False
+    """Whether it is in the past tense."""
     negated: bool = False
     object: Nominal | None = None
     place: "Place | None" = None
@@ -109,22 +75,7 @@ class VerbPhrase:
 
 @dataclass(frozen=True)
 class CopulaPhrase:
-    """
-    What a subject is: a form of to be and an adjective.
-
-    Attributes
-    ----------
-    adjective : Adjective
-        What it is.
-    past : bool
-        Whether it was so.
-    negated : bool
-        Whether it is not so.
-
-    Notes
-    -----
-    “Is red”, “were not tired”.
-    """
+    """A form of to be with an adjective."""
 
     adjective: Adjective
     past: bool
@@ -133,74 +84,39 @@ class CopulaPhrase:
 
 @dataclass(frozen=True)
 class Relative:
-    """
-    A relative clause: its noun acts in it, or is acted on by a subject of its own.
-
-    Attributes
-    ----------
-    phrase : VerbPhrase
-        What is done.
-    subject : NounPhrase or Pronoun, optional
-        Who does it; the noun itself when absent.
-
-    Notes
-    -----
-    “Who sings”, “that I saw”.
-    """
+    """A relative clause: its noun is the subject, or the object of a subject of its own."""
 
     phrase: VerbPhrase
     subject: Nominal | None = None
+    """The subject; the noun itself if None."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """
-    A preposition with its landmark, after a noun or after a verb.
-
-    Attributes
-    ----------
-    preposition : str
-        The English one.
-    landmark : NounPhrase
-        A place.
-
-    Notes
-    -----
-    “In front of the house”.
-    """
+    """A preposition with its landmark, after a noun or verb."""
 
     preposition: str
+    """The English one."""
     landmark: NounPhrase
 
 
 @dataclass(frozen=True)
 class Clause:
     """
-    A subject with what is said of it, and perhaps a second thing said after a link.
+    A subject with its predicate, and perhaps a second predicate after a conjunction.
 
-    Attributes
-    ----------
-    subject : NounPhrase or Pronoun
-        Who.
-    phrase : VerbPhrase or CopulaPhrase
-        What is said of it.
-    link : str, default ''
-        And, but or because.
-    pronoun : Pronoun, optional
-        The subject once more, behind the link.
-    sequel : VerbPhrase or CopulaPhrase, optional
-        What else is said of it.
-
-    Notes
-    -----
     “The girl finds an apple and eats it”, “the cows stay because they are tired”.
     """
 
     subject: Nominal
     phrase: VerbPhrase | CopulaPhrase
+    """The predicate."""
     link: str = ""
+    """The conjunction: and, but or because."""
     pronoun: Pronoun | None = None
+    """The pronoun of the subject after the conjunction."""
     sequel: VerbPhrase | CopulaPhrase | None = None
+    """The second predicate."""
 
 
 Tree = NounPhrase | Clause
@@ -208,22 +124,8 @@ Tree = NounPhrase | Clause
 
 def conjugate(forms: Sequence[str], subject: Nominal) -> str:
     """
-    Find the form of a verb that agrees with its subject.
+    Return the form of a verb that agrees with its subject.
 
-    Parameters
-    ----------
-    forms : sequence of str
-        For I, a third person, we, they.
-    subject : NounPhrase or Pronoun
-        Who acts.
-
-    Returns
-    -------
-    str
-        One of the four.
-
-    Notes
-    -----
-    Both languages need no more than these four here.
+    Both languages need only these four forms here.
     """
     return forms[2 * subject.plural + (subject.person == 3)]

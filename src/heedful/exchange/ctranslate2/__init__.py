@@ -1,1 +1,1 @@
-"""CTranslate2's models, read and written."""
+"""Import and export of CTranslate2 models."""

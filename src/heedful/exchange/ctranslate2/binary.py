@@ -44,43 +44,28 @@ _ALWAYS = 1 << 18
 @dataclass(frozen=True)
 class ModelFile:
     """
-    Hold what a ``model.bin`` says.
+    The content of a ``model.bin``.
 
-    Attributes
-    ----------
-    spec : str
-        Kind of model.
-    revision : int
-        Of the kind.
-    variables : dict of str to ndarray
-        As they are stored: weights in 8 or 16 bits are not yet multiplied by their scales, which
-        stand beside them as ``…_scale``. An alias is the array that it stands for.
-    version : int
-        Of the file.
-
-    Notes
-    -----
-    `floats` gives weights ready for use.
+    `floats` returns weights ready for use.
     """
 
     spec: str
+    """Kind of model."""
     revision: int
+    """Of the kind."""
     variables: dict[str, Array]
+    """
+    As they are stored: weights in 8 or 16 bits are not yet multiplied by their scales, which stand
+    beside them as ``…_scale``. An alias is the array that it stands for.
+    """
     version: int
 
     def floats(self) -> dict[str, Array]:
         """
-        Give all weights in float32.
+        Return all weights in float32.
 
-        Returns
-        -------
-        dict of str to ndarray
-            Without scales; attributes, which are single numbers, stay as they are.
-
-        Notes
-        -----
-        A weight in 8 bits has one scale a row, one in 16 bits one for all of it; the weight is what
-        is stored divided by its scale. Files before version 4 may have 16-bit weights without a
+        A weight in 8 bits has one scale per row, one in 16 bits a single scale; the weight is the
+        stored number divided by its scale. Files before version 4 may have 16-bit weights without a
         scale: theirs is 1000.
         """
         found: dict[str, Array] = {}
@@ -96,7 +81,7 @@ class ModelFile:
         return found
 
     def _in_floats(self, name: str, stored: Array) -> Array:
-        """Divide by the scale where there is one."""
+        """Divide by the scale if there is one."""
         if stored.ndim == 0 or not name.endswith("weight"):
             return stored.astype(np.float32) if stored.dtype == np.float16 else stored
         if stored.dtype.kind != "i":
@@ -118,24 +103,10 @@ def read_model_file(path: Path) -> ModelFile:
     """
     Read a ``model.bin``.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
+    Nothing in the file is executed, and no more memory is allocated than the file is long.
 
-    Returns
-    -------
-    ModelFile
-        All that it says.
-
-    Raises
-    ------
-    ExchangeError
-        If it cannot be read, is something else, ends early, or goes on behind its end.
-
-    Notes
-    -----
-    Nothing in the file is executed, and no more memory is asked for than the file is long.
+    Raises `ExchangeError` if it cannot be read, is something else, ends early, or goes on behind
+    its end.
     """
     try:
         content = read_within(path, free_memory() or sys.maxsize)
@@ -148,7 +119,7 @@ def read_model_file(path: Path) -> ModelFile:
 
 
 class _Reader:
-    """Take one thing after the other off the bytes of a file."""
+    """A reader of consecutive values from the bytes of a file."""
 
     def __init__(self, path: Path, content: bytes) -> None:
         self.path, self.content, self.place = path, content, 0
@@ -180,7 +151,7 @@ class _Reader:
         return ModelFile(spec, revision, variables, version)
 
     def _alias(self, variables: dict[str, Array]) -> None:
-        """Read another name of a variable, whose scale has another name then too."""
+        """Read an alias of a variable and of its scale."""
         alias, name = self._text(), self._text()
         if name not in variables or alias in variables:
             raise self._wrong(
@@ -192,7 +163,7 @@ class _Reader:
             variables[f"{alias}_scale"] = variables[f"{name}_scale"]
 
     def _check_aliases(self, variables: dict[str, Array]) -> None:
-        """Refuse more numbers under other names than any model has: each is a weight of its own."""
+        """Refuse more aliases than any model has: each would become a weight of its own."""
         stored = sum({id(array): array.size for array in variables.values()}.values())
         named = sum(array.size for array in variables.values())
         if named > _MOST_TIMES * stored + _ALWAYS:
@@ -239,12 +210,12 @@ class _Reader:
         raise self._wrong("must hold names that end in a zero, but holds something else")
 
     def _number(self, kind: str, what: str) -> int:
-        """Read a whole number."""
+        """Read an integer."""
         found: int = struct.unpack(f"<{kind}", self._take(struct.calcsize(kind), what))[0]
         return found
 
     def _take(self, count: int, what: str) -> bytes:
-        """Take bytes that are there."""
+        """Read bytes; refuse to read past the end."""
         if count > len(self.content) - self.place:
             raise self._wrong(
                 f"ends too early: its {what} needs {count:,} bytes at byte {self.place:,} of "
@@ -254,7 +225,7 @@ class _Reader:
         return self.content[self.place - count : self.place]
 
     def _wrong(self, what: str) -> ExchangeError:
-        """Say what is wrong."""
+        """Build the error for a damaged file."""
         return ExchangeError(
             f"{self.path} {what}; it is damaged or no model of CTranslate2. Fetch it again."
         )

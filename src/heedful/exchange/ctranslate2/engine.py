@@ -31,51 +31,25 @@ _NEARLY_NOUGHT = 1e-6
 @dataclass(frozen=True)
 class EngineHypothesis:
     """
-    Hold a hypothesis of CTranslate2.
+    A hypothesis of CTranslate2.
 
-    Attributes
-    ----------
-    tokens : tuple of str
-        Without the end symbol.
-    log_probability : float
-        Of all of it, the end symbol included.
-    score : float
-        That, divided by the length penalty.
-    ended : bool
-        Whether the end symbol was reached.
-
-    Notes
-    -----
     A hypothesis that was cut has no end symbol that could count.
     """
 
     tokens: tuple[str, ...]
+    """Tokens without the end symbol."""
     log_probability: float
+    """Log-probability, the end symbol included."""
     score: float
+    """The log-probability divided by the length penalty."""
     ended: bool
+    """Whether the end symbol was reached."""
 
 
 class Engine:
     """
-    Search and score with a folder of CTranslate2.
+    Search and forced decoding with a CTranslate2 folder.
 
-    Parameters
-    ----------
-    folder : Path
-        Holds ``model.bin`` and its vocabularies.
-    end : str, default '</s>'
-        The end symbol.
-    forbidden : sequence of str, optional
-        Tokens that no translation may hold: what fills up a table, padding, the start symbol.
-    device : str, default 'cpu'
-        ``cpu``, ``cuda``, ``cuda:N`` or ``auto``.
-    precision : str, default 'auto'
-        One of `COMPUTE`.
-    threads : int, default 0
-        Of the processor; 0 for all.
-
-    Notes
-    -----
     Raises `MissingExtra` where CTranslate2 is not installed.
     """
 
@@ -116,7 +90,7 @@ class Engine:
 
     @property
     def name(self) -> str:
-        """What computes, for people."""
+        """Name of the engine, for people."""
         return f"ctranslate2 {self.library.__version__}"
 
     def search(
@@ -134,37 +108,15 @@ class Engine:
         """
         Translate some lines.
 
-        Parameters
-        ----------
-        sources : sequence of sequence of str
-            Tokens of each line, at least one.
-        limits : sequence of int
-            Most target tokens of each line, the end symbol not counted.
-        beam : int
-            Open hypotheses.
-        penalty : LengthPenalty
-            Orders the hypotheses of a line.
-        prefixes : sequence of sequence of str, optional
-            How each translation begins.
-        no_repeat : int, default 0
-            No so many tokens in a row twice; 0 allows all.
-        least : int, default 0
-            Fewest tokens of a translation.
-        batch_tokens : int, default 2048
-            Source tokens that are searched together.
+        `sources`: tokens of each line, at least one. `limits`: maximum number of target tokens of
+        each line, the end symbol not counted. Returns for each line at most `beam` hypotheses, best
+        first.
 
-        Returns
-        -------
-        list of list of Found
-            For each line at most `beam` hypotheses, best first.
-
-        Notes
-        -----
         CTranslate2's search ends when `beam` hypotheses are complete (`as-ctranslate2` in
-        `heedful.search.stopping`). It takes a prefix for certain and counts the token behind a cut;
-        such lines are scored once more. Hypotheses that were cut stand behind complete ones. Lines
-        with a forbidden token are searched again without those tokens, whose probability it then
-        shares out among the others, and are scored once more too.
+        `heedful.search.stopping`). It gives a prefix probability one and counts the token after a
+        cut; such lines are scored once more. Cut hypotheses are ranked after complete ones. Lines
+        with a forbidden token are searched again with those tokens suppressed, which redistributes
+        their probability, and are scored once more too.
         """
         alpha = {"power": penalty.alpha, "gnmt": _NEARLY_NOUGHT * penalty.alpha}
         options: dict[str, Any] = {
@@ -224,21 +176,7 @@ class Engine:
         """
         Compute the log-probabilities of given translations.
 
-        Parameters
-        ----------
-        sources : sequence of sequence of str
-            Tokens of each line.
-        targets : sequence of sequence of str
-            Tokens of its translation.
-
-        Returns
-        -------
-        list of list of float
-            Of each token, the end symbol's last.
-
-        Notes
-        -----
-        All symbols of the vocabulary take part in the probabilities, forbidden ones too.
+        All symbols of the vocabulary take part in the softmax, forbidden ones too.
         """
         found = self._translator.score_batch(
             [list(one) for one in sources], [list(one) for one in targets], max_input_length=0
@@ -246,7 +184,7 @@ class Engine:
         return [list(one.log_probs) for one in found]
 
     def _holds(self, found: Sequence[EngineHypothesis], limit: int) -> bool:
-        """Whether a search with this line's own limit would have gone the same way."""
+        """Whether a search with this line's own limit would have had the same result."""
         return all(
             len(one.tokens) <= limit and self.forbidden.isdisjoint(one.tokens) for one in found
         )
@@ -256,14 +194,7 @@ def import_ctranslate2() -> Any:
     """
     Import CTranslate2.
 
-    Returns
-    -------
-    module
-        It.
-
-    Notes
-    -----
-    Raises `MissingExtra` with the command that installs it. Without torch, since the extra of a
+    Raises `MissingExtra` with the command that installs it. Needs no torch, because the extra of a
     small server is CTranslate2 alone.
     """
     try:

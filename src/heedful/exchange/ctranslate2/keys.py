@@ -1,5 +1,5 @@
 """
-Which variable of CTranslate2's Transformer is which weight of ours.
+The mapping between CTranslate2's variables and our weights, with heads of equal widths.
 
 ::
 
@@ -11,8 +11,6 @@ Which variable of CTranslate2's Transformer is which weight of ours.
     decoder/projection                          the output table
 
 Weights are (out, in) on both sides. One map for both directions.
-
-Heads with unequal keys and values, made equal without changing what they compute.
 
 CTranslate2 splits queries, keys and values into heads of one width. The narrower kind is filled up
 with zeros: zeros in queries and keys add nothing to their products, zeros in values meet columns of
@@ -38,28 +36,9 @@ def key_map(
     model: ModelConfig, source_rows: Change, target_rows: Change, bias: Change, width: int
 ) -> KeyMap:
     """
-    Map all weights of a model.
+    Build the key map of all weights of a model.
 
-    Parameters
-    ----------
-    model : ModelConfig
-        Its shape.
-    source_rows, target_rows : Change
-        Between the order of ids there and here, for tables.
-    bias : Change
-        The same, for the output bias.
-    width : int
-        Of one head of the decoder, the same for keys and values.
-
-    Returns
-    -------
-    KeyMap
-        One entry for each weight of ours; a table that is tied is mapped once, under its first
-        name there.
-
-    Notes
-    -----
-    Learned positions are the two explicit tables.
+    Learned positions are stored as two explicit tables.
     """
     entries = [Entry("embed_source.weight", (SOURCE_TABLE,), source_rows)]
     if model.tie_embeddings != "all":
@@ -83,22 +62,8 @@ def key_map(
 
 def norm_of(model: ModelConfig, side: str) -> str:
     """
-    Tell where a stack normalises.
+    Return where a stack normalises.
 
-    Parameters
-    ----------
-    model : ModelConfig
-        Settings.
-    side : {'encoder', 'decoder'}
-        Which stack.
-
-    Returns
-    -------
-    str
-        A value of `model.norm`.
-
-    Notes
-    -----
     A side may have a setting of its own.
     """
     return str(getattr(model, f"{side}_norm") or model.norm)
@@ -145,26 +110,8 @@ def _norm(ours: str, theirs: str) -> Iterator[Entry]:
 
 def head_widths(model: ModelConfig, side: str) -> tuple[int, int, int]:
     """
-    Compute the shape of the heads of one side.
+    Compute the head widths of one side.
 
-    Parameters
-    ----------
-    model : ModelConfig
-        The settings.
-    side : {'encoder', 'decoder'}
-        Whose.
-
-    Returns
-    -------
-    heads : int
-        How many.
-    d_k : int
-        Width of queries and keys.
-    d_v : int
-        Width of values.
-
-    Notes
-    -----
     Where settings are absent, d_model is divided among the heads.
     """
     heads = getattr(model, f"{side}_heads") or model.heads
@@ -174,23 +121,9 @@ def head_widths(model: ModelConfig, side: str) -> tuple[int, int, int]:
 
 def with_equal_heads(model: ModelConfig, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """
-    Fill heads up.
+    Pad the heads to equal widths.
 
-    Parameters
-    ----------
-    model : ModelConfig
-        The settings.
-    weights : mapping of str to Tensor
-        By our names.
-
-    Returns
-    -------
-    dict of str to Tensor
-        The same names; in every attention keys are as wide as values.
-
-    Notes
-    -----
-    What is equal already stays the same object.
+    Equal heads are returned unchanged.
     """
     found = dict(weights)
     for name, weight in weights.items():

@@ -1,5 +1,5 @@
 """
-A model of CTranslate2, made into a run.
+Import of a CTranslate2 model as a run.
 
 The folder holds ``model.bin``, vocabularies, and in newer models ``config.json``. How text is cut
 it does not say: at spaces, unless a tokenizer is given or lies beside it (what `heedful export`
@@ -59,41 +59,19 @@ _SEARCH = SearchConfig(
 
 class CTranslate2Reader:
     """
-    Take over models of CTranslate2.
+    Importer of CTranslate2 models.
 
-    Attributes
-    ----------
-    name : str
-        ``ctranslate2``.
-    bound : float
-        Largest difference between log-probabilities.
-
-    Notes
-    -----
-    Fulfils `heedful.exchange.formats.Reader`.
+    Implements `heedful.exchange.formats.Reader`.
     """
 
     name = "ctranslate2"
     bound = 1e-4
+    """Tolerance for differences of log-probabilities."""
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
         """
         Read a folder.
 
-        Parameters
-        ----------
-        path : Path
-            The folder.
-        options : ReadOptions
-            Languages, and what cuts the text.
-
-        Returns
-        -------
-        ModelBundle
-            The model; weights that were stored in fewer bits are float32 now.
-
-        Notes
-        -----
         Raises `ExchangeError` with all reasons at once.
         """
         config = read_config(path)
@@ -128,23 +106,9 @@ class CTranslate2Reader:
 
     def reference(self, path: Path, model: ModelBundle) -> ReferenceModel:
         """
-        Open the original.
+        Open the original model.
 
-        Parameters
-        ----------
-        path : Path
-            The folder.
-        model : ModelBundle
-            What `read` made of it.
-
-        Returns
-        -------
-        ReferenceModel
-            CTranslate2 if it is installed, else a plain computation with the original variables.
-
-        Notes
-        -----
-        The plain computation searches greedily.
+        The NumPy reference searches greedily.
         """
         config = read_config(path)
         vocabularies = read_vocabularies(path, config)
@@ -167,25 +131,7 @@ class CTranslate2Reader:
         return CTranslate2Reference(engine, read, written, model, positions)
 
     def plain_reference(self, path: Path, model: ModelBundle) -> NumpyCTranslate2Reference:
-        """
-        Compute with the original variables.
-
-        Parameters
-        ----------
-        path : Path
-            The folder.
-        model : ModelBundle
-            What `read` made of it.
-
-        Returns
-        -------
-        NumpyCTranslate2Reference
-            In NumPy, without CTranslate2.
-
-        Notes
-        -----
-        It searches greedily.
-        """
+        """Open the NumPy reference with the original variables."""
         config = read_config(path)
         ids = _original_ids(path, model, read_vocabularies(path, config))
         return NumpyCTranslate2Reference(NumpyCTranslate2(path, config), *ids, model)
@@ -196,7 +142,7 @@ _Origins = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class _Vocabularies:
-    """What the tokens of both sides are, and where our ids have their rows."""
+    """Tokens of both sides, and the original rows of our ids."""
 
     tokenizer: Tokenizer
     origins: tuple[_Origins, _Origins]
@@ -209,7 +155,7 @@ class _Vocabularies:
     def of(
         cls, path: Path, config: Mapping[str, Any], variables: Variables, options: ReadOptions
     ) -> "_Vocabularies":
-        """Give both vocabularies our ids, or take the tokenizer that lies beside the model."""
+        """Assign our ids to both vocabularies, or use the tokenizer beside the model."""
         sides = read_vocabularies(path, config)
         counts = variables.rows()
         for tokens, count, side in zip(sides, counts, ("source", "target"), strict=True):
@@ -241,7 +187,7 @@ class _Vocabularies:
         return cls(tokenizer, origins, counts, len(id_mappings) == 1, start, notes)
 
     def rows(self, filling: float) -> tuple[RowMap, RowMap]:
-        """Say where the rows of both sides come from."""
+        """Return the original rows of both sides."""
         source, target = (
             RowMap(origins, count, filling)
             for origins, count in zip(self.origins, self.counts, strict=True)
@@ -249,7 +195,7 @@ class _Vocabularies:
         return source, target
 
     def model_settings(self, settings: Mapping[str, Any], variables: Variables) -> ModelConfig:
-        """Complete the settings of the model by what depends on the vocabulary."""
+        """Complete the model settings that depend on the vocabulary."""
         lacking = None in self.origins[1]
         return ModelConfig(
             **{
@@ -261,7 +207,7 @@ class _Vocabularies:
         )
 
     def data_settings(self, longest: int, options: ReadOptions) -> DataConfig:
-        """Say what a run must know of its text."""
+        """Return the data settings."""
         sizes = self.tokenizer.source_size, self.tokenizer.target_size
         rows = tuple(map(len, self.origins))
         return DataConfig(
@@ -278,18 +224,6 @@ def read_config(path: Path) -> dict[str, Any]:
     """
     Read ``config.json``, which old models do not have.
 
-    Parameters
-    ----------
-    path : Path
-        A folder of CTranslate2.
-
-    Returns
-    -------
-    dict
-        Its settings.
-
-    Notes
-    -----
     Raises `ExchangeError` if it is damaged.
     """
     file = path / "config.json"
@@ -297,7 +231,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def _search(path: Path, rows: int | None) -> SearchConfig:
-    """Take the rules that lie beside the model, else CTranslate2's as far as its positions go."""
+    """Read the search rules beside the model, else use CTranslate2's up to its positions."""
     if (path / ExportRecord.FILE).is_file():
         return ExportRecord.read(path).search_within
     if rows is None:
@@ -310,7 +244,7 @@ def _search(path: Path, rows: int | None) -> SearchConfig:
 def _original_ids(
     path: Path, model: ModelBundle, vocabularies: tuple[list[str], list[str]]
 ) -> tuple[dict[int, int], dict[int, int], list[int]]:
-    """Relate our ids to theirs on both sides, and list those that no translation may hold."""
+    """Map our ids to theirs on both sides, and list those that no translation may contain."""
     beside = _lies_beside(path, model.tokenizer)
     source, target = (
         {n: n for n in range(len(tokens))} if beside else original_ids(one, len(tokens))
@@ -328,7 +262,7 @@ def _lies_beside(path: Path, tokenizer: Tokenizer) -> bool:
 
 
 def _numbers(tokens: list[str]) -> dict[str, int]:
-    """List the ids of tokens; of equal ones the first counts, as in CTranslate2."""
+    """Map tokens to ids; of equal tokens the first counts, as in CTranslate2."""
     found: dict[str, int] = {}
     for number, token in enumerate(tokens):
         found.setdefault(token, number)
@@ -359,7 +293,7 @@ def _special(
 
 
 def _start(special: Mapping[str, str | None], config: Mapping[str, Any], from_zero: bool) -> str:
-    """Say in our terms what stands before the first token."""
+    """Return the decoder start setting."""
     begin = special_token(config, "decoder_start_token", "<s>")
     if from_zero:
         return "zero"
@@ -378,7 +312,7 @@ def _check_beside(
     special: Mapping[str, str | None],
     target: list[str],
 ) -> None:
-    """Check that a tokenizer beside the model is the one it was written with."""
+    """Check that a tokenizer beside the model is the one it was exported with."""
     sizes = tokenizer.source_size, tokenizer.target_size
     ids = [target.index(token) for name in ("end",) if (token := special[name]) is not None]
     if any(size > count for size, count in zip(sizes, counts, strict=True)) or ids != [END]:
@@ -390,7 +324,7 @@ def _check_beside(
 
 
 def _cutter(path: Path | None) -> tuple[str, bytes]:
-    """Say what cuts text."""
+    """Describe the tokenizer."""
     if path is None:
         return "spaces", b""
     try:

@@ -1,5 +1,5 @@
 """
-What lies beside an exported model: ``heedful.json``, the rules by which it is to be searched.
+``heedful.json`` beside an exported model: the search settings it needs.
 
 No torch here; `heedful translate --engine ctranslate2` reads it on a machine that has none.
 """
@@ -19,56 +19,34 @@ _FORMAT = 1
 @dataclass(frozen=True)
 class ExportRecord:
     """
-    Say how an exported model is to be used.
+    How an exported model is to be used.
 
-    Attributes
-    ----------
-    search : SearchConfig
-        The rules of search of the run that it was made of.
-    positions : int
-        Rows of its tables of positions: nothing may be longer.
-    source_end : bool
-        Whether the end symbol takes one of them behind the source.
-    quantization : str
-        Number format of the weights.
-    version : str
-        Of heedful, for people.
-    tokenizer : str
-        Fingerprint of the subwords beside it; empty in folders from before it was written.
-
-    Notes
-    -----
-    `read` and `to_dict` are each other's inverse.
+    `read` and `to_dict` are inverse to each other.
     """
 
     FILE: ClassVar[str] = "heedful.json"
 
     search: SearchConfig
+    """The search settings of the exported run."""
     positions: int
+    """Rows of its position tables, the maximum length."""
     source_end: bool
+    """Whether the source's end symbol takes one of them."""
     quantization: str
+    """Number format of the weights."""
     version: str
+    """Of heedful, for people."""
     tokenizer: str = ""
+    """Fingerprint of the tokenizer beside it; empty in folders of older versions."""
 
     @property
     def search_within(self) -> SearchConfig:
-        """The rules of search, reading no more of a source than there are positions for."""
+        """The search rules, limited to sources that fit the table of positions."""
         longest = min(self.search.max_source_length, max(1, self.positions - self.source_end))
         return self.search.model_copy(update={"max_source_length": longest})
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Give plain values for JSON.
-
-        Returns
-        -------
-        dict of str to object
-            One entry an attribute, and the format.
-
-        Notes
-        -----
-        Goes into ``heedful.json``.
-        """
+        """Convert to plain values for ``heedful.json``."""
         return {
             "format": _FORMAT,
             "engine": "ctranslate2",
@@ -85,18 +63,6 @@ class ExportRecord:
         """
         Read the record of an exported folder.
 
-        Parameters
-        ----------
-        folder : Path
-            What `heedful export --format ctranslate2` made.
-
-        Returns
-        -------
-        ExportRecord
-            Checked.
-
-        Notes
-        -----
         Raises `RunFolderError` if this is no such folder, `ExchangeError` if the file is damaged.
         """
         path = folder / cls.FILE

@@ -1,5 +1,5 @@
 """
-The Transformer of CTranslate2 computed with NumPy, from its own variables by its own names.
+CTranslate2's Transformer in NumPy, computed from its own variables.
 
 Slow and plain: it shares neither code nor names with our model, so that an import can be compared
 with something where CTranslate2 is not installed.
@@ -19,25 +19,7 @@ _HEADS = {"TransformerBig": 16}
 
 
 class NumpyCTranslate2:
-    """
-    Compute log-probabilities.
-
-    Parameters
-    ----------
-    folder : Path
-        A folder of CTranslate2 that `heedful.exchange.ctranslate2.settings` has no reasons against.
-    config : mapping of str to object
-        What its ``config.json`` says.
-
-    Attributes
-    ----------
-    rows : tuple of int
-        Of the tables of source and target.
-
-    Notes
-    -----
-    One pair at a time.
-    """
+    """A NumPy reference of CTranslate2's Transformer."""
 
     def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
         file = read_model_file(folder / "model.bin")
@@ -56,20 +38,10 @@ class NumpyCTranslate2:
 
     def log_probabilities(self, source: Sequence[int], target: Sequence[int]) -> Array:
         """
-        Compute what the model thinks of a translation.
+        Compute the log-probabilities of a translation.
 
-        Parameters
-        ----------
-        source, target : sequence of int
-            Original ids, without special symbols.
+        `source, target`: original ids, without special symbols.
 
-        Returns
-        -------
-        ndarray of float, shape (target + 1, rows)
-            Of every symbol at every place.
-
-        Notes
-        -----
         In float32, as CTranslate2 computes.
         """
         x = self._embedded("encoder", [*source, *self._source_end])
@@ -94,13 +66,13 @@ class NumpyCTranslate2:
         return float(self._there[name].flat[0]) if name in self._there else default
 
     def _layers(self, side: str) -> list[str]:
-        """Name the layers in their order."""
+        """List the layers in order."""
         found = {name.split("/")[1] for name in self._there if name.startswith(f"{side}/layer_")}
         found.discard("layer_norm")
         return [f"{side}/layer_{number}" for number in range(len(found))]
 
     def _embedded(self, side: str, ids: Sequence[int]) -> Array:
-        """Look tokens up, scale them and add their positions."""
+        """Look up tokens, scale them and add positions."""
         table = f"{side}/embeddings"
         if side == "encoder" and f"{table}/weight" not in self._there:
             table += "_0"
@@ -116,7 +88,7 @@ class NumpyCTranslate2:
         return weight[list(ids)] * np.float32(factor) + self._positions(side, len(ids))
 
     def _positions(self, side: str, length: int) -> Array:
-        """Give the first rows of the table of positions."""
+        """Return the first rows of the position table."""
         table = self._there.get(f"{side}/position_encodings/encodings")
         if table is not None:
             return table[np.minimum(np.arange(length), len(table) - 1)]
@@ -137,13 +109,13 @@ class NumpyCTranslate2:
         return centred / scale * self._there[f"{name}/gamma"] + self._there[f"{name}/beta"]
 
     def _final(self, side: str, x: Array) -> Array:
-        """Normalise the end of a stack that does not."""
+        """Apply the final norm of a stack that has one."""
         return self._norm(f"{side}/layer_norm", x) if self._number(f"{side}/pre_norm", 1) else x
 
     def _attend(
         self, place: str, x: Array, memory: Array, side: str, may: Array | None = None
     ) -> Array:
-        """Run an attention sub-layer."""
+        """Compute an attention sub-layer."""
         pre = bool(self._number(f"{side}/pre_norm", 1))
         asked = self._norm(f"{place}/layer_norm", x) if pre else x
         if place.endswith("/self_attention"):
@@ -167,7 +139,7 @@ class NumpyCTranslate2:
         return x if pre else self._norm(f"{place}/layer_norm", x)
 
     def _network(self, place: str, x: Array, side: str) -> Array:
-        """Run a feed-forward sub-layer."""
+        """Compute a feed-forward sub-layer."""
         pre = bool(self._number(f"{side}/pre_norm", 1))
         inner = self._linear(
             f"{place}/linear_0", self._norm(f"{place}/layer_norm", x) if pre else x
@@ -178,12 +150,12 @@ class NumpyCTranslate2:
 
 
 def _gelu(x: Array) -> Array:
-    """Compute x times the probability that a normal number is below it."""
+    """Compute GELU by the normal distribution function."""
     return np.asarray(x * 0.5 * (1 + np.vectorize(math.erf, otypes=[np.float32])(x / math.sqrt(2))))
 
 
 def _gelu_tanh(x: Array) -> Array:
-    """Compute its approximation."""
+    """Compute GELU by the tanh approximation."""
     return np.asarray(0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
 
 

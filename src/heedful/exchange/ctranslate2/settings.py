@@ -1,5 +1,5 @@
 """
-What a model of CTranslate2 is, read off its attributes and the shapes of its variables.
+Model settings inferred from CTranslate2's attributes and variable shapes.
 
 A model of an older revision says little but its variables. What the engine can do and our model
 cannot (rotary or relative positions, gated networks, keys that heads share) is collected as reasons
@@ -45,32 +45,11 @@ _NOUGHT = (
 
 class Variables:
     """
-    Take the settings out of a model file, until weights are left.
+    Settings inferred from a model file; the weights remain.
 
-    Parameters
-    ----------
-    file : ModelFile
-        What ``model.bin`` says.
-    config : mapping of str to object
-        What ``config.json`` says; empty where there is none.
+    `config`: what ``config.json`` says; empty where there is none.
 
-    Attributes
-    ----------
-    weights : dict of str to ndarray
-        What has not been taken; all float32. Biases that are missing are nought.
-    reasons : Problems
-        What is against taking the model over.
-    starts_from_zero : bool
-        Whether a zero vector stands before the first target token.
-    source_ends : bool
-        Whether the end symbol stands behind the source.
-
-    most_positions : int or None
-        Rows of the shorter explicit table of positions: CTranslate2 can read no longer text.
-
-    Notes
-    -----
-    Shapes are not checked here; that is the key map's work.
+    Shapes are checked by the key map, not here.
     """
 
     def __init__(self, file: ModelFile, config: Mapping[str, Any]) -> None:
@@ -93,32 +72,14 @@ class Variables:
         self.starts_from_zero = bool(self._attribute("decoder/start_from_zero_embedding", 0))
 
     def rows(self) -> tuple[int, int]:
-        """
-        Count the rows of the source's and of the target's table.
-
-        Returns
-        -------
-        tuple of int
-            Nought for a table that is missing.
-
-        Notes
-        -----
-        The vocabularies must have as many tokens.
-        """
+        """Count the rows of the source and target embeddings."""
         return self._size(SOURCE_TABLE, 0), self._size(TARGET_TABLE, 0)
 
     def settings(self) -> dict[str, Any]:
         """
-        Read the `model` table of the settings, and take out what it says.
+        Read the `model` table of the settings and remove the variables it came from.
 
-        Returns
-        -------
-        dict of str to object
-            All but `start` and `source_end`, which depend on the vocabulary too.
-
-        Notes
-        -----
-        To be called once. Reasons against the model are in `reasons` afterwards.
+        Call it once. Afterwards `reasons` holds what our model cannot express.
         """
         d_model = self._size(TARGET_TABLE, 1)
         shape = self._shape(d_model)
@@ -178,7 +139,7 @@ class Variables:
         return found | {"activation": _ACTIVATIONS.get(code), "norm_epsilon": epsilon}
 
     def _scale_queries(self, place: str, heads: int) -> None:
-        """Multiply queries by what they are scaled with, if it is not 1 / sqrt(d_k)."""
+        """Scale the query weights if the model does not use 1 / sqrt(d_k)."""
         part = f"{place}/linear_0"
         stacked = 1 if place.endswith("/attention") else 3
         rows = self._size(f"{part}/weight", 0) // stacked
@@ -198,7 +159,7 @@ class Variables:
                     self.weights[f"{part}/{kind}"] = changed
 
     def _embeddings(self, d_model: int) -> dict[str, Any]:
-        """Read what embeddings are multiplied by; an unusual factor goes into the table."""
+        """Read the scale of the embeddings; an unusual factor is multiplied into the table."""
         usual = math.sqrt(d_model)
         factors = {}
         for side, table in (("encoder", SOURCE_TABLE), ("decoder", TARGET_TABLE)):
@@ -217,7 +178,7 @@ class Variables:
         return {"scale_embeddings": False}
 
     def _positions(self, d_model: int) -> dict[str, Any]:
-        """Recognise sinusoids; other tables are learned positions, as long on both sides."""
+        """Recognise sinusoids; other tables are learned positions, equally long on both sides."""
         tables = [self.weights.pop(name, None) for name in POSITIONS.values()]
         there = [table for table in tables if table is not None]
         if not there:
@@ -239,7 +200,7 @@ class Variables:
         return {"positions": "learned"}
 
     def _ties(self) -> dict[str, Any]:
-        """Find which tables are one, and keep one of each."""
+        """Detect tied tables and keep one of each."""
         source, target, output = (
             self.weights.get(name) for name in (SOURCE_TABLE, TARGET_TABLE, OUTPUT_TABLE)
         )
@@ -252,7 +213,7 @@ class Variables:
         return {"tie_embeddings": "all"}
 
     def _biases(self) -> dict[str, Any]:
-        """Fill in biases where others of their kind are, or must be."""
+        """Fill in zero biases where others of their kind have them."""
         projections = [name for name in self.weights if _PROJECTION.search(name)]
         networks = [name for name in self.weights if _NETWORK.search(name)]
         some = any(name.replace("/weight", "/bias") in self.weights for name in projections)
@@ -262,12 +223,12 @@ class Variables:
         return {"projection_bias": some, "output_bias": OUTPUT_BIAS in self.weights}
 
     def _size(self, name: str, axis: int) -> int:
-        """Read a size off a matrix; what is missing is said by the key map."""
+        """Read a size from a matrix; the key map reports missing ones."""
         found = self.weights.get(name)
         return int(found.shape[axis]) if found is not None and found.ndim == 2 else 0
 
     def _attribute(self, name: str, default: float | int) -> float | int:
-        """Take out a single number."""
+        """Remove and return a single number."""
         found = self.weights.pop(name, None)
         if found is None:
             return default
@@ -275,7 +236,7 @@ class Variables:
         return float(found.flat[0]) if found.size == 1 else default
 
     def _alike(self, name: str, default: float | int) -> float | int:
-        """Take out a number that must be the same on both sides."""
+        """Remove and return a number that must be the same on both sides."""
         encoder, decoder = (self._attribute(f"{side}/{name}", default) for side in _SIDES)
         self.reasons.add_if(
             encoder != decoder, f"{name} is {encoder:g} in the encoder, {decoder:g} in the decoder"
@@ -290,5 +251,5 @@ _NETWORK = re.compile(r"ffn/linear_\d+/weight$")
 
 
 def _same(one: Array, other: Array) -> bool:
-    """Whether two tables are one."""
+    """Whether two tables are equal."""
     return one is other or (one.shape == other.shape and bool(np.array_equal(one, other)))

@@ -1,4 +1,4 @@
-"""The two ways to ask a folder of CTranslate2 for a comparison, in our ids."""
+"""CTranslate2's engine and its NumPy reference as sides of a parity check, in our ids."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,31 +17,7 @@ from heedful.tokenization.tokenizer import END, UNKNOWN
 
 
 class CTranslate2Reference:
-    """
-    Ask CTranslate2 itself.
-
-    Parameters
-    ----------
-    engine : Engine
-        With the folder open.
-    source : mapping of int to str
-        Its tokens by our ids.
-    target : mapping of int to str
-        The same of the target.
-    model : ModelBundle
-        What became of it here, or what it was written from.
-    positions : int, optional
-        Rows of its table of positions, where the settings of the search do not keep to it.
-
-    Attributes
-    ----------
-    name : str
-        With its version.
-
-    Notes
-    -----
-    It searches as the run's settings say.
-    """
+    """CTranslate2 as a side of a parity check."""
 
     def __init__(
         self,
@@ -60,44 +36,18 @@ class CTranslate2Reference:
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         """
-        Cut source sentences.
+        Tokenize source sentences.
 
-        Parameters
-        ----------
-        sentences : sequence of str
-            Text.
-
-        Returns
-        -------
-        list of list of int
-            Our ids of the tokens that the engine reads.
-
-        Notes
-        -----
-        CTranslate2 has no tokenizer: what it does not know is unknown.
+        CTranslate2 has no tokenizer: tokens missing from its vocabulary become unknown.
         """
         ids = self._tokenizer.encode_source(sentences)
         return [[number if number in self._source else UNKNOWN for number in row] for row in ids]
 
     def log_probabilities(self, source: Ids, target: Ids) -> Float[np.ndarray, "places 1"]:
         """
-        Compute what the model thinks of a translation.
+        Compute the log-probabilities of a translation.
 
-        Parameters
-        ----------
-        source : sequence of int
-            A source sentence.
-        target : sequence of int
-            A translation of it.
-
-        Returns
-        -------
-        ndarray of float, shape (places, 1)
-            Of each symbol, the end's last.
-
-        Notes
-        -----
-        CTranslate2 tells no whole distribution.
+        CTranslate2 does not return whole distributions.
         """
         found = self._engine.score([self._tokens(source)], [[self._target[n] for n in target]])
         return np.array(found[0], np.float32)[:, None]
@@ -106,19 +56,7 @@ class CTranslate2Reference:
         """
         Translate.
 
-        Parameters
-        ----------
-        sentences : sequence of str
-            Text.
-
-        Returns
-        -------
-        list of list of int
-            Our ids.
-
-        Notes
-        -----
-        By the settings of the run, as far as the table of positions goes.
+        By the settings of the run, up to the length of the position table.
         """
         sources = self.encode(sentences)
         limit = LengthLimit.parse(self._search.max_length)
@@ -133,38 +71,19 @@ class CTranslate2Reference:
         return [[number(token, UNKNOWN) for token in one[0].tokens] for one in found]
 
     def _tokens(self, ids: Ids) -> list[str]:
-        """Spell source ids."""
+        """Convert source ids to tokens."""
         return [self._source[number] for number in ids]
 
 
 class NumpyCTranslate2Reference:
     """
-    Ask the plain computation.
+    The NumPy reference as a side of a parity check.
 
-    Parameters
-    ----------
-    plain : NumpyCTranslate2
-        The original variables.
-    source : mapping of int to int
-        Their ids by ours.
-    target : mapping of int to int
-        The same of the target.
-    never : sequence of int
-        Our ids that no translation may hold.
-    model : ModelBundle
-        What became of them.
-
-    Attributes
-    ----------
-    name : str
-        What computes.
-
-    Notes
-    -----
-    Where CTranslate2 is not installed. It searches greedily.
+    Used where CTranslate2 is not installed. It searches greedily.
     """
 
     name = "a plain computation with NumPy"
+    """The engine."""
 
     def __init__(
         self,
@@ -179,43 +98,13 @@ class NumpyCTranslate2Reference:
         self._source, self._target = source, target
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """
-        Cut source sentences.
-
-        Parameters
-        ----------
-        sentences : sequence of str
-            Text.
-
-        Returns
-        -------
-        list of list of int
-            Our ids.
-
-        Notes
-        -----
-        As the run's tokenizer does.
-        """
+        """Tokenize source sentences with the run's tokenizer."""
         return self._tokenizer.encode_source(sentences)
 
     def log_probabilities(self, source: Ids, target: Ids) -> Float[np.ndarray, "places rows"]:
         """
-        Compute what the model thinks of a translation.
+        Compute the log-probabilities of a translation.
 
-        Parameters
-        ----------
-        source : sequence of int
-            A source sentence.
-        target : sequence of int
-            A translation of it.
-
-        Returns
-        -------
-        ndarray of float, shape (places, rows)
-            Of every symbol at every place, in our order.
-
-        Notes
-        -----
         Minus infinity for symbols that they do not have.
         """
         found = self._plain.log_probabilities(
@@ -230,19 +119,7 @@ class NumpyCTranslate2Reference:
         """
         Translate greedily.
 
-        Parameters
-        ----------
-        sentences : sequence of str
-            Text.
-
-        Returns
-        -------
-        list of list of int
-            Our ids.
-
-        Notes
-        -----
-        One step after the other, everything computed anew.
+        Step by step, without a cache.
         """
         limit = LengthLimit.parse(self._search.max_length)
         found = []
@@ -263,22 +140,8 @@ class NumpyCTranslate2Reference:
 
 def original_ids(model: SubwordModel, rows: int) -> dict[int, int]:
     """
-    List their id of each of ours.
+    List their id for each of ours.
 
-    Parameters
-    ----------
-    model : SubwordModel
-        Subwords of one side.
-    rows : int
-        Of their table.
-
-    Returns
-    -------
-    dict of int to int
-        Without our ids that they do not have.
-
-    Notes
-    -----
     Ids are theirs unless the model was imported.
     """
     if not isinstance(model, ImportedModel):

@@ -1,5 +1,5 @@
 """
-An exported folder as an object that translates, without torch.
+The CTranslate2 engine, which needs no torch.
 
 ::
 
@@ -28,22 +28,10 @@ Warn = Callable[[str], None]
 
 class ExportedTranslator:
     """
-    Translate with what `heedful export --format ctranslate2` made.
+    A translator for folders made by `heedful export --format ctranslate2`.
 
-    Parameters
-    ----------
-    engine : Engine
-        With the folder open.
-    tokenizer : Tokenizer
-        That lies in it.
-    record : ExportRecord
-        Its rules of search.
-    vocabularies : pair of list of str
-        What its tokens are called, by our ids.
-
-    Notes
-    -----
-    Made by `ExportedTranslator.load`. Fulfils `heedful.translation.engine.TranslationEngine`.
+    Create it with `ExportedTranslator.load`. Implements
+    `heedful.translation.engine.TranslationEngine`.
     """
 
     def __init__(
@@ -66,29 +54,7 @@ class ExportedTranslator:
         precision: str = "auto",
         threads: int = 0,
     ) -> "ExportedTranslator":
-        """
-        Open an exported folder.
-
-        Parameters
-        ----------
-        folder : str or Path
-            What `heedful export --format ctranslate2` made.
-        device : str, default 'auto'
-            ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'
-            `auto` computes with the number format that the weights were written in.
-        threads : int, default 0
-            Of the processor; 0 for all.
-
-        Returns
-        -------
-        ExportedTranslator
-            Ready to use.
-
-        Notes
-        -----
-        Nothing in the folder is executed.
-        """
+        """Open an exported folder."""
         folder = Path(folder)
         record, tokenizer = ExportRecord.read(folder), Tokenizer.load(folder)
         if record.tokenizer not in ("", tokenizer.fingerprint):
@@ -128,42 +94,14 @@ class ExportedTranslator:
         """
         Translate some lines.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            One sentence each.
-        beam : int, optional
-            Open hypotheses, 1 for greedy search; the run's when absent.
-        length_penalty : str, optional
-            ``gnmt:0.6``, ``power:1.0`` or ``none``; the run's when absent.
-        max_length : str, optional
-            ``input+50`` or a number of tokens; the run's when absent.
-        min_length : int, optional
-            Fewest tokens of a translation; the run's when absent.
-        n_best : int, default 1
-            How many translations of each line; the beam is at least as wide.
-        no_repeat_ngram : int, default 0
-            No so many subwords in a row occur twice in a translation; 0 allows all.
-        target_prefix : sequence of str, optional
-            How each translation begins, as whole subwords.
-        probabilities : bool, default False
-            Whether to return the log-probability of each subword, which takes one more pass.
-        first_line : int, default 1
-            Number of the first line in its text, for messages.
-        warn : callable, optional
-            Told in a sentence about lines that had to be cut, and about unknown subwords.
-        **others : object
-            What else `Translator.translate` can do; refused if it is asked for.
+        `beam`: open hypotheses, 1 for greedy search; the run's if None. `length_penalty`:
+        ``gnmt:0.6``, ``power:1.0`` or ``none``; the run's if None. `max_length`: ``input+50`` or a
+        number of tokens; the run's if None. `min_length`: minimum number of tokens of a
+        translation; the run's if None. `n_best`: translations per line; the beam is at least as
+        wide.
 
-        Returns
-        -------
-        list of Translation
-            One a line, in order. An empty line stays empty.
-
-        Notes
-        -----
-        Searches stop when the beam is full, as CTranslate2's do; `gnmt` puts what was found by then
-        in order.
+        Searches stop when the beam is full, as in CTranslate2; the `gnmt` penalty reorders the
+        hypotheses found by then.
         """
         asked = {name.replace("_", "-"): value for name, value in others.items()}
         check_engine("ctranslate2", asked | {"diverse-groups": asked.get("diverse-groups", 1) != 1})
@@ -227,7 +165,7 @@ class ExportedTranslator:
         ]
 
     def _limits(self, asked: str, lengths: Sequence[int]) -> list[int]:
-        """Bound translations by what is asked and by the rows of positions."""
+        """Compute length limits from the options and the number of positions."""
         limit, most = LengthLimit.parse(asked), self.record.positions - 1
         if not limit.relative and limit.extra > most:
             raise SettingError(
@@ -240,12 +178,12 @@ class ExportedTranslator:
     def _translation(
         self, hypotheses: Sequence[EngineHypothesis], each: Sequence[tuple[float, ...]]
     ) -> Translation:
-        """Turn the hypotheses of a line into text."""
+        """Convert the hypotheses of a line to a translation."""
         best, *others = map(self._one, hypotheses, each)
         return replace(best, alternatives=tuple(others))
 
     def _one(self, found: EngineHypothesis, each: tuple[float, ...]) -> Translation:
-        """Turn a hypothesis into text."""
+        """Convert a hypothesis to text."""
         ids = [self._numbers[token] for token in found.tokens]
         pieces = tuple(self.tokenizer.pieces_target(ids))
         text = self.tokenizer.decode(ids)

@@ -1,5 +1,5 @@
 """
-The vocabularies of a folder of CTranslate2, and what its tokens are called.
+Vocabularies of a CTranslate2 folder, and their special tokens.
 
 ``shared_vocabulary``, or ``source_vocabulary`` and ``target_vocabulary``, each a list of tokens by
 their ids: one a line in ``.txt``, JSON in ``.json``. What a model reads for an unknown token comes
@@ -22,22 +22,6 @@ def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> tuple[list[str
     """
     Read the tokens of both sides.
 
-    Parameters
-    ----------
-    folder : Path
-        A folder of CTranslate2.
-    config : mapping of str to object
-        Its settings.
-
-    Returns
-    -------
-    source : list of str
-        Tokens by their ids.
-    target : list of str
-        The same list object if both sides share it.
-
-    Notes
-    -----
     Raises `ExchangeError` if a file is missing or damaged.
     """
     unknown = special_token(config, "unk_token", "<unk>")
@@ -59,24 +43,8 @@ def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> tuple[list[str
 
 def special_token(config: Mapping[str, Any], name: str, usual: str) -> str:
     """
-    Say how a special token is spelled.
+    Return the spelling of a special token.
 
-    Parameters
-    ----------
-    config : mapping of str to object
-        Settings of the folder.
-    name : str
-        Such as ``eos_token``.
-    usual : str
-        What it is where they do not say.
-
-    Returns
-    -------
-    str
-        The token.
-
-    Notes
-    -----
     Raises `ExchangeError` if it is no text.
     """
     token = config.get(name, usual)
@@ -90,21 +58,9 @@ def special_token(config: Mapping[str, Any], name: str, usual: str) -> str:
 
 def distinct(tokens: Iterable[str]) -> list[str]:
     """
-    Make names differ.
+    Make token names unique.
 
-    Parameters
-    ----------
-    tokens : iterable of str
-        Names by ids.
-
-    Returns
-    -------
-    list of str
-        The same names; one that was there before has low lines behind it.
-
-    Notes
-    -----
-    CTranslate2 looks ids up by name, and some subwords are shown alike.
+    CTranslate2 looks ids up by name, and some subwords have the same spelling.
     """
     seen: set[str] = set()
     names = []
@@ -118,25 +74,9 @@ def distinct(tokens: Iterable[str]) -> list[str]:
 
 def never_written(rows: int, size: int, forbidden: str) -> list[int]:
     """
-    List our ids of the tokens that no translation may hold.
+    List our ids of tokens that no translation may contain.
 
-    Parameters
-    ----------
-    rows : int
-        Of the target's table.
-    size : int
-        Subwords of the target; rows behind them fill the table up.
-    forbidden : str
-        The setting `search.forbidden_ids`: further ids, with spaces between.
-
-    Returns
-    -------
-    list of int
-        Padding, the start symbol, and those.
-
-    Notes
-    -----
-    Their probabilities still count in the sum of all.
+    Their probabilities still count in the softmax.
     """
     return sorted({PAD, START, *map(int, forbidden.split()), *range(size, rows)})
 
@@ -151,7 +91,7 @@ def _file(folder: Path, side: str) -> Path | None:
 
 
 def _complete(tokens: list[str], unknown: str) -> list[str]:
-    """Add the token for what is unknown, as CTranslate2 does."""
+    """Add the unknown token, as CTranslate2 does."""
     return tokens if unknown in tokens else [*tokens, unknown]
 
 

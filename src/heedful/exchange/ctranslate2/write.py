@@ -1,5 +1,5 @@
 """
-A model of ours, written for CTranslate2.
+Export of a model to CTranslate2.
 
 Every recipe can be: positions become explicit tables, so that the layout does not matter, and heads
 whose keys and values differ are filled up. The tokenizer and the rules of search lie beside it in
@@ -62,38 +62,19 @@ _ITS_OWN = {
 
 class CTranslate2Writer:
     """
-    Write models for CTranslate2.
+    Exporter of CTranslate2 models.
 
-    Attributes
-    ----------
-    name : str
-        ``ctranslate2``.
-
-    Notes
-    -----
-    Fulfils `heedful.exchange.formats.Writer`.
+    Implements `heedful.exchange.formats.Writer`.
     """
 
     name = "ctranslate2"
 
     def bound(self, options: WriteOptions) -> float:
         """
-        Say how equal it must be.
+        Return the tolerance of the parity check.
 
-        Parameters
-        ----------
-        options : WriteOptions
-            The number format decides.
-
-        Returns
-        -------
-        float
-            Largest difference between log-probabilities.
-
-        Notes
-        -----
-        Eight bits move improbable words by tenths; whether translations suffer is for the
-        translations that the report counts to say.
+        Eight bits change log-probabilities of improbable words by tenths; whether translations
+        suffer shows in the compared translations.
         """
         return BOUNDS.get(options.quantization or "float32", 0.0)
 
@@ -101,22 +82,6 @@ class CTranslate2Writer:
         """
         Write a model.
 
-        Parameters
-        ----------
-        model : ModelBundle
-            A run's model.
-        folder : Path
-            An empty folder.
-        options : WriteOptions
-            Number format, and rows of the tables of positions.
-
-        Returns
-        -------
-        ExportResult
-            How CTranslate2 will search: its own rule says when it stops.
-
-        Notes
-        -----
         Raises `ExchangeError` with all reasons at once.
         """
         specs = import_extra("ctranslate2.specs", _NEEDS)
@@ -154,20 +119,6 @@ class CTranslate2Writer:
         """
         Open what was written in CTranslate2.
 
-        Parameters
-        ----------
-        folder : Path
-            As for `write`.
-        model : ModelBundle
-            What was written.
-
-        Returns
-        -------
-        ReferenceModel
-            It computes with the weights as they were written, in the fastest way that they allow.
-
-        Notes
-        -----
         Raises `MissingExtra` if CTranslate2 is not installed.
         """
         vocabularies = read_vocabularies(folder, {"unk_token": "<unk>"})
@@ -181,7 +132,7 @@ class CTranslate2Writer:
 
 
 def _refuse(config: RunConfig, options: WriteOptions) -> None:
-    """Refuse what cannot be written, all of it at once."""
+    """Refuse what cannot be exported, all reasons at once."""
     reasons = Problems()
     reasons.add_if(
         options.quantization not in ("", *BOUNDS),
@@ -201,7 +152,7 @@ def _refuse(config: RunConfig, options: WriteOptions) -> None:
 
 
 def _variables(model: ModelBundle, positions: int) -> dict[str, Array]:
-    """Name our weights as CTranslate2 does, each table in full."""
+    """Rename our weights as in CTranslate2, with tied tables written out."""
     settings = model.config.model
     weights = with_equal_heads(settings, model.weights)
     widths = {side: max(head_widths(settings, side)[1:]) for side in POSITIONS}
@@ -216,7 +167,7 @@ def _variables(model: ModelBundle, positions: int) -> dict[str, Array]:
 
 
 def _positions(model: ModelConfig, learned: Array | None, rows: int) -> Array:
-    """Write positions as a table; learned ones go on with their last row, as ours do."""
+    """Write positions as a table; learned ones repeat their last row, as ours do."""
     if learned is None:
         table: Array = SINUSOIDS[model.positions](
             model.position_offset, rows, model.d_model
@@ -226,7 +177,7 @@ def _positions(model: ModelConfig, learned: Array | None, rows: int) -> Array:
 
 
 def _described(specs: Any, model: ModelConfig, variables: Mapping[str, Array]) -> Any:
-    """Make CTranslate2's description of the model and put the variables into it."""
+    """Build CTranslate2's model spec with the variables."""
     activations = specs.common_spec.Activation
     activation = {
         "relu": activations.RELU,
@@ -259,7 +210,7 @@ def _described(specs: Any, model: ModelConfig, variables: Mapping[str, Array]) -
 def _vocabularies(
     model: ModelBundle, variables: Mapping[str, Array]
 ) -> tuple[list[str], list[str]]:
-    """Name every row of both tables; the special symbols are called the same on both sides."""
+    """Name every row of both tables; special symbols have the same names on both sides."""
     tokenizer = model.tokenizer
     source, target = (
         distinct(

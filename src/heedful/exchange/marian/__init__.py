@@ -1,1 +1,1 @@
-"""Marian's models, in the folders of Hugging Face."""
+"""Import and export of Marian models, in Hugging Face's folders."""

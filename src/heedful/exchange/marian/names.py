@@ -1,5 +1,5 @@
 """
-The tensors of Hugging Face's Marian class, and what its `config.json` says about their shapes.
+Tensor names of Hugging Face's Marian class, and shapes implied by its `config.json`.
 
 ::
 
@@ -49,24 +49,8 @@ def marian_map(
     config: ModelConfig, tables: Mapping[str, str], rows: tuple[RowMap, RowMap]
 ) -> KeyMap:
     """
-    Declare which of their tensors is which of ours.
+    Build the key map of the Marian class.
 
-    Parameters
-    ----------
-    config : ModelConfig
-        The shape.
-    tables : mapping of str to str
-        Our tables, and what holds them there.
-    rows : pair of RowMap
-        Order of the rows of the source's and of the target's tables.
-
-    Returns
-    -------
-    KeyMap
-        For both directions.
-
-    Notes
-    -----
     The output's bias has the rows of the target, with a filling for symbols they do not have.
     """
     source, target = rows
@@ -84,7 +68,7 @@ def marian_map(
 
 
 def _layer(ours: str, theirs: str, side: str) -> Iterator[Entry]:
-    """Declare one layer."""
+    """Map one layer."""
     attention = {"self_attention": ("self_attn", "self_residual")}
     if side == "decoder":
         attention["cross_attention"] = ("encoder_attn", "cross_residual")
@@ -107,22 +91,8 @@ def _layer(ours: str, theirs: str, side: str) -> Iterator[Entry]:
 
 def tied_as(tie: str, found: Collection[str]) -> dict[str, str]:
     """
-    Find out which tensors hold the tables.
+    Find the names of the tensors that hold the tables.
 
-    Parameters
-    ----------
-    tie : {'all', 'output', 'none'}
-        What is tied.
-    found : collection of str
-        Names of the tensors that are there.
-
-    Returns
-    -------
-    dict of str to str
-        Our tables and the names of theirs.
-
-    Notes
-    -----
     A table that others are tied to may be stored under any of their names.
     """
     source, target, head = TABLES.values()
@@ -145,24 +115,8 @@ def spare_tables(
     tensors: Mapping[str, Tensor], tables: Mapping[str, str], tie: str
 ) -> dict[str, Tensor]:
     """
-    Leave out tensors that say again what another one says.
+    Drop redundant tensors.
 
-    Parameters
-    ----------
-    tensors : mapping of str to Tensor
-        Theirs.
-    tables : mapping of str to str
-        From `tied_as`.
-    tie : {'all', 'output', 'none'}
-        What is tied.
-
-    Returns
-    -------
-    dict of str to Tensor
-        Without the copies.
-
-    Notes
-    -----
     Older checkpoints store tied tables several times. Raises `ExchangeError` if copies differ, or
     if stored positions are not those that the class computes.
     """
@@ -201,44 +155,16 @@ def _check_positions(name: str, table: Tensor) -> None:
 
 def unused_bias(bias: Tensor | None) -> float:
     """
-    Choose the bias of a symbol that has no row.
+    Choose the bias of a symbol without a row.
 
-    Parameters
-    ----------
-    bias : Tensor or None
-        Of the symbols that have one.
-
-    Returns
-    -------
-    float
-        Far below all of them.
-
-    Notes
-    -----
-    A padding symbol, a start symbol: our tables have a row for each, theirs need not.
+    Such as a padding or start symbol: our tables have a row for each, theirs need not.
     """
     lowest = 0.0 if bias is None or not bias.numel() else float(bias.float().min())
     return min(lowest, 0.0) + _UNUSED
 
 
 def widths(config: ModelConfig) -> dict[str, Sequence[int]]:
-    """
-    List heads and inner widths of both sides.
-
-    Parameters
-    ----------
-    config : ModelConfig
-        The shape.
-
-    Returns
-    -------
-    dict of str to sequence of int
-        For ``encoder`` and ``decoder``: layers, heads, inner width.
-
-    Notes
-    -----
-    `config.json` has each of them twice.
-    """
+    """List the heads and inner widths of both sides."""
     return {
         side: (
             getattr(config, f"{side}_layers"),

@@ -1,8 +1,8 @@
 """
-Marian in: a folder of Hugging Face's Marian class, as OPUS-MT publishes its models.
+Import of Hugging Face Marian folders, as OPUS-MT publishes them.
 
 Read from it: ``config.json`` (shape), ``model.safetensors``, ``generation_config.json`` (search),
-``source.spm``, ``target.spm`` and ``vocab.json`` (text). Everything that stands in the way is told
+``source.spm``, ``target.spm`` and ``vocab.json`` (text). All reasons against an import are reported
 at once.
 """
 
@@ -63,12 +63,10 @@ _ADVICE = "Import a model that has none of this, or change the files if they are
 
 class MarianReader:
     """
-    Read Marian folders.
+    Importer of Marian folders.
 
-    Notes
-    -----
-    A pickle (``pytorch_model.bin``) is not read: `save_pretrained` of transformers makes
-    safetensors of it.
+    A pickle (``pytorch_model.bin``) is not read: `save_pretrained` of transformers converts it to
+    safetensors.
     """
 
     name = "marian"
@@ -78,20 +76,6 @@ class MarianReader:
         """
         Read a model.
 
-        Parameters
-        ----------
-        path : Path
-            The folder.
-        options : ReadOptions
-            Languages, if `tokenizer_config.json` does not say them.
-
-        Returns
-        -------
-        ModelBundle
-            The model.
-
-        Notes
-        -----
         Raises `ExchangeError` with all reasons at once.
         """
         _check_files(path)
@@ -118,20 +102,6 @@ class MarianReader:
         """
         Open the original with transformers.
 
-        Parameters
-        ----------
-        path : Path
-            The folder.
-        model : ModelBundle
-            What `read` made of it.
-
-        Returns
-        -------
-        ReferenceModel
-            Its answers in our ids.
-
-        Notes
-        -----
         Raises `MissingExtra` if transformers is not installed.
         """
         return TransformersReference(path, model.tokenizer)
@@ -141,7 +111,7 @@ READER = MarianReader()
 
 
 def _check_files(path: Path) -> None:
-    """Say which files are not there."""
+    """List missing files."""
     if not path.is_dir():
         raise ExchangeError(f"a Marian model is a folder, but {path} is none; check the path.")
     needed = ("config.json", _WEIGHTS, "source.spm", "target.spm", "vocab.json")
@@ -161,12 +131,12 @@ def _check_files(path: Path) -> None:
 
 
 def _optional(path: Path) -> dict[str, Any]:
-    """Read a file of settings that need not be there."""
+    """Read an optional settings file."""
     return read_settings_file(path) if path.is_file() else {}
 
 
 def _check_shape(settings: Mapping[str, Any], path: Path) -> None:
-    """Refuse what is no Marian model, or not one that can be built."""
+    """Refuse models that are not Marian or cannot be built."""
     reasons = Problems()
     kind = settings.get("model_type")
     reasons.add_if(kind != "marian", f"model_type must be marian, but is {kind!r}")
@@ -196,7 +166,7 @@ def _check_shape(settings: Mapping[str, Any], path: Path) -> None:
 
 
 def _check_sizes(settings: Mapping[str, Any], tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Refuse sizes that the tensors do not bear out, before anything of that size is made."""
+    """Refuse sizes that contradict the tensors, before anything of that size is allocated."""
     rows = max((len(tensor) for tensor in tensors.values() if tensor.dim()), default=0)
     width = max((max(tensor.shape, default=0) for tensor in tensors.values()), default=0)
     bounds = {
@@ -225,7 +195,7 @@ def _check_sizes(settings: Mapping[str, Any], tensors: Mapping[str, Tensor], pat
 def _numberings(
     path: Path, settings: Mapping[str, Any], spelled: Mapping[str, Any]
 ) -> tuple[IdMapping, IdMapping]:
-    """Bring the vocabularies of both sides into our order."""
+    """Map the vocabularies of both sides to our order of ids."""
     special: dict[str, str | None] = {
         name: _spelling(spelled, token) for name, token in _PIECES.items()
     }
@@ -249,7 +219,7 @@ def _numberings(
 
 
 def _spelling(spelled: Mapping[str, Any], token: str) -> str:
-    """Read how a special symbol is written; a record of several fields has its content."""
+    """Read the spelling of a special symbol, a string or a record with `content`."""
     value = spelled.get(token, _USUAL[token])
     return str(value.get("content", _USUAL[token]) if isinstance(value, dict) else value)
 
@@ -257,7 +227,7 @@ def _spelling(spelled: Mapping[str, Any], token: str) -> str:
 def _start_piece(
     numbers: Mapping[str, int], settings: Mapping[str, Any], special: Mapping[str, str | None]
 ) -> str | None:
-    """Find the piece that decoding starts with, if it is not a special symbol already."""
+    """Find the token that decoding starts with, if it is not already a special symbol."""
     wanted = settings.get("decoder_start_token_id")
     piece = next((piece for piece, number in numbers.items() if number == wanted), None)
     return None if piece in special.values() else piece
@@ -269,7 +239,7 @@ def _start(
     target: IdMapping,
     reasons: Problems,
 ) -> str:
-    """Name what decoding starts with, and check the special ids."""
+    """Return the decoder start setting, and check the special ids."""
     end, pad = (target.origins[number] for number in (END, PAD))
     given = settings.get("eos_token_id")
     ends = given if isinstance(given, list) else [given]
@@ -295,7 +265,7 @@ def _start(
 
 
 def _listed(generation: Mapping[str, Any], name: str) -> list[Any]:
-    """Read a setting that is a list; an empty one for what is none."""
+    """Read a setting that is a list; empty if it is none."""
     found = generation.get(name)
     return found if isinstance(found, list) else []
 
@@ -306,7 +276,7 @@ def _tokenizer(
     spelled: Mapping[str, Any],
     options: ReadOptions,
 ) -> Tokenizer:
-    """Cut text by the sentencepiece model of each side."""
+    """Build the tokenizer from the SentencePiece model of each side."""
     models = [
         ImportedModel(id_mapping, "sentencepiece", (path / file).read_bytes())
         for id_mapping, file in zip(id_mappings, ("source.spm", "target.spm"), strict=True)
@@ -321,7 +291,7 @@ def _tokenizer(
 def _config(
     settings: Mapping[str, Any], start: str, tokenizer: Tokenizer, search: SearchConfig
 ) -> RunConfig:
-    """Say in our settings what the model is."""
+    """Build our settings."""
     shared = bool(settings.get("share_encoder_decoder_embeddings", True))
     tied = bool(settings.get("tie_word_embeddings", True))
     model: dict[str, Any] = {
@@ -362,7 +332,7 @@ def _weights(
     config: RunConfig,
     id_mappings: tuple[IdMapping, IdMapping],
 ) -> dict[str, Tensor]:
-    """Bring the tensors into our order."""
+    """Convert the tensors to ours."""
     model = config.model
     tables = tied_as(model.tie_embeddings, tensors)
     kept = spare_tables(tensors, tables, model.tie_embeddings)

@@ -1,5 +1,5 @@
 """
-How Hugging Face's `generate` searches, and the settings of ours that search alike.
+Search settings equivalent to Hugging Face's `generate`.
 
 ::
 
@@ -65,48 +65,23 @@ FORBIDDEN_BESIDES = (PAD, START)
 @dataclass(frozen=True)
 class MarianSearch:
     """
-    Hold the rule of a search.
+    The search settings of a Hugging Face model.
 
-    Attributes
-    ----------
-    search : SearchConfig
-        In our settings.
-    notes : tuple of str
-        Where ours differs.
-
-    Notes
-    -----
-    Made from what `generation_config.json` says.
+    Read from `generation_config.json`.
     """
 
     search: SearchConfig
+    """The search in our settings."""
     notes: tuple[str, ...]
+    """Differences of our search."""
 
 
 def read_rule(
     settings: Mapping[str, Any], id_mapping: IdMapping, positions: int, reasons: Problems
 ) -> MarianSearch:
     """
-    Find the settings that search as `generate` does.
+    Find the search settings equivalent to `generate`.
 
-    Parameters
-    ----------
-    settings : mapping of str to Any
-        Content of `generation_config.json`.
-    id_mapping : IdMapping
-        Of the target.
-    positions : int
-        Positions that the model has.
-    reasons : Problems
-        Collects what cannot be done.
-
-    Returns
-    -------
-    MarianSearch
-        To be used if there are no reasons against it.
-
-    Notes
-    -----
     The defaults are those of `generate` itself, such as 20 tokens.
     """
     for name, off in _OFF.items():
@@ -157,28 +132,8 @@ def write_rule(
     search: SearchConfig, vocabulary: tuple[int, int], ids: Mapping[int, int], positions: int
 ) -> tuple[dict[str, Any], MarianSearch]:
     """
-    Write `generation_config.json`.
+    Build `generation_config.json`.
 
-    Parameters
-    ----------
-    search : SearchConfig
-        Ours.
-    vocabulary : tuple of int
-        Symbols of the target, and rows of its table.
-    ids : mapping of int to int
-        Their id of each of ours that has one.
-    positions : int
-        Positions that the model will have.
-
-    Returns
-    -------
-    settings : dict
-        Content of the file, without the special ids.
-    rule : MarianSearch
-        What it searches by, and where that differs from ours.
-
-    Notes
-    -----
     `generate` knows neither our length penalty nor a limit that depends on the source.
     """
     penalty = LengthPenalty.parse(search.length_penalty)
@@ -216,19 +171,19 @@ def write_rule(
 
 
 def _penalty(alpha: float) -> str:
-    """Write an exponent as our settings do."""
+    """Format an exponent as in our settings."""
     shown = f"{alpha:.6f}".rstrip("0").rstrip(".")
     return "none" if shown == "0" else f"power:{shown}"
 
 
 def _shortest(settings: Mapping[str, Any]) -> int:
-    """Compute the fewest symbols before the end."""
+    """Compute the minimum number of tokens before the end."""
     new, whole = settings.get("min_new_tokens"), settings.get("min_length")
     return max(0, new if isinstance(new, int) else whole - 1 if isinstance(whole, int) else 0)
 
 
 def _longest(settings: Mapping[str, Any], positions: int) -> int:
-    """Compute the greatest length of what is written, the start symbol included."""
+    """Compute the maximum output length, the start symbol included."""
     new, whole = settings.get("max_new_tokens"), settings.get("max_length")
     if isinstance(new, int):
         return min(new + 1, positions)
@@ -238,7 +193,7 @@ def _longest(settings: Mapping[str, Any], positions: int) -> int:
 def _forbidden(
     settings: Mapping[str, Any], id_mapping: IdMapping, reasons: Problems
 ) -> tuple[Sequence[int], tuple[str, ...]]:
-    """List what is never written, in our ids, and where we forbid more."""
+    """List forbidden tokens in our ids, and where we forbid more."""
     words, single = (settings.get(name) or [] for name in ("bad_words_ids", "suppress_tokens"))
     reasons.add_if(
         not isinstance(words, list) or not isinstance(single, list),

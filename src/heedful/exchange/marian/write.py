@@ -1,5 +1,5 @@
 """
-Marian out: a run as a folder that Hugging Face's `MarianMTModel` and `MarianTokenizer` load.
+Export as a folder that Hugging Face's `MarianMTModel` and `MarianTokenizer` load.
 
 The class is post-norm, with one layer norm's epsilon and sines before cosines. A model of the
 paper's shape becomes one of it by reordering its dimensions
@@ -47,33 +47,15 @@ _BOUND = 1e-4
 
 class MarianWriter:
     """
-    Write Marian folders.
+    Exporter of Marian folders.
 
-    Notes
-    -----
-    An imported model gets back the ids that it came with.
+    An imported model gets its original ids back.
     """
 
     name = "marian"
 
     def bound(self, options: WriteOptions) -> float:
-        """
-        Say how equal it must be.
-
-        Parameters
-        ----------
-        options : WriteOptions
-            Not looked at: weights stay in fp32.
-
-        Returns
-        -------
-        float
-            Largest difference between log-probabilities.
-
-        Notes
-        -----
-        Only the order of sums differs.
-        """
+        """Return the tolerance of the parity check."""
         del options
         return _BOUND
 
@@ -81,22 +63,6 @@ class MarianWriter:
         """
         Write a model.
 
-        Parameters
-        ----------
-        model : ModelBundle
-            A run's model.
-        folder : Path
-            An empty folder.
-        options : WriteOptions
-            How many positions there will be.
-
-        Returns
-        -------
-        ExportResult
-            The rule that `generate` searches by.
-
-        Notes
-        -----
         Raises `ExchangeError` with all reasons at once.
         """
         reasons = Problems()
@@ -125,22 +91,8 @@ class MarianWriter:
 
     def reference(self, folder: Path, model: ModelBundle) -> ReferenceModel:
         """
-        Open what was written with transformers.
+        Open the exported model with transformers.
 
-        Parameters
-        ----------
-        folder : Path
-            As for `write`.
-        model : ModelBundle
-            What was written.
-
-        Returns
-        -------
-        ReferenceModel
-            Its answers in our ids.
-
-        Notes
-        -----
         Raises `MissingExtra` if transformers is not installed.
         """
         return TransformersReference(folder, model.tokenizer)
@@ -150,7 +102,7 @@ WRITER = MarianWriter()
 
 
 def _check_model(config: ModelConfig, reasons: Problems) -> None:
-    """Collect what the class has no setting for."""
+    """List settings that the class cannot express."""
 
     def need(name: str, fine: bool, wanted: str) -> None:
         value = getattr(config, name)
@@ -176,7 +128,7 @@ def _check_model(config: ModelConfig, reasons: Problems) -> None:
 
 
 def _check_text(tokenizer: Tokenizer, reasons: Problems) -> None:
-    """Collect what `MarianTokenizer` cuts otherwise."""
+    """List settings with which `MarianTokenizer` would tokenize otherwise."""
     first = tokenizer.models[0]
     imported = isinstance(first, ImportedModel) and first.kind.endswith("sentencepiece")
     ours = isinstance(first, SentencePieceModel)
@@ -190,7 +142,7 @@ def _check_text(tokenizer: Tokenizer, reasons: Problems) -> None:
 
 
 def _rows(model: ModelBundle, side: int) -> RowMap:
-    """Order the rows of a table; those that only fill it up keep their place at the end."""
+    """Order the rows of a table; padding rows keep their place at the end."""
     id_mapping = numbering_of(model.tokenizer, side)
     name = "embed_source.weight"
     if side == 1 and "embed_target.weight" in model.weights:
@@ -201,7 +153,7 @@ def _rows(model: ModelBundle, side: int) -> RowMap:
 
 
 def _special_ids(model: ModelBundle, target: RowMap) -> dict[str, Any]:
-    """Look up the ids of the symbols that decoding needs."""
+    """Look up the ids of the special symbols that decoding needs."""
     start = {"symbol": START, "pad": PAD, "end": END}[model.config.model.decoder_start]
     return {
         "pad_token_id": target.origins[PAD],
@@ -212,7 +164,7 @@ def _special_ids(model: ModelBundle, target: RowMap) -> dict[str, Any]:
 
 
 def _settings(model: ModelBundle, rows: list[RowMap], options: WriteOptions) -> dict[str, Any]:
-    """Write `config.json`, without the special ids."""
+    """Build `config.json`, without the special ids."""
     config = model.config.model
     named: dict[str, Any] = {}
     for side, (layers, heads, d_ff) in widths(config).items():
@@ -247,7 +199,7 @@ def _settings(model: ModelBundle, rows: list[RowMap], options: WriteOptions) -> 
 
 
 def _tensors(model: ModelBundle, rows: tuple[RowMap, RowMap]) -> dict[str, Tensor]:
-    """Name the weights as the class does; what it has and we do not is zero."""
+    """Rename the weights as in the class; parameters that only the class has are zero."""
     config, weights = model.config.model, dict(model.weights)
     if config.positions == "interleaved":
         weights = reorder_dimensions(weights, grouped_order(config.d_model))
@@ -268,13 +220,13 @@ def _tensors(model: ModelBundle, rows: tuple[RowMap, RowMap]) -> dict[str, Tenso
 
 
 def _output(weights: Mapping[str, Tensor]) -> Tensor:
-    """Find the output's table."""
+    """Return the output matrix."""
     names = ("output_embedding", "embed_target.weight", "embed_source.weight")
     return next(weights[name] for name in names if name in weights)
 
 
 def _write_text(tokenizer: Tokenizer, folder: Path, positions: int) -> None:
-    """Write the sentencepiece models and vocabularies."""
+    """Write the SentencePiece models and vocabularies."""
     separate = not tokenizer.shared
     sides = zip(("source", "target"), tokenizer.models, strict=True)
     for number, (side, model) in enumerate(sides):

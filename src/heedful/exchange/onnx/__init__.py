@@ -1,1 +1,1 @@
-"""Models as ONNX graphs."""
+"""Export of ONNX graphs."""

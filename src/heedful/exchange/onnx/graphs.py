@@ -1,5 +1,5 @@
 """
-The two computations that a search needs, written out in ONNX operators.
+The encoder graph and the decoder-step graph, in ONNX operators.
 
 ::
 
@@ -35,23 +35,7 @@ _NEVER = np.array(-np.inf, dtype=np.float32)
 
 
 def encoder_nodes(model: Transformer) -> Nodes:
-    """
-    Write down how the source is read, and projected for every decoder layer.
-
-    Parameters
-    ----------
-    model : Transformer
-        Whose computation.
-
-    Returns
-    -------
-    Nodes
-        From ``source`` to ``memory_keys``, ``memory_values`` and ``mask``.
-
-    Notes
-    -----
-    `Transformer.encode` and `Transformer.start` in one.
-    """
+    """Build the encoder graph: encoding, and projection for every decoder layer."""
     nodes = Nodes()
     nodes.place = "source"
     padded = nodes.add("Equal", "source", nodes.constant(np.int64(model.padding)))
@@ -77,21 +61,9 @@ def encoder_nodes(model: Transformer) -> Nodes:
 
 def step_nodes(model: Transformer) -> Nodes:
     """
-    Write down how one more token of each hypothesis is read.
+    Build the decoder-step graph: one more token of each hypothesis.
 
-    Parameters
-    ----------
-    model : Transformer
-        Whose computation.
-
-    Returns
-    -------
-    Nodes
-        From the newest ``tokens`` and what is known to ``log_probabilities`` and what is known now.
-
-    Notes
-    -----
-    `Transformer.step` with keys and values as they come, one row a hypothesis.
+    `Transformer.step` with plain key and value tensors, one row per hypothesis.
     """
     nodes = Nodes()
     nodes.place = "target"
@@ -121,7 +93,7 @@ def _layers(model: Transformer) -> list[DecoderLayer]:
 
 
 def _encoder_layer(nodes: Nodes, layer: EncoderLayer, x: str, mask: str) -> str:
-    """Write down self-attention, then a feed-forward network."""
+    """Build self-attention, then a feed-forward network."""
 
     def self_attend(states: str) -> str:
         query, keys, values = _project(nodes, layer.self_attention, states, 0, 3)
@@ -145,7 +117,7 @@ def _decoder_layer(
     mask: str,
     known: list[tuple[str, str]],
 ) -> str:
-    """Look back, look at the memory, then a feed-forward network; add to what is known."""
+    """Build self-attention, cross-attention and feed-forward network; extend the cache."""
     index = nodes.constant(np.int64(number))
 
     def of_layer(name: str) -> str:
@@ -184,7 +156,7 @@ def _decoder_layer(
 
 
 def _embed(nodes: Nodes, embedding: TokenEmbedding, ids: str) -> str:
-    """Look tokens up and scale them: (rows, time) -> (rows, time, d_model)."""
+    """Look up and scale embeddings: (rows, time) -> (rows, time, d_model)."""
     x = nodes.add("Gather", nodes.weight(embedding.weight), ids, axis=0)
     if embedding.scale != 1.0:
         x = nodes.add("Mul", x, nodes.constant(np.float32(embedding.scale)))
@@ -196,7 +168,7 @@ def _embed(nodes: Nodes, embedding: TokenEmbedding, ids: str) -> str:
 
 
 def _positions(nodes: Nodes, positions: Positions, first: str, end: str) -> str:
-    """Compute positions from one to before another, however far the text goes."""
+    """Compute the encodings of a range of positions, without a maximum."""
     numbers = nodes.add("Range", first, end, nodes.constant(np.int64(1)))
     if not isinstance(positions, SinusoidalPositions):
         last = nodes.constant(np.int64(positions.weight.size(0) - 1))
@@ -221,7 +193,7 @@ def _positions(nodes: Nodes, positions: Positions, first: str, end: str) -> str:
 def _project(
     nodes: Nodes, attention: MultiHeadAttention, x: str, first: int, last: int
 ) -> list[str]:
-    """Multiply by some of W^Q, W^K and W^V and cut into heads: (rows, heads, time, d) each."""
+    """Multiply by some of W^Q, W^K and W^V and split into heads: (rows, heads, time, d) each."""
     found = []
     shape = nodes.constant([0, 0, attention.heads, -1])
     for number in range(first, last):
@@ -244,7 +216,7 @@ def _attend(
     values: str,
     mask: str | None,
 ) -> str:
-    """Write down equation 1 of the paper: softmax(Q K^T / sqrt(d_k)) V."""
+    """Build equation 1 of the paper: softmax(Q K^T / sqrt(d_k)) V."""
     scale = nodes.constant(np.float32(1.0 / math.sqrt(attention.d_k)))
     transposed = nodes.add("Transpose", keys, perm=[0, 1, 3, 2])
     scores = nodes.add("MatMul", nodes.add("Mul", query, scale), transposed)
@@ -254,7 +226,7 @@ def _attend(
 
 
 def _mix(nodes: Nodes, attention: MultiHeadAttention, context: str) -> str:
-    """Put the heads side by side and multiply by W^O."""
+    """Concatenate the heads and multiply by W^O."""
     together = nodes.add("Transpose", context, perm=[0, 2, 1, 3])
     width = attention.heads * attention.d_v
     together = nodes.add("Reshape", together, nodes.constant([0, 0, width]))
@@ -263,14 +235,14 @@ def _mix(nodes: Nodes, attention: MultiHeadAttention, context: str) -> str:
 
 
 def _feed_forward(nodes: Nodes, network: FeedForward, x: str) -> str:
-    """Write down equation 2 of the paper, with its activation."""
+    """Build equation 2 of the paper, with the model's activation."""
     x = _linear(nodes, x, network.linear1.weight, network.linear1.bias)
     x = _ACTIVATIONS[activation_name(network.activation) or ""](nodes, x)
     return _linear(nodes, x, network.linear2.weight, network.linear2.bias)
 
 
 def _residual(nodes: Nodes, wiring: nn.Module, x: str, sublayer: Callable[[str], str]) -> str:
-    """Wire a sub-layer as `heedful.model.residual` does."""
+    """Build the residual connection of `heedful.model.residual`."""
     norm: nn.Module = wiring.norm  # type: ignore[assignment]
     if isinstance(wiring, PreNorm):
         return nodes.add("Add", x, sublayer(_norm(nodes, norm, x)))
@@ -278,7 +250,7 @@ def _residual(nodes: Nodes, wiring: nn.Module, x: str, sublayer: Callable[[str],
 
 
 def _norm(nodes: Nodes, norm: nn.Module, x: str) -> str:
-    """Normalise, or leave as it is what a stack of the paper's leaves so."""
+    """Build a layer norm; an identity stays one."""
     if not isinstance(norm, nn.LayerNorm):
         return x
     parts = [nodes.weight(part) for part in (norm.weight, norm.bias) if part is not None]
@@ -286,32 +258,32 @@ def _norm(nodes: Nodes, norm: nn.Module, x: str) -> str:
 
 
 def _linear(nodes: Nodes, x: str, weight: Tensor, bias: Tensor | None) -> str:
-    """Multiply by a matrix that is kept as torch keeps it, and add a bias."""
+    """Multiply by a weight stored as (out, in), and add the bias."""
     x = nodes.add("MatMul", x, nodes.weight(weight.t()))
     return x if bias is None else nodes.add("Add", x, nodes.weight(bias))
 
 
 def _stack(nodes: Nodes, parts: list[str], out: str) -> None:
-    """Make one output of what each layer has."""
+    """Stack one output of each layer."""
     nodes.place = out
     apart = [nodes.add("Unsqueeze", part, nodes.constant([1])) for part in parts]
     nodes.add("Concat", *apart, axis=1, out=out)
 
 
 def _size(nodes: Nodes, name: str, axis: int) -> str:
-    """Ask how long an axis is."""
+    """Return the length of an axis."""
     size = nodes.add("Shape", name, start=axis, end=axis + 1)
     return nodes.add("Squeeze", size, nodes.constant([0]))
 
 
 def _gelu(nodes: Nodes, x: str) -> str:
-    """Compute x Phi(x); the operator of this name is younger than the set used here."""
+    """Compute x Phi(x); the opset used here has no Gelu operator."""
     inner = nodes.add("Erf", nodes.add("Mul", x, nodes.constant(np.float32(math.sqrt(0.5)))))
     return _half_times_one_plus(nodes, x, inner)
 
 
 def _gelu_tanh(nodes: Nodes, x: str) -> str:
-    """Approximate it by a tanh."""
+    """Compute the tanh approximation of GELU."""
     cube = nodes.add("Mul", x, nodes.add("Mul", x, x))
     cube = nodes.add("Mul", cube, nodes.constant(np.float32(0.044715)))
     inner = nodes.add("Add", x, cube)
@@ -320,7 +292,7 @@ def _gelu_tanh(nodes: Nodes, x: str) -> str:
 
 
 def _half_times_one_plus(nodes: Nodes, x: str, inner: str) -> str:
-    """End as both kinds of gelu do: x (1 + inner) / 2."""
+    """Compute x (1 + inner) / 2, the last step of both GELUs."""
     inner = nodes.add("Add", inner, nodes.constant(np.float32(1.0)))
     half = nodes.add("Mul", x, nodes.constant(np.float32(0.5)))
     return nodes.add("Mul", half, inner)

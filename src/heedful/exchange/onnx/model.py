@@ -1,5 +1,5 @@
 """
-A model whose two graphs onnxruntime computes, behind the contract of `heedful.model.seq2seq`.
+An exported ONNX model run by onnxruntime, as a `heedful.model.seq2seq` model.
 
 So every search here runs on it, and takes rows of its keys and values as any other program would.
 """
@@ -39,40 +39,16 @@ Arrays = Mapping[str, np.ndarray]
 @dataclass(frozen=True)
 class OnnxState:
     """
-    Remember what the step's graph takes beside the newest tokens.
+    The inputs of the step graph besides the newest tokens.
 
-    Attributes
-    ----------
-    arrays : mapping of str to ndarray
-        By the names of its inputs; one row a hypothesis.
-
-    Notes
-    -----
     Fulfils the contract `heedful.model.seq2seq.DecodingState`.
     """
 
     arrays: Arrays
+    """Inputs by name; one row per hypothesis."""
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "OnnxState":
-        """
-        Continue with other rows.
-
-        Parameters
-        ----------
-        rows : Tensor of int, shape (new rows,)
-            Which old row each new row continues.
-        sentences : Tensor of int, shape (new sentences,), optional
-            Not looked at: the source is kept once a row, too.
-
-        Returns
-        -------
-        OnnxState
-            The chosen rows of everything.
-
-        Notes
-        -----
-        What a beam search of another program does, too.
-        """
+        """Select rows, as the beam search of another program does."""
         del sentences
         chosen = rows.numpy()
         return OnnxState({name: array[chosen] for name, array in self.arrays.items()})
@@ -80,18 +56,9 @@ class OnnxState:
 
 class OnnxModel(Seq2Seq):
     """
-    Ask onnxruntime.
+    A model computed by onnxruntime.
 
-    Parameters
-    ----------
-    folder : Path
-        With ``encoder.onnx`` and ``step.onnx``.
-    padding, start_token, end_token : int
-        Special ids.
-
-    Notes
-    -----
-    Its states are log-probabilities already. Files of different exports are refused with
+    Its states are already log-probabilities. Files of different exports are refused with
     `RunFolderError`.
     """
 
@@ -108,44 +75,15 @@ class OnnxModel(Seq2Seq):
         _refuse_mixed(folder, (self._encoder, self._step))
 
     def encode(self, source: Int[Tensor, "batch source"]) -> Arrays:
-        """
-        Read the source.
-
-        Parameters
-        ----------
-        source : Tensor of int, shape (batch, source)
-            Padded token ids.
-
-        Returns
-        -------
-        mapping of str to ndarray
-            The outputs of the encoder's graph by their names.
-
-        Notes
-        -----
-        Called once for a batch of sentences.
-        """
         names = [output.name for output in self._encoder.get_outputs()]
         found = self._encoder.run(names, {"source": source.numpy()})
         return dict(zip(names, found, strict=True))
 
     def start(self, memory: Arrays) -> OnnxState:
         """
-        Prepare decoding, one hypothesis a sentence.
+        Prepare decoding, one hypothesis per sentence.
 
-        Parameters
-        ----------
-        memory : mapping of str to ndarray
-            What `encode` returned.
-
-        Returns
-        -------
-        OnnxState
-            The state before the first token.
-
-        Notes
-        -----
-        Keys and values of no tokens have the shapes of the memory's, but for their length.
+        The empty caches have the memory's shapes except for their length of 0.
         """
         nothing = {f"past_{name}": memory[f"memory_{name}"][:, :, :, :0] for name in _KNOWN}
         return OnnxState({**memory, **nothing})
@@ -154,24 +92,8 @@ class OnnxModel(Seq2Seq):
         self, state: OnnxState, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows vocabulary"], OnnxState]:
         """
-        Read one more target token for each hypothesis.
+        Process one more target token of each hypothesis.
 
-        Parameters
-        ----------
-        state : OnnxState
-            What `start` or the last `step` returned.
-        tokens : Tensor of int, shape (rows,)
-            The newest token of each hypothesis, the start token first.
-
-        Returns
-        -------
-        states : Tensor of float, shape (rows, vocabulary)
-            Log-probabilities of the next token.
-        state : OnnxState
-            To be handed to the next call.
-
-        Notes
-        -----
         Outputs of one step are inputs of the next.
         """
         asked = {"tokens": tokens.numpy(), **state.arrays}
@@ -185,21 +107,7 @@ class OnnxModel(Seq2Seq):
         """
         Compute the log-probabilities of a known target, step by step.
 
-        Parameters
-        ----------
-        source : Tensor of int, shape (batch, source)
-            Padded token ids.
-        target_in : Tensor of int, shape (batch, target)
-            The target, moved right by one: it begins with the start token.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, target, vocabulary)
-            At position i those of target token i.
-
-        Notes
-        -----
-        There is no graph that takes a whole target.
+        No graph takes a whole target.
         """
         state, found = self.start(self.encode(source)), []
         for tokens in target_in.unbind(1):
@@ -208,44 +116,13 @@ class OnnxModel(Seq2Seq):
         return torch.stack(found, dim=1)
 
     def project(self, states: Float[Tensor, "*batch vocabulary"]) -> Tensor:
-        """
-        Return log-probabilities as they are; a softmax would leave them so.
-
-        Parameters
-        ----------
-        states : Tensor of float, shape (..., vocabulary)
-            What `forward` or `step` returned.
-
-        Returns
-        -------
-        Tensor of float, shape (..., vocabulary)
-            The same.
-
-        Notes
-        -----
-        The graph has done it.
-        """
         return states
 
     def output(self) -> tuple[Tensor, Tensor | None]:
         """
-        Refuse: the table is inside the graph.
+        Refuse: the output matrix is inside the graph.
 
-        Returns
-        -------
-        table : Tensor
-            Never.
-        bias : Tensor or None
-            Never.
-
-        Raises
-        ------
-        TypeError
-            Always.
-
-        Notes
-        -----
-        It can be searched, not trained.
+        The model can be searched, not trained.
         """
         raise TypeError("an ONNX graph keeps its output table to itself")
 
@@ -254,7 +131,7 @@ _KNOWN = ("keys", "values")
 
 
 def _refuse_mixed(folder: Path, sessions: Sequence[Any]) -> None:
-    """Refuse graphs, settings or subwords of different exports."""
+    """Refuse graphs, settings and tokenizer of different exports."""
     facts: dict[str, Any] = {}
     if (folder / DESCRIPTION).is_file():
         facts = read_json(folder / DESCRIPTION)
@@ -272,44 +149,15 @@ def _refuse_mixed(folder: Path, sessions: Sequence[Any]) -> None:
 
 def never_written(search: SearchConfig) -> tuple[int, ...]:
     """
-    List the ids that no search of a run writes.
+    List the ids that a run's searches never generate.
 
-    Parameters
-    ----------
-    search : SearchConfig
-        The run's.
-
-    Returns
-    -------
-    tuple of int
-        Padding, the start symbol, and what the run forbids besides.
-
-    Notes
-    -----
     A model gives them a little probability all the same.
     """
     return (PAD, START, *map(int, search.forbidden_ids.split()))
 
 
 class OnnxReference:
-    """
-    One side of a comparison: the graphs, searched as the run says.
-
-    Parameters
-    ----------
-    model : OnnxModel
-        The graphs.
-    tokenizer : Tokenizer
-        As it lies beside them.
-    search : SearchConfig
-        The run's.
-    source_end : bool
-        Whether the source ends in the end symbol.
-
-    Notes
-    -----
-    Fulfils the contract `heedful.exchange.parity.ReferenceModel`.
-    """
+    """The ONNX graphs as a side of a parity check, searched as in the run."""
 
     def __init__(
         self, model: OnnxModel, tokenizer: Tokenizer, search: SearchConfig, source_end: bool
@@ -321,43 +169,17 @@ class OnnxReference:
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         """
-        Cut source sentences.
+        Tokenize source sentences.
 
-        Parameters
-        ----------
-        sentences : sequence of str
-            Text.
-
-        Returns
-        -------
-        list of list of int
-            Ids without special symbols.
-
-        Notes
-        -----
-        By the tokenizer that was written beside the graphs.
+        With the tokenizer written beside the graphs.
         """
         return self._tokenizer.encode_source(sentences)
 
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
         """
-        Compute what the graphs think of a translation.
+        Compute the log-probabilities of a translation.
 
-        Parameters
-        ----------
-        source : sequence of int
-            A source sentence.
-        target : sequence of int
-            A translation of it.
-
-        Returns
-        -------
-        ndarray of float, shape (target + 1, vocabulary)
-            Log-probabilities.
-
-        Notes
-        -----
-        One step after the other, as in a search.
+        Step by step, as in a search.
         """
         batch = self._collator.batch([list(source)], [list(target)])
         found: np.ndarray = self._model(batch.source, batch.target_in)[0].numpy()
@@ -367,18 +189,6 @@ class OnnxReference:
         """
         Translate all sentences as one padded batch.
 
-        Parameters
-        ----------
-        sentences : sequence of str
-            Text.
-
-        Returns
-        -------
-        list of list of int
-            Their translations.
-
-        Notes
-        -----
         With the beam, the length penalty and the limit of the run.
         """
         ids = self.encode(sentences)

@@ -1,8 +1,8 @@
 """
-A growing ONNX graph: operators, constants and weights, each under a name of its own.
+A builder for ONNX graphs: operators, constants and weights with unique names.
 
-Names tell where they belong, ``decoder.layers.0/MatMul_17``, so that a drawing of the graph can be
-read beside the model.
+Names show the place in the model, ``decoder.layers.0/MatMul_17``, so that a drawing of the graph
+can be read beside the model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,16 +27,9 @@ Tensors = Mapping[str, str]
 
 class Nodes:
     """
-    Collect operators, constants and weights.
+    A builder of an ONNX graph.
 
-    Attributes
-    ----------
-    place : str
-        What is being written down, for the names that come next.
-
-    Notes
-    -----
-    A constant or weight that is there already is not stored twice, so what is tied stays one.
+    Equal constants and weights are stored once, so tied weights stay tied.
     """
 
     def __init__(self) -> None:
@@ -48,83 +41,29 @@ class Nodes:
 
     @property
     def single(self) -> int:
-        """How ONNX calls fp32."""
+        """ONNX's name for fp32."""
         return int(self._onnx.TensorProto.FLOAT)
 
     @property
     def double(self) -> int:
-        """How ONNX calls double precision."""
+        """ONNX's name for double precision."""
         return int(self._onnx.TensorProto.DOUBLE)
 
     def add(self, kind: str, *inputs: str, out: str = "", **attributes: Any) -> str:
-        """
-        Add an operator.
-
-        Parameters
-        ----------
-        kind : str
-            Which.
-        *inputs : str
-            Names of tensors.
-        out : str, default ''
-            Name of its result; made up when empty.
-        **attributes : object
-            Its settings.
-
-        Returns
-        -------
-        str
-            Name of its result.
-
-        Notes
-        -----
-        Every operator used here has one result.
-        """
+        """Add an operator."""
         name = f"{self.place}/{kind}_{len(self._nodes)}"
         node = self._onnx.helper.make_node(kind, inputs, [out or name], name, **attributes)
         self._nodes.append(node)
         return out or name
 
     def constant(self, value: Any) -> str:
-        """
-        Store a number or a few.
-
-        Parameters
-        ----------
-        value : number, sequence of int, or ndarray
-            A sequence becomes 64-bit whole numbers, as shapes and axes are.
-
-        Returns
-        -------
-        str
-            Its name.
-
-        Notes
-        -----
-        Scalars have no axis.
-        """
+        """Store a constant."""
         array = np.array(value, dtype=None if hasattr(value, "dtype") else np.int64)
         key = (array.dtype.str, array.shape, array.tobytes())
         return self._store(key, array, f"constant_{len(self._stored)}")
 
     def weight(self, tensor: Tensor) -> str:
-        """
-        Store a weight.
-
-        Parameters
-        ----------
-        tensor : Tensor of float
-            A parameter, or a view of one.
-
-        Returns
-        -------
-        str
-            Its name.
-
-        Notes
-        -----
-        In fp32.
-        """
+        """Store a weight in fp32."""
         self._kept.append(tensor)  # so that no other tensor comes to lie at its address
         key = (tensor.data_ptr(), tensor.shape, tensor.stride())
         array = np.ascontiguousarray(tensor.detach().float().cpu().numpy())
@@ -134,7 +73,7 @@ class Nodes:
         self, path: Path, name: str, inputs: Tensors, outputs: Tensors, metadata: Mapping[str, str]
     ) -> None:
         """
-        Check and write the graph: the axes by the names of what goes in and comes out.
+        Check and write the graph; axes are given by input and output names.
 
         Weights above two gibibytes lie beside it in a file of their own.
         """
@@ -162,25 +101,25 @@ class Nodes:
         )
 
     def _store(self, key: tuple[Any, ...], array: np.ndarray, name: str) -> str:
-        """Store an array unless it is there."""
+        """Store an array unless it is already stored."""
         if key not in self._stored:
             self._stored[key] = self._onnx.numpy_helper.from_array(array, name)
         return str(self._stored[key].name)
 
     def _described(self, tensors: Tensors) -> list[Any]:
-        """Declare what goes in or comes out; an axis with a number as its name is fixed."""
+        """Declare an input or output; an axis named by a number is fixed."""
         return [
             self._onnx.helper.make_tensor_value_info(name, self._type(name), _shape(axes.split()))
             for name, axes in tensors.items()
         ]
 
     def _type(self, name: str) -> int:
-        """Know the type of an input or output by its name: ids, a mask, or numbers."""
+        """Return the type of an input or output by its name: ids, a mask, or numbers."""
         kinds = self._onnx.TensorProto
         types = {"source": kinds.INT64, "tokens": kinds.INT64, "may_attend": kinds.BOOL}
         return int(types.get(name, kinds.FLOAT))
 
 
 def _shape(axes: Sequence[str]) -> list[int | str]:
-    """Turn names that are numbers into numbers."""
+    """Convert numeric axis names to numbers."""
     return [int(axis) if axis.isdecimal() else axis for axis in axes]

@@ -1,5 +1,5 @@
 """
-A run as two ONNX graphs, for programs that know neither heedful nor torch.
+Export as two ONNX graphs, for programs without heedful and torch.
 
 ::
 
@@ -64,56 +64,26 @@ STEP: dict[str, Tensors] = {
 
 class OnnxWriter:
     """
-    Write a model as ONNX graphs.
+    Exporter of ONNX graphs.
 
-    Notes
-    -----
-    Fulfils the contract `heedful.exchange.formats.Writer`. Every recipe can be expressed.
+    Implements `heedful.exchange.formats.Writer`. Every recipe can be expressed.
     """
 
     name = "onnx"
 
     def bound(self, options: WriteOptions) -> float:
         """
-        Say how equal it must be.
+        Return the tolerance of the parity check.
 
-        Parameters
-        ----------
-        options : WriteOptions
-            Not looked at: weights stay in fp32.
-
-        Returns
-        -------
-        float
-            Largest difference between log-probabilities.
-
-        Notes
-        -----
-        Two engines add up in different orders, so the last bits differ.
+        Two engines sum in different orders, so the last bits differ.
         """
         del options
         return _BOUND
 
     def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
         """
-        Write both graphs and what is needed to use them.
+        Write both graphs and the files needed to use them.
 
-        Parameters
-        ----------
-        model : ModelBundle
-            A run's model.
-        folder : Path
-            An empty folder.
-        options : WriteOptions
-            No quantization; positions are computed in the graphs, however far the text goes.
-
-        Returns
-        -------
-        ExportResult
-            The run's own search: heedful's works on the graphs, too.
-
-        Notes
-        -----
         Raises `ExchangeError` if weights are to be rounded, `MissingExtra` if onnx is not
         installed.
         """
@@ -131,22 +101,8 @@ class OnnxWriter:
 
     def reference(self, folder: Path, model: ModelBundle) -> OnnxReference:
         """
-        Open what was written with onnxruntime.
+        Open the exported graphs with onnxruntime.
 
-        Parameters
-        ----------
-        folder : Path
-            As for `write`.
-        model : ModelBundle
-            What was written.
-
-        Returns
-        -------
-        OnnxReference
-            On the processor.
-
-        Notes
-        -----
         Raises `MissingExtra` if onnxruntime is not installed.
         """
         first = model_of(model).start_token
@@ -160,21 +116,9 @@ WRITER = OnnxWriter()
 
 def model_of(portable: ModelBundle) -> Transformer:
     """
-    Build the model of some weights.
+    Build the model for some weights.
 
-    Parameters
-    ----------
-    portable : ModelBundle
-        Settings, weights and tokenizer.
-
-    Returns
-    -------
-    Transformer
-        In evaluation mode, fp32, on the processor.
-
-    Notes
-    -----
-    As a run folder's own: same rows of the tables, same learned positions.
+    With the table sizes and positions of the run.
     """
     config, tokenizer = portable.config, portable.tokenizer
     multiple = config.data.vocabulary_multiple
@@ -192,7 +136,7 @@ def model_of(portable: ModelBundle) -> Transformer:
 
 
 def fingerprint_of(portable: ModelBundle) -> str:
-    """Digest weights, subwords and settings: equal in all files of one export."""
+    """Digest weights, tokenizer and settings, equal in all files of one export."""
     total = sha256(portable.tokenizer.fingerprint.encode())
     total.update(json.dumps(portable.config.to_dict(), sort_keys=True).encode())
     for name, weight in sorted(portable.weights.items()):
@@ -223,7 +167,7 @@ def write_graphs(model: Transformer, folder: Path, fingerprint: str) -> None:
 
 
 def _sizes(model: Transformer) -> dict[str, int]:
-    """Say how long the axes are that are always the same."""
+    """Return the sizes of constant axes."""
     attention: Any = model.decoder.layers[0].cross_attention
     return {
         "layers": len(model.decoder.layers),
@@ -235,7 +179,7 @@ def _sizes(model: Transformer) -> dict[str, int]:
 
 
 def _description(portable: ModelBundle, model: Transformer, fingerprint: str) -> dict[str, Any]:
-    """Say everything that a program needs to search with the graphs."""
+    """Describe everything that a program needs to search with the graphs."""
     config = portable.config
     return {
         "format": _FORMAT,

@@ -1,1 +1,1 @@
-"""Checkpoints that other toolkits pickled, read without executing any of it."""
+"""Pickled checkpoints of other toolkits, read without executing code."""

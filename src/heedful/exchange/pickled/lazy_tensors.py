@@ -1,4 +1,4 @@
-"""Tensors of a checkpoint that are read only when somebody asks for them, and checked first."""
+"""Lazy tensors of a checkpoint, checked before they are read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,80 +33,48 @@ _ALWAYS = 1 << 20
 
 @dataclass(frozen=True)
 class Storage:
-    """
-    Say where a block of numbers is.
-
-    Attributes
-    ----------
-    key : str
-        Its name in the checkpoint.
-    kind : str
-        Type of a number, a value of `STORAGES`.
-    numbers : int
-        How many there are.
-    read : callable
-        From the key to the bytes.
-
-    Notes
-    -----
-    Several tensors may share one.
-    """
+    """The location of a block of numbers."""
 
     key: str
+    """Its name in the checkpoint."""
     kind: str
+    """Type of a number, a value of `STORAGES`."""
     numbers: int
     read: Callable[[str], bytes]
+    """From the key to the bytes."""
 
     @property
     def width(self) -> int:
-        """Bytes of one number."""
+        """Bytes per number."""
         return 2 if self.kind == "bfloat16" else np.dtype(self.kind).itemsize
 
 
 @dataclass(frozen=True)
 class StoredTensor:
     """
-    Say which numbers of a storage make a tensor.
+    A lazy tensor: shape, strides and offset in a storage.
 
-    Attributes
-    ----------
-    storage : Storage
-        Where the numbers are.
-    offset : int
-        The first one.
-    shape : tuple of int
-        Rows, columns and so on.
-    strides : tuple of int
-        Numbers from one row to the next, and so on.
-
-    Notes
-    -----
-    Reading checks that all of it is inside of the storage.
+    Reading checks that all of it is inside the storage.
     """
 
     storage: Storage
+    """Where the numbers are."""
     offset: int
+    """Index of the first number."""
     shape: tuple[int, ...]
+    """Rows, columns and so on."""
     strides: tuple[int, ...]
+    """Distance between rows, and so on, in numbers."""
 
     def numpy(self) -> NDArray[Any]:
         """
         Read the numbers.
 
-        Returns
-        -------
-        ndarray
-            A copy; half precision and bfloat16 become float32.
+        A tensor that repeats few numbers many times is refused: a small file could demand all
+        memory that way.
 
-        Raises
-        ------
-        ExchangeError
-            If the tensor is not inside of its storage, or the storage is cut off.
-
-        Notes
-        -----
-        A tensor that shows few numbers many times is refused: it is how a small file asks for
-        all memory.
+        Raises `ExchangeError` if the tensor is not inside of its storage, or the storage is cut
+        off.
         """
         self._check()
         content = self.storage.read(self.storage.key)
@@ -126,14 +94,14 @@ class StoredTensor:
 
     @property
     def size(self) -> int:
-        """Count the numbers, which no type of NumPy's does without overflow."""
+        """Count the numbers in Python integers, because NumPy's types overflow."""
         size = 1
         for rows in self.shape:
             size *= rows
         return size
 
     def _check(self) -> None:
-        """Refuse a tensor that is not inside of its storage."""
+        """Refuse a tensor that is not inside its storage."""
         fits = (
             len(self.shape) == len(self.strides) <= 8
             and self.offset >= 0
@@ -152,7 +120,7 @@ class StoredTensor:
 
 
 def read_arrays(named: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]]:
-    """Read all tensors among some values, unless they are far larger together than their file."""
+    """Read all tensors among some values; refuse a total far larger than their file."""
     tensors = {
         name: tensor
         for name, tensor in named.items()
@@ -169,16 +137,9 @@ def read_arrays(named: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]]
 
 def tensor_makers() -> dict[str, Make]:
     """
-    List what torch calls to make a tensor again.
+    Return the functions that stand for torch's tensor constructors.
 
-    Returns
-    -------
-    dict of str to callable
-        For `read_inert`.
-
-    Notes
-    -----
-    NumPy's numbers, which training loops like to keep, are here too.
+    Also for NumPy's scalars, which training loops like to store.
     """
     names: dict[str, Make] = {
         "torch._utils._rebuild_tensor": lambda a: _tensor(a[0], a[1], a[2], a[3]),
@@ -204,21 +165,9 @@ def tensor_makers() -> dict[str, Make]:
 
 def storage_kind(named: Any) -> str:
     """
-    Find the type of a storage's numbers.
+    Return the number type of a storage.
 
-    Parameters
-    ----------
-    named : Any
-        What the pickle says: a `GlobalName` such as “torch.FloatStorage”.
-
-    Returns
-    -------
-    str
-        A value of `STORAGES`.
-
-    Notes
-    -----
-    Raises `ExchangeError` for types that no translation model has, such as quantised ones.
+    Raises `ExchangeError` for types that no translation model has, such as quantized ones.
     """
     kind = named.path.rpartition(".")[2] if isinstance(named, GlobalName) else "something else"
     if kind not in STORAGES:
@@ -227,7 +176,7 @@ def storage_kind(named: Any) -> str:
 
 
 def _tensor(storage: Any, offset: Any, shape: Any, strides: Any) -> StoredTensor:
-    """Check the types of what describes a tensor; the numbers are checked when it is read."""
+    """Check the types of a tensor's description; its numbers are checked when it is read."""
     whole = all(
         isinstance(part, tuple) and all(type(number) is int for number in part)
         for part in (shape, strides)
@@ -238,7 +187,7 @@ def _tensor(storage: Any, offset: Any, shape: Any, strides: Any) -> StoredTensor
 
 
 def _number(arguments: tuple[Any, ...]) -> Any:
-    """Stand for one number of NumPy's: its type by name, and its bytes."""
+    """Stand in for a NumPy scalar: its type by name, and its bytes."""
     kind, content = arguments
     name = kind.arguments[0] if isinstance(kind, OpaqueObject) and kind.arguments else None
     if name not in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u1", "b1"):
@@ -248,12 +197,12 @@ def _number(arguments: tuple[Any, ...]) -> Any:
 
 
 def _never(arguments: tuple[Any, ...]) -> Any:
-    """Stand for what is only named, never called."""
+    """Stand in for a name that is never called."""
     raise TypeError(f"a type was called with {len(arguments)} values")
 
 
 def _damaged(reason: str) -> ExchangeError:
-    """Say that a checkpoint is damaged or made to do harm."""
+    """Build the error for a damaged or malicious checkpoint."""
     return ExchangeError(
         f"The tensors of a checkpoint must be inside of the file, but {reason}; copy it again, "
         "or ask who made it."

@@ -1,5 +1,5 @@
 """
-What stands for the contents of a pickle: names, objects without behaviour, plain containers.
+Placeholders for the contents of a pickle: names, opaque objects, plain containers.
 
 The functions here are the only ones that reading a pickle calls by name, and the tables at the end
 say for which names. Each of them makes a number, text or container.
@@ -15,46 +15,31 @@ _LONGEST_KEY = 16
 @dataclass(frozen=True)
 class GlobalName:
     """
-    Hold what a pickle calls a function or class.
+    The name of a function or class in a pickle.
 
-    Attributes
-    ----------
-    path : str
-        Module and name, such as “argparse.Namespace”.
-
-    Notes
-    -----
-    Text, and nothing more: it is not imported.
+    A string only: it is never imported.
     """
 
     path: str
+    """Module and name, such as “argparse.Namespace”."""
 
 
 @dataclass(eq=False, repr=False)
 class OpaqueObject:
     """
-    Hold what an object consisted of.
+    An opaque object: class name and contents.
 
-    Attributes
-    ----------
-    kind : str
-        Module and name of its class.
-    arguments : tuple
-        What it was made with.
-    state : dict of str to Any
-        Its attributes.
-    entries : list
-        What was appended to it.
-
-    Notes
-    -----
-    It has no behaviour: the class is a name here.
+    It has no behaviour: the class is only a name here.
     """
 
     kind: str
+    """Module and name of its class."""
     arguments: tuple[Any, ...] = ()
+    """Arguments of its constructor."""
     state: dict[Any, Any] = field(default_factory=dict)
+    """Its attributes."""
     entries: list[Any] = field(default_factory=list)
+    """Items appended to it."""
 
 
 Make = Callable[[tuple[Any, ...]], Any]
@@ -63,22 +48,10 @@ Make = Callable[[tuple[Any, ...]], Any]
 
 def of_type(kind: type, value: Any) -> Any:
     """
-    Check the type of what an instruction works on.
+    Check the type of an opcode's operand.
 
-    Parameters
-    ----------
-    kind : type
-        What it must be, and not something derived from it.
-    value : Any
-        What came.
+    `kind`: the exact type; subclasses are refused.
 
-    Returns
-    -------
-    Any
-        The value.
-
-    Notes
-    -----
     Raises `TypeError`, which `heedful.exchange.pickled.safe_unpickler` turns into a message.
     """
     if type(value) is not kind:
@@ -88,21 +61,9 @@ def of_type(kind: type, value: Any) -> Any:
 
 def key_of(value: Any) -> Any:
     """
-    Check a key.
+    Check a dictionary key.
 
-    Parameters
-    ----------
-    value : Any
-        A key of a dictionary, or an element of a set.
-
-    Returns
-    -------
-    Any
-        The value.
-
-    Notes
-    -----
-    Raises `TypeError` for nested tuples, which can take for ever to hash.
+    Raises `TypeError` for nested tuples, which can take exponential time to hash.
     """
     if isinstance(value, OpaqueObject):
         return value
@@ -114,20 +75,8 @@ def key_of(value: Any) -> Any:
 
 def paired(values: Sequence[Any]) -> dict[Any, Any]:
     """
-    Make a dictionary.
+    Build a dictionary from keys and values.
 
-    Parameters
-    ----------
-    values : sequence of Any
-        Keys and values in turn.
-
-    Returns
-    -------
-    dict
-        Of them.
-
-    Notes
-    -----
     Raises what `key_of` raises, and `ValueError` if a value is missing.
     """
     keys = map(key_of, values[::2])
@@ -135,7 +84,7 @@ def paired(values: Sequence[Any]) -> dict[Any, Any]:
 
 
 def _as_dict(arguments: tuple[Any, ...]) -> dict[Any, Any]:
-    """Stand for the dictionaries of `collections`."""
+    """Stand in for the dictionaries of `collections`."""
     given = arguments[-1] if arguments else {}
     if isinstance(given, GlobalName):  # the factory of a defaultdict
         return {}
@@ -145,14 +94,14 @@ def _as_dict(arguments: tuple[Any, ...]) -> dict[Any, Any]:
 
 
 def _of_length(count: int, value: Any) -> Any:
-    """Check a pair."""
+    """Check the length of a tuple."""
     if not isinstance(value, list | tuple) or len(value) != count:
         raise TypeError(f"{count} values must be there")
     return value
 
 
 def _as_bytes(arguments: tuple[Any, ...]) -> bytes:
-    """Stand for how protocol 2 writes bytes: text, and the encoding that they are in."""
+    """Stand in for the bytes of protocol 2: text and its encoding."""
     text, encoding = _of_length(2, arguments)
     if encoding not in ("latin1", "latin-1"):
         raise ValueError(f"bytes must be written as latin1, but are written as {encoding!r:.40}")
@@ -160,7 +109,7 @@ def _as_bytes(arguments: tuple[Any, ...]) -> bytes:
 
 
 def _reconstructed(arguments: tuple[Any, ...]) -> OpaqueObject:
-    """Stand for an object of protocol 0 or 1."""
+    """Stand in for an object of protocol 0 or 1."""
     return OpaqueObject(of_type(GlobalName, arguments[0]).path)
 
 

@@ -1,12 +1,11 @@
 """
-A pickle, read without executing anything.
+A safe unpickler, which executes nothing.
 
 A pickle is a small program: it names functions and calls them, which is why a checkpoint from a
 stranger can do whatever its author wanted. This reader walks through the instructions with
-`pickletools` of the standard library, which only decodes them, and builds plain values. What the
-program asks for by name is never imported; a name is looked up in a table of the few things that a
-checkpoint needs, and what is not there is refused by its name. There is nothing here that a
-pickle could make call anything.
+`pickletools` of the standard library, which only decodes them, and builds plain values. Names in
+the program are never imported; each is looked up in a table of the few that checkpoints need, and
+any other is refused. There is nothing here that a pickle could make call anything.
 
 ::
 
@@ -37,46 +36,13 @@ from heedful.exchange.pickled.placeholders import (
 
 @runtime_checkable
 class ByteSource(Protocol):
-    """
-    What a pickle is read from.
-
-    Notes
-    -----
-    A binary file, or something like one.
-    """
+    """A readable binary stream."""
 
     def read(self, size: int, /) -> bytes:
-        """
-        Read some bytes.
-
-        Parameters
-        ----------
-        size : int
-            How many; fewer at the end.
-
-        Returns
-        -------
-        bytes
-            What was there.
-
-        Notes
-        -----
-        As of a file.
-        """
+        """Read some bytes."""
 
     def readline(self) -> bytes:
-        """
-        Read a line.
-
-        Returns
-        -------
-        bytes
-            With what ends it.
-
-        Notes
-        -----
-        As of a file.
-        """
+        """Read a line."""
 
 
 _FAMILIES = ("argparse", "fairseq", "joeynmt", "omegaconf", "onmt", "pathlib", "torchtext")
@@ -116,31 +82,12 @@ _LONGEST_NUMBER = 1 << 12
 
 def read_inert(file: ByteSource, makers: dict[str, Make], persistent: Callable[[Any], Any]) -> Any:
     """
-    Read one pickle.
+    Read one pickle without executing it.
 
-    Parameters
-    ----------
-    file : binary file
-        Is read up to the end of the pickle.
-    makers : dict of str to callable
-        What the results of known calls are, by the name of what is called.
-    persistent : callable
-        From the identifier of something outside of the pickle to what stands for it.
+    All callables are ours. Shared and circular references are kept.
 
-    Returns
-    -------
-    Any
-        Plain values, `GlobalName`, `OpaqueObject`, and what the callables return.
-
-    Raises
-    ------
-    ExchangeError
-        If the pickle asks for something that a checkpoint has no need of, or is damaged; all the
-        names that are refused are in one message.
-
-    Notes
-    -----
-    The callables are ours. Shared and circular references stay such.
+    Raises `ExchangeError` if the pickle asks for something that a checkpoint has no need of, or is
+    damaged; all the names that are refused are in one message.
     """
     machine = _Machine(makers, persistent)
     try:
@@ -164,7 +111,7 @@ def read_inert(file: ByteSource, makers: dict[str, Make], persistent: Callable[[
 
 
 class _Machine:
-    """The stack and the memory of a pickle that is being read."""
+    """The stack and memo of a pickle machine."""
 
     def __init__(self, makers: dict[str, Make], persistent: Callable[[Any], Any]) -> None:
         self.stack: list[Any] = []
@@ -176,7 +123,7 @@ class _Machine:
         self._copied = self._numbers = 0
 
     def run(self, name: str, argument: Any) -> None:
-        """Follow one instruction."""
+        """Execute one opcode."""
         if name in _VALUES:
             if isinstance(argument, int) and argument.bit_length() > _LONGEST_NUMBER:
                 raise ValueError(f"a number has {argument.bit_length()} bits")
@@ -201,7 +148,7 @@ class _Machine:
         self._marks.append(len(self.stack))
 
     def _since_mark(self) -> list[Any]:
-        """Take what was pushed since the last mark."""
+        """Pop what was pushed since the last mark."""
         mark = self._marks.pop()
         found = self.stack[mark:]
         del self.stack[mark:]
@@ -236,7 +183,7 @@ class _Machine:
         self._last(3)
 
     def _last(self, count: int) -> None:
-        """Make a tuple of what is on top."""
+        """Make a tuple of the top elements."""
         found = tuple(self.stack[-count:])
         if len(found) < count:
             raise IndexError("the stack is empty")
@@ -280,7 +227,7 @@ class _Machine:
         self._update(self._since_mark())
 
     def _update(self, values: list[Any]) -> None:
-        """Put pairs into the dictionary on top."""
+        """Add pairs to the dictionary on top."""
         target = self.stack[-1]
         self._count(values[::2])
         pairs = paired(values)
@@ -302,7 +249,7 @@ class _Machine:
         self.stack.append(frozenset(map(key_of, values)))
 
     def _count(self, keys: Iterable[Any]) -> None:
-        """Count keys that are no text: numbers can be chosen so that each collides with all."""
+        """Limit the number of keys other than text: numbers can be chosen to have equal hashes."""
         self._numbers += sum(not isinstance(key, str | bytes) for key in keys)
         if self._numbers > _MOST_NUMBERS:
             raise ValueError(f"more than {_MOST_NUMBERS:,} keys of it are no text")
@@ -316,7 +263,7 @@ class _Machine:
         self.stack.append(self._name(of_type(str, module), of_type(str, name)))
 
     def _name(self, module: str, name: str) -> GlobalName:
-        """Check a name against what may be asked for."""
+        """Check a name against the allowed ones."""
         path = f"{module}.{name}"
         family = module.split(".", 1)[0]
         known = (
@@ -346,7 +293,7 @@ class _Machine:
         self.stack.append(made)
 
     def _made(self, called: Any, arguments: Any) -> Any:
-        """Say what a call results in."""
+        """Return the result of a call."""
         path = of_type(GlobalName, called).path
         values = of_type(tuple, arguments)
         self._copied += sum(len(v) for v in values if isinstance(v, list | tuple | dict | str))
@@ -384,13 +331,13 @@ class _Machine:
 
 
 def _listed(names: set[str]) -> str:
-    """List what was asked for, whatever it is called."""
+    """Format the refused names."""
     shown = [ascii(name)[1:-1][:80] for name in sorted(names)[:10]]
     return ", ".join(shown) + (f" and {len(names) - 10} others" if len(names) > 10 else "")
 
 
 def _text(value: Any) -> Any:
-    """Read text of Python 2, whose bytes `pickletools` shows one by one."""
+    """Decode text of Python 2, whose bytes `pickletools` shows one by one."""
     raw = value.encode("latin-1") if isinstance(value, str) else value
     try:
         return raw.decode("utf-8")

@@ -1,4 +1,4 @@
-"""Settings that were pickled as objects, as plain dictionaries."""
+"""Pickled settings objects as plain dictionaries."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,27 +15,13 @@ WIDEST_BEAM, MOST_TOKENS = 201, 10_000
 
 def settings_of(value: Any) -> dict[str, Any]:
     """
-    Read the settings that a toolkit kept beside its weights.
+    Read the settings that a toolkit stored beside its weights.
 
-    Parameters
-    ----------
-    value : Any
-        What was pickled: a dictionary, an `argparse.Namespace`, a configuration of omegaconf, or
-        any other object with attributes.
+    Returns numbers, text, lists and dictionaries; None for everything else.
 
-    Returns
-    -------
-    dict of str to Any
-        Numbers, text, lists and dictionaries; None for everything else.
-
-    Raises
-    ------
-    ExchangeError
-        If it is no settings at all, or more than any toolkit has.
-
-    Notes
-    -----
     Interpolations of omegaconf, such as “${model.width}”, stay text.
+
+    Raises `ExchangeError` if it is no settings at all, or more than any toolkit has.
     """
     left = [_MOST]
     plain = _plain(value, 0, left)
@@ -53,24 +39,8 @@ def number_in(
     """
     Read a setting that must be a number.
 
-    Parameters
-    ----------
-    settings : mapping of str to Any
-        Plain settings.
-    name : str
-        Which one.
-    default : int or float
-        Where it is absent or None.
-    most : int, default 1,000,000
-        What it must be below.
+    `default`: value if it is absent or None.
 
-    Returns
-    -------
-    int or float
-        Finite, and not larger than any honest setting.
-
-    Notes
-    -----
     Raises `ExchangeError` that names the setting.
     """
     value = settings.get(name)
@@ -85,7 +55,7 @@ def number_in(
 
 
 def _plain(value: Any, depth: int, left: list[int]) -> Any:
-    """Turn a value into plain ones, as deep and as many as settings are."""
+    """Convert a value to plain ones, with limits on depth and number."""
     left[0] -= 1
     if left[0] < 0:
         raise ExchangeError(
@@ -108,7 +78,7 @@ def _plain(value: Any, depth: int, left: list[int]) -> Any:
 
 
 def _contents(value: OpaqueObject) -> Any:
-    """Open an object."""
+    """Return the attributes of an opaque object."""
     if "_content" in value.state:  # a dictionary or list of omegaconf
         return value.state["_content"]
     if "_val" in value.state:  # one value of omegaconf
@@ -122,5 +92,5 @@ def _contents(value: OpaqueObject) -> Any:
 
 
 def _are_pairs(entries: list[Any]) -> bool:
-    """Tell whether these are keys and values."""
+    """Whether a list consists of key-value pairs."""
     return all(isinstance(one, tuple) and len(one) == 2 for one in entries)

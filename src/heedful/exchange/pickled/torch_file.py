@@ -1,8 +1,7 @@
 """
 The two containers of `torch.save`.
 
-Since torch 1.6 a zip archive; before that four pickles, one after the other, and the numbers behind
-them.
+Since torch 1.6 a zip archive; before that four consecutive pickles, followed by the numbers.
 """
 
 import io
@@ -30,25 +29,9 @@ def read_torch_file(path: Path) -> Any:
     """
     Read a checkpoint that torch saved.
 
-    Parameters
-    ----------
-    path : Path
-        A ``.pt`` or ``.ckpt`` file, zipped or not.
+    Nothing in the file is executed, and torch is not used.
 
-    Returns
-    -------
-    Any
-        What was saved, as `heedful.exchange.pickled.safe_unpickler` describes it; tensors are
-        `StoredTensor` and read when asked for.
-
-    Raises
-    ------
-    ExchangeError
-        If it is no such file, is damaged, or asks for anything but data.
-
-    Notes
-    -----
-    Nothing of the file is executed, and torch is not used.
+    Raises `ExchangeError` if it is no such file, is damaged, or asks for anything but data.
     """
     with _as_paragraph(path):
         with open_ordinary(path) as file:
@@ -58,7 +41,7 @@ def read_torch_file(path: Path) -> Any:
 
 @contextmanager
 def _as_paragraph(path: Path) -> Iterator[None]:
-    """Turn whatever a damaged file makes its reader raise into one sentence."""
+    """Turn exceptions caused by a damaged file into one paragraph."""
     try:
         yield
     except (OSError, zipfile.BadZipFile, RuntimeError, ValueError, EOFError, struct.error) as error:
@@ -100,7 +83,7 @@ def _read_zip(path: Path) -> Any:
 
 
 def _records(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """List the files of an archive, which must be what torch writes: not packed, each once."""
+    """List the files of an archive, which must be as torch writes them: uncompressed, each once."""
     records: dict[str, zipfile.ZipInfo] = {}
     for record in archive.infolist():
         plain = record.compress_type == zipfile.ZIP_STORED and not record.flag_bits & 1
@@ -116,7 +99,7 @@ def _records(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 def _check_order(
     archive: zipfile.ZipFile, records: dict[str, zipfile.ZipInfo], folder: str
 ) -> None:
-    """Refuse numbers whose bytes are in the other order."""
+    """Refuse storages in the other byte order."""
     record = records.get(f"{folder}byteorder")
     if record is not None and (record.file_size > 8 or archive.read(record) != b"little"):
         raise _no_checkpoint("its numbers are not little-endian")
@@ -163,7 +146,7 @@ def _read_legacy(path: Path) -> Any:
 def _persistent_legacy(
     storages: dict[str, Storage], read: Callable[[str], bytes]
 ) -> Callable[[Any], Storage]:
-    """Note the storages that a pickle names, to find their blocks afterwards."""
+    """Record the storages that a pickle names, to find their blocks afterwards."""
 
     def persistent(identifier: Any) -> Storage:
         kind, key, numbers = _identified(identifier)
@@ -179,7 +162,7 @@ def _persistent_legacy(
 
 
 def _identified(identifier: Any) -> tuple[str, str, int]:
-    """Check how a pickle names a storage: the word storage, type, key, device, numbers."""
+    """Check the persistent id of a storage: the word storage, type, key, device, numbers."""
     whole = (
         isinstance(identifier, tuple)
         and len(identifier) in (5, 6)
@@ -195,28 +178,28 @@ def _identified(identifier: Any) -> tuple[str, str, int]:
 
 
 class _Bounded:
-    """A mapped file as what `pickletools` reads, with an end to each pickle."""
+    """A mapped file as a stream for `pickletools`, with a limit for each pickle."""
 
     def __init__(self, content: mmap.mmap) -> None:
         self._content = content
 
     def read(self, size: int, /) -> bytes:
-        """Read some bytes, as many as there are."""
+        """Read at most this many bytes."""
         return self._content.read(size)
 
     def tell(self) -> int:
-        """Tell how far it has been read."""
+        """Return the position."""
         return self._content.tell()
 
     def readline(self) -> bytes:
-        """Read a name, which is short."""
+        """Read a line of limited length."""
         start = self._content.tell()
         end = self._content.find(b"\n", start, start + 4096)
         return self._content.read(end + 1 - start if end >= 0 else 4096)
 
 
 def _plain(file: Any) -> Any:
-    """Read a pickle that names nothing."""
+    """Read a pickle without globals."""
     return read_inert(file, {}, _no_storage)
 
 
@@ -226,7 +209,7 @@ def _no_storage(identifier: Any) -> Any:
 
 
 def _no_checkpoint(reason: str) -> ExchangeError:
-    """Say that a file is none that torch saved."""
+    """Build the error for a file that torch has not saved."""
     return ExchangeError(
         f"It must be a checkpoint as torch saves them, but {reason}; copy it again, or ask who "
         "made it."

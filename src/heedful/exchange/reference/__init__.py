@@ -1,1 +1,1 @@
-"""Other implementations of a model, to compare an exchanged one with."""
+"""Reference implementations for parity checks."""

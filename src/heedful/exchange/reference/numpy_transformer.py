@@ -1,9 +1,9 @@
 """
-A Transformer in NumPy, to compare an imported model with where its toolkit cannot be installed.
+A Transformer in NumPy: the reference where the original toolkit cannot be installed.
 
 It reads the tensors under the toolkit's names and in the toolkit's order of ids, and shares nothing
-with `heedful.model`: no module, no fused product, no table of positions. It is written to be looked
-through, not to be fast, but it remembers keys and values from step to step.
+with `heedful.model`: no module, no fused product, no table of positions. It is written to be read,
+not to be fast, but it caches keys and values.
 """
 
 import math
@@ -22,59 +22,31 @@ Past = list[tuple[Array, Array]]
 
 @dataclass(frozen=True)
 class NumpyTransformer:
-    """
-    Compute what a toolkit's Transformer computes.
-
-    Attributes
-    ----------
-    tensors : mapping of str to ndarray
-        By their names.
-    tensor_names : TensorNames
-        Which tensor is which.
-    layers, heads : tuple of int and int
-        Of encoder and decoder.
-    norms : tuple of str and str
-        Of encoder and decoder: ``post``, ``pre`` or ``pre-no-final`` (no norm at the end).
-    epsilon : float
-        Added to the variance in a norm.
-    activation : callable
-        Between the products of a feed-forward network.
-    scales : tuple of float and float
-        What the embeddings of source and target are multiplied by.
-    positions : callable
-        From “source” or “target”, first position and count to the rows that are added.
-
-    Notes
-    -----
-    One sentence at a time.
-    """
+    """A Transformer in NumPy with a toolkit's tensors."""
 
     tensors: Mapping[str, Array]
+    """By their names."""
     tensor_names: TensorNames
     layers: tuple[int, int]
     heads: tuple[int, int]
+    """For encoder and decoder."""
     norms: tuple[str, str]
+    """Of encoder and decoder: ``post``, ``pre`` or ``pre-no-final`` (no norm at the end)."""
     epsilon: float
+    """Added to the variance in a norm."""
     activation: Callable[[Array], Array]
+    """Between the products of a feed-forward network."""
     scales: tuple[float, float]
+    """Factors of the source and target embeddings."""
     positions: Callable[[str, int, int], Array]
+    """From “source” or “target”, first position and count to the rows that are added."""
 
     def encode(self, source: Sequence[int]) -> Array:
         """
-        Read a source.
+        Encode a source.
 
-        Parameters
-        ----------
-        source : sequence of int
-            Their ids, the end symbol included where they have it.
+        `source`: their ids, the end symbol included where they have it.
 
-        Returns
-        -------
-        ndarray, shape (source, d_model)
-            States.
-
-        Notes
-        -----
         Section 3.1 of the paper.
         """
         names, kind = self.tensor_names, self.norms[0]
@@ -97,28 +69,8 @@ class NumpyTransformer:
         self, memory: Sequence[tuple[Array, Array]], past: Past, tokens: Sequence[int], at: int
     ) -> tuple[Array, Past]:
         """
-        Read one token of several hypotheses.
+        Process one token of several hypotheses.
 
-        Parameters
-        ----------
-        memory : sequence of pairs of ndarray
-            What `offer_memory` gave.
-        past : list of pairs of ndarray, shape (rows, length, d_model)
-            Keys and values so far, a pair a layer; an empty list at the beginning.
-        tokens : sequence of int
-            Their ids, one a row.
-        at : int
-            How many tokens came before.
-
-        Returns
-        -------
-        log_probabilities : ndarray, shape (rows, vocabulary)
-            Of the next token.
-        past : list of pairs of ndarray
-            With the newest keys and values.
-
-        Notes
-        -----
         Section 3.1 of the paper.
         """
         names, kind = self.tensor_names, self.norms[1]
@@ -151,21 +103,9 @@ class NumpyTransformer:
 
     def offer_memory(self, states: Array) -> list[tuple[Array, Array]]:
         """
-        Compute what the source offers to each layer of the decoder.
+        Project the memory to keys and values of each decoder layer.
 
-        Parameters
-        ----------
-        states : ndarray, shape (source, d_model)
-            What `encode` gave.
-
-        Returns
-        -------
-        list of pairs of ndarray
-            Keys and values.
-
-        Notes
-        -----
-        Once a sentence.
+        Once per sentence.
         """
         names = self.tensor_names
         return [
@@ -174,7 +114,7 @@ class NumpyTransformer:
         ]
 
     def _product(self, name: str, x: Array) -> Array:
-        """Multiply by a matrix whose rows are outputs, and add the bias if there is one."""
+        """Multiply by a weight stored as (out, in), and add the bias if there is one."""
         out: Array = x @ self.tensors[f"{name}.weight"].T
         bias = self.tensors.get(f"{name}.bias")
         return out if bias is None else out + bias
@@ -191,7 +131,7 @@ class NumpyTransformer:
         )
 
     def _mix(self, attention: str, heads: int, query: Array, keys: Array, values: Array) -> Array:
-        """Attend with every head (section 3.2.2)."""
+        """Compute multi-head attention (section 3.2.2)."""
         width = query.shape[-1] // heads
         found = np.empty_like(query)
         for head in range(heads):
@@ -202,14 +142,14 @@ class NumpyTransformer:
         return self._part(attention, self.tensor_names.mixed, found)
 
     def _feed(self, layer: str, x: Array) -> Array:
-        """Run the feed-forward network (section 3.3)."""
+        """Compute the feed-forward network (section 3.3)."""
         inner = self._product(f"{layer}.{self.tensor_names.linear1}", x)
         return self._product(f"{layer}.{self.tensor_names.linear2}", self.activation(inner))
 
     def _residual(
         self, x: Array, norm: str, kind: str, sublayer: Callable[[Array], Array]
     ) -> Array:
-        """Wire a sub-layer."""
+        """Apply residual connection and norm to a sub-layer."""
         if kind == "post":
             return self._norm(norm, x + sublayer(x))
         return x + sublayer(self._norm(norm, x))
@@ -222,7 +162,7 @@ class NumpyTransformer:
         return out + self.tensors[f"{name}.bias"]
 
     def _log_softmax(self, x: Array) -> Array:
-        """Turn states into log-probabilities."""
+        """Compute log-probabilities from states."""
         names = self.tensor_names
         logits = x @ self.tensors[names.output_embedding].T
         if names.output_bias in self.tensors:

@@ -1,4 +1,4 @@
-"""The plain Transformer as a side of a comparison: its toolkit's ids, its toolkit's search."""
+"""The NumPy Transformer as a side of a parity check: its toolkit's ids and search."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -15,65 +15,43 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class ForeignVocabulary:
-    """
-    Hold the vocabulary of one side as the toolkit has it.
-
-    Attributes
-    ----------
-    id_mapping : IdMapping
-        Between their ids and ours.
-    numbers : mapping of str to int
-        Their ids by piece.
-    unknown, end : int
-        Their ids; `end` is -1 where they have none.
-
-    Notes
-    -----
-    Of the source, or of the target.
-    """
+    """The vocabulary of one side in the toolkit's order."""
 
     id_mapping: IdMapping
+    """Between their ids and ours."""
     numbers: Mapping[str, int]
+    """Their ids by piece."""
     unknown: int
     end: int
+    """Their ids; `end` is -1 where they have none."""
 
 
 @dataclass(frozen=True)
 class NumpySearch:
     """
-    Say how a toolkit searches.
+    How a toolkit searches.
 
-    Attributes
-    ----------
-    beam : int
-        Hypotheses kept.
-    divisor : callable
-        From a length, the end included, to what a score is divided by.
-    limit : callable
-        From the source's length, its end included, to the most tokens before the end.
-    least : int
-        The fewest tokens before the end.
-    start : int
-        What the decoder reads first.
-    forbidden : tuple of int
-        Ids that are never written.
-    stop : {'when-beam-finished', 'as-joey', 'as-opennmt'}
-        When the search is over (`heedful.search.stopping`).
-
-    Notes
-    -----
     With ``when-beam-finished`` an end counts among the best `beam` of a step, and at the limit the
-    end is forced with its own probability. With ``as-joey`` and ``as-opennmt`` what has no end at
-    the limit counts as it is.
+    end is forced with its own probability. With ``as-joey`` and ``as-opennmt`` a hypothesis without
+    an end at the limit counts as it is.
     """
 
     beam: int
+    """Hypotheses kept."""
     divisor: Callable[[int], float]
+    """Maps a length, the end included, to the divisor of a score."""
     limit: Callable[[int], int]
+    """
+    Maps the source's length, its end included, to the maximum number of tokens before the end.
+    """
     least: int
+    """Minimum number of tokens before the end."""
     start: int
+    """The decoder's first input."""
     forbidden: tuple[int, ...]
+    """Forbidden ids."""
     stop: str = "when-beam-finished"
+    """When the search is over (`heedful.search.stopping`)."""
 
 
 class _OpenBeam(NamedTuple):
@@ -86,25 +64,8 @@ class _OpenBeam(NamedTuple):
 
 class NumpyTranslator:
     """
-    Answer in our ids with a plain computation on their tensors.
+    The NumPy reference as a side of a parity check, with inputs and outputs in our ids.
 
-    Parameters
-    ----------
-    name : str
-        What is computed, for people.
-    model : NumpyTransformer
-        Their model.
-    tokenizer : Tokenizer
-        Cuts text; the ids are looked up in their vocabulary.
-    source, target : ForeignVocabulary
-        Their vocabularies.
-    source_ends : bool
-        Whether a source ends in their end symbol.
-    rule : NumpySearch
-        Their search.
-
-    Notes
-    -----
     Fulfils `heedful.exchange.parity.ReferenceModel`.
     """
 
@@ -125,16 +86,9 @@ class NumpyTranslator:
 
     def in_double(self) -> "NumpyTranslator":
         """
-        Make the same side once more, computing in double precision.
+        Create a copy of this side that computes in double precision.
 
-        Returns
-        -------
-        NumpyTranslator
-            The same tensors.
-
-        Notes
-        -----
-        Sinusoids stay rounded to single precision, as they are in every toolkit.
+        Sinusoids stay rounded to single precision, as in every toolkit.
         """
         wide = {name: tensor.astype(np.float64) for name, tensor in self._model.tensors.items()}
         side = copy(self)
@@ -143,21 +97,9 @@ class NumpyTranslator:
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         """
-        Cut source sentences and look the pieces up in their vocabulary.
+        Tokenize source sentences and look the tokens up in their vocabulary.
 
-        Parameters
-        ----------
-        sentences : sequence of str
-            Text.
-
-        Returns
-        -------
-        list of list of int
-            Our ids.
-
-        Notes
-        -----
-        Pieces go through their ids, so a wrong order of rows shows.
+        Tokens go through their ids, so a wrong order of rows shows.
         """
         words = self._source
         rows = self._tokenizer.encode_source(sentences)
@@ -169,23 +111,10 @@ class NumpyTranslator:
 
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
         """
-        Compute what the model thinks of a translation.
+        Compute the log-probabilities of a translation.
 
-        Parameters
-        ----------
-        source : sequence of int
-            Our ids.
-        target : sequence of int
-            Our ids.
-
-        Returns
-        -------
-        ndarray of float, shape (target + 1, vocabulary)
-            In the order of our ids, minus infinity for what they do not have.
-
-        Notes
-        -----
-        Token by token, as a search would.
+        Returns the log-probabilities in the order of our ids, minus infinity for symbols that they
+        lack.
         """
         words = self._target
         memory = self._memory(source)
@@ -204,19 +133,7 @@ class NumpyTranslator:
         """
         Translate.
 
-        Parameters
-        ----------
-        sentences : sequence of str
-            Text.
-
-        Returns
-        -------
-        list of list of int
-            Our ids, without the end.
-
-        Notes
-        -----
-        By their rule.
+        With the toolkit's search.
         """
         rows = self.encode(sentences)
         is_plain = self._rule.stop == "when-beam-finished"
@@ -224,12 +141,12 @@ class NumpyTranslator:
         return [self._target.id_mapping.to_ours(search(row)) for row in rows]
 
     def _memory(self, source: Ids) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Read a source."""
+        """Encode a source."""
         theirs = [*self._source.id_mapping.to_theirs(source), *self._tail]
         return self._model.offer_memory(self._model.encode(theirs))
 
     def _search(self, source: Ids) -> list[int]:
-        """Find the best translation of one sentence."""
+        """Search the best translation of one sentence."""
         rule, end = self._rule, self._target.end
         memory = self._memory(source)
         limit = rule.limit(len(source) + len(self._tail))
@@ -266,7 +183,7 @@ class NumpyTranslator:
         return max(done, key=lambda one: one[0])[1] if done else []
 
     def _search_places(self, source: Ids) -> list[int]:
-        """Find the best translation where what has ended is among the `beam` best of its step."""
+        """Search the best translation by a rule where ended hypotheses keep their place."""
         rule, end = self._rule, self._target.end
         memory = self._memory(source)
         limit = rule.limit(len(source) + len(self._tail))

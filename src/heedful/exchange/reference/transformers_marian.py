@@ -1,4 +1,4 @@
-"""A Marian folder, opened by Hugging Face's transformers and asked in our ids."""
+"""A Marian folder run by Hugging Face's transformers, in our ids."""
 
 import logging
 import warnings
@@ -22,24 +22,12 @@ _PURPOSE = "Comparing with a Marian model"
 
 class TransformersReference:
     """
-    Ask a Marian folder.
+    Hugging Face's Marian model as a side of a parity check.
 
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    tokenizer : Tokenizer
-        Ours; it says which id of theirs is which of ours.
+    Nothing is downloaded and no code of the folder is run. Padding and the start symbol are never
+    generated, as here.
 
-    Raises
-    ------
-    MissingExtra
-        If transformers is not installed.
-
-    Notes
-    -----
-    Nothing is fetched and no code of the folder is run. Padding and the start symbol are never
-    written, as here.
+    Raises `MissingExtra` if transformers is not installed.
     """
 
     def __init__(self, path: Path, tokenizer: Tokenizer) -> None:
@@ -57,23 +45,7 @@ class TransformersReference:
         self._size = tokenizer.target_size
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """
-        Cut source sentences.
-
-        Parameters
-        ----------
-        sentences : sequence of str
-            Text.
-
-        Returns
-        -------
-        list of list of int
-            Ids, without the end.
-
-        Notes
-        -----
-        By `MarianTokenizer`.
-        """
+        """Tokenize source sentences with `MarianTokenizer`."""
         with _as_paragraph(self._path):
             rows = self._tokenizer(list(sentences)).input_ids
         return [self._source.to_ours(row[:-1]) for row in rows]
@@ -81,23 +53,11 @@ class TransformersReference:
     @torch.inference_mode()
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
         """
-        Compute what the model thinks of a translation.
+        Compute the log-probabilities of a translation.
 
-        Parameters
-        ----------
-        source : sequence of int
-            A source sentence.
-        target : sequence of int
-            A translation of it.
+        Returns the log-probabilities, minus infinity for symbols that they lack.
 
-        Returns
-        -------
-        ndarray of float, shape (target + 1, vocabulary)
-            Log-probabilities, minus infinity for symbols that they do not have.
-
-        Notes
-        -----
-        By one pass over the known target.
+        One pass over the known target.
         """
         start = self._model.generation_config.decoder_start_token_id
         start = self._model.config.decoder_start_token_id if start is None else start
@@ -115,20 +75,8 @@ class TransformersReference:
     @torch.inference_mode()
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
         """
-        Translate by `generate`, as the folder says.
+        Translate by `generate`, with the folder's settings.
 
-        Parameters
-        ----------
-        sentences : sequence of str
-            Text.
-
-        Returns
-        -------
-        list of list of int
-            Their translations.
-
-        Notes
-        -----
         One by one, so that padding cannot matter.
         """
         given = self._model.generation_config.bad_words_ids or []
@@ -147,23 +95,11 @@ class TransformersReference:
 
 def numbering_of(tokenizer: Tokenizer, side: int) -> IdMapping:
     """
-    Say how the ids of a side are numbered in the other toolkit.
+    Return the mapping from our ids to those of the exported model.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        Ours.
-    side : int
-        0 for the source, 1 for the target.
+    `side`: 0 for the source, 1 for the target.
 
-    Returns
-    -------
-    IdMapping
-        The original one of an imported tokenizer; of any other, our own ids.
-
-    Notes
-    -----
-    A model that was trained here is given away with the ids it has here.
+    A model trained here keeps its ids.
     """
     model = tokenizer.models[side]
     if isinstance(model, ImportedModel):
@@ -174,7 +110,7 @@ def numbering_of(tokenizer: Tokenizer, side: int) -> IdMapping:
 
 @contextmanager
 def _as_paragraph(path: Path) -> Iterator[None]:
-    """Turn whatever the library raises over a folder into one sentence."""
+    """Turn exceptions of the library into one paragraph."""
     try:
         yield
     except Exception as error:
@@ -187,7 +123,7 @@ def _as_paragraph(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Keep progress bars and advice of the library to itself."""
+    """Silence progress bars and advice of the library."""
     utils = import_extra("transformers.utils.logging", _PURPOSE)
     before = utils.get_verbosity()
     utils.set_verbosity(logging.ERROR)

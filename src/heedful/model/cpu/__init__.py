@@ -1,1 +1,1 @@
-"""Kernels for training on processors."""
+"""CPU kernels for training."""

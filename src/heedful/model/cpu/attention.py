@@ -1,5 +1,5 @@
 """
-Attention over short rows on a processor, with its gradients written out.
+A CPU attention kernel for short sequences, with explicit gradients.
 
 The same numbers as `heedful.model.attention.scaled_dot_product_attention`, in the order that a
 processor likes: one copy puts the heads before the positions, on the way back one buffer takes the
@@ -28,23 +28,10 @@ Packings = tuple[Packing | None, Packing | None]
 
 def use_cpu_kernel(x: Tensor, keys: int) -> bool:
     """
-    Say whether this is the way to attend.
+    Decide whether to use this kernel.
 
-    Parameters
-    ----------
-    x : Tensor
-        What is attended with.
-    keys : int
-        Positions of the longest row that is looked at.
-
-    Returns
-    -------
-    bool
-        True for short rows on a processor.
-
-    Notes
-    -----
-    On a whole step of a small model 2.8 times as fast as torch's fused kernel at 30 tokens.
+    For a whole training step of a small model it is 2.8 times as fast as torch's fused kernel at 30
+    tokens.
     """
     return keys <= SHORT and has_onednn_kernel(x)
 
@@ -58,38 +45,20 @@ def short_attention(
     packings: Packings = (None, None),
 ) -> Float[Tensor, "batch queries context"]:
     """
-    Compute what all heads find, from projections as they come.
+    Compute the context of all heads from unsplit projections.
 
-    Parameters
-    ----------
-    queries : Tensor of float, shape (batch, queries, width)
-        The queries of all heads, then also keys and values if `key_value` is absent.
-    key_value : Tensor of float, shape (batch, keys, other), or None
-        The keys of all heads, then the values of all heads.
-    mask : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), or None
-        True where the query may look at the key; everywhere when None.
-    heads : int
-        How many.
-    d_k : int
-        Width of a head's queries and keys.
-    packings : pair of Packing or None, optional
-        How the positions that ask and those that answer are packed; in rows where None.
+    `queries`: the queries of all heads, then also keys and values if `key_value` is absent. `mask`:
+    True where the query may attend to the key; everywhere if None. `packings`: unpadding of queries
+    and of keys; None for padded rows.
 
-    Returns
-    -------
-    Tensor of float, shape (batch, queries, heads * d_v)
-        What the heads found, side by side.
-
-    Notes
-    -----
-    Section 3.2. No weights are returned; ask the plain way for them.
+    Section 3.2. Returns no weights; `scaled_dot_product_attention` does.
     """
     found: Tensor = _ShortAttention.apply(queries, key_value, mask, heads, d_k, packings)
     return found
 
 
 class _ShortAttention(torch.autograd.Function):
-    """Keep the copies by head and the weights for the way back."""
+    """Attention that keeps the per-head copies and the weights for the backward pass."""
 
     @staticmethod
     def forward(
@@ -156,7 +125,7 @@ class _ShortAttention(torch.autograd.Function):
 
 
 def _by_head(x: Tensor, heads: int, time: int, factor: float = 1.0) -> Tensor:
-    """Copy (batch, time, heads * d) to (batch * heads, time, d), zeros behind, times a factor."""
+    """Copy (batch, time, heads * d) to (batch * heads, time, d), zero-padded, times a factor."""
     rows, there, width = x.shape
     out = x.new_empty(rows, heads, time, width // heads)
     part = out[:, :, :there]
@@ -181,7 +150,7 @@ def _write(out: Tensor, x: Tensor, heads: int, factor: float = 1.0) -> None:
 
 
 def _mask_bias(mask: Tensor | None, keys: int, filled: int, like: Tensor) -> Tensor | None:
-    """Return what to add to the scores: nothing, or minus infinity where no look is allowed."""
+    """Return the bias to add to the scores, minus infinity where attention is forbidden."""
     if mask is None:
         if filled == keys:
             return None

@@ -1,11 +1,11 @@
 """
-Dropout whose random numbers cost little on a processor.
+Dropout with cheap random numbers on CPUs.
 
 ``torch.nn.functional.dropout`` draws one double per element on a processor; measured on a small
 model that is a seventh of a training step. Here sixteen random bits decide about an element, four
-elements to one 64-bit number of a counter-free generator. The generator is seeded anew in each
-call from torch's own, so ``torch.manual_seed`` makes everything repeatable and nothing else has to
-be saved. On other devices torch's kernel is used.
+elements to one 64-bit number of a counter-free generator. The generator is seeded anew in each call
+from torch's own, so ``torch.manual_seed`` makes everything repeatable and nothing else has to be
+saved. On other devices torch's kernel is used.
 """
 
 from typing import Any
@@ -20,26 +20,11 @@ _LEVELS = 1 << 16
 
 def keep_mask(shape: torch.Size, probability: float) -> UInt8[Tensor, "*shape"]:
     """
-    Draw which elements survive, on the processor.
+    Draw a mask of the elements to keep, on the CPU.
 
-    Parameters
-    ----------
-    shape : torch.Size
-        Shape of the tensor that will be thinned out.
-    probability : float
-        Probability of dropping an element, rounded to a multiple of 2^-16.
-
-    Returns
-    -------
-    Tensor of uint8, shape `shape`
-        1 where the element is kept, else 0.
-
-    Notes
-    -----
-    SFC64 passes the usual statistical batteries and gives several thousand million bytes a second
-    on one core; it is seeded by one 63-bit draw from torch's default generator. numpy compares
-    sixteen-bit numbers ten times as fast as torch, and torch multiplies by bytes several times as
-    fast as by truth values.
+    SFC64 passes the usual statistical test batteries and produces several GB/s on one core; one
+    63-bit draw from torch's default generator seeds it. numpy compares 16-bit integers ten times as
+    fast as torch, and torch multiplies by bytes several times as fast as by booleans.
     """
     count = shape.numel()
     seed = int(torch.randint(torch.iinfo(torch.int64).max, ()).item())
@@ -50,7 +35,7 @@ def keep_mask(shape: torch.Size, probability: float) -> UInt8[Tensor, "*shape"]:
 
 
 class _AddThinned(torch.autograd.Function):
-    """Add what the mask leaves of `y`, scaled; keep one byte an element for the way back."""
+    """x + dropout(y), which keeps one byte per element for the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor | None, y: Tensor, keep: Tensor, scale: float) -> Tensor:
@@ -66,24 +51,19 @@ class _AddThinned(torch.autograd.Function):
 
 
 def _add_product(x: Tensor | None, y: Tensor, keep: Tensor, scale: float) -> Tensor:
-    """Compute x + scale * keep * y in one pass, rounding once."""
+    """Compute x + scale * keep * y in one pass, rounded once."""
     start = y.new_zeros(()) if x is None else x
     return torch.addcmul(start, y, keep.to(y.dtype), value=scale)
 
 
 class Dropout(nn.Module):
     """
-    Set elements to zero at random while training and scale up the others.
+    Dropout with a fast CPU kernel.
 
-    Parameters
-    ----------
-    probability : float
-        Share of the elements that is dropped, in [0, 1).
+    `probability`: share of the elements that is dropped, in [0, 1).
 
-    Notes
-    -----
-    Section 5.4 of the paper: on the output of each sub-layer before it is added and normalised,
-    and on the sums of embeddings and positions; nowhere else.
+    Section 5.4: applied to the output of each sub-layer before it is added and normalised, and to
+    the sums of embeddings and positions; nowhere else.
     """
 
     def __init__(self, probability: float) -> None:
@@ -92,20 +72,8 @@ class Dropout(nn.Module):
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """
-        Thin out `x` in training mode, else return it as it is.
+        Apply dropout in training mode; else return `x` as it is.
 
-        Parameters
-        ----------
-        x : Tensor of float, any shape
-            What goes in.
-
-        Returns
-        -------
-        Tensor of float, same shape
-            The surviving elements divided by the probability of surviving.
-
-        Notes
-        -----
         The mean over many draws is `x` itself.
         """
         if not self.training or self.probability == 0.0:
@@ -118,22 +86,8 @@ class Dropout(nn.Module):
         self, x: Float[Tensor, "*shape"], y: Float[Tensor, "*shape"]
     ) -> Float[Tensor, "*shape"]:
         """
-        Compute ``x + dropout(y)``.
+        Compute ``x + dropout(y)``, as every residual connection does; one pass on a CPU.
 
-        Parameters
-        ----------
-        x : Tensor of float, any shape
-            Left as it is.
-        y : Tensor of float, same shape
-            Thinned out in training mode.
-
-        Returns
-        -------
-        Tensor of float, same shape
-            The sum.
-
-        Notes
-        -----
         What every residual connection does; in one pass on a processor.
         """
         if not self.training or self.probability == 0.0 or y.device.type != "cpu":
@@ -141,23 +95,12 @@ class Dropout(nn.Module):
         return self._add(x, y)
 
     def _add(self, x: Tensor | None, y: Tensor) -> Tensor:
-        """Draw and add on a processor."""
+        """Draw the mask and add, on a CPU."""
         kept_share = 1.0 - round(self.probability * _LEVELS) / _LEVELS
         keep = keep_mask(y.shape, self.probability)
         out: Tensor = _AddThinned.apply(x, y, keep, 1.0 / kept_share)
         return out
 
     def extra_repr(self) -> str:
-        """
-        Show the probability in the printed module.
-
-        Returns
-        -------
-        str
-            Text between the brackets.
-
-        Notes
-        -----
-        Called by ``torch.nn.Module.__repr__``.
-        """
+        """Show the probability in the printed module."""
         return f"probability={self.probability}"

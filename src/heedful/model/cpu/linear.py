@@ -1,5 +1,5 @@
 """
-Matrix products and sums of columns by the fastest kernel of a processor.
+Matrix products and column sums by the fastest CPU kernel.
 
 On a processor torch's `linear` goes through MKL in fp32, which is slow on processors of other
 makers, and in bf16 it adds the bias in a pass of its own. oneDNN, which torch brings along, does
@@ -17,21 +17,9 @@ from torch import Tensor, nn
 
 def has_onednn_kernel(x: Tensor) -> bool:
     """
-    Say whether oneDNN multiplies such tensors well.
+    Decide whether oneDNN multiplies tensors of this device and type fast.
 
-    Parameters
-    ----------
-    x : Tensor
-        Any tensor; only its device and type matter.
-
-    Returns
-    -------
-    bool
-        True on a processor, in fp32, and in bf16 where it has the instructions.
-
-    Notes
-    -----
-    The same for a whole run, so that a run that goes on takes the same way.
+    Constant during a run, so a resumed run uses the same kernels.
     """
     if x.device.type != "cpu" or not _HAS_ONEDNN or not torch.backends.mkldnn.enabled:
         return False
@@ -51,26 +39,8 @@ def linear_forward(
     relu: bool = False,
 ) -> Float[Tensor, "rows out"]:
     """
-    Compute ``x @ weight.T + bias``, and what is positive of it if asked to.
+    Compute ``x @ weight.T + bias``, then ReLU if `relu`.
 
-    Parameters
-    ----------
-    x : Tensor of float, shape (rows, width)
-        What goes in.
-    weight : Tensor of float, shape (out, width)
-        As `torch.nn.Linear` keeps it.
-    bias : Tensor of float, shape (out,), optional
-        Added to every row.
-    relu : bool, default False
-        Whether to put zero in place of what is negative.
-
-    Returns
-    -------
-    Tensor of float, shape (rows, out)
-        The product.
-
-    Notes
-    -----
     No gradients: call it inside a function that has its own, or use `linear`.
     """
     if has_onednn_kernel(x):
@@ -85,23 +55,9 @@ def matmul(
     x: Float[Tensor, "rows out"], weight: Float[Tensor, "out width"]
 ) -> Float[Tensor, "rows width"]:
     """
-    Compute ``x @ weight``: the way back through `linear_forward`.
+    Compute ``x @ weight``, the gradient of `linear_forward`.
 
-    Parameters
-    ----------
-    x : Tensor of float, shape (rows, out)
-        Gradients, mostly.
-    weight : Tensor of float, shape (out, width)
-        As `torch.nn.Linear` keeps it.
-
-    Returns
-    -------
-    Tensor of float, shape (rows, width)
-        The product.
-
-    Notes
-    -----
-    No gradients of its own. In bf16 torch takes oneDNN here already.
+    No gradients of its own. In bf16 torch already uses oneDNN here.
     """
     if x.dtype == torch.float32 and has_onednn_kernel(x):
         out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight.t(), None, "none", [], "")
@@ -111,21 +67,9 @@ def matmul(
 
 def bias_gradient(x: Float[Tensor, "rows width"]) -> Float[Tensor, " width"]:
     """
-    Add up the rows: the gradient of a bias.
+    Sum the rows: the gradient of a bias.
 
-    Parameters
-    ----------
-    x : Tensor of float, shape (rows, width)
-        Gradients, mostly.
-
-    Returns
-    -------
-    Tensor of float, shape (width,)
-        Their sums, added up in fp32 and rounded once.
-
-    Notes
-    -----
-    On a processor a product with ones takes half the time of torch's sum of bf16 columns.
+    On a CPU a product with ones takes half the time of torch's sum of bf16 columns.
     """
     if has_onednn_kernel(x):
         return torch.mm(torch.ones(1, x.size(0), dtype=x.dtype), x).squeeze(0)
@@ -139,27 +83,9 @@ def linear(
     relu: bool = False,
 ) -> Float[Tensor, "*batch out"]:
     """
-    Do what `torch.nn.functional.linear` does, with gradients.
+    Compute `torch.nn.functional.linear`, with gradients.
 
-    Parameters
-    ----------
-    x : Tensor of float, shape (..., width)
-        What goes in.
-    weight : Tensor of float, shape (out, width)
-        As `torch.nn.Linear` keeps it.
-    bias : Tensor of float, shape (out,), optional
-        Added to every row.
-    relu : bool, default False
-        Whether to put zero in place of what is negative.
-
-    Returns
-    -------
-    Tensor of float, shape (..., out)
-        The product.
-
-    Notes
-    -----
-    torch's own wherever oneDNN does not serve; the tests hold the two equal.
+    Uses torch's own kernel wherever oneDNN is not faster; the tests hold the two equal.
     """
     if has_onednn_kernel(x) and x.numel():
         out: Tensor = _Linear.apply(x, weight, bias, relu)
@@ -170,40 +96,24 @@ def linear(
 
 class Linear(nn.Linear):
     """
-    A matrix and a bias to multiply by and add.
+    A linear layer by the fastest CPU kernel.
 
-    Notes
-    -----
-    `torch.nn.Linear`, made and kept as it is, but for the way it multiplies.
+    Initialised and stored like `torch.nn.Linear`.
     """
 
     def forward(
         self, x: Float[Tensor, "*batch width"], relu: bool = False
     ) -> Float[Tensor, "*batch out"]:
         """
-        Multiply and add.
+        Multiply and add the bias.
 
-        Parameters
-        ----------
-        x : Tensor of float, shape (..., width)
-            What goes in.
-        relu : bool, default False
-            Whether to put zero in place of what is negative.
-
-        Returns
-        -------
-        Tensor of float, shape (..., out)
-            ``x W^T + b``.
-
-        Notes
-        -----
         See `linear`.
         """
         return linear(x, self.weight, self.bias, relu)
 
 
 class _Linear(torch.autograd.Function):
-    """Multiply by oneDNN on the way there and on the way back."""
+    """A linear map with oneDNN kernels forwards and backwards."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:

@@ -1,5 +1,5 @@
 """
-Leave the padding out of everything but attention.
+Unpadding: everything but attention computed without padding.
 
 Rows of a batch differ in length, and products, norms and dropout of a position need no other
 position. So on a processor a stack keeps only the real tokens, one after the other as if they were
@@ -23,46 +23,30 @@ _STEP, _LARGE = 64, 1024
 @dataclass(frozen=True)
 class Packing:
     """
-    Know where the tokens of a batch stand.
+    The positions of the real tokens of a batch.
 
-    Attributes
-    ----------
-    rows, time : int
-        Shape of the batch.
-    places : Tensor of int, shape (tokens,)
-        Where each token stands in the batch, counted row by row: the real ones and so much
-        padding that their number is round.
-    origins : Tensor of int, shape (rows * time,)
-        Which token stands at each place; the first one where none does.
-
-    Notes
-    -----
-    Only for `heedful.model.cpu.attention`; other ways of attending want rows.
+    Only `heedful.model.cpu.attention` accepts unpadded input; other kernels need rows.
     """
 
     rows: int
     time: int
+    """Shape of the batch."""
     places: Int[Tensor, " tokens"]
+    """
+    Position of each token in the batch, counted row by row: the real ones, and padding up to a
+    round number.
+    """
     origins: Int[Tensor, " places"]
+    """Index of the token at each position; the first token at padding."""
 
     @classmethod
     def of(cls, real: Bool[Tensor, "rows time"]) -> "Packing | None":
         """
-        Look whether leaving the padding out pays.
+        Decide whether unpadding pays for these lengths.
 
-        Parameters
-        ----------
-        real : Tensor of bool, shape (rows, time)
-            True at real tokens.
+        Returns the unpadding; None if there is little padding.
 
-        Returns
-        -------
-        Packing or None
-            None if there is little padding.
-
-        Notes
-        -----
-        A function of the lengths alone: a run that goes on does the same.
+        A function of the lengths alone, so a resumed run decides the same.
         """
         flat = real.reshape(-1)
         count, step = int(flat.sum()), _STEP if flat.numel() >= _LARGE else 1
@@ -77,20 +61,8 @@ class Packing:
 
     def pack(self, x: Float[Tensor, "rows time d_model"]) -> Float[Tensor, "1 tokens d_model"]:
         """
-        Keep the tokens, leave the rest out.
+        Remove the padding.
 
-        Parameters
-        ----------
-        x : Tensor of float, shape (rows, time, d_model)
-            States of the batch.
-
-        Returns
-        -------
-        Tensor of float, shape (1, tokens, d_model)
-            States of its tokens, row after row.
-
-        Notes
-        -----
         The gradient of what is left out is zero.
         """
         out: Tensor = _Move.apply(x, self, True)
@@ -98,20 +70,8 @@ class Packing:
 
     def unpack(self, x: Float[Tensor, "1 tokens d_model"]) -> Float[Tensor, "rows time d_model"]:
         """
-        Put the tokens back into rows.
+        Put the tokens back into padded rows.
 
-        Parameters
-        ----------
-        x : Tensor of float, shape (1, tokens, d_model)
-            States of the tokens.
-
-        Returns
-        -------
-        Tensor of float, shape (rows, time, d_model)
-            The same in rows, zero where there is none.
-
-        Notes
-        -----
         Undoes `pack`, but for what was left out.
         """
         out: Tensor = _Move.apply(x, self, False)
@@ -119,47 +79,15 @@ class Packing:
 
 
 def gather(x: Tensor, packing: Packing) -> Tensor:
-    """
-    Take the tokens out of rows, without gradients.
-
-    Parameters
-    ----------
-    x : Tensor, shape (rows, time, width)
-        In rows.
-    packing : Packing
-        Where the tokens stand.
-
-    Returns
-    -------
-    Tensor, shape (1, tokens, width)
-        Only they.
-
-    Notes
-    -----
-    For functions that have their own gradients.
-    """
+    """Remove the padding, without gradients, for functions with gradients of their own."""
     return x.reshape(-1, x.size(2)).index_select(0, packing.places).unsqueeze(0)
 
 
 def scatter(x: Tensor, packing: Packing) -> Tensor:
     """
-    Put the tokens into rows with zeros in between, without gradients.
+    Put the tokens into rows padded with zeros, without gradients.
 
-    Parameters
-    ----------
-    x : Tensor, shape (1, tokens, width)
-        The tokens.
-    packing : Packing
-        Where they stand.
-
-    Returns
-    -------
-    Tensor, shape (rows, time, width)
-        In rows.
-
-    Notes
-    -----
-    For functions that have their own gradients.
+    For functions with gradients of their own.
     """
     out = x.new_zeros(packing.rows * packing.time, x.size(2))
     return out.index_copy_(0, packing.places, x[0]).view(packing.rows, packing.time, -1)
@@ -167,29 +95,15 @@ def scatter(x: Tensor, packing: Packing) -> Tensor:
 
 def repeat(x: Tensor, packing: Packing) -> Tensor:
     """
-    Put the tokens into rows with copies of the first in between, without gradients.
+    Put the tokens into rows padded with copies of the first token, without gradients.
 
-    Parameters
-    ----------
-    x : Tensor, shape (1, tokens, width)
-        The tokens.
-    packing : Packing
-        Where they stand.
-
-    Returns
-    -------
-    Tensor, shape (rows, time, width)
-        In rows.
-
-    Notes
-    -----
-    Several times as fast as `scatter`; for whatever never looks at padding.
+    Several times as fast as `scatter`; for functions that never read padding.
     """
     return x[0].index_select(0, packing.origins).view(packing.rows, packing.time, -1)
 
 
 class _Move(torch.autograd.Function):
-    """Go one way forwards and the other way back."""
+    """Apply one of `gather` and `scatter` forwards and the other backwards."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, packing: Packing, inwards: bool) -> Tensor:

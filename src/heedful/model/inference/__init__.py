@@ -1,1 +1,1 @@
-"""A trained model made ready for translating."""
+"""Kernels and layouts for inference."""

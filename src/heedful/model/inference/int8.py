@@ -4,8 +4,8 @@ Encoder and decoder in 8 bits, all layers in one call of compiled functions.
 In the plain modules a product of 8-bit integers is followed by a dozen short passes over memory:
 scale, add the bias, add the residual, normalise, find the largest number of each row, round. Here
 they follow each other while the numbers are in the cache (`heedful.model.inference.native`), and
-attention reads its keys and values where they lie. The result is that of the plain modules up to
-rounding; the tests hold the two together.
+attention reads keys and values in place. The result is that of the plain modules up to rounding;
+the tests hold the two together.
 """
 
 from collections.abc import Sequence
@@ -29,22 +29,9 @@ _LONG = 256
 
 def supports_int8(stack: Encoder | Decoder) -> bool:
     """
-    Tell whether the layers of a stack can be compiled.
+    Decide whether the layers of a stack can be compiled.
 
-    Parameters
-    ----------
-    stack : Encoder or Decoder
-        Laid out in 8 bits.
-
-    Returns
-    -------
-    bool
-        False for products that are not `NativeLinear`, for activations other than the paper's, and
-        for a stack that normalises before its sub-layers but not at its end.
-
-    Notes
-    -----
-    Whoever gets False has the plain modules, which compute the same.
+    The caller falls back to the plain modules, which compute the same.
     """
     layers = [one for one in stack.layers if isinstance(one, EncoderLayer | DecoderLayer)]
     closed = isinstance(stack.norm, nn.LayerNorm)
@@ -58,16 +45,9 @@ def supports_int8(stack: Encoder | Decoder) -> bool:
 
 class Int8Decoder(Decoder):
     """
-    Step as `Decoder` does, in one call.
+    A `Decoder` whose step is one call of compiled functions.
 
-    Parameters
-    ----------
-    plain : Decoder
-        Laid out in 8 bits; its modules are used and stay as they are.
-
-    Notes
-    -----
-    Whole targets (`forward`) go through the plain modules.
+    Whole targets (`forward`) use the plain modules.
     """
 
     def __init__(self, plain: Decoder) -> None:
@@ -83,26 +63,10 @@ class Int8Decoder(Decoder):
         mask_bias: Float[Tensor, "sentences 1 1 source"],
     ) -> Float[Tensor, "sentences width d_model"]:
         """
-        Read one more token for each hypothesis with all layers.
+        Process one more token of each hypothesis through all layers.
 
-        Parameters
-        ----------
-        x : Tensor of float, shape (sentences, width, d_model)
-            The newest tokens, embedded, with their positions.
-        cache : KVCache
-            With slots for these tokens, which are written; in bf16.
-        memory : sequence of KeyValue
-            What the source offers to each layer, in bf16.
-        mask_bias : Tensor of float, shape (sentences, 1, 1, source)
-            Minus infinity where the source is padding, else zero.
+        `mask_bias`: minus infinity at padding of the source, else zero.
 
-        Returns
-        -------
-        Tensor of float, shape (sentences, width, d_model)
-            They predict the next token.
-
-        Notes
-        -----
         Section 3.1, decoder: self-attention, attention to the memory, feed-forward network.
         """
         own = AttendedStates(cache.layers, cache.bias.float(), cache.filled)
@@ -112,16 +76,9 @@ class Int8Decoder(Decoder):
 
 class Int8Encoder(Encoder):
     """
-    Read as `Encoder` does, in one call.
+    An `Encoder` that is one call of compiled functions.
 
-    Parameters
-    ----------
-    plain : Encoder
-        Laid out in 8 bits; its modules are used and stay as they are.
-
-    Notes
-    -----
-    Texts whose attention weights are asked for, and very long ones, go through the plain modules.
+    Inputs whose attention weights are requested, and very long ones, use the plain modules.
     """
 
     def __init__(self, plain: Encoder) -> None:
@@ -138,22 +95,6 @@ class Int8Encoder(Encoder):
         """
         Run all layers.
 
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            Embedded tokens with their positions.
-        mask : Tensor of bool, shape (batch, 1, 1, time), optional
-            True at real tokens.
-        weights : list, optional
-            Collects the attention weights (batch, heads, time, time), one tensor a layer.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, d_model)
-            The memory.
-
-        Notes
-        -----
         All positions of a sentence are queries of its own positions.
         """
         batch, time = x.shape[:2]
@@ -171,15 +112,8 @@ class Int8Encoder(Encoder):
 
 class Int8Output(nn.Module):
     """
-    Multiply states by the output table and take the logarithm of the softmax.
+    The output projection and log-softmax by compiled functions.
 
-    Parameters
-    ----------
-    projection : NativeLinear
-        The table, laid out.
-
-    Notes
-    -----
     `heedful.model.seq2seq.Seq2Seq.log_probabilities`.
     """
 
@@ -191,30 +125,18 @@ class Int8Output(nn.Module):
         """
         Compute log-probabilities.
 
-        Parameters
-        ----------
-        states : Tensor of float32, shape (rows, d_model)
-            What `step` returned.
-
-        Returns
-        -------
-        Tensor of float32, shape (rows, vocabulary)
-            Natural logarithms.
-
-        Notes
-        -----
         Two passes over the vocabulary after the product.
         """
         return log_probabilities(self.projection, states)
 
 
 def _rows_of_mask_bias(mask: Tensor) -> Tensor:
-    """Write a mask as the compiled functions read it: below zero where it is closed."""
+    """Write a mask for the compiled functions: negative where attention is forbidden."""
     return mask_to_bias(mask, torch.float32).flatten(1, 2)
 
 
 def _compiled(plain: Encoder | Decoder) -> NativeLayers:
-    """Gather what the compiled functions need of a stack."""
+    """Collect the arguments that the compiled functions need for a stack."""
     layers = [one for one in plain.layers if isinstance(one, EncoderLayer | DecoderLayer)]
     first, norms = _norms(layers, plain.norm)
     products = [[p for p in _products(one) if isinstance(p, NativeLinear)] for one in layers]
@@ -226,10 +148,10 @@ def _norms(
     layers: Sequence[EncoderLayer | DecoderLayer], last: nn.Module
 ) -> tuple[nn.LayerNorm | None, list[nn.LayerNorm]]:
     """
-    Find what normalises the first states, if anything, and after each sub-layer.
+    List the norm before the first layer, if any, and the norm after each sub-layer.
 
-    In a stack that normalises before its sub-layers, what follows a sub-layer is the norm of the
-    next one, and the stack's own after the last.
+    In a pre-norm stack the norm after a sub-layer is that of the next one, and the stack's own
+    after the last.
     """
     norms: list[nn.Module] = []
     for layer in layers:
@@ -241,7 +163,7 @@ def _norms(
 
 
 def _products(layer: EncoderLayer | DecoderLayer) -> list[nn.Module]:
-    """List the products of a layer in the order in which it takes them."""
+    """List the products of a layer in execution order."""
     own, network = layer.self_attention, layer.feed_forward
     assert isinstance(own, PrepackedAttention)
     found = [*own.parts.values(), own.out_proj]

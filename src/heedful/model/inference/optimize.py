@@ -1,8 +1,8 @@
 """
-A trained Transformer made ready for a search: every product with its weights laid out.
+A trained Transformer optimised for inference, with prepacked weights.
 
-The model stays the same modules in the same places and computes the same; only what multiplies by
-a matrix is exchanged (`heedful.model.inference.quantized`). The tests hold it to the model that it
+The model stays the same modules in the same places and computes the same; only what multiplies by a
+matrix is exchanged (`heedful.model.inference.quantized`). The tests hold it to the model that it
 was.
 """
 
@@ -27,24 +27,11 @@ _FEW_SENTENCES = 2
 
 def optimize_for_inference(model: Transformer, layout: str, native: bool = True) -> Transformer:
     """
-    Lay out all weights of a model that will not change any more.
+    Prepack all weights of a model that will not change any more.
 
-    Parameters
-    ----------
-    model : Transformer
-        On the processor; changed in place, cannot be trained or saved afterwards.
-    layout : {'packed', 'int8'}
-        The same numbers in another order, or rounded to 8 bits (the model must be fp32).
-    native : bool, default True
-        Whether compiled functions may do what stands between the products, where they can be had.
+    `layout`: the same numbers in another order, or rounded to 8 bits (the model must be fp32).
+    Returns the same object, in evaluation mode.
 
-    Returns
-    -------
-    Transformer
-        The same object, in evaluation mode.
-
-    Notes
-    -----
     The embedding tables stay as they are: their rows are looked up, not multiplied.
     """
     make_linear = LINEAR_FACTORIES[layout]
@@ -73,7 +60,7 @@ def optimize_for_inference(model: Transformer, layout: str, native: bool = True)
 
 
 def _inner_widths(model: Transformer) -> set[int]:
-    """List how wide the inputs of all products are."""
+    """List the input widths of all products."""
     weight, _ = model.output()
     widths = {weight.size(1)}
     for module in model.modules():
@@ -85,7 +72,7 @@ def _inner_widths(model: Transformer) -> set[int]:
 
 
 def _pack_network(network: FeedForward, make_linear: LinearFactory) -> None:
-    """Lay both matrices out; what comes out of a relu is never negative."""
+    """Prepack both matrices; the output of a ReLU is never negative."""
     for name in ("linear1", "linear2"):
         linear = getattr(network, name)
         after_relu = name == "linear2" and network.activation is ACTIVATIONS["relu"]

@@ -1,5 +1,5 @@
 """
-Products with weights that do not change: laid out once, multiplied many times.
+Linear layers with constant weights, prepacked once for fast products.
 
 A plain product lays its weights out anew in every call, which for the few rows of a search step
 costs as much as the product itself. Two layouts:
@@ -26,23 +26,9 @@ from heedful.model.attention import MultiHeadAttention
 
 def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:
     """
-    Find out whether `PrepackedLinear` works here.
+    Test whether `PrepackedLinear` works on this CPU.
 
-    Parameters
-    ----------
-    device : torch.device
-        Where the weights are.
-    dtype : torch.dtype
-        Of the weights.
-
-    Returns
-    -------
-    bool
-        True on processors for which torch has oneDNN's products of this type.
-
-    Notes
-    -----
-    Found out by a small product: what a processor has torch does not tell.
+    Tested by a small product, because torch does not report the CPU's capabilities.
     """
     if device.type != "cpu" or not torch.backends.mkldnn.is_available():
         return False
@@ -55,19 +41,10 @@ def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:
 
 class PrepackedLinear(nn.Module):
     """
-    Multiply by weights that are laid out for the processor.
+    A linear layer whose weights are prepacked for oneDNN.
 
-    Parameters
-    ----------
-    weight : Tensor of float, shape (d_out, d_in)
-        The matrix, fp32 or bf16.
-    bias : Tensor of float, shape (d_out,), optional
-        Added to every row.
-
-    Notes
-    -----
-    On the processor of `docs/results/speed.md` four rows are multiplied twice as fast as by
-    `torch.nn.functional.linear`, many rows a little faster. Without gradients.
+    On the CPU of `docs/results/speed.md` four rows are multiplied twice as fast as by
+    `torch.nn.functional.linear`, many rows a little faster. No gradients.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
@@ -81,20 +58,6 @@ class PrepackedLinear(nn.Module):
         """
         Multiply.
 
-        Parameters
-        ----------
-        x : Tensor of float, shape (..., d_in)
-            Of the type of the weights.
-        relu : bool, default False
-            Whether to put zero in place of what is negative.
-
-        Returns
-        -------
-        Tensor of float, shape (..., d_out)
-            ``x W^T + b``.
-
-        Notes
-        -----
         The result is rounded as that of a plain product is.
         """
         kind = "relu" if relu else "none"
@@ -104,22 +67,11 @@ class PrepackedLinear(nn.Module):
 
 class Int8Linear(nn.Module):
     """
-    Multiply by weights that are rounded to 8 bits.
+    A linear layer with weights rounded to 8 bits.
 
-    Parameters
-    ----------
-    weight : Tensor of float, shape (d_out, d_in)
-        The matrix.
-    bias : Tensor of float, shape (d_out,), optional
-        Added to every row.
-    nonnegative : bool, default False
-        Whether inputs are never negative, which leaves them twice as many steps.
-    levels : int, optional
-        Largest absolute value of an input; what this processor allows when absent.
+    `levels`: largest absolute value of a quantized input; what this CPU supports if None.
 
-    Notes
-    -----
-    Relative error of a product about 0.8 %, where bf16 has 0.2 %. Without gradients.
+    Relative error of a product about 0.8 %; bf16 has 0.2 %. No gradients.
     """
 
     def __init__(
@@ -145,20 +97,8 @@ class Int8Linear(nn.Module):
 
     def multiply(self, rounded: UInt8[Tensor, "*batch d_in"]) -> Float[Tensor, "*batch d_out"]:
         """
-        Multiply rows that are rounded already.
+        Multiply rows that are already quantized.
 
-        Parameters
-        ----------
-        rounded : Tensor of uint8, shape (..., d_in)
-            Rows in steps of a `levels`-th of their largest absolute value.
-
-        Returns
-        -------
-        Tensor of float32, shape (..., d_out)
-            What must still be multiplied by that largest value, without the bias.
-
-        Notes
-        -----
         One product with sums in 32 bits.
         """
         out: Tensor = torch.ops.onednn.qlinear_pointwise(
@@ -181,25 +121,7 @@ class Int8Linear(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch d_in"], relu: bool = False
     ) -> Float[Tensor, "*batch d_out"]:
-        """
-        Round the rows, multiply, and scale back.
-
-        Parameters
-        ----------
-        x : Tensor of float32, shape (..., d_in)
-            Each row is divided by its largest absolute value.
-        relu : bool, default False
-            Whether to put zero in place of what is negative.
-
-        Returns
-        -------
-        Tensor of float32, shape (..., d_out)
-            About ``x W^T + b``.
-
-        Notes
-        -----
-        A row of zeros stays one.
-        """
+        """Quantize the rows, multiply, and scale back."""
         sizes = x.abs() if self.zero else x
         largest = sizes.amax(dim=-1, keepdim=True).clamp_(min=1e-12)
         # a half more, and cut: that rounds
@@ -215,20 +137,9 @@ LINEAR_FACTORIES: dict[str, LinearFactory] = {"packed": PrepackedLinear, "int8":
 
 class PrepackedAttention(MultiHeadAttention):
     """
-    Attend as `MultiHeadAttention` does, by products that are laid out.
+    `MultiHeadAttention` with prepacked or quantized projections.
 
-    Parameters
-    ----------
-    plain : MultiHeadAttention
-        Whose weights are taken.
-    make_linear : callable
-        From a matrix and a bias to a module that multiplies.
-    to_itself : bool
-        Whether a sequence looks at itself, so that one product makes queries, keys and values.
-
-    Notes
-    -----
-    Looking at something else takes two products, for queries and for keys with values.
+    Cross-attention takes two products: queries, and keys with values.
     """
 
     def __init__(
@@ -248,6 +159,5 @@ class PrepackedAttention(MultiHeadAttention):
         self.add_module("out_proj", make_linear(out.weight, out.bias))
 
     def _project(self, x: Tensor, first: int, last: int) -> Tensor:
-        """Multiply by the part that was laid out."""
         out: Tensor = self.parts[f"{first}:{last}"](x)
         return out

@@ -1,1 +1,1 @@
-"""Text as it is sent to a server: layout, markup, and the language it is in."""
+"""Documents sent to a server: layout, markup, language."""

@@ -1,5 +1,5 @@
 """
-HTML as paragraphs: which text runs on, which tags stand in it, and what is left alone.
+HTML blocks: inline text, its tags, and what is left untranslated.
 
 ::
 
@@ -8,9 +8,9 @@ HTML as paragraphs: which text runs on, which tags stand in it, and what is left
       paragraph  The ␣ <b> red </b> ␣ dog.
       verbatim   </p><pre>code</pre></div>
 
-A paragraph is what a browser shows as running text: it ends at a tag that begins a new line, and
-goes on over one that does not. Each of its characters, entities, spaces and tags is an `Atom`, so
-that a sentence found in its text can be traced back to the HTML.
+A paragraph is what a browser shows as running text: it ends at a block-level tag and continues over
+inline tags. Each of its characters, entities, spaces and tags is an `Atom`, so that a sentence
+found in its text can be traced back to the HTML.
 """
 
 import html
@@ -60,77 +60,45 @@ _CLOSING = frozenset(".,;:!?)]}…»”’")
 
 class AtomKind(Enum):
     """
-    Tell what an atom is.
+    The kind of an atom.
 
-    Attributes
-    ----------
-    TEXT
-        A character, an entity or some spaces.
-    OPEN
-        A start tag.
-    CLOSE
-        An end tag.
-    POINT
-        What has no text: an image, a comment, an element that is left alone.
-    KEPT
-        An element that is left alone and whose text is shown to the model.
-
-    Notes
-    -----
     Only the first and the last have text.
     """
 
     TEXT = auto()
+    """A character, an entity or some spaces."""
     OPEN = auto()
+    """A start tag."""
     CLOSE = auto()
+    """An end tag."""
     POINT = auto()
+    """An atom without text: an image, a comment, an untranslated element."""
     KEPT = auto()
+    """An untranslated element whose text the model sees."""
 
 
 class Atom(NamedTuple):
     """
-    Hold the smallest part of a paragraph.
+    The smallest part of an HTML block.
 
-    Attributes
-    ----------
-    part : AtomKind
-        What it is.
-    raw : str
-        As it is written.
-    text : str, default ''
-        What is shown of it. Spaces in a row are one, and none where one stands before.
-    name : str, default ''
-        Of a tag.
-
-    Notes
-    -----
-    `raw` of all atoms of a paragraph, in order, is its HTML.
+    `raw` of all atoms of a block, in order, is its HTML.
     """
 
     part: AtomKind
     raw: str
+    """Its HTML source."""
     text: str = ""
+    """Its visible text. Runs of spaces are collapsed to one."""
     name: str = ""
+    """Name of a tag."""
 
 
 def paragraphs(source: str) -> Iterator[str | list[Atom]]:
     """
-    Find the paragraphs of an HTML text.
+    Split HTML into blocks of running text.
 
-    Parameters
-    ----------
-    source : str
-        A document or a fragment, correct or not.
-
-    Yields
-    ------
-    part : str or list of Atom
-        What is left as it is, or a paragraph; in order.
-
-    Notes
-    -----
-    ``translate="no"`` and the class ``notranslate`` leave an element as it is, until its end tag
-    or whatever ends it without one.
+    ``translate="no"`` and the class ``notranslate`` leave an element as it is, until its end tag or
+    whatever ends it implicitly.
     """
     paragraph = _Paragraph()
     for item in _without_kept(tokenize(source)):
@@ -148,27 +116,15 @@ def paragraphs(source: str) -> Iterator[str | list[Atom]]:
 
 def plain(raw: str) -> str:
     """
-    Read entities and spaces as a browser does.
+    Decode entities and collapse spaces as a browser does.
 
-    Parameters
-    ----------
-    raw : str
-        HTML without tags.
-
-    Returns
-    -------
-    str
-        Its text, with one space for all in a row.
-
-    Notes
-    -----
-    A space that does not break is a space: models know no other.
+    A no-break space becomes a space: models know no other.
     """
     return " ".join(html.unescape(raw).split())
 
 
 class _KeptElement(NamedTuple):
-    """An element that is left alone."""
+    """An element that is left untranslated."""
 
     raw: str
     text: str | None
@@ -176,14 +132,14 @@ class _KeptElement(NamedTuple):
 
 
 class _OpenElement(NamedTuple):
-    """An element that has begun."""
+    """An open element."""
 
     name: str
     kept: bool
 
 
 class _Elements:
-    """Follow which elements are open, as far as it matters for what is left alone."""
+    """The stack of open elements, as far as it matters for untranslated ones."""
 
     def __init__(self) -> None:
         self.open: list[_OpenElement] = []
@@ -198,7 +154,7 @@ class _Elements:
         self.kept += kept
 
     def end_before(self, name: str) -> None:
-        """End what a start tag ends."""
+        """End elements that a start tag closes implicitly."""
         ended = [_ENDS[name]] if name in _ENDS else []
         if name in _BLOCKS and name not in _NOT_PARAGRAPH:
             ended.append(_ENDS_PARAGRAPH)
@@ -213,7 +169,7 @@ class _Elements:
                     break
 
     def end(self, name: str) -> None:
-        """End an element and all that is open in it."""
+        """End an element and everything open in it."""
         if self.counts.get(name):
             place = len(self.open) - 1
             while self.open[place].name != name:
@@ -229,7 +185,7 @@ class _Elements:
 
 
 def _without_kept(tokens: Iterable[HtmlToken]) -> Iterator[HtmlToken | _KeptElement]:
-    """Put elements that are left alone together."""
+    """Join the tokens of untranslated elements."""
     elements = _Elements()
     held: list[HtmlToken] = []
     for token in tokens:
@@ -262,7 +218,7 @@ def _without_kept(tokens: Iterable[HtmlToken]) -> Iterator[HtmlToken | _KeptElem
 
 
 def _gathered(tokens: list[HtmlToken]) -> _KeptElement:
-    """Make one thing of an element's tokens."""
+    """Join the tokens of an element into one."""
     raw = "".join(token.raw for token in tokens)
     first, *middle = tokens
     text = None
@@ -273,7 +229,7 @@ def _gathered(tokens: list[HtmlToken]) -> _KeptElement:
 
 
 def _is_not_translated(token: HtmlToken) -> bool:
-    """Tell whether the page asks to leave an element alone."""
+    """Whether the page asks to leave an element untranslated."""
     found = dict(reversed(token.attributes))
     return (
         found.get("translate", "").strip(_SPACE).lower() == "no"
@@ -282,7 +238,7 @@ def _is_not_translated(token: HtmlToken) -> bool:
 
 
 class _Paragraph:
-    """Gather the atoms of a paragraph, with one space for all in a row."""
+    """A builder of a block's atoms, with runs of spaces collapsed to one."""
 
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
@@ -290,7 +246,7 @@ class _Paragraph:
         self.last = -1
 
     def add(self, item: "HtmlToken | _KeptElement") -> None:
-        """Add text, a tag, or what is left alone."""
+        """Add text, a tag, or an untranslated element."""
         if isinstance(item, _KeptElement):
             self._add_kept(item)
         elif item.kind is HtmlTokenKind.TEXT:
@@ -315,20 +271,20 @@ class _Paragraph:
         self._add_shown(Atom(AtomKind.TEXT, raw, text))
 
     def _add_kept(self, kept: "_KeptElement") -> None:
-        """Add an element that is left alone."""
+        """Add an untranslated element."""
         if kept.text is None:
             self.atoms.append(Atom(AtomKind.POINT, kept.raw))
         else:
             self._add_shown(Atom(AtomKind.KEPT, kept.raw, kept.text))
 
     def _add_shown(self, atom: Atom) -> None:
-        """Add an atom and remember whether it shows something."""
+        """Add an atom, and record whether it is visible."""
         if atom.text:
             self.last = len(self.atoms)
         self.atoms.append(atom)
 
     def _close_up(self) -> None:
-        """Take the space away between a word and a full stop if only a point stands there."""
+        """Remove the space between a word and a full stop if only an empty element stands there."""
         between = self.atoms[self.last + 1 :]
         if self.last >= 0 and between and all(one.part is AtomKind.POINT for one in between):
             last = self.atoms[self.last]

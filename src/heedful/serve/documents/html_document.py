@@ -1,5 +1,5 @@
 """
-HTML as sentences to translate, and the tags to put back.
+HTML documents: sentences to translate, and tags to restore.
 
 ::
 
@@ -7,9 +7,9 @@ HTML as sentences to translate, and the tags to put back.
       pieces   The red dog.
       filled   <p>Le chien <b>rouge</b>.</p>
 
-Tags are never shown to a model. Those that stand between sentences stay there; those inside a
-sentence follow the words that they stood around, by the word alignment of the translation. What is
-not text stays as it is, to the character, and a translation is only ever inserted as text.
+Tags are never shown to a model. Tags between sentences stay there; tags inside a sentence follow
+the words that they enclosed, by the word alignment of the translation. What is not text stays as it
+is, to the character, and a translation is only ever inserted as text.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from heedful.serve.documents.tag_projection import Links, Mark, escape, place
 
 @dataclass(frozen=True)
 class _Sentence:
-    """A sentence: what it reads, how it is written, and the markup inside it."""
+    """A sentence: its plain text, its HTML, and the markup inside it."""
 
     text: str
     raw: str
     marks: tuple[Mark, ...]
 
     def filled(self, translation: str, links: Links | None) -> str:
-        """Write its translation."""
+        """Insert its translation."""
         if translation == self.text:
             return self.raw
         if not self.marks:
@@ -40,54 +40,28 @@ class _Sentence:
 
 @dataclass(frozen=True)
 class Markup:
-    """
-    Hold the sentences of an HTML text and the markup around and inside them.
-
-    Attributes
-    ----------
-    pieces : tuple of str
-        What is to be translated, in order: plain text, without tags and entities, with one space
-        between words.
-    linked : tuple of bool
-        For each piece whether tags stand inside it, so that its word alignment is of use.
-    parts : tuple
-        Sentences, and what stands between them.
-
-    Notes
-    -----
-    Made by `Markup.parse`.
-    """
+    """The sentences of an HTML document and the markup around and inside them."""
 
     pieces: tuple[str, ...]
+    """
+    Sentences to translate, in order: plain text, without tags and entities, with one space between
+    words.
+    """
     linked: tuple[bool, ...]
+    """For each piece whether it contains tags, so that its word alignment is needed."""
     parts: tuple[str | _Sentence, ...]
+    """Sentences, and the markup between them."""
 
     @classmethod
     def parse(cls, html: str, language: str, fits: Fits | None = None) -> "Markup":
         """
-        Find the sentences of an HTML text.
+        Find the sentences of an HTML document.
 
-        Parameters
-        ----------
-        html : str
-            A document or a fragment, correct or not.
-        language : str
-            Code of its language, such as ``en``.
-        fits : callable, optional
-            Whether a model can read a sentence as a whole; one that it cannot read is cut.
-
-        Returns
-        -------
-        Markup
-            The sentences and what stands around them.
-
-        Notes
-        -----
-        Never fails: what cannot be understood as markup stays as it is. So does what is in
-        ``<script>``, ``<style>``, ``<pre>``, ``<code>``, ``<kbd>``, ``<samp>``, ``<var>``,
-        ``<textarea>``, ``<svg>`` and ``<math>``, and what ``translate="no"`` or the class
-        ``notranslate`` is on; the model sees only its words, if it has few and stands inside a
-        sentence.
+        Never fails: invalid markup stays as it is. So does the content of ``<script>``,
+        ``<style>``, ``<pre>``, ``<code>``, ``<kbd>``, ``<samp>``, ``<var>``, ``<textarea>``,
+        ``<svg>`` and ``<math>``, and of elements with ``translate="no"`` or the class
+        ``notranslate``. If such an element has few words and stands inside a sentence, the model
+        sees only its words.
         """
         parts: list[str | _Sentence] = []
         for part in paragraphs(html):
@@ -98,25 +72,10 @@ class Markup:
 
     def fill(self, translations: Sequence[str], links: Sequence[Links | None] = ()) -> str:
         """
-        Put translations where the sentences were, and tags around the words they belong to.
+        Replace the sentences by translations, with tags around the corresponding words.
 
-        Parameters
-        ----------
-        translations : sequence of str
-            One for each piece, in order: plain text.
-        links : sequence of (iterable of (int, int) or None), optional
-            For each piece the word alignment of its translation; where it is not known, tags are
-            put at the same share of the words.
-
-        Returns
-        -------
-        str
-            The translated HTML.
-
-        Notes
-        -----
-        ``markup.fill(markup.pieces)`` is the HTML that was parsed, to the character. Every tag
-        is there once, as it was written.
+        ``markup.fill(markup.pieces)`` is the HTML that was parsed, to the character. Every tag is
+        kept exactly once, as it was written.
         """
         if len(translations) != len(self.pieces):
             raise ValueError(f"{len(self.pieces)} pieces need as many translations")
@@ -128,28 +87,16 @@ class Markup:
 
 def visible_text(html: str) -> str:
     """
-    Read what a page shows and is to be translated, as plain text.
+    Extract the translatable text that a page shows.
 
-    Parameters
-    ----------
-    html : str
-        A document or a fragment.
-
-    Returns
-    -------
-    str
-        A line a paragraph.
-
-    Notes
-    -----
-    To tell its language: names of tags and attributes look English.
+    For language detection: names of tags and attributes look English.
     """
     found = (part for part in paragraphs(html) if not isinstance(part, str))
     return "\n".join("".join(atom.text for atom in atoms) for atoms in found)
 
 
 def _sentences(atoms: Sequence[Atom], language: str, fits: Fits | None) -> list[str | _Sentence]:
-    """Find the sentences of a paragraph."""
+    """Split a block into sentences."""
     shown = "".join(atom.text for atom in atoms)
     # What is kept is a word that no sentence ends in.
     masked = "".join("X" * len(a.text) if a.part is AtomKind.KEPT else a.text for a in atoms)
@@ -173,7 +120,7 @@ def _sentences(atoms: Sequence[Atom], language: str, fits: Fits | None) -> list[
 
 
 def _sentence(atoms: Sequence[Atom]) -> _Sentence:
-    """Put together what stands in a sentence."""
+    """Collect the content of a sentence."""
     marks: list[Mark] = []
     where = 0
     for atom in atoms:

@@ -1,5 +1,5 @@
 """
-HTML as text, tags and what is neither, every character of it kept.
+A lossless HTML lexer: text, tags and other markup.
 
 ::
 
@@ -27,20 +27,8 @@ _SCRIPT_MARK = re.compile(rf"<!--|-->|<(/?)script(?=[{_SPACE}/>])", re.IGNORECAS
 
 def names(text: str) -> frozenset[str]:
     """
-    Read a list of names.
+    Split a list of names at spaces.
 
-    Parameters
-    ----------
-    text : str
-        Names with spaces between them.
-
-    Returns
-    -------
-    frozenset of str
-        The names.
-
-    Notes
-    -----
     Fifty names in quotation marks are hard to read.
     """
     return frozenset(text.split())
@@ -72,79 +60,46 @@ _BREAKOUT = names(
 
 class HtmlTokenKind(Enum):
     """
-    Tell what a stretch of HTML is.
+    The kind of an HTML token.
 
-    Attributes
-    ----------
-    TEXT
-        Characters and entities.
-    OPEN
-        A start tag of an element that has content.
-    CLOSE
-        An end tag.
-    VOID
-        A start tag of an element without content.
-    OTHER
-        A comment, a document type, the content of a script: nothing that is shown.
-
-    Notes
-    -----
-    A tag that is never closed by ``>`` is `OTHER`, with all that follows it: browsers drop it.
+    A tag that is never closed by ``>`` is `OTHER`, with everything after it: browsers drop it.
     """
 
     TEXT = auto()
+    """Characters and entities."""
     OPEN = auto()
+    """A start tag of an element that has content."""
     CLOSE = auto()
+    """An end tag."""
     VOID = auto()
+    """A start tag of an element without content."""
     OTHER = auto()
+    """A comment, a document type, the content of a script: nothing visible."""
 
 
 class HtmlToken(NamedTuple):
     """
-    Hold a stretch of HTML.
+    A token of HTML.
 
-    Attributes
-    ----------
-    kind : HtmlTokenKind
-        What it is.
-    raw : str
-        As it is written.
-    name : str, default ''
-        Of a tag, in lower case.
-    attributes : tuple of (str, str), default ()
-        Of a tag: names in lower case and values as they are written, without quotes.
-    foreign : bool, default False
-        Whether it belongs to a drawing or a formula.
-
-    Notes
-    -----
-    The first of attributes with one name counts.
+    Of attributes with the same name the first counts.
     """
 
     kind: HtmlTokenKind
     raw: str
+    """Its HTML source."""
     name: str = ""
+    """Name of a tag, in lower case."""
     attributes: tuple[tuple[str, str], ...] = ()
+    """Attributes of a tag: names in lower case, raw values without quotes."""
     foreign: bool = False
+    """Whether it belongs to SVG or MathML."""
 
 
 def tokenize(html: str) -> Iterator[HtmlToken]:
     """
-    Cut HTML into text, tags and the rest.
+    Split HTML into text, tags and the rest.
 
-    Parameters
-    ----------
-    html : str
-        A document or a fragment, correct or not.
-
-    Yields
-    ------
-    token : HtmlToken
-        In order; their `raw` together are the HTML.
-
-    Notes
-    -----
-    Takes time in proportion to the length, whatever is broken.
+    Takes time linear in the length, however broken the HTML is.
     """
     place, foreign = 0, _Foreign()
     while place < len(html):
@@ -165,18 +120,18 @@ def tokenize(html: str) -> Iterator[HtmlToken]:
 
 
 class _Foreign:
-    """Follow drawings and formulae, in which other rules hold."""
+    """Tracker of SVG and MathML content, which has other rules."""
 
     def __init__(self) -> None:
         self.open: list[str] = []
 
     @property
     def rules(self) -> bool:
-        """Whether the rules of drawings hold here."""
+        """Whether the rules of SVG and MathML apply here."""
         return bool(self.open) and self.open[-1] not in _INTEGRATION
 
     def follow(self, token: HtmlToken) -> HtmlToken:
-        """Take notice of a token and mark it."""
+        """Update the state by a token and mark the token."""
         if not self.open and token.name not in _FOREIGN:
             return token
         if (
@@ -201,7 +156,7 @@ class _Foreign:
 
 
 def _markup(html: str, place: int, foreign: bool) -> HtmlToken | None:
-    """Read what a ``<`` begins; None if it is text."""
+    """Parse what a ``<`` begins; None if it is text."""
     following = html[place + 1 : place + 2]
     if following == "!":
         return HtmlToken(HtmlTokenKind.OTHER, html[place : _declaration_end(html, place, foreign)])
@@ -215,13 +170,13 @@ def _markup(html: str, place: int, foreign: bool) -> HtmlToken | None:
 
 
 def _is_letter(html: str, place: int) -> bool:
-    """Tell whether an ASCII letter is here."""
+    """Whether there is an ASCII letter here."""
     letter = html[place : place + 1]
     return letter.isascii() and letter.isalpha()
 
 
 def _after(html: str, mark: str, start: int) -> int:
-    """Find the place behind a mark, or the end of all."""
+    """Find the position after a delimiter, or the end of the text."""
     found = html.find(mark, start)
     return found + len(mark) if found >= 0 else len(html)
 
@@ -240,7 +195,7 @@ def _declaration_end(html: str, place: int, foreign: bool) -> int:
 
 
 def _tag(html: str, place: int, name_start: int) -> HtmlToken:
-    """Read a tag; one without an end takes all that follows."""
+    """Parse a tag; an unclosed one takes everything that follows."""
     named = _NAME.match(html, name_start)
     if named is None:  # a letter is here
         return HtmlToken(HtmlTokenKind.OTHER, html[place:])
@@ -275,12 +230,12 @@ def _tag(html: str, place: int, name_start: int) -> HtmlToken:
 
 
 def _lower(name: str) -> str:
-    """Write ASCII letters small."""
+    """Lower-case ASCII letters."""
     return name.lower() if name.isascii() else re.sub("[A-Z]+", lambda m: m[0].lower(), name)
 
 
 def _unread_content(html: str, start: int, name: str) -> str:
-    """Take what follows the start tag of an element in which no tags are looked for."""
+    """Return the raw content of an element such as ``<script>``, in which tags are not parsed."""
     if name == "plaintext":
         return html[start:]
     if name == "script":
@@ -292,7 +247,7 @@ def _unread_content(html: str, start: int, name: str) -> str:
 
 
 def _script_end(html: str, start: int) -> int:
-    """Find the end tag of a script; in a comment in it a script in the script has its own."""
+    """Find the end tag of a script; a script inside a comment inside it has its own."""
     commented = nested = False
     here = start
     while mark := _SCRIPT_MARK.search(html, here):

@@ -1,5 +1,5 @@
 r"""
-Long text as sentences to translate, and what stands between them.
+Sentence splitting that keeps everything between sentences.
 
 ::
 
@@ -43,46 +43,25 @@ _MOST_CHARACTERS = 1000
 @dataclass(frozen=True)
 class TextLayout:
     """
-    Hold the sentences of a text and what stands between them.
+    The sentences of a text and the gaps between them.
 
-    Attributes
-    ----------
-    pieces : tuple of str
-        What is to be translated, in order; each begins and ends with a character that is no space.
-    gaps : tuple of str
-        What stands before, between and behind them: one more than pieces.
-
-    Notes
-    -----
     A text of spaces, line breaks and bullets alone has no pieces and one gap.
     """
 
     pieces: tuple[str, ...]
+    """Sentences to translate, in order, without surrounding spaces."""
     gaps: tuple[str, ...]
+    """The text before, between and after the pieces: one more than pieces."""
 
     @property
     def linked(self) -> tuple[bool, ...]:
-        """For each piece whether `fill` makes use of its alignment: never."""
+        """For each piece whether `fill` uses its alignment: never."""
         return (False,) * len(self.pieces)
 
     def fill(self, translations: Sequence[str], links: Sequence[Links | None] = ()) -> str:
         """
-        Put translations where the sentences were.
+        Replace the sentences by translations.
 
-        Parameters
-        ----------
-        translations : sequence of str
-            One for each piece, in order.
-        links : sequence, optional
-            Not used; here so that text and markup are filled alike.
-
-        Returns
-        -------
-        str
-            The translated text.
-
-        Notes
-        -----
         ``layout.fill(layout.pieces)`` is the text that was split, to the character.
         """
         if len(translations) != len(self.pieces):
@@ -92,27 +71,10 @@ class TextLayout:
 
 def split(text: str, language: str, fits: Fits | None = None) -> TextLayout:
     """
-    Find the sentences of a text.
+    Split a text into sentences.
 
-    Parameters
-    ----------
-    text : str
-        Of any length, with any line breaks.
-    language : str
-        Code of its language, such as ``en``.
-    fits : callable, optional
-        Whether a model can read a sentence as a whole; one that it cannot read is cut, best behind
-        a mark of punctuation.
-
-    Returns
-    -------
-    TextLayout
-        The sentences and what stands between them.
-
-    Notes
-    -----
-    A sentence never goes on over a line break or a tab. What has no letter is not translated
-    (numbers, rows of dashes), nor is an address.
+    A sentence never spans a line break or a tab. Pieces without letters (numbers, rows of dashes)
+    and addresses are not translated.
     """
     spans: list[Span] = []
     numbered = _numbered(text)
@@ -128,23 +90,9 @@ def split(text: str, language: str, fits: Fits | None = None) -> TextLayout:
 
 def keep_whole(text: str, fits: Fits) -> TextLayout:
     """
-    Take a text for one sentence.
+    Treat a text as one sentence.
 
-    Parameters
-    ----------
-    text : str
-        Of any length, with any line breaks.
-    fits : callable
-        Whether a model can read a sentence as a whole; what it cannot read is cut all the same.
-
-    Returns
-    -------
-    TextLayout
-        One piece, or none if there are only spaces.
-
-    Notes
-    -----
-    A line break inside is a space: a model never sees one.
+    A line break inside becomes a space: a model never sees one.
     """
     line = " ".join(text.strip().splitlines())
     start = len(text) - len(text.lstrip())
@@ -157,27 +105,9 @@ def sentence_spans(
     line: str, language: str, fits: Fits | None = None, read: str = ""
 ) -> list[Span]:
     """
-    Find the sentences of a line that are to be translated.
+    Find the spans of a line that are to be translated.
 
-    Parameters
-    ----------
-    line : str
-        A line or a paragraph, without line breaks.
-    language : str
-        Code of its language.
-    fits : callable, optional
-        As in `split`.
-    read : str, optional
-        What a model reads where that is not the line, character for character.
-
-    Returns
-    -------
-    list of (int, int)
-        Where each begins and ends, in order.
-
-    Notes
-    -----
-    Between them stand spaces and what is not to be translated.
+    Between them are spaces and untranslated text.
     """
     read = read or line
 
@@ -194,7 +124,7 @@ def sentence_spans(
 
 
 def _segments(line: str, language: str) -> Iterator[Span]:
-    """Ask the splitter; what it gives must be the line, piece by piece."""
+    """Run the splitter; check that its pieces add up to the line."""
     sound = _SURROGATE.sub("\ufffd", line)
     start = end = 0
     for sentence in segment(language, sound):
@@ -210,13 +140,13 @@ def _segments(line: str, language: str) -> Iterator[Span]:
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
-    """Leave spaces outside."""
+    """Shrink a span by its outer spaces."""
     part = text[start:end]
     return start + len(part) - len(part.lstrip()), start + len(part.rstrip())
 
 
 def _laid_out(text: str, spans: Iterable[Span]) -> TextLayout:
-    """Take pieces out of a text."""
+    """Build a layout from a text and the spans of its pieces."""
     edges = [0, *chain(*spans), len(text)]
     parts = [text[start:end] for start, end in pairwise(edges)]
     return TextLayout(tuple(parts[1::2]), tuple(parts[::2]))
@@ -225,7 +155,7 @@ def _laid_out(text: str, spans: Iterable[Span]) -> TextLayout:
 def _cut(
     text: str, start: int, end: int, is_readable: Callable[[int, int], bool]
 ) -> Iterator[Span]:
-    """Cut what is too long in two, near the middle, until a model can read all parts."""
+    """Halve a sentence that is too long, near the middle, until the model can read all parts."""
     waiting = [(start, end)]
     while waiting:
         start, end = waiting.pop()
@@ -248,7 +178,7 @@ def _cut(
 
 
 def _numbered(text: str) -> set[int]:
-    """Find the lines of numbered lists: “3. October” alone is none."""
+    """Detect lines of numbered lists: “3. October” alone is none."""
     lines = [
         (line.start(), int(found.group(1)))
         for line in _LINE.finditer(text)
@@ -259,7 +189,7 @@ def _numbered(text: str) -> set[int]:
 
 
 def _behind_bullet(text: str, start: int, end: int, numbered: set[int]) -> int:
-    """Find where the text of a line begins."""
+    """Find where the text of a line begins after its bullet."""
     mark = _NUMBER if start in numbered else _BULLET
     found = mark.match(text, start, end)
     return found.end() if found else start

@@ -1,5 +1,5 @@
 """
-Tags of a sentence around the words of its translation.
+Projection of inline tags onto a translation, along its word links.
 
 ::
 
@@ -9,8 +9,6 @@ Tags of a sentence around the words of its translation.
 An element goes to the row of target words that has most links with its own words and fewest with
 others. What it holds in the source it holds in the target, so elements stay properly nested, and
 each tag is written once. Without links an element goes to the same share of the sentence.
-
-Which word of a translation translates which word of its sentence.
 """
 
 import html
@@ -42,31 +40,18 @@ _MOST_MARKS = 300
 
 
 class Mark(NamedTuple):
-    """
-    Hold markup inside a sentence.
-
-    Attributes
-    ----------
-    atom : Atom
-        What it is.
-    start : int
-        Where it stands in the sentence.
-    end : int
-        Where it ends: further on only for what is kept and shown.
-
-    Notes
-    -----
-    In the order of the HTML.
-    """
+    """A tag inside a sentence."""
 
     atom: Atom
     start: int
+    """Its position in the sentence."""
     end: int
+    """Its end: after `start` only for visible untranslated elements."""
 
 
 @dataclass
 class _Element:
-    """An element of the source sentence, and where it goes in the target."""
+    """An element of the source sentence, and its span in the target."""
 
     start: int
     end: int
@@ -82,38 +67,20 @@ class _Element:
 
     @property
     def is_point(self) -> bool:
-        """Whether it holds no text."""
+        """Whether it contains no text."""
         return self.start >= self.end
 
     @property
     def at_edge(self) -> bool:
-        """Whether it begins or ends with the sentence, wherever that is."""
+        """Whether it starts or ends with the sentence."""
         return self.from_start or self.to_end
 
 
 def place(source: str, marks: Sequence[Mark], target: str, links: Links | None) -> str:
     """
-    Write a translation with the markup of its source.
+    Insert the markup of the source into its translation.
 
-    Parameters
-    ----------
-    source : str
-        The sentence.
-    marks : sequence of Mark
-        What stands inside it.
-    target : str
-        Its translation, as plain text.
-    links : iterable of (int, int), optional
-        Which word translates which.
-
-    Returns
-    -------
-    str
-        HTML. The translation is in it as text, and every mark once.
-
-    Notes
-    -----
-    Links to words that are not there are passed over.
+    Links to words that do not exist are ignored.
     """
     if len(marks) > _MOST_MARKS:
         return _by_share(source, marks, target)
@@ -125,27 +92,15 @@ def place(source: str, marks: Sequence[Mark], target: str, links: Links | None) 
 
 def escape(text: str) -> str:
     """
-    Write plain text as HTML.
+    Escape plain text for HTML.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        The same without a character that begins a tag or an entity.
-
-    Notes
-    -----
-    Only for where text may stand: quotation marks are left, as authors write them.
+    For text content only, not for attributes: quotation marks stay as they are.
     """
     return html.escape(text, quote=False)
 
 
 def _by_share(source: str, marks: Sequence[Mark], target: str) -> str:
-    """Put every mark at the same share of the text, in order: for markup without end."""
+    """Place every tag at the same fraction of the text, in order: for unbalanced markup."""
     out, here = [], 0
     for mark in marks:
         where = max(here, round(mark.start / len(source) * len(target)))
@@ -158,7 +113,7 @@ def _by_share(source: str, marks: Sequence[Mark], target: str) -> str:
 
 
 def _tree(marks: Iterable[Mark], length: int) -> _Element:
-    """Find which tags belong together."""
+    """Match start tags with end tags."""
     root = _Element(0, length)
     waiting = [root]
     for mark in marks:
@@ -179,7 +134,7 @@ def _tree(marks: Iterable[Mark], length: int) -> _Element:
 
 
 def _close(waiting: list[_Element], raw: str, name: str, where: int) -> None:
-    """Read an end tag."""
+    """Handle an end tag."""
     places = [k for k in range(len(waiting) - 1, 0, -1) if waiting[k].name == name]
     if places:
         # What is open inside has no end tag here: its start tag stands alone.
@@ -198,7 +153,7 @@ def _close(waiting: list[_Element], raw: str, name: str, where: int) -> None:
 
 
 class _Words:
-    """Words of both sides as spans, and for each of the target those that it translates."""
+    """Words of both sides as spans, and the source words of each target word."""
 
     def __init__(self, source: str, target: str, links: Links | None) -> None:
         self.text, self.target_text = source, target
@@ -226,20 +181,20 @@ class _Words:
         return (touched[0], touched[-1] + 1) if touched else (0, 0)
 
     def inside(self, room: Span) -> list[tuple[int, Span]]:
-        """Find the target words of a stretch, cut off where it ends."""
+        """Find the target words of a span, clipped to it."""
         return [(j, self.stretch(j, j, room)) for j in _touched(self.target, room)]
 
     def stretch(self, first: int, last: int, room: Span) -> Span:
-        """Find what two target words and all between them cover of a stretch."""
+        """Return the span from one target word to another, clipped."""
         return max(self.target[first][0], room[0]), min(self.target[last][1], room[1])
 
     def translations(self, source: int, room: Span) -> list[Span]:
-        """Find the target words of a stretch that translate a source word, in order."""
+        """Find the target words of a span that translate a source word, in order."""
         inside = _touched(self.target, room)
         return [self.stretch(j, j, room) for j in self._translated[source] if j in inside]
 
     def weights(self, among: Span) -> list[float]:
-        """Tell how much of each target word translates some source words: 1 all, -1 nothing."""
+        """Score how much each target word belongs to some source words: 1 fully, -1 not at all."""
         weights = self._unrelated.copy()
         for j in {j for i in range(*among) for j in self._translated[i]}:
             found = self.linked[j]
@@ -247,7 +202,7 @@ class _Words:
         return weights
 
     def copied(self, element: _Element) -> Span | None:
-        """Find what an element holds in the target, letter by letter, if it is there once."""
+        """Find an element's text verbatim in the target, if it occurs once."""
         text = self.text[element.start : element.end].strip()
         if not text or text not in self.target_text:
             return None
@@ -261,13 +216,13 @@ class _Words:
 
 
 def _touched(words: Sequence[Span], room: Span) -> range:
-    """Find the numbers of the words that a stretch touches; words stand in order."""
+    """Find the indices of the words that a span touches; words are in order."""
     first = bisect_right(words, room[0], key=itemgetter(1))
     return range(first, max(first, bisect_left(words, room[1], key=itemgetter(0))))
 
 
 def _settle(parent: _Element, words: _Words) -> None:
-    """Give each element in another its stretch of the target, the surest first."""
+    """Assign each child element its span of the target, the most certain first."""
     room, taken = parent.place, list[Span]()
     wanted = [_wanted(one, [room], words) for one in parent.inside if not one.is_point]
     # What begins or ends with the sentence comes first.
@@ -288,13 +243,13 @@ def _settle(parent: _Element, words: _Words) -> None:
 
 
 def _free(room: Span, taken: Sequence[Span]) -> list[Span]:
-    """Find what is left of a stretch."""
+    """Return the unassigned parts of a span."""
     edges = [room[0], *(edge for span in sorted(taken) for edge in span), room[1]]
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def _wanted(element: _Element, free: Sequence[Span], words: _Words) -> tuple[float, _Element, Span]:
-    """Find the stretch of the target that has most to do with an element."""
+    """Find the target span with the highest score for an element."""
     among = words.covered(element)
     if element.at_edge:
         return _wanted_at_edge(element, free[0 if element.from_start else -1], words, among)
@@ -317,7 +272,7 @@ def _wanted(element: _Element, free: Sequence[Span], words: _Words) -> tuple[flo
 def _wanted_at_edge(
     element: _Element, room: Span, words: _Words, among: Span
 ) -> tuple[float, _Element, Span]:
-    """Find how far an element goes that begins or ends with its surroundings."""
+    """Find the target span of an element at an edge of its parent."""
     inside, weights = words.inside(room), words.weights(among)
     best = (room[0], room[0]) if element.from_start else (room[1], room[1])
     score = best_score = 0.0
@@ -330,7 +285,7 @@ def _wanted_at_edge(
 
 
 def _trimmed(element: _Element, span: Span, words: _Words) -> Span:
-    """Leave punctuation outside that was outside."""
+    """Exclude punctuation that was outside the element in the source."""
     start, end = span
     text = words.target_text
     held = words.text[element.start : element.end].strip()
@@ -344,7 +299,7 @@ def _trimmed(element: _Element, span: Span, words: _Words) -> Span:
 
 
 def _elsewhere(element: _Element, free: Sequence[Span], words: _Words, parent: _Element) -> Span:
-    """Find a place for an element that no word of the target belongs to."""
+    """Find a position for an element that no target word belongs to."""
     where = _share((element.start + element.end) / 2, parent)
     if element.kept is not None:
         # It stands for nothing here, so it takes no word's place.
@@ -359,13 +314,13 @@ def _elsewhere(element: _Element, free: Sequence[Span], words: _Words, parent: _
 
 
 def _share(where: int | float, parent: _Element) -> float:
-    """Find the same share of the target."""
+    """Map a span to the same fraction of the target."""
     start, end = parent.place
     return start + (where - parent.start) / max(1, parent.end - parent.start) * (end - start)
 
 
 def _point(where: int, words: _Words, parent: _Element) -> int:
-    """Find the place of what holds no text: before the word that follows it, or behind the last."""
+    """Place an empty element: before the word that follows it, or after the last."""
     start, end = parent.place
     if where <= parent.start or where >= parent.end:
         return start if where <= parent.start else end
@@ -393,7 +348,7 @@ def _point(where: int, words: _Words, parent: _Element) -> int:
 
 
 def _written(element: _Element, target: str) -> str:
-    """Write an element with all that is in it."""
+    """Write an element and its content."""
     here, end = element.place
     if element.kept is not None:
         apart = here == end

@@ -1,5 +1,5 @@
 """
-The web page: its files, under which path each one is served, and what it may do.
+The web page: its files, their paths, and its content security policy.
 
 No web framework here: the server gives out what `page_files` lists, with `PAGE_HEADERS`.
 """
@@ -35,42 +35,21 @@ _KINDS = {
 
 
 class PageFile(NamedTuple):
-    """
-    Hold one file of the page.
-
-    Attributes
-    ----------
-    content : bytes
-        What is sent.
-    media_type : str
-        For the header ``Content-Type``.
-    tag : str
-        For the header ``ETag``, quotation marks included; changes with the content.
-
-    Notes
-    -----
-    Read once, when the server starts.
-    """
+    """One file of the page."""
 
     content: bytes
     media_type: str
+    """For the header ``Content-Type``."""
     tag: str
+    """For the header ``ETag``, quotation marks included; changes with the content."""
 
 
 def page_files() -> dict[str, PageFile]:
     """
     Read every file of the page.
 
-    Returns
-    -------
-    dict of str to PageFile
-        By path: ``/`` is the page itself, the others lie under ``/page/``.
-
-    Notes
-    -----
-    The explorer of attention is the same code as in the stand-alone file of `heedful attend`.
-    The page names its own files and the server's routes relative to itself, so that both may lie
-    behind a proxy that adds a folder to the address.
+    The attention explorer is the same code as in the stand-alone file of `heedful attend`. All
+    addresses are relative, so that page and routes may lie behind a proxy that adds a path prefix.
     """
     found = {file.name: file.read_bytes() for file in files(__name__).iterdir() if file.is_file()}
     found["explorer.js"] = explorer_script().encode()

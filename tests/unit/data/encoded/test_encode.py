@@ -1,4 +1,4 @@
-"""Encoding by several processes, interrupted and resumed: always the same bytes."""
+"""Encoding in several processes, interrupted and resumed: always the same bytes."""
 
 import os
 import signal

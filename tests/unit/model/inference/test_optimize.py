@@ -1,4 +1,4 @@
-"""Weights that are laid out for products give the model that they were taken from."""
+"""Prepacked weights give the same model."""
 
 import copy
 

@@ -1,1 +1,1 @@
-"""C for what torch would do in many passes; compiled where there is a compiler, never needed."""
+"""C kernels for inference, compiled where there is a compiler and never required."""

@@ -1,5 +1,5 @@
 """
-From a C file to functions, once for each machine.
+Compilation of a C file to callable functions, cached per machine.
 
 The compiler is whatever `cc` is (or the environment's ``CC``). The library is kept in the user's
 cache folder. Its name is made of the sources, the compiler's options and the processor, so it is
@@ -32,12 +32,12 @@ _LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 
 
 class NoLibrary(Exception):
-    """Why there are no compiled functions."""
+    """No compiled functions are available, and why."""
 
 
 def native_library(name: str, functions: Sequence[str] = ()) -> ctypes.CDLL:
     """
-    Compile a C file of this package, named without its ending, or load what was compiled before.
+    Compile a C file of this package, named without its suffix, or load the cached library.
 
     Takes about a second the first time. ``HEEDFUL_NATIVE=0`` in the environment turns it off.
     Raises `NoLibrary` where it cannot be had with all the functions.
@@ -63,7 +63,7 @@ def native_library(name: str, functions: Sequence[str] = ()) -> ctypes.CDLL:
 
 
 def _compiler() -> list[str]:
-    """Return the command that compiles, as words."""
+    """Return the compiler command as a list of words."""
     said = os.environ.get("CC", "cc")
     try:
         command = shlex.split(said)
@@ -75,7 +75,7 @@ def _compiler() -> list[str]:
 
 
 def _kept(folder: Path, stem: str) -> Path | None:
-    """Find what was compiled before and is still the same."""
+    """Find a cached library that is intact."""
     for path in sorted(folder.glob(f"{stem}-*.so")):
         try:
             if path.stem == f"{stem}-{_digest(read_cached(path))}":
@@ -87,7 +87,7 @@ def _kept(folder: Path, stem: str) -> Path | None:
 
 
 def _compiled(command: list[str], folder: Path, stem: str, functions: Sequence[str]) -> ctypes.CDLL:
-    """Compile and load; keep what could be loaded."""
+    """Compile and load; cache a library that loads."""
     with tempfile.TemporaryDirectory(
         prefix=".compile-", dir=folder, ignore_cleanup_errors=True
     ) as own:
@@ -122,7 +122,7 @@ def _compiled(command: list[str], folder: Path, stem: str, functions: Sequence[s
 
 
 def _loaded(path: Path, functions: Sequence[str]) -> ctypes.CDLL:
-    """Load a library that has all the functions."""
+    """Load a library and check that it has all the functions."""
     library = ctypes.CDLL(str(path))
     missing = [name for name in functions if not hasattr(library, name)]
     if missing:
@@ -136,7 +136,7 @@ def _digest(content: bytes) -> str:
 
 
 def _fingerprint(source: Path, command: list[str]) -> str:
-    """Name what a library holds for."""
+    """Compute the cache key of a library."""
     files = [source, *sorted(source.parent.glob("*.h"))]
     about = [file.read_bytes() for file in files]
     about += [os.fsencode(" ".join((*command, *_OPTIONS))), _processor()]
@@ -144,5 +144,5 @@ def _fingerprint(source: Path, command: list[str]) -> str:
 
 
 def _processor() -> bytes:
-    """Tell processors apart by what they can do: a cache folder may be shared among machines."""
+    """Describe the processor's instruction sets: several machines may share a cache folder."""
     return "".join(sorted(set(processor_facts("flags", "model name")))).encode()

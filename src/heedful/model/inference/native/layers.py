@@ -70,20 +70,9 @@ class _Work(ctypes.Structure):
 @dataclass(frozen=True)
 class AttendedStates:
     """
-    Hold what positions may look at, in every layer.
+    The keys and values that positions may attend to, in every layer.
 
-    Attributes
-    ----------
-    layers : sequence of (Tensor, Tensor)
-        Keys (sentences, heads, slots, d_k) and values (sentences, heads, slots, d_v), in bf16.
-    mask_bias : Tensor of float32, shape (sentences, width or 1, slots)
-        Below zero where a position must not look.
-    filled : int
-        Slots in use.
-
-    Notes
-    -----
-    A position's own keys and values are written to the last slots in use.
+    The keys and values of the newest position are written to the last slots in use.
     """
 
     layers: Sequence[
@@ -92,22 +81,14 @@ class AttendedStates:
             BFloat16[Tensor, "sentences heads slots d_v"],
         ]
     ]
+    """Keys (sentences, heads, slots, d_k) and values (sentences, heads, slots, d_v), in bf16."""
     mask_bias: Float[Tensor, "sentences seen slots"]
+    """Negative where attention is forbidden."""
     filled: int
+    """Slots in use."""
 
     def describe(self) -> _AttendedView:
-        """
-        Tell C where all this lies.
-
-        Returns
-        -------
-        ctypes.Structure
-            Good as long as this object lives.
-
-        Notes
-        -----
-        ``View`` of ``steps.c``.
-        """
+        """Fill the C struct ``View`` of ``steps.c``."""
         kept = (_KeyValuePointers * len(self.layers))(
             *(_KeyValuePointers(keys.data_ptr(), values.data_ptr()) for keys, values in self.layers)
         )
@@ -120,25 +101,10 @@ class AttendedStates:
 
 class NativeLayers:
     """
-    Run the layers of a stack.
+    The layers of a stack, run by compiled functions.
 
-    Parameters
-    ----------
-    products : sequence of sequence of NativeLinear
-        Of each layer: of self-attention the product that makes queries, keys and values and the
-        last one; in a decoder of attention to the source the product that makes queries and the
-        last one; of the feed-forward network both.
-    norms : sequence of torch.nn.LayerNorm
-        In the order in which they are taken, after each sub-layer.
-    first : torch.nn.LayerNorm or None
-        Before the first sub-layer, in a stack that normalises there.
-    heads, d_k, d_v : int
-        Of attention.
-
-    Notes
-    -----
-    Threads are torch's, as many as it uses at the moment of the call. Several threads may call the
-    same object.
+    Uses as many threads as torch does at the time of the call. Several threads may call the same
+    object.
     """
 
     def __init__(
@@ -184,24 +150,8 @@ class NativeLayers:
         source: AttendedStates | None = None,
     ) -> Float[Tensor, "sentences width d_model"]:
         """
-        Take some positions of each sentence through all layers.
+        Run some positions of each sentence through all layers.
 
-        Parameters
-        ----------
-        x : Tensor of float32, shape (sentences, width, d_model)
-            Embedded, with their positions.
-        own : AttendedStates
-            What stands before them on the same side; their keys and values are written there.
-        source : AttendedStates, optional
-            What the source offers to a decoder.
-
-        Returns
-        -------
-        Tensor of float32, shape (sentences, width, d_model)
-            What the last layer says.
-
-        Notes
-        -----
         Each position is computed by itself, whatever the number of threads.
         """
         sentences, width = x.shape[:2]
@@ -227,7 +177,7 @@ class NativeLayers:
         return normal
 
     def _room(self, needed: int) -> int:
-        """Keep memory between two calls: fresh memory costs a fault for every page."""
+        """Reuse buffers between calls: each page of fresh memory costs a page fault."""
         room = getattr(self.memory, "room", None)
         if room is None or room.numel() < needed:
             self.memory.room = room = torch.empty(needed, dtype=torch.uint8)
@@ -238,22 +188,8 @@ def log_probabilities(
     by: NativeLinear, states: Float[Tensor, "rows d_model"]
 ) -> Float[Tensor, "rows vocabulary"]:
     """
-    Multiply states by the output table and take the logarithm of the softmax.
+    Multiply states by the output matrix and take the log-softmax.
 
-    Parameters
-    ----------
-    by : NativeLinear
-        The table, laid out.
-    states : Tensor of float32, shape (rows, d_model)
-        What the last layer said.
-
-    Returns
-    -------
-    Tensor of float32, shape (rows, vocabulary)
-        Natural logarithms.
-
-    Notes
-    -----
     `heedful.model.seq2seq.Seq2Seq.log_probabilities`.
     """
     states = states.contiguous()
@@ -279,22 +215,11 @@ def best_of_rows(
     """
     Find the largest numbers of each row.
 
-    Parameters
-    ----------
-    scores : Tensor of float32, shape (rows, width)
-        On the processor.
-    wanted : int
-        How many of each row, at most `width`.
+    `wanted`: numbers per row, at most `width`. Returns the numbers, largest first, with their
+    indices; None without compiled functions.
 
-    Returns
-    -------
-    tuple of Tensor, or None
-        The numbers, largest first, and where they stand; None without compiled functions.
-
-    Notes
-    -----
-    As `torch.topk`, which sorts slowly. Where fewer numbers than wanted are above minus infinity,
-    the rest is minus infinity, at place 0.
+    Same as `torch.topk`, which is slow on a CPU. Rows with too few finite numbers are filled with
+    minus infinity at index 0.
     """
     library = native_products()
     if library is None:
@@ -311,5 +236,5 @@ def best_of_rows(
 
 
 def _describe(norm: nn.LayerNorm) -> _Norm:
-    """Tell C where a layer norm lies."""
+    """Fill the C struct of a layer norm."""
     return _Norm(norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps)

@@ -1,5 +1,5 @@
 """
-Products of 8-bit integers as ``product.h`` takes them.
+8-bit integer matrix products in the layout of ``product.h``.
 
 The plain twin is `heedful.model.inference.quantized.Int8Linear`, by torch and oneDNN.
 """
@@ -18,13 +18,7 @@ _GROUP = 4
 
 
 class Product(ctypes.Structure):
-    """
-    Show C where a matrix lies.
-
-    Notes
-    -----
-    ``Product`` of ``product.h``.
-    """
+    """The C struct ``Product`` of ``product.h``."""
 
     _fields_ = (
         ("weights", ctypes.c_void_p),
@@ -43,7 +37,7 @@ _FUNCTIONS = (
 
 
 def load_products() -> ctypes.CDLL:
-    """Compile or load ``steps.c`` and tell ctypes what its functions take; raises `NoLibrary`."""
+    """Compile or load ``steps.c`` and declare its functions to ctypes; raises `NoLibrary`."""
     library = native_library("steps", _FUNCTIONS)
     if not library.lanes():
         raise NoLibrary("they are written for x86 processors with AVX2")
@@ -61,7 +55,7 @@ def load_products() -> ctypes.CDLL:
 
 @functools.cache
 def _products() -> tuple[ctypes.CDLL | None, str]:
-    """Load the compiled functions once, or keep why there are none."""
+    """Load the compiled functions once, or keep the reason why there are none."""
     try:
         return load_products(), ""
     except NoLibrary as reason:
@@ -69,60 +63,35 @@ def _products() -> tuple[ctypes.CDLL | None, str]:
 
 
 def native_products() -> ctypes.CDLL | None:
-    """Return the compiled functions; None where they cannot be had."""
+    """Return the compiled functions, or None if there are none."""
     return _products()[0]
 
 
 def why_not_native() -> str:
-    """Say why there are no compiled functions; nothing where there are."""
+    """Return why there are no compiled functions; None if there are."""
     return _products()[1]
 
 
 def can_multiply(inner: int) -> bool:
     """
-    Tell whether rows of a width can be multiplied.
+    Decide whether rows of this width can be multiplied.
 
-    Parameters
-    ----------
-    inner : int
-        Numbers in a row.
-
-    Returns
-    -------
-    bool
-        False where there are no functions, or the width is no multiple of four.
-
-    Notes
-    -----
-    A dot instruction takes four numbers of a row at once.
+    A dot-product instruction takes four numbers of a row at once.
     """
     return native_products() is not None and inner % _FOUR == 0
 
 
 class NativeLinear(nn.Module):
     """
-    Multiply by weights that are rounded to 8 bits.
+    A linear layer in 8 bits, by compiled functions.
 
-    Parameters
-    ----------
-    weight : Tensor of float, shape (d_out, d_in)
-        The matrix; `d_in` must be a multiple of four.
-    bias : Tensor of float, shape (d_out,), optional
-        Added to every row.
-    nonnegative : bool, default False
-        Whether inputs are never negative, which leaves them twice as many steps.
-    library : ctypes.CDLL, optional
-        Where the functions are; what was compiled for this machine when absent.
+    `weight`: the matrix; `d_in` must be a multiple of four. `library`: where the functions are;
+    what was compiled for this machine if None.
 
-    Raises
-    ------
-    RuntimeError
-        If there are no such functions here.
+    Each row of inputs is quantized with a scale of its own; weights once, with one scale per
+    output. No gradients.
 
-    Notes
-    -----
-    Rows of inputs are rounded one by one, weights once with one scale for each output. Without
-    gradients.
+    Raises `RuntimeError` if there are no such functions here.
     """
 
     def __init__(
@@ -157,32 +126,14 @@ class NativeLinear(nn.Module):
 
     @property
     def product(self) -> Product:
-        """What C is told; good as long as this module lives."""
+        """The C struct of this layer; valid as long as this module lives."""
         parts = (self.weights, self.sums, self.scales, self.bias)
         return Product(*(part.data_ptr() for part in parts), self.inner, self.outer)
 
     def forward(
         self, x: Float[Tensor, "*batch d_in"], relu: bool = False
     ) -> Float[Tensor, "*batch d_out"]:
-        """
-        Round the rows, multiply, and scale back.
-
-        Parameters
-        ----------
-        x : Tensor of float32, shape (..., d_in)
-            Each row is divided by its largest absolute value.
-        relu : bool, default False
-            Whether to put zero in place of what is negative.
-
-        Returns
-        -------
-        Tensor of float32, shape (..., d_out)
-            About ``x W^T + b``.
-
-        Notes
-        -----
-        A row of zeros stays one.
-        """
+        """Quantize the rows, multiply, and scale back."""
         rows = x.float().reshape(-1, self.inner).contiguous()
         rounded = torch.empty(len(rows), self.inner, dtype=torch.uint8)
         largest = torch.empty(len(rows))
