@@ -239,7 +239,7 @@ class Worker:
                 if job.observer is not None:
                     job.observer(row, snapshot)
 
-            keywords["watch"] = observer
+            keywords["observer"] = observer
         texts = [job.texts[row] for job, row in batch]
         return first.model.translator.translate(texts, **keywords)
 

@@ -39,7 +39,7 @@ _CANNOT = (
     "replace-unknown",
     "dictionary",
     "weights",
-    "watch",
+    "observer",
 )
 
 

@@ -246,8 +246,8 @@ def test_what_the_watcher_raises_ends_the_search():
 
 
 def test_another_engine_says_that_it_cannot_be_watched():
-    with pytest.raises(SettingError, match="--watch came"):
-        check_engine("ctranslate2", {"watch": print})
+    with pytest.raises(SettingError, match="--observer came"):
+        check_engine("ctranslate2", {"observer": print})
 
 
 def test_rows_are_named_by_their_place_in_the_text():
