@@ -18,7 +18,7 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,training/%.py,loss schedule optimizer) $(patsubst %,search/%.py,beam length stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey figures peers docs screenshots clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey figures peers docs screenshots reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -81,6 +81,9 @@ docs: $(VENV)/.for-docs ## write the documentation site to build/site
 
 screenshots: $(VENV)/.for-work ## draw the documentation's pictures of the web page, from the run in OUT=runs/quickstart
 	$(PYTHON) docs/screenshots.py $(OUT)/run
+
+reading-path: $(VENV)/.for-use ## draw the README's picture of the files of a run
+	$(PYTHON) docs/draw_reading_path.py
 
 format: $(VENV)/.for-work ## let ruff write what it can
 	$(PYTHON) -m ruff check --fix-only .

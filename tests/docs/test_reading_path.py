@@ -1,0 +1,28 @@
+"""The reading path and the glossary name files that exist."""
+
+import re
+import runpy
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DRAWING = runpy.run_path(str(ROOT / "docs" / "draw_reading_path.py"))
+FILES = [file for files, _, _ in DRAWING["READING_PATH"] for file in files]
+
+
+def test_the_readme_links_the_files_of_the_picture_in_their_order():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    part = readme.split("## Reading the code")[1].split("Imports point downwards")[0]
+    linked = re.findall(r"\]\(src/heedful/([\w/]+\.py)\)", part)
+    assert [file for file in linked if file in FILES] == FILES
+    assert all((ROOT / "src" / "heedful" / file).is_file() for file in linked)
+
+
+def test_the_picture_is_what_the_script_draws():
+    assert DRAWING["PICTURE"].read_text(encoding="utf-8") == DRAWING["picture"]()
+
+
+def test_the_files_of_the_glossary_exist():
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    files = set(re.findall(r"`([\w/]+\.py)`", glossary))
+    assert len(files) > 30
+    assert [file for file in files if not (ROOT / "src" / "heedful" / file).is_file()] == []
