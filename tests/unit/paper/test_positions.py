@@ -9,7 +9,7 @@ from heedful.model.embedding import RATES
 from heedful.paper.positions import CRITERIA, Scheme, check_criteria, products, schemes
 
 # Unique, deterministic, same distance, generalises.
-NOTES = {
+EXPECTED = {
     "index": (True, True, True, False),
     "one-hot": (True, True, True, False),
     "normalised": (True, True, False, True),
@@ -23,15 +23,15 @@ def scheme(name, d_model=64):
 
 
 @pytest.mark.parametrize(("d_model", "length"), [(64, 40), (512, 64), (8, 8), (512, 100)])
-def test_the_marks_are_those_of_the_notes(d_model, length):
+def test_each_simpler_encoding_fails_one_criterion(d_model, length):
     found = {one.name: check_criteria(one, length) for one in schemes(d_model)}
     marks = {name: tuple(one.holds for one in verdicts) for name, verdicts in found.items()}
-    assert marks == NOTES
+    assert marks == EXPECTED
     for verdicts in found.values():
         assert tuple(one.criterion for one in verdicts) == CRITERIA
 
 
-def test_the_numbers_are_those_of_the_notes():
+def test_the_numbers_that_decide():
     normalised = check_criteria(scheme("normalised"), 10)[2]
     assert normalised.number == pytest.approx(0.25 / 0.10)
     assert "0.25 in 4, 0.1 in 10" in normalised.reason
