@@ -27,7 +27,7 @@ TAKEN = {
     " max_length=4).text[:2]": "'le'",
     "type(translator.score('the dog', 'le chien')[0]).__name__": "'float'",
     "type(translator.score(['the dog'], ['le chien'])[0]).__name__": "'list'",
-    "type(translator.align('the dog', 'le chien')).__name__": "'Alignment'",
+    "type(translator.align('the dog', 'le chien')).__name__": "'WordAlignment'",
     "len(translator.align(['the dog'], iter(['le chien'])))": "1",
     "translator.attend('the', 'le')": "Attention(",
     "translator.attend('the', 'le').plot()._repr_png_()[1:4]": "b'PNG'",
