@@ -88,7 +88,8 @@ class Zygote:
         self.environ = environ
         self.address = str(folder / "socket")
         self.process = subprocess.Popen(
-            [sys.executable, TESTS / "fork_server.py", self.address],
+            # -P: the modules beside it must not be taken for the libraries of their names
+            [sys.executable, "-P", TESTS / "fork_server.py", self.address],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environ,

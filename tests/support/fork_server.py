@@ -71,7 +71,7 @@ def run() -> int:
         if sys.argv[1:2] == ["-c"]:
             program = sys.argv[2]
             sys.argv[:3] = ["-c"]
-            sys.path[0] = ""
+            sys.path.insert(0, "")
             exec(program, {"__name__": "__main__"})  # our own
         else:
             main()
