@@ -9,8 +9,8 @@ PROGRAM = """
 import json, sys
 import torch
 from heedful.config.schema import ModelConfig
-from heedful.model import products
 from heedful.model.build import build_model, initialise
+from heedful.model.cpu import linear
 from heedful.model.cpu.unpadding import Packing
 from heedful.training.loss import chunked_loss, plain_loss
 from heedful.training.optimizer import MixedPrecisionAdam
@@ -18,7 +18,7 @@ from heedful.training.optimizer import MixedPrecisionAdam
 precision, fast = sys.argv[1], sys.argv[2] == "fast"
 torch.set_num_threads(1)
 if not fast:
-    products._HAS_ONEDNN = False
+    linear._HAS_ONEDNN = False
     Packing.of = classmethod(lambda cls, real: None)
 shape = {"d_model": 64, "d_ff": 128, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}
 model = build_model(ModelConfig(**shape, dropout=0.0), 100, 100, max_length=20)

@@ -63,6 +63,8 @@ _MAY_CHANGE = frozenset(
     )
 )
 _OF_THE_MACHINE = frozenset(("train.device", "train.precision", "train.threads"))
+# Validation text is known by its content too; training text by what was encoded of it.
+_VALIDATION = ("valid_source", "valid_target")
 _CPU_MICRO_BATCH_TOKENS = 4096
 
 
@@ -172,10 +174,11 @@ def _changed(
 
 
 def _without_names(files: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop file names, digests and empty sides."""
+    """Drop file names, empty sides and digests of validation text, which older runs lack."""
+    dropped = {side: {"file", "digest"} if side in _VALIDATION else {"file"} for side in files}
     return {
         side: [
-            {key: value for key, value in file.items() if key not in ("file", "digest")}
+            {key: value for key, value in file.items() if key not in dropped[side]}
             for file in listed
         ]
         for side, listed in files.items()
@@ -184,9 +187,9 @@ def _without_names(files: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_other_content(began: Mapping[str, Any], files: Mapping[str, Any]) -> str:
-    """Return the first file whose digest differs; older runs recorded none."""
-    for side, listed in files.items():
-        for before, now in zip(began.get(side, ()), listed, strict=False):
+    """Return the first validation file whose digest differs; older runs recorded none."""
+    for side in _VALIDATION:
+        for before, now in zip(began.get(side, ()), files.get(side, ()), strict=False):
             if "digest" in before and before["digest"] != now.get("digest"):
                 return str(now["file"])
     return ""

@@ -209,7 +209,7 @@ def slow_opennmt(model, source, limit, beam, penalty, least):
 @pytest.mark.parametrize("penalty", [LengthPenalty("none"), POWER, LengthPenalty("gnmt", 2.0)])
 def test_opennmt_ends_when_the_best_of_a_step_ends(penalty):
     differ = 0
-    for seed in range(2):
+    for seed in (2, 3):  # where the other rule gives other translations
         model = tiny(seed, vocabulary=12)
         source, _ = batch_of_five(seed)
         limits = [8, 3, 5, 4, 6]

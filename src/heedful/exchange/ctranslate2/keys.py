@@ -128,7 +128,7 @@ def with_equal_heads(model: ModelConfig, weights: Mapping[str, Tensor]) -> dict[
     found = dict(weights)
     for name, weight in weights.items():
         side, _, rest = name.partition(".")
-        if "attention.project_" not in rest:
+        if "attention.qkv_proj" not in rest and "attention.out_proj" not in rest:
             continue
         heads, d_k, d_v = head_widths(model, side)
         width = max(d_k, d_v)

@@ -85,8 +85,8 @@ class TransformersReference:
         end = self._target.origins[END]
         found = []
         for sentence in sentences:
-            rows = self._tokenizer([sentence], return_tensors="pt")
             with _quietly(), _as_paragraph(self._path):
+                rows = self._tokenizer([sentence], return_tensors="pt")
                 written = self._model.generate(**rows, bad_words_ids=[*given, *never] or None)
             ids = written[0].tolist()[1:]
             found.append(self._target.to_ours(ids[: ids.index(end)] if end in ids else ids))

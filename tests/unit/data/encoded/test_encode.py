@@ -227,7 +227,7 @@ def test_a_process_that_cannot_start_says_why(text, tokenizer, tmp_path, monkeyp
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from heedful.data import encode
+from heedful.data.encoded import encode
 from heedful.data.cleaning.filter import PairFilter
 from heedful.text.corpus import Corpus
 from heedful.tokenization.tokenizer import Tokenizer

@@ -165,7 +165,7 @@ def test_what_goes_wrong_leaves_nothing_behind(folder: Path, tmp_path: Path) -> 
 def test_a_program_without_the_guard_is_told_so(folder: Path, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        "import sys\nfrom pathlib import Path\nfrom heedful.data import sampled\n"
+        "import sys\nfrom pathlib import Path\nfrom heedful.data.encoded import sampled\n"
         "sampled.SHARD_PAIRS = 50\nhere = Path(sys.argv[1])\n"
         "sampled.sampled_epoch(here, here, 0.1, 1, 0, 100, Path(sys.argv[2]), 2)\n",
         encoding="utf-8",

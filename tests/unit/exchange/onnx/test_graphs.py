@@ -93,7 +93,7 @@ def test_settings_in_any_mixture(
         norm=norm,
         positions=positions,
         position_offset=position_offset,
-        start=start,
+        decoder_start=start,
         tie_embeddings=tie,
         activation=activation,
         d_k=widths[0],
