@@ -23,7 +23,7 @@ from heedful.alignment.links import GoldLinks, LinkCounts, Links, count_links
 from heedful.alignment.words import Unit
 from heedful.errors import SettingError
 
-# From so many layers on the penultimate aligns best, below the last.
+# With this many layers or more the last but one aligns best, with fewer the last.
 _DEEP = 6
 
 

@@ -26,7 +26,7 @@ from heedful.runs.run import Run
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.text.corpus import read_lines
 
-# A table of so many positions is handed to peers whose positions are a table.
+# Rows of the table that peers with a table of positions are given.
 _POSITIONS = 1100
 _RANDOM_LINES = 64
 

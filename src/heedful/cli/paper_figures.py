@@ -151,8 +151,8 @@ def heads(
         int,
         typer.Option(
             min=0,
-            help="Instead of a sentence, so many of the quickstart's grammar, whose answers are "
-            "known: the heads are chosen on one half and rated on the other.",
+            help="Instead of a sentence, this many of the quickstart's grammar, whose answers are "
+            "known: heads are chosen on one half and rated on the other.",
         ),
     ] = 0,
     top: Annotated[int, typer.Option(min=1, help="How many heads to print for a question.")] = 3,

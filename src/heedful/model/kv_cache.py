@@ -26,7 +26,7 @@ from torch import Tensor
 
 from heedful.model.attention import KeyValue
 
-# A new block has room for so many tokens of each hypothesis; slots are a multiple of the second.
+# A new block has room for this many tokens of each hypothesis; slots are a multiple of the second.
 _BLOCK_STEPS = 8
 _MULTIPLE = 16
 

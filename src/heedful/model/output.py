@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-# About so many logits are computed at once: enough for fast products, and they fit into a large
+# About this many logits are computed at once: enough for fast products, and they fit into a large
 # cache. A GPU's product fills it with more.
 _CHUNK_LOGITS = 1 << 23
 _CHUNKS_ON_GPU = 8

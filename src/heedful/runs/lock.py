@@ -69,7 +69,7 @@ def _locked(path: Path) -> int:
             raise
         if _is_at(path, descriptor):
             return descriptor
-        os.close(descriptor)  # whoever held it has just removed it
+        os.close(descriptor)  # its holder has just removed it
 
 
 def _lock(path: Path, descriptor: int) -> None:

@@ -16,7 +16,7 @@ _Body = TypeVar("_Body", bound=RequestBody)
 _JSON = "application/json"
 _LONGEST_NAME = 40  # of a field that is not known, as it is told
 _MOST_WRONG = 10  # fields that are told
-_MOST_FIELDS = 100  # of a body; no client has so many
+_MOST_FIELDS = 100  # fields of a body; real clients have fewer
 
 
 async def read_body(request: Request, kind: type[_Body]) -> _Body:

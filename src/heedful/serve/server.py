@@ -54,7 +54,7 @@ class Server(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
-            # Where no proxy is named, uvicorn would still believe whoever is on this machine.
+            # Where no proxy is named, uvicorn would still trust every client on this machine.
             proxy_headers=bool(proxies),
             forwarded_allow_ips=list(proxies),
             backlog=2048,

@@ -30,7 +30,7 @@ from heedful.serve.routing import Form, ModelRoute
 from heedful.serve.service import Service
 from heedful.translation.result import Translation
 
-# No eye sees more than so many steps a second.
+# Nobody sees more than this many steps a second.
 _BETWEEN_STEPS = 0.02
 
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from heedful.model.cpu.linear import bias_gradient, linear_forward, matmul
 from heedful.model.output import chunk_rows, logits
 
-# The probabilities of so many rows are kept until their part of the table's gradient is computed.
+# Probabilities of this many rows are kept until their part of the weight's gradient is computed.
 _KEPT_ROWS = 2048
 SMOOTHING_FORMS = ("uniform", "others")
 

@@ -28,7 +28,7 @@ from heedful.visualise.panels import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# A panel on a page grows to so many inches, a row of small ones to so many; then squares shrink.
+# Largest width in inches of one panel on a page, and of a row of small ones; then squares shrink.
 _PANEL, _ROW = 17.4, 22.0
 _SMALLEST_CELL, _SMALL_CELL = 0.11, 0.2
 # Of many panels in one picture; each pixel takes a dozen bytes while it is drawn.

@@ -11,7 +11,7 @@ from heedful.data.toy_grammar.corpus import sample_trees
 from heedful.data.toy_grammar.english import english
 from heedful.data.toy_grammar.syntax_tree import Clause, Tree, VerbPhrase
 
-# Two in five have an object; so many are drawn for each that is wanted.
+# Two sentences in five have an object; this many are drawn for each that is wanted.
 _DRAWN = 3
 
 

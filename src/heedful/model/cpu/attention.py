@@ -18,7 +18,7 @@ from torch import Tensor
 from heedful.model.cpu.linear import has_onednn_kernel
 from heedful.model.cpu.unpadding import Packing, gather, repeat, scatter
 
-# Above so many keys memory decides, and torch's fused kernel never writes the weights down.
+# Above this many keys memory traffic decides, and torch's fused kernel stores no weights.
 SHORT = 256
 _VECTOR = 32  # bf16 numbers
 

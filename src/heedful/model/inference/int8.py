@@ -23,7 +23,7 @@ from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from heedful.model.residual import PostNorm
 
-# Beyond so many positions attention as batched products is quicker than row by row.
+# Beyond this many positions batched products are faster than attention row by row.
 _LONG = 256
 
 
