@@ -69,6 +69,12 @@ def prune(ended: Bool[Tensor, "sentences candidates"], beam: int) -> Int[Tensor,
     return ended.int().sort(dim=1, stable=True).indices[:, :beam]
 
 
+def _keep_places(ended: Tensor, beam: int) -> Tensor:
+    """Choose the best candidates, ends among them, where an end keeps its place."""
+    columns = torch.arange(min(beam, ended.size(1)), device=ended.device)
+    return columns.expand(len(ended), -1)  # (beams, beam)
+
+
 class _OpenHypothesis(NamedTuple):
     """An open hypothesis; a log-probability of minus infinity marks it dead."""
 
@@ -242,8 +248,7 @@ def search(
         scores = apply_all(rules, scores, written, owners)
         found = choose(totals, scores.view(len(active), width, -1), written, owners)
         ended = found.tokens == end_token
-        in_places = torch.arange(min(beam, ended.size(1)), device=device).expand(len(active), -1)
-        columns = in_places if stopping.has_places else prune(ended, beam)
+        columns = _keep_places(ended, beam) if stopping.has_places else prune(ended, beam)
         if stopping.stop == "as-joey":  # what has ended is extended, too, and ends once
             totals = found.totals.gather(1, columns)
             over = (written == end_token).any(dim=1).view(len(active), width)
