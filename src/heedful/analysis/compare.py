@@ -22,6 +22,7 @@ from heedful.evaluation.comparison import (
     paired_scores,
 )
 from heedful.model.build import parameter_count
+from heedful.preparation.training_data import without_keys
 from heedful.runs.run import Run, read_corpus, read_machine_settings
 from heedful.text.corpus import expand, one_file, read_lines
 from heedful.training.history import read_history
@@ -164,7 +165,7 @@ def _settings(run: Run) -> dict[str, Any]:
         f"choices.{key}": value for key, value in vars(read_machine_settings(run.folder)).items()
     }
     corpus = read_corpus(run.folder)
-    settings |= {f"corpus.{side}": _without_digests(files) for side, files in corpus.items()}
+    settings |= {f"corpus.{side}": without_keys(files, "digest") for side, files in corpus.items()}
     return settings
 
 
@@ -181,15 +182,12 @@ def _notes(first: Run, second: Run) -> list[str]:
     ]
     known = all("digest" in file for sides in validated for files in sides for file in files or ())
     if not known:  # older runs noted sizes only
-        validated = [[_without_digests(files or []) for files in sides] for sides in validated]
+        validated = [
+            [without_keys(files or [], "digest") for files in sides] for sides in validated
+        ]
     if validated[0] != validated[1]:
         notes.append("the runs were validated on different text: their validations do not compare")
     return notes
-
-
-def _without_digests(files: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop file digests, which not every run has recorded."""
-    return [{key: value for key, value in file.items() if key != "digest"} for file in files]
 
 
 def _with_translations(

@@ -1,7 +1,7 @@
 """`heedful train`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -139,35 +139,33 @@ def train(
     for name, value in required.items():
         if not value:
             raise typer.BadParameter("is needed.", param_hint=name)
-    given: dict[str, Any] = {
-        "source": source or None,
-        "target": target or None,
-        "corpora": corpora,
-        "data": data,
-        "exclude": exclude or None,
-        "valid_source": valid_source or None,
-        "valid_target": valid_target or None,
-        "settings": settings,
-        "tokenizer": tokenizer,
-        "finetune_from": finetune_from,
-        "finetune_weights": finetune_weights,
-        "keep_state": keep_state or (),
-        "reset": reset or (),
-    }
-    if dry_run:
-        from heedful.training.dry_run import describe_plan
-        from heedful.training.setup import find_setup
+    from heedful.training.setup import TrainingSetup
 
-        setup = find_setup(recipe, **given)
-        typer.echo(describe_plan(setup, out, resume=resume, inexact=allow_inexact_resume, say=say))
-        return
-    from heedful.training.train import train as run
-
-    run(
+    setup = TrainingSetup.resolve(
         recipe,
-        out=out or Path(),
+        out=out,
+        source=source or None,
+        target=target or None,
+        corpora=corpora,
+        data=data,
+        exclude=exclude or None,
+        valid_source=valid_source or None,
+        valid_target=valid_target or None,
+        settings=settings,
+        tokenizer=tokenizer,
         resume=resume,
         allow_inexact_resume=allow_inexact_resume,
         tensorboard=tensorboard,
-        **given,
+        finetune_from=finetune_from,
+        finetune_weights=finetune_weights,
+        keep_state=keep_state or (),
+        reset=reset or (),
     )
+    if dry_run:
+        from heedful.training.dry_run import describe_plan
+
+        typer.echo(describe_plan(setup, say))
+        return
+    from heedful.training.train import run_training
+
+    run_training(setup)

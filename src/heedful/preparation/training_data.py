@@ -102,6 +102,11 @@ def file_records(texts: Iterable[TextSource]) -> list[dict[str, Any]]:
     ]
 
 
+def without_keys(records: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
+    """Drop keys from the records of files, such as digests, which older runs lack."""
+    return [{key: value for key, value in one.items() if key not in keys} for one in records]
+
+
 def has_subwords(folder: RunFolder) -> bool:
     """Whether the tokenizer is complete."""
     return (folder.path / "tokenizer.json").exists()

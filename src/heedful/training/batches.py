@@ -35,7 +35,7 @@ class Sampler:
     def __call__(self, epoch: int) -> JoinedPairs:
         """Return the pairs of an epoch, made or reopened."""
         made = self._sample(epoch) if self._ranks.is_first else ()
-        self._ranks.broadcast(0.0)
+        self._ranks.barrier()
         return JoinedPairs(made or self._sample(epoch))
 
     def _sample(self, epoch: int) -> tuple[EncodedPairs, ...]:

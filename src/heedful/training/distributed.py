@@ -78,14 +78,15 @@ class RankGroup:
             )
 
     def broadcast(self, value: float) -> float:
-        """
-        Broadcast a number from rank zero.
-
-        Also a barrier: no rank continues before rank zero has sent.
-        """
+        """Send a number from rank zero to all ranks."""
         return float(
             self.all_reduce(torch.tensor(value if self.is_first else 0.0, dtype=torch.float64))
         )
+
+    def barrier(self) -> None:
+        """Wait for all ranks: what rank zero has written before can be read after it."""
+        # Not dist.barrier: with NCCL that needs the GPU, and a lost peer must end in a sentence.
+        self.all_reduce(torch.zeros(()))
 
 
 @contextmanager

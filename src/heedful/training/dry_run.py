@@ -5,7 +5,6 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from heedful.errors import SettingError
 from heedful.machine.devices import resolve_device
 from heedful.model.build import parameter_count
 from heedful.preparation.training_data import Say
@@ -23,34 +22,25 @@ from heedful.training.setup import (
 )
 
 
-def describe_plan(
-    setup: TrainingSetup,
-    out: Path | None = None,
-    *,
-    resume: bool = False,
-    inexact: bool = False,
-    say: Say,
-) -> str:
+def describe_plan(setup: TrainingSetup, say: Say) -> str:
     """
     Prepare the text in a temporary folder, as training does, and describe the run.
 
     Raises the errors that training would raise before its first step. Leaves nothing on the disk.
     """
-    folder = None if out is None else RunFolder(out)
-    if resume and folder is None:
-        raise SettingError("--resume needs --out, the folder of the run that would be continued.")
+    folder = setup.folder
     if folder is not None:
         refuse_if_written(folder.path)
-        check_folder(folder, setup.config, setup.files, resume, inexact)
+        check_folder(folder, setup)
         check_pretrained(folder, setup.pretrained)
     with TemporaryDirectory(prefix="heedful-") as scratch:
         if folder is not None and folder.config.exists():
-            machine_settings = resumed_settings(folder, setup.config, RankGroup(), inexact)
+            machine_settings = resumed_settings(folder, setup, RankGroup())
             run, text = Run.open(folder.path), []
         else:
             place = RunFolder(Path(scratch))
-            machine_settings = choose(place, setup.config, setup.files, RankGroup(), inexact)
-            run, pairs = prepare_data(place, setup.config, setup.training_data, RankGroup(), say)
+            machine_settings = choose(place, setup, RankGroup())
+            run, pairs = prepare_data(place, setup, RankGroup(), say)
             text = [*setup.training_data.report(pairs, run.tokenizer)]
         with torch.device("meta"):
             model = run.build()

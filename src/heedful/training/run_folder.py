@@ -10,14 +10,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from heedful.config.schema import RunConfig
 from heedful.errors import HeedfulError, RunFolderError, TrainingFailed, UserError
 from heedful.files import tidy, write_whole, writing
-from heedful.preparation.training_data import Sizes
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import LOCK, only_writer, refuse_if_written
 from heedful.runs.run import Run
-from heedful.training.setup import check_folder
+from heedful.training.setup import TrainingSetup, check_folder
 from heedful.training.state import TrainState
 
 
@@ -63,17 +61,15 @@ class Claim:
 
 
 @contextmanager
-def create_run_folder(
-    folder: RunFolder, config: RunConfig, files: Sizes, resume: bool, inexact: bool
-) -> Iterator[Claim]:
+def create_run_folder(folder: RunFolder, setup: TrainingSetup) -> Iterator[Claim]:
     """Lock a run folder, created if missing; raises `RunFolderError` if it is in use."""
     refuse_if_written(folder.path)
-    check_folder(folder, config, files, resume, inexact)
+    check_folder(folder, setup)
     claim = Claim(made=_missing(folder.path))
     with writing(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
     with only_writer(folder.path, "train"):
-        check_folder(folder, config, files, resume, inexact)  # it may have been taken meanwhile
+        check_folder(folder, setup)  # it may have been taken meanwhile
         claim.will_make(folder.path)
         with writing(folder.path):
             tidy(folder.path)

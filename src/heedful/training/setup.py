@@ -7,6 +7,7 @@ Everything here is done once, on rank zero, and reused by a resumed run.
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os.path import abspath
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from heedful.machine.devices import (
     resolve_threads,
 )
 from heedful.preparation.find_training_data import find_training_data
-from heedful.preparation.training_data import Files, Say, Sizes, TrainingData
+from heedful.preparation.training_data import Files, Say, Sizes, TrainingData, without_keys
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import LOCK
 from heedful.runs.run import (
@@ -45,6 +46,7 @@ from heedful.training.finetune import (
     inherited_settings,
     subwords_of,
 )
+from heedful.training.tensorboard import require_tensorboard
 from heedful.training.validation import files_of, held_out_corpus, read_held_out
 
 # Settings that say how long, how often and where, but not what the weights become.
@@ -68,19 +70,111 @@ _VALIDATION = ("valid_source", "valid_target")
 _CPU_MICRO_BATCH_TOKENS = 4096
 
 
-def check_folder(
-    folder: RunFolder,
-    config: RunConfig,
-    files: Sizes,
-    resume: bool,
-    inexact: bool,
-) -> None:
+@dataclass(frozen=True)
+class TrainingSetup:
+    """What is trained, on what and where: resolved once, before anything is written."""
+
+    config: RunConfig
+    """The recipe with all settings over it."""
+    training_data: TrainingData
+    """Raw or prepared text."""
+    files: Sizes
+    """Sizes of all text files, by which a resumed run knows them."""
+    valid: tuple[list[str], list[str]] | None = None
+    """Held-out sources and their translations."""
+    pretrained: PretrainedRun | None = None
+    """The run that fine-tuning starts from."""
+    folder: RunFolder | None = None
+    """The run folder to make; a dry run may have none."""
+    resume: bool = False
+    """Whether to continue the run in the folder."""
+    allow_inexact: bool = False
+    """Whether to continue even if this machine cannot reproduce the run bit for bit."""
+    events: Path | None = None
+    """The folder of TensorBoard's events, named like the run."""
+
+    @classmethod
+    def resolve(
+        cls,
+        recipe: str,
+        *,
+        out: str | Path | None = None,
+        source: Files | None = None,
+        target: Files | None = None,
+        corpora: str | Path | None = None,
+        data: str | Path | None = None,
+        exclude: Files | None = None,
+        valid_source: Files | None = None,
+        valid_target: Files | None = None,
+        settings: Settings = (),
+        tokenizer: str | Path | None = None,
+        resume: bool = False,
+        allow_inexact_resume: bool = False,
+        tensorboard: str | Path | None = None,
+        finetune_from: str | Path | None = None,
+        finetune_weights: str = "default",
+        keep_state: Sequence[str] = (),
+        reset: Sequence[str] = (),
+    ) -> "TrainingSetup":
+        """Resolve and check the arguments of `heedful.train`; writes nothing."""
+        # 1. what needs no file
+        if tensorboard is not None:
+            require_tensorboard()
+        if resume and out is None:
+            raise SettingError(
+                "--resume needs --out, the folder of the run that would be continued."
+            )
+        settings, pretrained = setting_list(settings), None
+
+        # 2. the pretrained run, whose shape and subwords go below the given settings
+        if finetune_from is not None:
+            pretrained = find_pretrained(finetune_from, finetune_weights, keep_state, reset)
+        elif keep_state or reset:
+            raise SettingError(
+                "--keep-state and --reset say what to take over from --finetune-from, but that is "
+                "missing."
+            )
+        inherited = inherited_settings(pretrained) if pretrained else None
+        config = load_config(recipe, settings, inherited)
+        if pretrained is not None:
+            check_shape(pretrained, config.model)
+            tokenizer = subwords_of(pretrained, tokenizer)
+
+        # 3. text: it fills in the languages
+        training_data = find_training_data(
+            source, target, exclude, data, settings, corpora, tokenizer
+        )
+        config = training_data.configure(config)
+        valid = held_out_corpus(valid_source, valid_target, config)
+        files = training_data.fingerprint()
+        if valid is not None:
+            files |= files_of(valid)
+
+        # 4. places
+        folder = None if out is None else RunFolder(Path(out))
+        events = None
+        if tensorboard is not None and out is not None:
+            events = Path(tensorboard, Path(abspath(out)).name)
+        return cls(
+            config,
+            training_data,
+            files,
+            read_held_out(valid),
+            pretrained,
+            folder,
+            resume,
+            allow_inexact_resume,
+            events,
+        )
+
+
+def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
     """
-    Check that a run may be started or resumed in a folder.
+    Check that a training may be started or resumed in a folder.
 
     Raises `RunFolderError` if the folder is in use or holds another run. Writes nothing.
     """
-    if not resume:
+    if not setup.resume:
         if folder.path.exists() and (not folder.path.is_dir() or _is_filled(folder.path)):
             raise RunFolderError(
                 f"--out must be a new or empty folder, but {folder.path} is not; add --resume to "
@@ -92,7 +186,7 @@ def check_folder(
             "there; look at the name, or leave --resume out to begin a new run."
         )
     elif folder.config.exists():
-        _check_same(folder, config, files, inexact)
+        _check_same(folder, setup)
     elif folder.path.is_dir() and (strangers := _unknown_files(folder)):
         raise RunFolderError(
             f"--resume must find a run or an empty folder, but {folder.path} holds no config.json "
@@ -111,10 +205,11 @@ def _unknown_files(folder: RunFolder) -> list[str]:
     return sorted(e.name for e in folder.path.iterdir() if not own.fullmatch(e.name))
 
 
-def _check_same(folder: RunFolder, config: RunConfig, files: Sizes, inexact: bool) -> None:
+def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
     """Refuse to resume with changes that would make it another run."""
-    may_change = _MAY_CHANGE | (_OF_THE_MACHINE if inexact else frozenset())
-    other = _changed(flat_settings(read_settings(folder)), flat_settings(config), may_change)
+    files = setup.files
+    may_change = _MAY_CHANGE | (_OF_THE_MACHINE if setup.allow_inexact else frozenset())
+    other = _changed(flat_settings(read_settings(folder)), flat_settings(setup.config), may_change)
     if other:
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the settings it was begun with, "
@@ -173,16 +268,12 @@ def _changed(
     ]
 
 
-def _without_names(files: Mapping[str, Any]) -> dict[str, Any]:
+def _without_names(files: Sizes) -> Sizes:
     """Drop file names, empty sides and digests of validation text, which older runs lack."""
-    dropped = {side: {"file", "digest"} if side in _VALIDATION else {"file"} for side in files}
     return {
-        side: [
-            {key: value for key, value in file.items() if key not in dropped[side]}
-            for file in listed
-        ]
-        for side, listed in files.items()
-        if listed
+        side: without_keys(records, "file", *(("digest",) if side in _VALIDATION else ()))
+        for side, records in files.items()
+        if records
     }
 
 
@@ -195,22 +286,16 @@ def _of_other_content(began: Mapping[str, Any], files: Mapping[str, Any]) -> str
     return ""
 
 
-def choose(
-    folder: RunFolder,
-    config: RunConfig,
-    files: Sizes,
-    ranks: RankGroup,
-    inexact: bool,
-) -> MachineSettings:
+def choose(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) -> MachineSettings:
     """Choose machine settings, or keep those of an earlier sitting."""
     if ranks.is_first:
         machine_settings = (
-            resumed_settings(folder, config, ranks, inexact)
+            resumed_settings(folder, setup, ranks)
             if folder.config.exists()
-            else _detect_settings(config, ranks)
+            else _detect_settings(setup.config, ranks)
         )
-        write_config(folder, config, machine_settings, files, describe_machine())
-    ranks.broadcast(0.0)
+        write_config(folder, setup.config, machine_settings, setup.files, describe_machine())
+    ranks.barrier()  # the others read what rank zero has written
     return read_machine_settings(folder)
 
 
@@ -237,9 +322,7 @@ def _detect_settings(config: RunConfig, ranks: RankGroup) -> MachineSettings:
     )
 
 
-def resumed_settings(
-    folder: RunFolder, config: RunConfig, ranks: RankGroup, inexact: bool
-) -> MachineSettings:
+def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) -> MachineSettings:
     """Return an earlier sitting's machine settings if this machine can reproduce them exactly."""
     began = read_machine_settings(folder)
     try:
@@ -259,17 +342,19 @@ def resumed_settings(
     ]
     if not other:
         return began
-    if not inexact:
+    if not setup.allow_inexact:
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} bit for bit, which began on "
             f"{began.device}, but {'; '.join(other)}. Use what it began with, or add "
             "--allow-inexact-resume to go on with small differences."
         )
-    return replace(_detect_settings(config, ranks), micro_batch_tokens=began.micro_batch_tokens)
+    return replace(
+        _detect_settings(setup.config, ranks), micro_batch_tokens=began.micro_batch_tokens
+    )
 
 
 def prepare_data(
-    folder: RunFolder, config: RunConfig, training_data: TrainingData, ranks: RankGroup, say: Say
+    folder: RunFolder, setup: TrainingSetup, ranks: RankGroup, say: Say
 ) -> tuple[Run, tuple[EncodedPairs, ...]]:
     """
     Provide subwords and encoded pairs.
@@ -277,60 +362,9 @@ def prepare_data(
     Each is written atomically, so a killed run continues here. `train.threads` is also the number
     of processes.
     """
+    training_data = setup.training_data
     if ranks.is_first:
-        training_data.prepare(folder, config, config.train.threads, say)
-    ranks.broadcast(0.0)
+        training_data.prepare(folder, setup.config, setup.config.train.threads, say)
+    ranks.barrier()  # the others open what rank zero has written
     run = Run.open(folder.path)
     return run, tuple(EncodedPairs.open(ids, run.tokenizer) for ids in training_data.ids(folder))
-
-
-@dataclass(frozen=True)
-class TrainingSetup:
-    """Settings, training data and pretrained run of a training."""
-
-    config: RunConfig
-    training_data: TrainingData
-    files: Sizes
-    """Sizes of all text files, by which a resumed run knows them."""
-    valid: tuple[list[str], list[str]] | None
-    """Held-out sources and their translations."""
-    pretrained: PretrainedRun | None
-
-
-def find_setup(
-    recipe: str,
-    *,
-    source: Files | None = None,
-    target: Files | None = None,
-    corpora: str | Path | None = None,
-    data: str | Path | None = None,
-    exclude: Files | None = None,
-    valid_source: Files | None = None,
-    valid_target: Files | None = None,
-    settings: Settings = (),
-    tokenizer: str | Path | None = None,
-    finetune_from: str | Path | None = None,
-    finetune_weights: str = "default",
-    keep_state: Sequence[str] = (),
-    reset: Sequence[str] = (),
-) -> TrainingSetup:
-    """Resolve and check the arguments of `heedful.train`."""
-    settings, pretrained = setting_list(settings), None
-    if finetune_from is not None:
-        pretrained = find_pretrained(finetune_from, finetune_weights, keep_state, reset)
-    elif keep_state or reset:
-        raise SettingError(
-            "--keep-state and --reset say what to take over from --finetune-from, but that is "
-            "missing."
-        )
-    config = load_config(recipe, settings, inherited_settings(pretrained) if pretrained else None)
-    if pretrained is not None:
-        check_shape(pretrained, config.model)
-    tokenizer = subwords_of(pretrained, tokenizer) if pretrained else tokenizer
-    training_data = find_training_data(source, target, exclude, data, settings, corpora, tokenizer)
-    config = training_data.configure(config)
-    valid = held_out_corpus(valid_source, valid_target, config)
-    files = training_data.fingerprint()
-    if valid is not None:
-        files |= files_of(valid)
-    return TrainingSetup(config, training_data, files, read_held_out(valid), pretrained)

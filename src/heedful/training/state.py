@@ -3,13 +3,58 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
 
 from heedful.training.validation_metrics import METRICS, ValidationMetric
 
 _LARGEST = 2**63
 # What a validation found, by name: numbers, and what a person may want to read.
 Validation = dict[str, Any]
+
+
+class StepTotals(NamedTuple):
+    """Sums over the micro-batches of a step; one tensor, so that ranks add them up at once."""
+
+    loss: float = 0.0
+    """Smoothed loss, summed over target tokens."""
+    nll: float = 0.0
+    """Negative log-probability, summed over target tokens."""
+    source_tokens: float = 0.0
+    target_tokens: float = 0.0
+    """Real tokens."""
+    source_places: float = 0.0
+    target_places: float = 0.0
+    """Positions computed, padding included."""
+    encoder_pairs: float = 0.0
+    decoder_pairs: float = 0.0
+    cross_pairs: float = 0.0
+    """Query-key pairs, padding included."""
+    stop_signals: float = 0.0
+    """Ranks that a signal has asked to stop."""
+    time_over: float = 0.0
+    """1 if the planned minutes are over, by rank zero's clock."""
+    checkpoint_requests: float = 0.0
+    """Ranks that a signal has asked for a checkpoint."""
+
+    def plus(self, other: "StepTotals") -> "StepTotals":
+        """Add two sums, field by field."""
+        return StepTotals(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def as_tensor(self) -> Tensor:
+        """Write the sums as one tensor; float64 counts tokens exactly up to 2^53."""
+        return torch.tensor(self, dtype=torch.float64)
+
+    @classmethod
+    def from_tensor(cls, values: Tensor) -> "StepTotals":
+        """Read what `as_tensor` wrote."""
+        return cls(*values.tolist())
+
+
+# What the model computed on: fields of `StepTotals`, counters, and fields of a log line.
+WORK = ("source_places", "target_places", "encoder_pairs", "decoder_pairs", "cross_pairs")
 
 
 @dataclass
@@ -39,6 +84,13 @@ class Counters:
     """Query-key pairs, padding included."""
     seconds: float = 0.0
     """Time over all sittings."""
+
+    def add(self, totals: StepTotals) -> None:
+        """Count one more step of the current epoch."""
+        self.step += 1
+        self.position += 1
+        for name in ("source_tokens", "target_tokens", *WORK):
+            setattr(self, name, getattr(self, name) + int(getattr(totals, name)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counters by name, for a checkpoint's `state.json`."""

@@ -12,35 +12,38 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from os.path import abspath
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from heedful.arguments import checked
 from heedful.config.load import Settings
-from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.mixing import JoinedPairs, Mixture, mixing_shares
-from heedful.errors import RunFolderError, RunStopped
+from heedful.errors import RunFolderError, RunStopped, SettingError
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.model.build import initialise, parameter_count
 from heedful.model.transformer import Transformer
-from heedful.preparation.training_data import Files, TrainingData
+from heedful.preparation.training_data import Files
 from heedful.runs.checkpoint import Checkpoint, check_weights, retain, save_checkpoint
-from heedful.runs.folder import RunFolder, write_json
+from heedful.runs.folder import write_json
 from heedful.runs.run import MachineSettings, Run
-from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.training.batches import Sampler, TrainingPairs
 from heedful.training.distributed import RankGroup, rank_group
-from heedful.training.finetune import PretrainedRun, first_weights, write_pretrained
+from heedful.training.finetune import first_weights, write_pretrained
 from heedful.training.log import RunLog
 from heedful.training.optimizer import MixedPrecisionAdam
 from heedful.training.run_folder import Claim, RunFiles, create_run_folder, require_usable
-from heedful.training.setup import check_continues, choose, find_setup, pairs_digests, prepare_data
+from heedful.training.setup import (
+    TrainingSetup,
+    check_continues,
+    choose,
+    pairs_digests,
+    prepare_data,
+)
 from heedful.training.state import StopSignal, TrainState
-from heedful.training.tensorboard import EventLog, require_tensorboard
+from heedful.training.tensorboard import EventLog
 from heedful.training.trainer import Trainer
 from heedful.training.trainer_config import TrainerConfig
 from heedful.training.validation import validator
@@ -140,10 +143,9 @@ def train(
     Raises `RunStopped` after a checkpoint if a signal ends it, other kinds of `HeedfulError` for
     everything a user can cause. Under `torchrun` each process calls this.
     """
-    if tensorboard is not None:
-        require_tensorboard()
-    setup = find_setup(
+    setup = TrainingSetup.resolve(
         recipe,
+        out=out,
         source=source,
         target=target,
         corpora=corpora,
@@ -153,68 +155,133 @@ def train(
         valid_target=valid_target,
         settings=settings,
         tokenizer=tokenizer,
+        resume=resume,
+        allow_inexact_resume=allow_inexact_resume,
+        tensorboard=tensorboard,
         finetune_from=finetune_from,
         finetune_weights=finetune_weights,
         keep_state=keep_state,
         reset=reset,
     )
-    config, files, training_data = setup.config, setup.files, setup.training_data
-    folder = RunFolder(Path(out))
-    with rank_group(resolve_device(config.train.device)) as ranks, ExitStack() as claimed:
+    return run_training(setup, quiet)
+
+
+def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
+    """Train what a setup describes: here the parts are put together, in order."""
+    with _open_session(setup, quiet) as session:
+        # 1. the model, its weights initial, pretrained or from the last checkpoint
+        run, config = session.run, session.run.config
+        device = resolve_device(session.machine_settings.device)
+        resolve_threads(session.machine_settings.threads)
+        model = run.build()
+        initialise(model, config.train.seed)
+        train_state, begin = session.beginning(model)
+        session.claim.train_state = train_state
+        model.to(device)
+
+        # 2. the optimizer, which also keeps the weights in full precision
+        weights = session.optimizer(model)
+        if begin is not None:
+            earlier = setup.pretrained.adam_steps if setup.pretrained else 0
+            weights.load(begin.model, begin.training, train_state.counters.step + earlier)
+
+        # 3. batches and validation
+        collator = run.collator(model)
+        pairs = session.training_pairs(collator)
+        validate = None
+        if setup.valid is not None:
+            validate = validator(model, run, collator, *setup.valid)
+
+        # 4. log, checkpoints, and the loop itself
+        step = train_state.counters.step
+        log_path = run.folder.log if session.ranks.is_first else None
+        with (
+            session.observer(step) as observer,
+            RunLog(log_path, step, config.train.steps, quiet, observer) as log,
+        ):
+            digests = pairs_digests(session.pairs)
+            trainer = Trainer(
+                model,
+                weights,
+                pairs,
+                pairs.collate,
+                session.trainer_config(),
+                train_state,
+                session.ranks,
+                log,
+                _CheckpointWriter(run, weights, train_state, digests, log.say),
+                validate,
+                config.train.keep_best,
+                pairs.describe,
+            )
+            session.introduce(log, parameter_count(model), train_state)
+            trainer.check_memory()
+            session.claim.trains = True
+            with _signals(trainer.stop):
+                reason = trainer.run()
+
+            # 5. the end
+            step = train_state.counters.step
+            if session.ranks.is_first:
+                require_usable(run.folder)
+            log.say(f"ended by {reason} at step {step:,}; the run is in {run.folder.path}")
+        if reason not in ("steps", "minutes", "patience"):
+            raise RunStopped(
+                f"training was ended by {reason} at step {step:,}; a checkpoint was written. Run "
+                "the same command with --resume to continue."
+            )
+        return TrainingResult(
+            reason, run.folder.path, step, tuple(train_state.best), run.folder.log
+        )
+
+
+@contextmanager
+def _open_session(setup: TrainingSetup, quiet: bool) -> Iterator["_Session"]:
+    """Join the ranks, claim the run folder, and make its settings and data."""
+    folder = setup.folder
+    if folder is None:
+        raise SettingError("a training needs --out, the run folder to make.")
+    with rank_group(resolve_device(setup.config.train.device)) as ranks, ExitStack() as claimed:
         claim = Claim()
         claimed.enter_context(_not_ended_by_sigusr1())
         if ranks.is_first:
-            claim = claimed.enter_context(
-                create_run_folder(folder, config, files, resume, allow_inexact_resume)
-            )
+            claim = claimed.enter_context(create_run_folder(folder, setup))
             write_pretrained(folder, setup.pretrained)
-        ranks.broadcast(0.0)
-        machine_settings = choose(folder, config, files, ranks, allow_inexact_resume)
-        run, pairs = prepare_data(folder, config, training_data, ranks, _silent if quiet else _say)
-        events = None
-        if tensorboard is not None:
-            events = Path(tensorboard, Path(abspath(out)).name)
-            claim.will_make(events)
-        session = _Session(
-            run,
-            pairs,
-            machine_settings,
-            ranks,
-            setup.valid,
-            training_data,
-            setup.pretrained,
-            quiet,
-            claim,
-            events,
-        )
-        return session.train()
+        ranks.barrier()  # the folder is claimed, or rank zero has refused it
+        machine_settings = choose(folder, setup, ranks)
+        run, pairs = prepare_data(folder, setup, ranks, _silent if quiet else _say)
+        if setup.events is not None:
+            claim.will_make(setup.events)
+        yield _Session(setup, run, pairs, machine_settings, ranks, claim)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Session:
-    """One sitting of a run: sets up the parts, trains, reports the end."""
+    """One sitting of a run: what it has before its model is built."""
 
+    setup: TrainingSetup
     run: Run
     pairs: tuple[EncodedPairs, ...]
     machine_settings: MachineSettings
     ranks: RankGroup
-    valid: tuple[list[str], list[str]] | None
-    training_data: TrainingData
-    pretrained: PretrainedRun | None
-    quiet: bool
     claim: Claim
-    events: Path | None = None
 
-    def train(self) -> TrainingResult:
-        """Train from the last checkpoint or from the beginning."""
-        settings, device = self.run.config.train, resolve_device(self.machine_settings.device)
-        resolve_threads(self.machine_settings.threads)
-        model = self.run.build()
-        initialise(model, settings.seed)
-        train_state, begin = self._beginning(model)
-        self.claim.train_state = train_state
-        model.to(device)
-        weights = MixedPrecisionAdam(
+    def beginning(self, model: Transformer) -> tuple[TrainState, Checkpoint | None]:
+        """Find and check the last checkpoint, else pretrained weights, else None."""
+        checkpoint = self.run.last_checkpoint()
+        if checkpoint is not None:
+            place = self.run.folder.checkpoint(self.run.folder.steps()[-1])
+            check_continues(self.run, self.pairs, checkpoint.state, place)
+            check_weights(model, checkpoint.model, self.run.folder.path)
+            return _train_state(checkpoint, place), checkpoint
+        if self.setup.pretrained is not None:
+            return TrainState(), first_weights(self.setup.pretrained, self.run, model)
+        return TrainState(), None
+
+    def optimizer(self, model: Transformer) -> MixedPrecisionAdam:
+        """Create the optimizer (section 5.3), in the precision that was chosen for the machine."""
+        settings = self.run.config.train
+        return MixedPrecisionAdam(
             model,
             self.machine_settings.precision,
             settings.beta1,
@@ -223,95 +290,28 @@ class _Session:
             settings.weight_decay,
             settings.ema_decay,
         )
-        if begin is not None:
-            adam_steps = train_state.counters.step + (
-                self.pretrained.adam_steps if self.pretrained else 0
-            )
-            weights.load(begin.model, begin.training, adam_steps)
-        collator = self.run.collator(model)
-        pairs = self._training_pairs(collator)
-        validate = None
-        if self.valid is not None:
-            search = self.run.config.search
-            validate = validator(
-                model,
-                self.run.tokenizer,
-                collator,
-                *self.valid,
-                max_length=self.run.config.data.max_length,
-                limit=LengthLimit.parse(search.max_length),
-                penalty=LengthPenalty.parse(search.length_penalty),
-                language=self.run.config.data.target_language,
-                best_by=settings.best_by,
-                samples=settings.validation_samples,
-            )
-        log_path = self.run.folder.log if self.ranks.is_first else None
-        step = train_state.counters.step
-        with (
-            self._observer(step) as observer,
-            RunLog(log_path, step, settings.steps, self.quiet, observer) as log,
-        ):
-            trainer = Trainer(
-                model,
-                weights,
-                pairs,
-                pairs.collate,
-                _trainer_config(self.run.config, self.pretrained),
-                train_state,
-                self.ranks,
-                log,
-                _CheckpointWriter(
-                    self.run, weights, train_state, pairs_digests(self.pairs), log.say
-                ),
-                validate,
-                settings.keep_best,
-                pairs.describe,
-            )
-            self._introduce(log, parameter_count(model), train_state)
-            trainer.check_memory()
-            self.claim.trains = True
-            with _signals(trainer.stop):
-                reason = trainer.run()
-            step = train_state.counters.step
-            if self.ranks.is_first:
-                require_usable(self.run.folder)
-            log.say(f"ended by {reason} at step {step:,}; the run is in {self.run.folder.path}")
-        if reason not in ("steps", "minutes", "patience"):
-            raise RunStopped(
-                f"training was ended by {reason} at step {step:,}; a checkpoint was written. Run "
-                "the same command with --resume to continue."
-            )
-        folder = self.run.folder
-        return TrainingResult(reason, folder.path, step, tuple(train_state.best), folder.log)
 
-    def _beginning(self, model: Transformer) -> tuple[TrainState, Checkpoint | None]:
-        """Find and check the last checkpoint, else pretrained weights, else None."""
-        checkpoint = self.run.last_checkpoint()
-        if checkpoint is not None:
-            place = self.run.folder.checkpoint(self.run.folder.steps()[-1])
-            check_continues(self.run, self.pairs, checkpoint.state, place)
-            check_weights(model, checkpoint.model, self.run.folder.path)
-            return _train_state(checkpoint, place), checkpoint
-        if self.pretrained is not None:
-            return TrainState(), first_weights(self.pretrained, self.run, model)
-        return TrainState(), None
+    def trainer_config(self) -> TrainerConfig:
+        """Collect the trainer's settings."""
+        pretrained = self.setup.pretrained
+        return TrainerConfig.of(self.run.config, pretrained.schedule_steps if pretrained else 0)
 
     @contextmanager
-    def _observer(self, step: int) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+    def observer(self, step: int) -> Iterator[Callable[[dict[str, Any]], None] | None]:
         """Create the TensorBoard writer if requested."""
-        if self.events is None or not self.ranks.is_first:
+        if self.setup.events is None or not self.ranks.is_first:
             yield None
             return
-        with EventLog.follow(self.events, self.run.folder.log, step) as events:
+        with EventLog.follow(self.setup.events, self.run.folder.log, step) as events:
             yield events.write
 
-    def _training_pairs(self, collator: Collator) -> TrainingPairs:
+    def training_pairs(self, collator: Collator) -> TrainingPairs:
         """Create the training pairs, with fixed or sampled subwords."""
         data, seed = self.run.config.data, self.run.config.train.seed
         joined = JoinedPairs(self.pairs)
         mixture = None
         if len(self.pairs) > 1:
-            weights = self.training_data.weights()
+            weights = self.setup.training_data.weights()
             shares = mixing_shares(joined.sizes, weights, data.mixing_temperature)
             mixture = Mixture(joined.sizes, tuple(shares), seed)
         sampler = None
@@ -319,11 +319,11 @@ class _Session:
             sampler = Sampler(self.run, self.pairs, self.ranks, self.machine_settings.threads)
         return TrainingPairs(joined, self.run, self.machine_settings, collator, mixture, sampler)
 
-    def _introduce(self, log: RunLog, parameters: int, train_state: TrainState) -> None:
+    def introduce(self, log: RunLog, parameters: int, train_state: TrainState) -> None:
         """Report what is about to be trained on what and how."""
         config, machine = self.run.config, self.machine_settings
         source, target = self.run.vocabularies
-        for line in self.training_data.report(self.pairs, self.run.tokenizer):
+        for line in self.setup.training_data.report(self.pairs, self.run.tokenizer):
             log.say(line)
         log.say(
             f"{config.recipe}: {parameters:,} parameters, vocabulary {source:,}"
@@ -332,8 +332,8 @@ class _Session:
             + ("thread" if machine.threads == 1 else "threads")
             + (f", {self.ranks.world} ranks" if self.ranks.world > 1 else "")
         )
-        if self.pretrained is not None:
-            log.say(f"from {self.pretrained.describe()}")
+        if self.setup.pretrained is not None:
+            log.say(f"from {self.setup.pretrained.describe()}")
         if train_state.counters.step:
             log.say(f"continuing from step {train_state.counters.step:,}")
 
@@ -387,28 +387,6 @@ def _train_state(checkpoint: Checkpoint, place: Path) -> TrainState:
             f"{place} must hold the state of a training, but {error}: it was changed. Delete "
             "that folder to continue from the checkpoint before it."
         ) from error
-
-
-def _trainer_config(config: RunConfig, pretrained: PretrainedRun | None) -> TrainerConfig:
-    """Collect the trainer's settings as plain values."""
-    settings = config.train
-    return TrainerConfig(
-        steps=settings.steps,
-        d_model=config.model.d_model,
-        warmup=settings.warmup,
-        learning_rate_factor=settings.learning_rate_factor,
-        seed=settings.seed,
-        schedule_steps=pretrained.schedule_steps if pretrained else 0,
-        minutes=settings.minutes,
-        label_smoothing=settings.label_smoothing,
-        smoothing_target=settings.smoothing_target,
-        clip_norm=settings.clip_norm,
-        checkpoint_steps=settings.checkpoint_steps,
-        checkpoint_minutes=settings.checkpoint_minutes,
-        validate_steps=settings.validate_steps,
-        patience=settings.patience,
-        best_by=settings.best_by,
-    )
 
 
 def _say(text: str) -> None:

@@ -23,7 +23,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from heedful.data.batch import Batch
 from heedful.data.micro_batches import MicroBatches, Rows
@@ -36,7 +35,7 @@ from heedful.training.log import Clock, RunLog, perplexity
 from heedful.training.loss import chunked_loss
 from heedful.training.optimizer import MixedPrecisionAdam
 from heedful.training.schedule import learning_rate
-from heedful.training.state import StopSignal, TrainState, Validation
+from heedful.training.state import WORK, StepTotals, StopSignal, TrainState, Validation
 from heedful.training.trainer_config import TrainerConfig
 
 
@@ -68,10 +67,6 @@ class Checkpointer(Protocol):
 
     def save(self, reason: str) -> None:
         """Write a checkpoint of the present state."""
-
-
-# What the model computed on, in the order of `Batch.work`: counters, and fields of a log line.
-_WORK = ("source_places", "target_places", "encoder_pairs", "decoder_pairs", "cross_pairs")
 
 
 class Trainer:
@@ -151,83 +146,91 @@ class Trainer:
         while not reason:
             batches = self.order.epoch(counters.epoch)
             while counters.position < len(batches) and not reason:
-                reason = self._one_step(batches[counters.position])
+                rows, step = batches[counters.position], counters.step + 1
+                started = time.monotonic()
+                totals = self._accumulate(step, rows)  # forward, backward, sums over all ranks
+                norm = self._update(step, rows, totals)  # check, scale, clip, step
+                counters.add(totals)
+                reason = self._after_step(totals, norm, time.monotonic() - started)
             if counters.position >= len(batches):
                 counters.epoch, counters.position = counters.epoch + 1, 0
         return reason
 
-    def _one_step(self, rows: Rows) -> str:
-        """Run one step and the actions due after it; return the reason to stop, or None."""
-        started = time.monotonic()
-        counters = self.train_state.counters
-        step = counters.step + 1
-        totals = self._accumulate(step, rows)
-        loss, nll, source_tokens, target_tokens, *rest = totals.tolist()
-        work, (signals, time_over, asked) = rest[:-3], rest[-3:]
-        norm = self._update(step, rows, loss, target_tokens)
-
-        counters.step = step
-        counters.position += 1
-        counters.source_tokens += int(source_tokens)
-        counters.target_tokens += int(target_tokens)
-        for name, count in zip(_WORK, work, strict=True):
-            setattr(counters, name, getattr(counters, name) + int(count))
-        counters.seconds = self.clock.seconds
-        places, seconds = work[0] + work[1], time.monotonic() - started
-        sums = (loss, nll, target_tokens, source_tokens, places, seconds)
-        since = zip(self.train_state.since_log, sums, strict=True)
-        self.train_state.since_log = [earlier + now for earlier, now in since]
-
-        last = step >= self.config.steps
-        of_step = {
-            "step_source_tokens": int(source_tokens),
-            "step_target_tokens": int(target_tokens),
-            "gradient_norm": norm,
-        }
-        ended = bool(last or (time_over and not signals))
-        self._log_if_due(step, of_step, forced=ended)
-        self._warn_of_warmup(step, ended=bool(time_over and not last))
-        is_best, out_of_patience = self._validate_if_due(step, ended)
-        reason = ""
-        if signals:
-            reason = self.stop.reason or "a signal to another rank"
-        elif last:
-            reason = "steps"
-        elif time_over:
-            reason = "minutes"
-        elif out_of_patience:
-            reason = "patience"
-        self._save_if_due(step, bool(reason or asked), is_best)
-        return reason
-
-    def _accumulate(self, step: int, rows: Rows) -> Tensor:
+    def _accumulate(self, step: int, rows: Rows) -> StepTotals:
         """Compute this rank's micro-batches and sum results over all ranks."""
-        totals = torch.zeros(7 + len(_WORK), dtype=torch.float64)
         shares = self.order.cut(rows, self.ranks.world)
+        # Micro-batches are numbered over all ranks: dropout is the same however they are shared.
         earlier = sum(map(len, shares[: self.ranks.rank]))
+        own = StepTotals()
         for index, micro_batch in enumerate(shares[self.ranks.rank], start=earlier):
             batch = self.collate(micro_batch)
             _seed_dropout(self.config.seed, step, index)
             loss, nll = self._forward_backward(batch)
             self.weights.accumulate_gradients()
             counts = (batch.source_tokens, batch.target_tokens, *batch.work)
-            totals[:-3] += torch.tensor([loss, nll, *counts], dtype=torch.float64)
-        totals[-3] = float(bool(self.stop.reason))
-        totals[-2] = float(self._time_is_over())
-        totals[-1], self.stop.checkpoint = float(self.stop.checkpoint), False
-        self.ranks.all_reduce(totals)
+            own = own.plus(StepTotals(loss, nll, *map(float, counts)))
+        # Last, so that a signal during the step counts in it.
+        own = own._replace(
+            stop_signals=float(bool(self.stop.reason)),
+            time_over=float(self._time_is_over()),
+            checkpoint_requests=float(self.stop.checkpoint),
+        )
+        self.stop.checkpoint = False
+        totals = StepTotals.from_tensor(self.ranks.all_reduce(own.as_tensor()))
         self.ranks.all_reduce_gradients(self.weights.gradients)
         return totals
+
+    def _after_step(self, totals: StepTotals, norm: float, seconds: float) -> str:
+        """Log, validate and save if due; return the reason to stop, or an empty string."""
+        # 1. sums since the last line of the log
+        counters = self.train_state.counters
+        step = counters.step
+        counters.seconds = self.clock.seconds
+        places = totals.source_places + totals.target_places
+        tokens = (totals.target_tokens, totals.source_tokens, places)
+        since = zip(
+            self.train_state.since_log, (totals.loss, totals.nll, *tokens, seconds), strict=True
+        )
+        self.train_state.since_log = [earlier + now for earlier, now in since]
+
+        # 2. log; a signal ends no line, see `_log_if_due`
+        last = step >= self.config.steps
+        ended = bool(last or (totals.time_over and not totals.stop_signals))
+        of_step = {
+            "step_source_tokens": int(totals.source_tokens),
+            "step_target_tokens": int(totals.target_tokens),
+            "gradient_norm": norm,
+        }
+        self._log_if_due(step, of_step, forced=ended)
+        self._warn_of_warmup(step, ended=bool(totals.time_over and not last))
+
+        # 3. validate
+        is_best, out_of_patience = self._validate_if_due(step, ended)
+
+        # 4. stop: a signal is the strongest reason
+        reason = ""
+        if totals.stop_signals:
+            reason = self.stop.reason or "a signal to another rank"
+        elif last:
+            reason = "steps"
+        elif totals.time_over:
+            reason = "minutes"
+        elif out_of_patience:
+            reason = "patience"
+
+        # 5. save, after the validation, which is stored with the weights
+        self._save_if_due(step, bool(reason or totals.checkpoint_requests), is_best)
+        return reason
 
     def _forward_backward(self, batch: Batch) -> tuple[float, float]:
         """Run one micro-batch forwards and backwards; return summed loss and log-probability."""
         batch = batch.to(self.model.device)
-        states = self.model(batch.source, batch.target_in)
-        real = batch.target_out != self.model.padding
+        states = self.model(batch.source, batch.target_in)  # (pairs, target, d_model)
+        real = batch.target_out != self.model.padding  # (pairs, target)
         weight, bias = self.model.output()
         loss, nll = chunked_loss(
-            states[real],
-            batch.target_out[real],
+            states[real],  # (target tokens, d_model)
+            batch.target_out[real],  # (target tokens,)
             weight,
             bias,
             self.config.label_smoothing,
@@ -236,12 +239,13 @@ class Trainer:
         loss.backward()
         return float(loss.detach()), float(nll)
 
-    def _update(self, step: int, rows: Rows, loss: float, target_tokens: float) -> float:
+    def _update(self, step: int, rows: Rows, totals: StepTotals) -> float:
         """Check, scale, clip and step; return the norm of the mean gradient before clipping."""
-        norm = self.weights.gradient_norm() / target_tokens
-        if not (math.isfinite(loss) and math.isfinite(norm)):
-            self._stop_on_non_finite(step, rows, loss, norm)
-        scale = 1.0 / target_tokens
+        # Gradients are sums over target tokens; the mean is over those of all ranks.
+        norm = self.weights.gradient_norm() / totals.target_tokens
+        if not (math.isfinite(totals.loss) and math.isfinite(norm)):
+            self._stop_on_non_finite(step, rows, totals.loss, norm)
+        scale = 1.0 / totals.target_tokens
         if self.config.clip_norm is not None and norm > self.config.clip_norm:
             scale *= self.config.clip_norm / norm
         self.weights.step(self._learning_rate(step), scale)
@@ -305,7 +309,7 @@ class Trainer:
             "source_tokens": counters.source_tokens,
             "target_tokens": counters.target_tokens,
             **of_step,
-            **{name: getattr(counters, name) for name in _WORK},
+            **{name: getattr(counters, name) for name in WORK},
             "padding": 1.0 - (source + target) / padded,
             "target_tokens_per_second": target / max(seconds, 1e-9),
             "seconds": round(counters.seconds, 3),

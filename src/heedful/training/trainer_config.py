@@ -1,15 +1,15 @@
 """Settings of the trainer, as plain values."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heedful.config.schema import RunConfig
 
 
 @dataclass(frozen=True)
 class TrainerConfig:
-    """
-    Settings of the trainer.
-
-    Plain values: the trainer does not import the configuration.
-    """
+    """Settings of the trainer: plain values, so that `Trainer` needs no recipe."""
 
     steps: int
     """Number of steps."""
@@ -37,3 +37,25 @@ class TrainerConfig:
     """Validations without improvement before the run ends early."""
     best_by: str = "bleu"
     """The metric that decides, one of `heedful.training.validation_metrics.METRICS`."""
+
+    @classmethod
+    def of(cls, config: "RunConfig", schedule_steps: int = 0) -> "TrainerConfig":
+        """Take the settings from a recipe; `schedule_steps` are those of the pretrained run."""
+        settings = config.train
+        return cls(
+            steps=settings.steps,
+            d_model=config.model.d_model,
+            warmup=settings.warmup,
+            learning_rate_factor=settings.learning_rate_factor,
+            seed=settings.seed,
+            schedule_steps=schedule_steps,
+            minutes=settings.minutes,
+            label_smoothing=settings.label_smoothing,
+            smoothing_target=settings.smoothing_target,
+            clip_norm=settings.clip_norm,
+            checkpoint_steps=settings.checkpoint_steps,
+            checkpoint_minutes=settings.checkpoint_minutes,
+            validate_steps=settings.validate_steps,
+            patience=settings.patience,
+            best_by=settings.best_by,
+        )

@@ -11,12 +11,13 @@ from heedful.errors import TextError
 from heedful.evaluation.validation import ValidationScorer
 from heedful.model.transformer import Transformer
 from heedful.preparation.training_data import Files, Sizes, as_list, file_records
+from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.rules import AllowedTokens
 from heedful.search.scoring import pair_log_probabilities
 from heedful.text.corpus import Corpus, expand
-from heedful.tokenization.tokenizer import PAD, START, Tokenizer
+from heedful.tokenization.tokenizer import PAD, START
 from heedful.training.log import perplexity
 from heedful.training.state import Validation
 
@@ -80,17 +81,10 @@ _BATCH_TOKENS = 4096
 
 def validator(
     model: Transformer,
-    tokenizer: Tokenizer,
+    run: Run,
     collator: Collator,
     sources: Sequence[str],
     references: Sequence[str],
-    *,
-    max_length: int,
-    limit: LengthLimit,
-    penalty: LengthPenalty,
-    language: str = "",
-    best_by: str = "bleu",
-    samples: int = 0,
 ) -> Callable[[], Validation]:
     """
     Create a validation function for some pairs.
@@ -101,17 +95,21 @@ def validator(
     BLEU is sacreBLEU, cased, of greedy translations: cheaper than a beam and close enough to
     compare checkpoints.
     """
-    source_ids = [ids[:max_length] for ids in tokenizer.encode_source(sources)]
-    target_ids = [ids[:max_length] for ids in tokenizer.encode_target(references)]
+    config, tokenizer = run.config, run.tokenizer
+    most, best_by = config.data.max_length, config.train.best_by
+    source_ids = [ids[:most] for ids in tokenizer.encode_source(sources)]
+    target_ids = [ids[:most] for ids in tokenizer.encode_target(references)]
 
     names = dict.fromkeys(("bleu", best_by))
-    scorer = ValidationScorer(references, language, [name for name in names if name != "loss"])
-    samples = min(samples, len(references))
+    scorer = ValidationScorer(
+        references, config.data.target_language, [name for name in names if name != "loss"]
+    )
+    samples = min(config.train.validation_samples, len(references))
     shown = [index * len(references) // samples for index in range(samples)]
 
     def validate() -> Validation:
         loss = mean_loss(model, collator, source_ids, target_ids)
-        translations = _translate(model, tokenizer, collator, source_ids, limit, penalty)
+        translations = _translate(model, run, collator, source_ids)
         found: Validation = {
             "valid_loss": loss,
             "valid_perplexity": perplexity(loss),
@@ -148,24 +146,17 @@ def mean_loss(
 
 
 def _translate(
-    model: Transformer,
-    tokenizer: Tokenizer,
-    collator: Collator,
-    sources: Sequence[Ids],
-    limit: LengthLimit,
-    penalty: LengthPenalty,
+    model: Transformer, run: Run, collator: Collator, sources: Sequence[Ids]
 ) -> list[str]:
     """Translate greedily, in order."""
+    limit = LengthLimit.parse(run.config.search.max_length)
+    penalty = LengthPenalty.parse(run.config.search.length_penalty)
+    rules = [AllowedTokens(run.tokenizer.target_size, (PAD, START))]
     translations = [""] * len(sources)
     for rows in by_length([len(ids) for ids in sources], _BATCH_TOKENS):
-        source = collator.source([sources[i] for i in rows]).to(model.device)
-        found = greedy_search(
-            model,
-            source,
-            [limit.tokens(len(sources[i])) for i in rows],
-            penalty=penalty,
-            rules=[AllowedTokens(tokenizer.target_size, (PAD, START))],
-        )
+        source = collator.source([sources[i] for i in rows]).to(model.device)  # (rows, source)
+        limits = [limit.tokens(len(sources[i])) for i in rows]
+        found = greedy_search(model, source, limits, penalty=penalty, rules=rules)
         for i, hypothesis in zip(rows, found, strict=True):
-            translations[i] = tokenizer.decode(hypothesis.tokens)
+            translations[i] = run.tokenizer.decode(hypothesis.tokens)
     return translations

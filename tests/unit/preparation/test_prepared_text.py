@@ -16,7 +16,7 @@ from heedful.preparation.raw_text import RawText
 from heedful.runs.folder import RunFolder
 from heedful.runs.run import MachineSettings, write_config
 from heedful.tokenization.tokenizer import Tokenizer
-from heedful.training.setup import check_folder
+from heedful.training.setup import TrainingSetup, check_folder
 
 SETTINGS = ("data.vocabulary_size=300", "data.max_length_ratio=2.5")
 
@@ -223,5 +223,6 @@ def test_a_run_goes_on_with_the_text_it_was_begun_with(tmp_path, change, refused
     prepared = [{"file": "dir", "digest": "a"}]
     files = {"source": side, "target": side, "exclude": [], "prepared": prepared}
     write_config(folder, config, MachineSettings("cpu", "fp32", 1, 1), files, {})
+    setup = TrainingSetup(config, RawText(()), {**files, **change}, folder=folder, resume=True)
     with pytest.raises(RunFolderError, match="or --data is another") if refused else nullcontext():
-        check_folder(folder, config, {**files, **change}, resume=True, inexact=False)
+        check_folder(folder, setup)

@@ -10,9 +10,11 @@ from heedful.errors import (
     StorageError,
     TrainingFailed,
 )
+from heedful.preparation.raw_text import RawText
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import LOCK
 from heedful.training.run_folder import Claim, create_run_folder
+from heedful.training.setup import TrainingSetup
 from heedful.training.state import Counters, TrainState
 
 
@@ -20,7 +22,9 @@ def begin(
     path: Path, error: BaseException, *, resume: bool = False, steps: int | None = None
 ) -> None:
     """Begin a run that fails; with `steps`, in the loop."""
-    with create_run_folder(RunFolder(path), load_config("tiny"), {}, resume, False) as claim:
+    folder = RunFolder(path)
+    setup = TrainingSetup(load_config("tiny"), RawText(()), {}, folder=folder, resume=resume)
+    with create_run_folder(folder, setup) as claim:
         (path / "data").mkdir()
         (path / "data" / "ids").touch()
         (path / "log.jsonl").touch()

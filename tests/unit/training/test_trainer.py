@@ -441,8 +441,8 @@ def test_the_gradients_of_two_ranks_add_up_to_those_of_one(share, monkeypatch):
     part.ranks, rest.ranks = RankGroup(rank, world), RankGroup(1 - rank, world)
     for made in (alone, part, rest):
         made.model.eval()  # another cut draws other dropout
-    totals = alone._accumulate(1, rows)
-    shares = part._accumulate(1, rows) + rest._accumulate(1, rows)
+    totals = alone._accumulate(1, rows).as_tensor()
+    shares = part._accumulate(1, rows).plus(rest._accumulate(1, rows)).as_tensor()
     work = slice(4, 9)  # another cut has other padding
     assert (shares[work] <= totals[work]).all()
     shares[work] = totals[work]

@@ -1,0 +1,39 @@
+from pathlib import Path
+
+import pytest
+
+from heedful.errors import SettingError
+from heedful.training.setup import TrainingSetup
+from heedful.training.train import run_training
+
+
+def write_pairs(folder: Path) -> dict[str, Path]:
+    files = {"source": folder / "train.en", "target": folder / "train.de"}
+    for path in files.values():
+        path.write_text("a b\nc d\n", encoding="utf-8")
+    return files
+
+
+def test_a_setup_is_resolved_without_writing(tmp_path: Path) -> None:
+    files = write_pairs(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    setup = TrainingSetup.resolve(
+        "tiny", **files, out=tmp_path / "run", settings=["train.steps=3"], tensorboard=tmp_path
+    )
+    assert sorted(tmp_path.iterdir()) == before
+    assert setup.config.train.steps == 3
+    assert setup.config.data.source_language == "en"
+    assert setup.folder is not None
+    assert setup.folder.path == tmp_path / "run"
+    assert setup.events == tmp_path / "run"
+    assert [entry["file"] for entry in setup.files["source"]] == ["train.en"]
+    assert setup.pretrained is None
+    assert setup.valid is None
+
+
+def test_what_needs_a_run_folder_says_so(tmp_path: Path) -> None:
+    files = write_pairs(tmp_path)
+    with pytest.raises(SettingError, match="--resume needs --out"):
+        TrainingSetup.resolve("tiny", **files, resume=True)
+    with pytest.raises(SettingError, match="needs --out, the run folder"):
+        run_training(TrainingSetup.resolve("tiny", **files))

@@ -1,0 +1,20 @@
+import torch
+
+from heedful.training.state import Counters, StepTotals
+
+
+def test_totals_of_a_step_pass_through_a_tensor_unchanged() -> None:
+    totals = StepTotals(*map(float, range(1, len(StepTotals._fields) + 1)))
+    assert StepTotals.from_tensor(totals.as_tensor()) == totals
+    doubled = totals.as_tensor() + totals.as_tensor()  # as two ranks add them
+    assert StepTotals.from_tensor(doubled) == totals.plus(totals)
+    large = StepTotals(target_tokens=float(2**53))  # beyond fp32
+    assert StepTotals.from_tensor(large.as_tensor()).target_tokens == 2**53
+    assert totals.as_tensor().dtype == torch.float64
+
+
+def test_a_step_counts_once_with_its_tokens() -> None:
+    counters = Counters(step=4, position=2, target_tokens=10)
+    counters.add(StepTotals(target_tokens=5.0, cross_pairs=7.0))
+    expected = Counters(step=5, position=3, target_tokens=15, cross_pairs=7)
+    assert counters == expected
