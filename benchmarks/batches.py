@@ -176,9 +176,14 @@ def cost(recipe: str) -> dict[str, object]:
             )
             states = model(batch.source, batch.target_in)
             real = batch.target_out != model.padding
-            chunked_loss(states[real], batch.target_out[real], *model.output(), 0.1, "uniform")[
-                0
-            ].backward()
+            chunked_loss(
+                states[real],
+                batch.target_out[real],
+                model.output.weight,
+                model.output.bias,
+                0.1,
+                "uniform",
+            )[0].backward()
             weights.accumulate_gradients()
         weights.step(1e-4, 1.0 / tokens)
         return (time.perf_counter() - started) / int(source[rows].sum() + target[rows].sum())

@@ -82,7 +82,7 @@ def test_a_model_that_would_say_nothing_says_what_it_must(tmp_path, heedful_cli)
     (tmp_path / "run").mkdir()
     run = make_random_run(tmp_path / "run", RunConfig().with_settings(settings), 61)
     weights = dict(load_checkpoint(run.folder.checkpoint(1)).model)
-    weights["output_bias"][END] = 30.0
+    weights["output.bias"][END] = 30.0
     save_checkpoint(run.folder.checkpoint(2), weights, None, {"step": 2})
     export_model(tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=WriteOptions("", 20))
     text = "".join(f"{line}\n" for line in LINES)

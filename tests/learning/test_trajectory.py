@@ -38,7 +38,7 @@ for step in range(1, 301):
     states = model(source, torch.cat((start, target[:, :-1]), 1) * (place < lengths))
     real = place < lengths
     loss_of = chunked_loss if fast else plain_loss
-    loss, nll = loss_of(states[real], target[real], *model.output())
+    loss, nll = loss_of(states[real], target[real], model.output.weight, model.output.bias)
     loss.backward()
     weights.accumulate_gradients()
     weights.step(0.025 * min(step ** -0.5, step * 100 ** -1.5), 1.0 / int(real.sum()))

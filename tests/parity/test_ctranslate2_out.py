@@ -119,7 +119,7 @@ def test_what_no_translation_may_hold_is_in_none_however_probable(tmp_path):
     run = random_run(tmp_path / "run", SHAPES["untied"])
     weights = dict(load_checkpoint(run.folder.checkpoint(2)).model)
     never = torch.tensor([PAD, START])
-    weights["output_bias"] = weights["output_bias"].index_fill(0, never, 9.0)
+    weights["output.bias"] = weights["output.bias"].index_fill(0, never, 9.0)
     save_checkpoint(run.folder.checkpoint(2), weights, None, {"step": 2})
     export_model(
         tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=OPTIONS, sentences=LINES
@@ -161,7 +161,7 @@ def test_what_is_too_long_for_the_table_is_not_compared(tmp_path):
 def test_the_least_length_holds_on_both_sides(tmp_path, least):
     run = random_run(tmp_path / "run", SHAPES["untied"] | {"search.min_length": least})
     weights = dict(load_checkpoint(run.folder.checkpoint(2)).model)
-    weights["output_bias"] = weights["output_bias"].index_fill(0, torch.tensor([END]), 30.0)
+    weights["output.bias"] = weights["output.bias"].index_fill(0, torch.tensor([END]), 30.0)
     save_checkpoint(run.folder.checkpoint(2), weights, None, {"step": 2})
     export_model(
         tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=OPTIONS, sentences=LINES

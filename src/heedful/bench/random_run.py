@@ -36,7 +36,7 @@ def make_random_run(folder: Path, config: RunConfig, vocabulary: int) -> Run:
     model = run.build()
     initialise(model, config.train.seed)
     with torch.no_grad():
-        model.output()[0][END] = 0.0
+        model.output.weight[END] = 0.0
     state = {"step": 1, **run.signature}
     save_checkpoint(run.folder.checkpoint(1), dict(model.named_parameters()), None, state)
     return run

@@ -71,7 +71,9 @@ TENSORS = {
     "project_out": "out_proj",
     "widen": "linear1",
     "narrow": "linear2",
-    "output_table": "output_embedding",
+    "output_table": "output.weight",
+    "output_embedding": "output.weight",
+    "output_bias": "output.bias",
 }
 """Parts of the names of tensors in checkpoints."""
 

@@ -95,7 +95,7 @@ class ForwardFlops:
             + sum(_offering(attention) for attention in cross),
             target=sum(_own_positions(x.self_attention) + _network(x.feed_forward) for x in decoder)
             + sum(_own_positions(attention) - _offering(attention) for attention in cross),
-            predicted=2 * model.output()[0].numel(),
+            predicted=2 * model.output.weight.numel(),
             source_source=sum(_pair(layer.self_attention) for layer in encoder),
             target_target=sum(map(_pair, own)),
             target_source=sum(map(_pair, cross)),

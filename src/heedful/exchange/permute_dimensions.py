@@ -18,8 +18,8 @@ from heedful.errors import ExchangeError
 _AXES = {
     "embed_source.weight": 1,
     "embed_target.weight": 1,
-    "output_embedding": 1,
-    "output_bias": None,
+    "output.weight": 1,
+    "output.bias": None,
     "source_positions.weight": 1,
     "target_positions.weight": 1,
     "qkv_proj.weight": 1,

@@ -86,8 +86,8 @@ def key_map(
     entries = [
         Entry("embed_source.weight", (tensor_names.source_table,), tables.source),
         Entry("embed_target.weight", (tensor_names.target_table,), tables.target),
-        Entry("output_embedding", (tensor_names.output_embedding,), tables.target),
-        Entry("output_bias", (tensor_names.output_bias,), bias),
+        Entry("output.weight", (tensor_names.output_embedding,), tables.target),
+        Entry("output.bias", (tensor_names.output_bias,), bias),
         Entry(
             "source_positions.weight",
             (tensor_names.source_positions,),

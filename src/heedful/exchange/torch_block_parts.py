@@ -12,7 +12,7 @@ from torch import nn
 from heedful.exchange.formats import Problems
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import ACTIVATIONS
-from heedful.model.layer_shape import LayerConfig
+from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import DecoderLayer, EncoderLayer
 from heedful.model.residual import RESIDUALS
 

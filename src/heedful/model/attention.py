@@ -1,10 +1,10 @@
 """
 Attention and its masks: section 3.2 of the paper.
 
-`scaled_dot_product_attention` is equation 1 as it is printed. `fused_attention` computes the same
-with torch's fused kernels, which never write the weights to memory; the tests hold the two equal.
-`MultiHeadAttention` runs several of them side by side (section 3.2.2). A mask is always called
-`mask` and is true where a query may attend to a key.
+`scaled_dot_product_attention` is equation 1 as it is printed. `MultiHeadAttention` runs several of
+them side by side (section 3.2.2): it projects, attends and projects again. `attend` is the only
+place that chooses a kernel; the tests hold all kernels to equation 1. A mask is always called
+`mask` and is true where a query may attend to a key; the additive form of a search is `mask_bias`.
 """
 
 import math
@@ -15,10 +15,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.arguments import check_counts, checked
-from heedful.errors import ArgumentError, SettingError
-from heedful.model.cpu.attention import SHORT, Packings, short_attention, use_cpu_kernel
+from heedful.errors import SettingError
+from heedful.model.cpu.attention import SHORT, short_attention, use_cpu_kernel
 from heedful.model.cpu.linear import Linear, linear
-from heedful.model.inputs import check_mask, check_states
+from heedful.model.cpu.step_attention import cached_attention
+from heedful.model.inputs import check_states, check_tensors
+from heedful.model.layout import EVERYWHERE, Layout
 
 
 def padding_mask(ids: Int[Tensor, "batch time"], padding: int) -> Bool[Tensor, "batch 1 1 time"]:
@@ -110,12 +112,7 @@ def scaled_dot_product_attention(
     >>> weights[0, 0].tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    for name, x in (("query", query), ("key", key), ("value", value)):
-        if not isinstance(x, Tensor):
-            raise ArgumentError(
-                f"`{name}` of scaled_dot_product_attention must be a tensor of floats of shape "
-                f"(batch, heads, time, width), but a {type(x).__name__} came."
-            )
+    check_tensors("scaled_dot_product_attention", query=query, key=key, value=value)
     scores = (query * (1.0 / math.sqrt(query.size(-1)))) @ key.transpose(-2, -1)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
@@ -155,53 +152,6 @@ def fused_attention(
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
 
 
-def biased_attention(
-    query: Float[Tensor, "batch heads queries d_k"],
-    key: Float[Tensor, "batch heads keys d_k"],
-    value: Float[Tensor, "batch heads keys d_v"],
-    mask_bias: Float[Tensor, "batch heads queries keys"],
-) -> Float[Tensor, "batch heads queries d_v"]:
-    """
-    Compute attention for a few queries with an additive mask.
-
-    Parameters
-    ----------
-    query : Tensor of float, shape (batch, heads, queries, d_k)
-        One row per query position.
-    key : Tensor of float, shape (batch, heads, keys, d_k)
-        One row per key position.
-    value : Tensor of float, shape (batch, heads, keys, d_v)
-        One row per key position, in the order of `key`.
-    mask_bias : Tensor of float, shape (batch, heads, queries, keys)
-        Zero where the query may attend to the key, minus infinity elsewhere.
-
-    Returns
-    -------
-    Tensor of float, shape (batch, heads, queries, d_v)
-        Weighted sum of the values.
-
-    Notes
-    -----
-    For the steps of a search, where tensors are small and each pass over memory counts: the scores
-    come from one product that starts from the bias.
-    """
-    batch, heads, queries, _ = query.shape
-    if query.device.type != "cpu" or batch * heads <= _FEW_PRODUCTS:
-        return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask_bias)
-    scores = torch.baddbmm(
-        mask_bias.flatten(0, 1),
-        query.reshape(batch * heads, queries, -1),
-        key.flatten(0, 1).transpose(1, 2),
-        alpha=1.0 / math.sqrt(query.size(-1)),
-    )
-    context = torch.softmax(scores, dim=-1) @ value.flatten(0, 1)
-    return context.view(batch, heads, queries, -1)
-
-
-# So few products in a batch are quicker within one fused kernel than as batched products.
-_FEW_PRODUCTS = 16
-
-
 class KeyValue(NamedTuple):
     """
     Keys and values of a sequence, split into heads.
@@ -235,6 +185,143 @@ class KeyValue(NamedTuple):
         Finished sentences leave the batch of a search this way.
         """
         return KeyValue(self.keys.index_select(0, rows), self.values.index_select(0, rows))
+
+
+class Projections(NamedTuple):
+    """
+    Queries, keys and values of all heads, side by side as the products left them.
+
+    Notes
+    -----
+    The processor's kernel reads them in place and writes their gradients side by side; cutting them
+    apart first would cost one more copy.
+    """
+
+    queries: Float[Tensor, "batch queries width"]
+    """Queries; in self-attention the keys and values follow on the last axis."""
+    keys_values: Float[Tensor, "other keys width2"] | None
+    """Keys, then values, on the last axis; None in self-attention."""
+    heads: int
+    """Number of heads."""
+    d_k: int
+    """Width of a head's queries and keys."""
+
+    def split(self) -> tuple[Float[Tensor, "batch heads queries d_k"], KeyValue]:
+        """
+        Split queries, keys and values into heads.
+
+        Returns
+        -------
+        query : Tensor of float, shape (batch, heads, queries, d_k)
+            Queries of every head.
+        key_value : KeyValue
+            Keys and values of every head.
+
+        Notes
+        -----
+        Views, not copies.
+        """
+        width = self.heads * self.d_k
+        if self.keys_values is None:
+            rest = self.queries.size(2) - 2 * width
+            query, keys, values = self.queries.split([width, width, rest], dim=-1)
+        else:
+            query, rest = self.queries, self.keys_values.size(2) - width
+            keys, values = self.keys_values.split([width, rest], dim=-1)
+        query, keys, values = (split_heads(x, self.heads) for x in (query, keys, values))
+        return query, KeyValue(keys, values)
+
+
+def attend(
+    projections: Projections, layout: Layout = EVERYWHERE, need_weights: bool = False
+) -> tuple[Float[Tensor, "batch queries width"], Float[Tensor, "_ heads _ _"] | None]:
+    """
+    Compute the context of all heads by the fastest kernel for the case.
+
+    Parameters
+    ----------
+    projections : Projections
+        Queries, keys and values.
+    layout : Layout, optional
+        The mask, the padding that was removed, and a list for the weights.
+    need_weights : bool, default False
+        Whether to return the weights.
+
+    Returns
+    -------
+    context : Tensor of float, shape (batch, queries, heads * d_v)
+        The heads' contexts, concatenated.
+    weights : Tensor of float, shape (batch, heads, queries, keys), or None
+        The weights if requested, else None.
+
+    Notes
+    -----
+    Three kernels compute equation 1, and the tests hold them equal: short sequences on a processor
+    take `heedful.model.cpu.attention.short_attention`; whoever needs the weights takes
+    `scaled_dot_product_attention`; all others take `fused_attention`. The choice depends on device,
+    type and lengths alone.
+    """
+    record = need_weights or layout.weights is not None
+    queries, keys_values, heads, d_k = projections
+    keys = (queries if keys_values is None else keys_values).size(1)
+    if layout.is_unpadded or (not record and use_cpu_kernel(queries, keys)):
+        packings = layout.queries, layout.keys
+        return short_attention(queries, keys_values, layout.mask, heads, d_k, packings), None
+    query, key_value = projections.split()  # (batch, heads, time, d_k or d_v)
+    if not record and (queries.device.type != "cpu" or keys > SHORT):
+        return merge_heads(fused_attention(query, *key_value, layout.mask)), None
+    context, weights = scaled_dot_product_attention(query, *key_value, layout.mask)
+    if layout.weights is not None:
+        layout.weights.append(weights)
+    return merge_heads(context), weights if need_weights else None
+
+
+def split_heads(
+    x: Float[Tensor, "batch time width"], heads: int
+) -> Float[Tensor, "batch heads time d"]:
+    """
+    Split the last axis into heads.
+
+    Parameters
+    ----------
+    x : Tensor of float, shape (batch, time, heads * d)
+        The heads side by side.
+    heads : int
+        Number of heads.
+
+    Returns
+    -------
+    Tensor of float, shape (batch, heads, time, d)
+        A view of `x`.
+
+    Notes
+    -----
+    Undone by `merge_heads`.
+    """
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def merge_heads(
+    context: Float[Tensor, "batch heads time d"],
+) -> Float[Tensor, "batch time width"]:
+    """
+    Concatenate the heads.
+
+    Parameters
+    ----------
+    context : Tensor of float, shape (batch, heads, time, d)
+        One context per head.
+
+    Returns
+    -------
+    Tensor of float, shape (batch, time, heads * d)
+        The heads side by side.
+
+    Notes
+    -----
+    Section 3.2.2, Concat.
+    """
+    return context.transpose(1, 2).flatten(2)
 
 
 class MultiHeadAttention(nn.Module):
@@ -296,12 +383,9 @@ class MultiHeadAttention(nn.Module):
         self,
         queries_from: Float[Tensor, "batch queries d_model"],
         keys_from: Float[Tensor, "other keys d_model"],
-        mask: Bool[Tensor, "_ _ _ _"] | None = None,
+        layout: Layout | Bool[Tensor, "_ _ _ _"] | None = None,
         need_weights: bool = False,
-        packings: Packings = (None, None),
-    ) -> tuple[
-        Float[Tensor, "batch queries d_model"], Float[Tensor, "batch heads queries keys"] | None
-    ]:
+    ) -> tuple[Float[Tensor, "batch queries d_model"], Float[Tensor, "_ heads _ _"] | None]:
         """
         Attend from each position of one sequence to the positions of another or of the same one.
 
@@ -311,12 +395,11 @@ class MultiHeadAttention(nn.Module):
             The sequence of the queries.
         keys_from : Tensor of float, shape (batch, keys, d_model)
             The sequence of the keys and values; the same tensor for self-attention.
-        mask : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
-            True where the query may attend to the key, in padded rows; everywhere if None.
+        layout : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), or Layout, optional
+            The mask, true where the query may attend to the key; everywhere if None. The stacks of
+            `heedful.model.layers` pass a `Layout`, which holds the mask and more.
         need_weights : bool, default False
             Whether to return the weights, which needs `scaled_dot_product_attention`.
-        packings : pair of Packing or None, optional
-            Unpadding of queries and of keys; None for padded rows.
 
         Returns
         -------
@@ -329,44 +412,41 @@ class MultiHeadAttention(nn.Module):
         -----
         Section 3.2.2: ``Concat(head_1, ..., head_h) W^O``.
         """
-        packed = any(packing is not None for packing in packings)
-        if not packed:
-            states = {"queries_from": queries_from, "keys_from": keys_from}
-            check_states("MultiHeadAttention", self.d_model, 3, **states)
-            if mask is not None:
-                check_mask("MultiHeadAttention", mask)
-        if packed or (use_cpu_kernel(queries_from, keys_from.size(1)) and not need_weights):
-            return self._attend_shortly(queries_from, keys_from, mask, packings), None
-        if queries_from is keys_from:
-            query, key_value = self.project_qkv(queries_from)
-        else:
-            query, key_value = self.project_query(queries_from), self.project_kv(keys_from)
-        return self._attend(query, key_value, mask, need_weights)
+        check_states(
+            "MultiHeadAttention", self.d_model, 3, queries_from=queries_from, keys_from=keys_from
+        )
+        projections = self.project(queries_from, keys_from)  # (batch, time, heads * d) each
+        context, weights = attend(projections, Layout.of(layout), need_weights)
+        return self.out_proj(context), weights  # (batch, queries, d_model)
 
-    def project_qkv(
-        self, x: Float[Tensor, "batch time d_model"]
-    ) -> tuple[Float[Tensor, "batch heads time d_k"], KeyValue]:
+    def project(
+        self,
+        queries_from: Float[Tensor, "batch queries d_model"],
+        keys_from: Float[Tensor, "other keys d_model"],
+    ) -> Projections:
         """
-        Project a sequence to queries, keys and values for self-attention.
+        Project sequences to the queries, keys and values of all heads.
 
         Parameters
         ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            The sequence of queries, keys and values.
+        queries_from : Tensor of float, shape (batch, queries, d_model)
+            The sequence of the queries.
+        keys_from : Tensor of float, shape (batch, keys, d_model)
+            The sequence of the keys and values; the same tensor for self-attention.
 
         Returns
         -------
-        query : Tensor of float, shape (batch, heads, time, d_k)
-            Queries of every head.
-        key_value : KeyValue
-            Keys and values of every head.
+        Projections
+            Queries, keys and values.
 
         Notes
         -----
-        ``ask`` and ``offer`` in one product.
+        Section 3.2.2, W^Q, W^K and W^V: one product for self-attention, else two.
         """
-        query, key, value = self._project(x, 0, 3).split(self.widths, dim=-1)
-        return self._split(query), KeyValue(self._split(key), self._split(value))
+        if queries_from is keys_from:
+            return Projections(self._project(queries_from, 0, 3), None, self.heads, self.d_k)
+        queries = self._project(queries_from, 0, 1)
+        return Projections(queries, self._project(keys_from, 1, 3), self.heads, self.d_k)
 
     def project_query(
         self, queries_from: Float[Tensor, "batch queries d_model"]
@@ -388,7 +468,7 @@ class MultiHeadAttention(nn.Module):
         -----
         Section 3.2.2, W^Q.
         """
-        return self._split(self._project(queries_from, 0, 1))
+        return split_heads(self._project(queries_from, 0, 1), self.heads)
 
     def project_kv(self, keys_from: Float[Tensor, "batch keys d_model"]) -> KeyValue:
         """
@@ -408,19 +488,26 @@ class MultiHeadAttention(nn.Module):
         -----
         Search calls this once per source sentence, not once per step.
         """
-        key, value = self._project(keys_from, 1, 3).split(self.widths[1:], dim=-1)
-        return KeyValue(self._split(key), self._split(value))
+        keys, values = self._project(keys_from, 1, 3).split(self.widths[1:], dim=-1)
+        return KeyValue(split_heads(keys, self.heads), split_heads(values, self.heads))
 
-    def merge_heads_and_project(
-        self, context: Float[Tensor, "batch heads queries d_v"]
+    def attend_cached(
+        self,
+        query: Float[Tensor, "batch heads queries d_k"],
+        cached: KeyValue,
+        mask_bias: Float[Tensor, "batch heads queries keys"],
     ) -> Float[Tensor, "batch queries d_model"]:
         """
-        Concatenate the heads and project them to d_model.
+        Attend to keys and values that are already projected.
 
         Parameters
         ----------
-        context : Tensor of float, shape (batch, heads, queries, d_v)
-            Context of each head.
+        query : Tensor of float, shape (batch, heads, queries, d_k)
+            Queries of every head.
+        cached : KeyValue
+            Keys and values of every head, perhaps of a shorter type.
+        mask_bias : Tensor of float, shape (batch, heads, queries, keys)
+            Zero where the query may attend to the key, minus infinity elsewhere.
 
         Returns
         -------
@@ -429,48 +516,15 @@ class MultiHeadAttention(nn.Module):
 
         Notes
         -----
-        Section 3.2.2.
+        A step of a search: equal to `forward` at the newest positions.
         """
-        out: Tensor = self.out_proj(context.transpose(1, 2).flatten(2))
-        return out
+        context = cached_attention(query.to(cached.keys.dtype), *cached, mask_bias)
+        return self.out_proj(merge_heads(context.to(query.dtype)))
 
     def _project(self, x: Tensor, first: int, last: int) -> Tensor:
         """Multiply by some of W^Q, W^K and W^V (numbers 0, 1, 2), all heads together."""
         if last - first == 3:
-            out: Tensor = self.qkv_proj(x)
-            return out
+            return self.qkv_proj(x)  # (batch, time, heads * (2 d_k + d_v))
         part = slice(sum(self.widths[:first]), sum(self.widths[:last]))
         bias = self.qkv_proj.bias
         return linear(x, self.qkv_proj.weight[part], None if bias is None else bias[part])
-
-    def _split(self, x: Tensor) -> Tensor:
-        """Split the last axis into heads: (batch, time, heads * d) -> (batch, heads, time, d)."""
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-
-    def _attend_shortly(
-        self,
-        queries_from: Tensor,
-        keys_from: Tensor,
-        mask: Tensor | None,
-        packings: Packings,
-    ) -> Tensor:
-        """Attend with the CPU kernel for short sequences, several times as fast."""
-        if queries_from is keys_from:
-            queries, key_value = self._project(queries_from, 0, 3), None
-        else:
-            queries, key_value = self._project(queries_from, 0, 1), self._project(keys_from, 1, 3)
-        found = short_attention(queries, key_value, mask, self.heads, self.d_k, packings)
-        out: Tensor = self.out_proj(found)
-        return out
-
-    def _attend(
-        self, query: Tensor, key_value: KeyValue, mask: Tensor | None, need_weights: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        """Attend with all heads; project (batch, heads, time, d_v) -> (batch, time, d_model)."""
-        weights = None
-        short_on_cpu = query.device.type == "cpu" and key_value.keys.size(2) <= SHORT
-        if need_weights or short_on_cpu:
-            context, weights = scaled_dot_product_attention(query, *key_value, mask)
-        else:
-            context = fused_attention(query, *key_value, mask)
-        return self.merge_heads_and_project(context), weights if need_weights else None

@@ -15,8 +15,9 @@ from heedful.config.schema import ModelConfig
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
 from heedful.model.feed_forward import FeedForward
-from heedful.model.layer_shape import LayerConfig
+from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, DecoderLayer, Encoder
+from heedful.model.output import OutputLayer
 from heedful.model.transformer import Positions, Transformer
 
 
@@ -46,16 +47,18 @@ def build_model(
         return TokenEmbedding(vocabulary, config.d_model, config.scale_embeddings, zero_token)
 
     embed_target = embedding(target_vocabulary)
-    table = nn.Parameter(torch.zeros(target_vocabulary, config.d_model))
+    weight = embed_target.weight
+    if config.tie_embeddings == "none":
+        weight = nn.Parameter(torch.zeros(target_vocabulary, config.d_model))
+    bias = nn.Parameter(torch.zeros(target_vocabulary)) if config.output_bias else None
     return Transformer(
         embed_target if config.tie_embeddings == "all" else embedding(source_vocabulary),
         embed_target,
         _positions(config, max_length),
         _positions(config, max_length),
-        Encoder(_shape(config, "encoder"), config.encoder_layers),
-        Decoder(_shape(config, "decoder"), config.decoder_layers),
-        output_embedding=table if config.tie_embeddings == "none" else None,
-        output_bias=nn.Parameter(torch.zeros(target_vocabulary)) if config.output_bias else None,
+        Encoder(_layer_config(config, "encoder"), config.encoder_layers),
+        Decoder(_layer_config(config, "decoder"), config.decoder_layers),
+        OutputLayer(weight, bias),
         dropout=config.dropout,
         padding=padding,
         start_token=first[config.decoder_start],
@@ -91,8 +94,8 @@ def initialise(model: Transformer, seed: int) -> None:
                 nn.init.zeros_(linear.bias)
         elif isinstance(module, TokenEmbedding | LearnedPositions):
             _embedding(module.weight, generator)
-    if model.output_embedding is not None:
-        _embedding(model.output_embedding, generator)
+    if model.output.weight is not model.embed_target.weight:
+        _embedding(model.output.weight, generator)
 
 
 def parameter_count(model: nn.Module) -> int:
@@ -115,7 +118,7 @@ def padded_vocabulary(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
-def _shape(config: ModelConfig, side: str) -> LayerConfig:
+def _layer_config(config: ModelConfig, side: str) -> LayerConfig:
     """Collect the sizes and choices shared by the layers of one stack."""
     heads = getattr(config, f"{side}_heads") or config.heads
     d_ff = getattr(config, f"{side}_d_ff") or config.d_ff

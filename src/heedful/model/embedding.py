@@ -1,9 +1,7 @@
 """
 Token embeddings and positions: sections 3.4 and 3.5 of the paper.
 
-Positions: section 3.5 of the paper.
-
-Three layouts of the same idea are in use. The paper's text interleaves sine and cosine; the
+Three layouts of sinusoids are in use. The paper's text interleaves sine and cosine; the
 authors' code puts all sines before all cosines and spaces the wavelengths a little differently;
 others group like the code and space like the paper. None has a longest position: tables grow with
 the text.
@@ -15,33 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-
-class _Lookup(torch.autograd.Function):
-    """Embedding lookup whose gradient is summed in fp32, whatever the type of the table."""
-
-    @staticmethod
-    def forward(ctx, table: Tensor, ids: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(ids)
-        ctx.rows = table.size(0)
-        return nn.functional.embedding(ids, table)
-
-    @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
-        (ids,) = ctx.saved_tensors
-        if gradient.device.type == "cpu" and gradient.dtype != torch.float32:
-            return _add_rows(gradient, ids, ctx.rows), None
-        total = torch.ops.aten.embedding_dense_backward(gradient.float(), ids, ctx.rows, -1, False)
-        return total.to(gradient.dtype), None
-
-
-def _add_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:
-    """Sum the gradient rows of each token in fp32; few rows of the table are in use."""
-    used, place = ids.unique(return_inverse=True)
-    width = gradient.size(-1)
-    sums = torch.zeros(len(used), width)
-    sums.index_add_(0, place.reshape(-1), gradient.reshape(-1, width).float())
-    total = torch.zeros(rows, width, dtype=gradient.dtype)
-    return total.index_copy_(0, used, sums.to(gradient.dtype))
+from heedful.model.cpu.lookup import lookup
 
 
 class TokenEmbedding(nn.Module):
@@ -63,8 +35,6 @@ class TokenEmbedding(nn.Module):
     -----
     One table may serve the source, the target and the output projection (section 3.4). The authors'
     code starts decoding from a zero vector: `zero_token` (their padding symbol) has that embedding.
-    In bf16 the gradient of a frequent token is a sum of hundreds of terms, more than eight bits of
-    mantissa can hold, so it is summed in fp32.
     """
 
     def __init__(
@@ -93,11 +63,7 @@ class TokenEmbedding(nn.Module):
         -----
         Section 3.4.
         """
-        if torch.is_grad_enabled():
-            out: Tensor = _Lookup.apply(self.weight, ids)
-        else:
-            out = nn.functional.embedding(ids, self.weight)
-        out = out * self.scale
+        out = lookup(ids, self.weight) * self.scale  # (batch, time, d_model)
         if self.zero_token is not None:
             out = out.masked_fill((ids == self.zero_token).unsqueeze(-1), 0.0)
         return out

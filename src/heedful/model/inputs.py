@@ -1,4 +1,4 @@
-"""What goes into blocks and models: refused in a sentence where torch would say it in its words."""
+"""Checks of what goes into blocks and models, with messages in plain sentences."""
 
 from typing import Any
 
@@ -24,15 +24,26 @@ def check_states(owner: str, width: int, least_axes: int = 1, **states: Any) -> 
             )
 
 
-def check_mask(owner: str, mask: Any) -> None:
-    """Refuse a mask that is not boolean or that would broadcast along the wrong axes."""
+def check_tensors(owner: str, **tensors: Any) -> None:
+    """Refuse anything but tensors split into heads."""
+    for name, x in tensors.items():
+        if not isinstance(x, Tensor):
+            raise ArgumentError(
+                f"`{name}` of {owner} must be a tensor of floats of shape "
+                f"(batch, heads, time, width), but {_what_came(x)}."
+            )
+
+
+def check_mask(owner: str, mask: Any) -> Tensor:
+    """Return the mask; refuse one that is not boolean or would broadcast along the wrong axes."""
     is_tensor = isinstance(mask, Tensor)
     if not is_tensor or mask.dtype is not torch.bool or mask.dim() != 4:
         raise ArgumentError(
-            f"`may_attend` of {owner} must be a tensor of bool of shape (batch, heads or 1, "
-            "queries or 1, keys), true where a query may look at a key, but "
+            f"the mask of {owner} must be a tensor of bool of shape (batch, heads or 1, "
+            "queries or 1, keys), true where a query may attend to a key, but "
             f"{_what_came(mask)}."
         )
+    return mask
 
 
 def check_ids(owner: str, **ids: Any) -> None:

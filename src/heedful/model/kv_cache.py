@@ -26,7 +26,9 @@ from torch import Tensor
 
 from heedful.model.attention import KeyValue
 
-# A new block has room for this many tokens of each hypothesis; slots are a multiple of the second.
+# A new block has room for this many tokens of each hypothesis, or for a quarter of the slots in use
+# if that is more: fewer blocks copy more often, larger ones compute more on empty slots. Slots are
+# a multiple of _MULTIPLE, which is a whole vector of bf16 or fp32 numbers.
 _BLOCK_STEPS = 8
 _MULTIPLE = 16
 
@@ -51,7 +53,7 @@ class KVCache:
 
     layers: tuple[KeyValue, ...]
     """Keys and values of each decoder layer, shape (sentences, heads, slots, d_k)."""
-    bias: Float[Tensor, "sentences width slots"]
+    mask_bias: Float[Tensor, "sentences width slots"]
     """Zero if a hypothesis contains the token in a slot, else minus infinity."""
     filled: int = 0
     """Slots in use."""
@@ -81,8 +83,8 @@ class KVCache:
         if sentences is not None:
             layers = tuple(layer.select(sentences) for layer in layers)
         count = layers[0].keys.size(0)
-        bias = self.bias.flatten(0, 1).index_select(0, rows)
-        bias = bias.view(count, len(rows) // max(count, 1), self.bias.size(2))
+        bias = self.mask_bias.flatten(0, 1).index_select(0, rows)  # (sentences * width, slots)
+        bias = bias.view(count, len(rows) // max(count, 1), self.mask_bias.size(2))
         return KVCache(layers, bias, self.filled)
 
     def advance(self, width: int) -> "KVCache":
@@ -91,9 +93,12 @@ class KVCache:
 
         Each hypothesis attends to its own newest token and not to those of its siblings.
         """
-        cache = self if self.filled + width <= self.bias.size(2) else self._with_room(width)
-        own = torch.eye(width, dtype=torch.bool, device=self.bias.device)
-        bias = cache.bias.repeat(1, width // cache.bias.size(1), 1)
+        # 1. room: slots for one more token of each hypothesis
+        cache = self if self.filled + width <= self.mask_bias.size(2) else self._with_room(width)
+        # 2. the first step goes from one row, the empty prefix, to one for each hypothesis
+        own = torch.eye(width, dtype=torch.bool, device=self.mask_bias.device)
+        bias = cache.mask_bias.repeat(1, width // cache.mask_bias.size(1), 1)  # (.., width, slots)
+        # 3. hypothesis i gets the i-th of the new slots
         bias[:, :, cache.filled : cache.filled + width] = mask_to_bias(own, bias.dtype)
         return KVCache(cache.layers, bias, cache.filled + width)
 
@@ -112,13 +117,15 @@ class KVCache:
     def _with_room(self, width: int) -> "KVCache":
         """Copy the slots still in use to new tensors with one more block of slots."""
         sentences, heads = self.layers[0].keys.shape[:2]
-        used = (self.bias[:, :, : self.filled] == 0).any(dim=1)
+        used = (self.mask_bias[:, :, : self.filled] == 0).any(dim=1)  # (sentences, slots)
         most = int(used.sum(dim=1).max()) if self.filled else 0
+        # the slots in use come first, in their old order: (sentences, most)
         order = used.int().argsort(dim=1, descending=True, stable=True)[:, :most]
         slots = most + max(width * _BLOCK_STEPS, most // 4)
         slots = -(-slots // _MULTIPLE) * _MULTIPLE
         first = torch.arange(sentences * heads, device=order.device).view(sentences, heads, 1)
-        rows = (first * self.bias.size(2) + order.unsqueeze(1)).flatten()
+        # row of each slot in (sentences * heads * slots, d_k): (sentences * heads * most)
+        rows = (first * self.mask_bias.size(2) + order.unsqueeze(1)).flatten()
 
         def move(old: Tensor) -> Tensor:
             new = old.new_zeros(sentences, heads, slots, old.size(3))
@@ -127,8 +134,8 @@ class KVCache:
                 new[:, :, :most] = moved.view(sentences, heads, most, -1)
             return new
 
-        bias = self.bias.new_full((sentences, self.bias.size(1), slots), float("-inf"))
-        chosen = order.unsqueeze(1).expand(-1, self.bias.size(1), -1)
-        bias[:, :, :most] = self.bias.gather(2, chosen)
+        bias = self.mask_bias.new_full((sentences, self.mask_bias.size(1), slots), float("-inf"))
+        chosen = order.unsqueeze(1).expand(-1, self.mask_bias.size(1), -1)  # (.., width, most)
+        bias[:, :, :most] = self.mask_bias.gather(2, chosen)
         layers = tuple(KeyValue(move(layer.keys), move(layer.values)) for layer in self.layers)
         return KVCache(layers, bias, most)

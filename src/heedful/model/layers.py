@@ -6,20 +6,17 @@ stacks take vectors, not ids, and are usable alone.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.model.attention import KeyValue, biased_attention, causal_mask
-from heedful.model.cpu.attention import Packings, use_cpu_kernel
-from heedful.model.cpu.unpadding import Packing
+from heedful.model.attention import KeyValue, causal_mask
+from heedful.model.inputs import check_mask
 from heedful.model.kv_cache import KVCache
-from heedful.model.layer_shape import LayerConfig
-
-SelfAttend = Callable[[Tensor, KeyValue], Tensor]
-"""From queries and the newest keys and values to the context of all tokens so far."""
-CrossAttend = Callable[[Tensor], Tensor]
-"""From queries to the context of the source."""
+from heedful.model.layer_config import LayerConfig
+from heedful.model.layout import Layout, pad, unpad
 
 
 class EncoderLayer(nn.Module):
@@ -44,11 +41,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = config.residual()
 
     def forward(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        mask: Bool[Tensor, "_ 1 1 _"] | None = None,
-        weights: list[Tensor] | None = None,
-        packing: Packing | None = None,
+        self, x: Float[Tensor, "batch time d_model"], layout: Layout
     ) -> Float[Tensor, "batch time d_model"]:
         """
         Apply self-attention, then the feed-forward network.
@@ -57,12 +50,8 @@ class EncoderLayer(nn.Module):
         ----------
         x : Tensor of float, shape (batch, time, d_model)
             States.
-        mask : Tensor of bool, shape (batch, 1, 1, time), optional
-            True at real tokens.
-        weights : list, optional
-            A list to which the attention weights of this layer are appended.
-        packing : Packing, optional
-            Unpadding of `x`; None for padded rows.
+        layout : Layout
+            Which positions attend to which.
 
         Returns
         -------
@@ -73,13 +62,7 @@ class EncoderLayer(nn.Module):
         -----
         Section 3.1, encoder.
         """
-
-        def self_attend(states: Tensor) -> Tensor:
-            need = weights is not None
-            found = self.self_attention(states, states, mask, need, (packing, packing))
-            return _collect(found, weights)
-
-        x = self.self_residual(x, self_attend)
+        x = self.self_residual(x, lambda states: self.self_attention(states, states, layout)[0])
         out: Tensor = self.feed_forward_residual(x, self.feed_forward)
         return out
 
@@ -146,14 +129,15 @@ class Encoder(nn.Module):
         -----
         Section 3.1.
         """
-        packing = None
-        if mask is not None and weights is None and use_cpu_kernel(x, x.size(1)):
-            packing = Packing.of(mask[:, 0, 0])
-        x = x if packing is None else packing.pack(x)
+        if mask is not None:
+            check_mask("Encoder", mask)
+        # attention weights are those of padded rows
+        real = None if mask is None or weights is not None else mask[:, 0, 0]  # (batch, time)
+        x, packing = unpad(x, real, keys=x.size(1))
+        layout = Layout(mask, packing, packing, weights)
         for layer in self.layers:
-            x = layer(x, mask, weights, packing)
-        out: Tensor = self.norm(x)
-        return out if packing is None else packing.unpack(out)
+            x = layer(x, layout)
+        return pad(self.norm(x), packing)
 
 
 class DecoderLayer(nn.Module):
@@ -183,10 +167,8 @@ class DecoderLayer(nn.Module):
         self,
         x: Float[Tensor, "batch time d_model"],
         memory: Float[Tensor, "_ source d_model"],
-        mask: Bool[Tensor, "1 1 _ _"],
-        memory_mask: Bool[Tensor, "_ 1 1 _"],
-        weights: tuple[list[Tensor], list[Tensor]] | None = None,
-        packings: Packings = (None, None),
+        layout: Layout,
+        memory_layout: Layout,
     ) -> Float[Tensor, "batch time d_model"]:
         """
         Apply masked self-attention, cross-attention and the feed-forward network.
@@ -197,14 +179,10 @@ class DecoderLayer(nn.Module):
             States.
         memory : Tensor of float, shape (batch, source, d_model)
             Output of the encoder.
-        mask : Tensor of bool, shape (1, 1, time, time)
-            True at and before each position.
-        memory_mask : Tensor of bool, shape (batch, 1, 1, source)
-            True at real source tokens.
-        weights : pair of lists, optional
-            Lists to which the weights of self-attention and cross-attention are appended.
-        packings : pair of Packing or None, optional
-            Unpadding of `x` and of `memory`; None for padded rows.
+        layout : Layout
+            Which positions of `x` attend to which.
+        memory_layout : Layout
+            Which positions of `x` attend to which of the memory.
 
         Returns
         -------
@@ -215,27 +193,20 @@ class DecoderLayer(nn.Module):
         -----
         Section 3.1, decoder.
         """
-        need = weights is not None
-        own, cross = weights if weights is not None else (None, None)
-        here = (packings[0], packings[0])
-
-        def self_attend(states: Tensor) -> Tensor:
-            return _collect(self.self_attention(states, states, mask, need, here), own)
-
-        def cross_attend(states: Tensor) -> Tensor:
-            found = self.cross_attention(states, memory, memory_mask, need, packings)
-            return _collect(found, cross)
-
-        x = self.self_residual(x, self_attend)
-        x = self.cross_residual(x, cross_attend)
+        x = self.self_residual(x, lambda states: self.self_attention(states, states, layout)[0])
+        x = self.cross_residual(
+            x, lambda states: self.cross_attention(states, memory, memory_layout)[0]
+        )
         out: Tensor = self.feed_forward_residual(x, self.feed_forward)
         return out
 
     def step(
         self,
         x: Float[Tensor, "sentences width d_model"],
-        cache: SelfAttend,
-        memory: CrossAttend,
+        write: Callable[[KeyValue], KeyValue],
+        mask_bias: Float[Tensor, "sentences heads width slots"],
+        memory: KeyValue,
+        memory_mask_bias: Float[Tensor, "sentences heads width source"],
     ) -> Float[Tensor, "sentences width d_model"]:
         """
         Process one more token of each hypothesis.
@@ -244,10 +215,14 @@ class DecoderLayer(nn.Module):
         ----------
         x : Tensor of float, shape (sentences, width, d_model)
             States of the newest tokens.
-        cache : callable
-            Maps (query, new keys/values) to the self-attention context over the cache.
-        memory : callable
-            Maps queries to the cross-attention context.
+        write : callable
+            Writes the keys and values of the newest tokens to the cache; returns those of all.
+        mask_bias : Tensor of float, shape (sentences, heads, width, slots)
+            Zero where a hypothesis contains the token in a slot, else minus infinity.
+        memory : KeyValue
+            Keys and values of the source.
+        memory_mask_bias : Tensor of float, shape (sentences, heads, width, source)
+            Zero at real source tokens, else minus infinity.
 
         Returns
         -------
@@ -258,16 +233,14 @@ class DecoderLayer(nn.Module):
         -----
         All hypotheses of a sentence are batched as queries against one copy of its keys and values.
         """
+        own, cross = self.self_attention, self.cross_attention
 
         def self_attend(states: Tensor) -> Tensor:
-            return self.self_attention.merge_heads_and_project(
-                cache(*self.self_attention.project_qkv(states))
-            )
+            query, newest = own.project(states, states).split()  # (sentences, heads, width, d_k)
+            return own.attend_cached(query, write(newest), mask_bias)
 
         def cross_attend(states: Tensor) -> Tensor:
-            return self.cross_attention.merge_heads_and_project(
-                memory(self.cross_attention.project_query(states))
-            )
+            return cross.attend_cached(cross.project_query(states), memory, memory_mask_bias)
 
         x = self.self_residual(x, self_attend)
         x = self.cross_residual(x, cross_attend)
@@ -330,17 +303,69 @@ class Decoder(nn.Module):
         -----
         Section 3.1; the mask is that of section 3.2.3.
         """
-        mask = causal_mask(x.size(1), x.device)
-        own = cross = None
-        if weights is None and use_cpu_kernel(x, x.size(1)) and use_cpu_kernel(x, memory.size(1)):
-            own = None if real is None else Packing.of(real)
-            cross = Packing.of(memory_mask[:, 0, 0])
-        x = x if own is None else own.pack(x)
-        memory = memory if cross is None else cross.pack(memory)
+        own_weights, cross_weights = (None, None) if weights is None else weights
+        check_mask("Decoder", memory_mask)
+        mask, most_keys = causal_mask(x.size(1), x.device), max(x.size(1), memory.size(1))
+        packing = memory_packing = None
+        if weights is None:  # they are those of padded rows
+            x, packing = unpad(x, real, most_keys)
+            memory, memory_packing = unpad(memory, memory_mask[:, 0, 0], most_keys)
+        layout = Layout(mask, packing, packing, own_weights)
+        memory_layout = Layout(memory_mask, packing, memory_packing, cross_weights)
         for layer in self.layers:
-            x = layer(x, memory, mask, memory_mask, weights, (own, cross))
-        out: Tensor = self.norm(x)
-        return out if own is None else own.unpack(out)
+            x = layer(x, memory, layout, memory_layout)
+        return pad(self.norm(x), packing)
+
+    def cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
+        """
+        Choose the type of the keys and values that a search keeps.
+
+        Parameters
+        ----------
+        sentences : int
+            Number of sentences in the batch.
+        dtype : torch.dtype
+            Type of the states.
+
+        Returns
+        -------
+        torch.dtype
+            The type of the states.
+
+        Notes
+        -----
+        A decoder made for translating may choose a shorter one
+        (`heedful.model.inference.optimize`).
+        """
+        return dtype
+
+    def project_memory(
+        self, memory: Float[Tensor, "sentences source d_model"]
+    ) -> tuple[KeyValue, ...]:
+        """
+        Project the memory to keys and values of every layer.
+
+        Parameters
+        ----------
+        memory : Tensor of float, shape (sentences, source, d_model)
+            Output of the encoder.
+
+        Returns
+        -------
+        tuple of KeyValue
+            One for each layer, in the type of `cache_dtype`.
+
+        Notes
+        -----
+        Once per sentence; the steps only compute queries.
+        """
+        dtype = self.cache_dtype(len(memory), memory.dtype)
+        projected = (layer.cross_attention.project_kv(memory) for layer in self.layers)  # type: ignore[operator,union-attr]
+        # laid out head by head, as every step reads them
+        return tuple(
+            KeyValue(*(part.to(dtype, memory_format=torch.contiguous_format) for part in both))
+            for both in projected
+        )
 
     def step(
         self,
@@ -372,28 +397,11 @@ class Decoder(nn.Module):
         -----
         Equal to the last position of `forward` on the whole target; the tests hold them equal.
         """
-        width, dtype = x.size(1), cache.bias.dtype
-        heads = cache.layers[0].keys.size(1)
-        own_bias = cache.bias.unsqueeze(1).repeat(1, heads, 1, 1)
-        memory_bias = mask_bias.repeat(1, heads, width, 1)
+        width, heads = x.size(1), cache.layers[0].keys.size(1)
+        own_bias = cache.mask_bias.unsqueeze(1).repeat(1, heads, 1, 1)  # (.., heads, width, slots)
+        memory_bias = mask_bias.repeat(1, heads, width, 1)  # (sentences, heads, width, source)
         for index, layer in enumerate(self.layers):
-
-            def self_attend(query: Tensor, newest: KeyValue, index: int = index) -> Tensor:
-                kept = cache.write(index, newest)
-                return biased_attention(query.to(dtype), *kept, own_bias).to(query.dtype)
-
-            def cross_attend(query: Tensor, index: int = index) -> Tensor:
-                found = biased_attention(query.to(dtype), *memory[index], memory_bias)
-                return found.to(query.dtype)
-
-            x = layer.step(x, self_attend, cross_attend)  # type: ignore[operator]
+            write = partial(cache.write, index)
+            x = layer.step(x, write, own_bias, memory[index], memory_bias)  # type: ignore[operator]
         out: Tensor = self.norm(x)
         return out
-
-
-def _collect(found: tuple[Tensor, Tensor | None], weights: list[Tensor] | None) -> Tensor:
-    """Append the weights to a list, if given, and return the context."""
-    context, seen = found
-    if weights is not None and seen is not None:
-        weights.append(seen)
-    return context

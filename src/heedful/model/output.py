@@ -46,6 +46,72 @@ def logits(
     return nn.functional.linear(states, weight, bias)
 
 
+class OutputLayer(nn.Module):
+    """
+    Decoder states to logits: the last product of figure 1.
+
+    Parameters
+    ----------
+    weight : torch.nn.Parameter, shape (vocabulary, d_model)
+        The output matrix; the target's embedding itself where the two are tied.
+    bias : torch.nn.Parameter, shape (vocabulary,), optional
+        Added to the logits; the paper has none.
+
+    Notes
+    -----
+    Section 3.4. A prepacked matrix is another module in the same place
+    (`heedful.model.inference.optimize`).
+    """
+
+    def __init__(self, weight: nn.Parameter, bias: nn.Parameter | None = None) -> None:
+        super().__init__()
+        self.weight, self.bias = weight, bias
+
+    def forward(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
+        """
+        Compute logits over the vocabulary.
+
+        Parameters
+        ----------
+        states : Tensor of float, shape (..., d_model)
+            Decoder states.
+
+        Returns
+        -------
+        Tensor of float, shape (..., vocabulary)
+            Unnormalised log-probabilities.
+
+        Notes
+        -----
+        See `logits`.
+        """
+        return logits(states, self.weight, self.bias)
+
+    def log_probabilities(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
+        """
+        Compute log-probabilities over the vocabulary.
+
+        Parameters
+        ----------
+        states : Tensor of float, shape (..., d_model)
+            Decoder states.
+
+        Returns
+        -------
+        Tensor of float32, shape (..., vocabulary)
+            Natural logarithms; their exponentials sum to one.
+
+        Notes
+        -----
+        The softmax is computed in fp32.
+        """
+        return torch.log_softmax(self(states).float(), dim=-1)
+
+
 def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -> Iterator[slice]:
     """
     Compute how many rows of logits to compute at a time.

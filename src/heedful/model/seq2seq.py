@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from heedful.model.output import OutputLayer
+
 
 @runtime_checkable
 class DecodingState(Protocol):
@@ -66,6 +68,9 @@ class Seq2Seq(nn.Module, ABC):
     Everything is batch-first. `forward` and `step` return hidden states, not logits, so that the
     loss can process the vocabulary in chunks.
     """
+
+    output: OutputLayer
+    """From states to logits. The loss takes its weight and bias: a batch of logits is too large."""
 
     def __init__(self, padding: int, start_token: int, end_token: int) -> None:
         super().__init__()
@@ -161,23 +166,6 @@ class Seq2Seq(nn.Module, ABC):
         The number of rows is a multiple of the number of sentences.
         """
 
-    @abstractmethod
-    def output(self) -> tuple[Tensor, Tensor | None]:
-        """
-        Return the weight and bias that turn states into logits.
-
-        Returns
-        -------
-        weight : Tensor of float, shape (vocabulary, d_model)
-            The output matrix.
-        bias : Tensor of float, shape (vocabulary,), or None
-            The output bias.
-
-        Notes
-        -----
-        The loss takes these instead of logits.
-        """
-
     def project(
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
@@ -198,8 +186,8 @@ class Seq2Seq(nn.Module, ABC):
         -----
         The whole vocabulary for every state: fine for a step, too large for a training batch.
         """
-        weight, bias = self.output()
-        return nn.functional.linear(states, weight, bias)
+        out: Tensor = self.output(states)
+        return out
 
     def log_probabilities(
         self, states: Float[Tensor, "*batch d_model"]
@@ -221,7 +209,7 @@ class Seq2Seq(nn.Module, ABC):
         -----
         Called by every step of a search. The softmax is computed in fp32.
         """
-        return torch.log_softmax(self.project(states).float(), dim=-1)
+        return self.output.log_probabilities(states)
 
     @property
     def device(self) -> torch.device:
@@ -237,4 +225,4 @@ class Seq2Seq(nn.Module, ABC):
         -----
         All weights of a model are on one device.
         """
-        return self.output()[0].device
+        return self.output.weight.device

@@ -5,7 +5,7 @@ The Transformer: figure 1 of the paper.
 
     source ids ── embedding + positions ── N x EncoderLayer ──────────── memory
                                                                             │
-    target ids ── embedding + positions ── N x DecoderLayer (looks at the memory) ── states
+    target ids ── embedding + positions ── N x DecoderLayer (attends to the memory) ── states
 
 The layers are in `heedful.model.layers`; here they meet embeddings, positions and the output, and
 remember what they need between two steps of a search.
@@ -13,9 +13,8 @@ remember what they need between two steps of a search.
 
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.model.attention import KeyValue, padding_mask
 from heedful.model.cpu.dropout import Dropout
@@ -23,6 +22,7 @@ from heedful.model.embedding import LearnedPositions, SinusoidalPositions, Token
 from heedful.model.inputs import check_ids
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, Encoder
+from heedful.model.output import OutputLayer
 from heedful.model.seq2seq import Seq2Seq
 
 Positions = SinusoidalPositions | LearnedPositions
@@ -58,7 +58,7 @@ class DecoderState:
     """Keys and values of the target tokens so far."""
     memory: tuple[KeyValue, ...]
     """Keys and values of the source, one entry per layer, one row per sentence."""
-    bias: Tensor
+    mask_bias: Tensor
     """Zero at real source tokens, minus infinity at padding."""
     length: int
     """Target tokens read so far."""
@@ -83,11 +83,11 @@ class DecoderState:
         -----
         Keys and values are copied only when finished sentences leave the batch.
         """
-        memory, bias = self.memory, self.bias
+        memory, mask_bias = self.memory, self.mask_bias
         if sentences is not None:
             memory = tuple(layer.select(sentences) for layer in memory)
-            bias = bias.index_select(0, sentences)
-        return DecoderState(self.cache.select(rows, sentences), memory, bias, self.length)
+            mask_bias = mask_bias.index_select(0, sentences)
+        return DecoderState(self.cache.select(rows, sentences), memory, mask_bias, self.length)
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,8 @@ class Transformer(Seq2Seq):
         The encoder stack.
     decoder : Decoder
         The decoder stack.
-    output_embedding : torch.nn.Parameter, optional
-        Weight of the output projection; the target's embedding if None.
-    output_bias : torch.nn.Parameter, optional
-        Added to the logits; the paper has none.
+    output : OutputLayer
+        From decoder states to logits; holds the target's embedding where the two are tied.
     dropout : float, default 0.1
         Dropout probability of the sums of embeddings and positions (section 5.4).
     padding, start_token, end_token : int
@@ -147,8 +145,7 @@ class Transformer(Seq2Seq):
         target_positions: Positions,
         encoder: Encoder,
         decoder: Decoder,
-        output_embedding: nn.Parameter | None = None,
-        output_bias: nn.Parameter | None = None,
+        output: OutputLayer,
         dropout: float = 0.1,
         padding: int = 0,
         start_token: int = 2,
@@ -158,14 +155,8 @@ class Transformer(Seq2Seq):
         self.embed_source, self.embed_target = embed_source, embed_target
         self.source_positions, self.target_positions = source_positions, target_positions
         self.encoder, self.decoder = encoder, decoder
-        self.output_embedding, self.output_bias = output_embedding, output_bias
+        self.output = output
         self.dropout = Dropout(dropout)
-        # What a search may use instead of the table, see `heedful.model.inference.optimize`.
-        self.projection: nn.Module | None = None
-        self.int8_output: nn.Module | None = None
-        # A shorter type for the keys and values of a search, from more sentences than these on.
-        self.short_type: torch.dtype | None = None
-        self.short_above = 0
 
     def encode(
         self, source: Int[Tensor, "batch source"], weights: list[Tensor] | None = None
@@ -265,20 +256,9 @@ class Transformer(Seq2Seq):
         -----
         Later steps only compute queries.
         """
-        projected = tuple(
-            layer.cross_attention.project_kv(memory.states)  # type: ignore[operator,union-attr]
-            for layer in self.decoder.layers
-        )
-        dtype = memory.states.dtype
-        if self.short_type is not None and len(memory.states) > self.short_above:
-            dtype = self.short_type
-        # laid out head by head, as every step reads them
-        layers = tuple(
-            KeyValue(*(part.to(dtype, memory_format=torch.contiguous_format) for part in one))
-            for one in projected
-        )
-        bias = mask_to_bias(memory.mask, dtype)
-        return DecoderState(KVCache.empty(len(layers), layers[0]), layers, bias, 0)
+        projected = self.decoder.project_memory(memory.states)
+        mask_bias = mask_to_bias(memory.mask, projected[0].keys.dtype)
+        return DecoderState(KVCache.empty(len(projected), projected[0]), projected, mask_bias, 0)
 
     def step(
         self, state: DecoderState, tokens: Int[Tensor, " rows"]
@@ -304,84 +284,14 @@ class Transformer(Seq2Seq):
         -----
         Equal to `forward` on the whole prefix; the tests hold them equal.
         """
-        sentences = state.bias.size(0)
+        sentences = state.mask_bias.size(0)
         width = len(tokens) // sentences
-        x = self.embed_target(tokens.view(sentences, width))
+        x = self.embed_target(tokens.view(sentences, width))  # (sentences, width, d_model)
         x = self.dropout(x + self.target_positions(state.length, 1))
         cache = state.cache.advance(width)
-        states = self.decoder.step(x, cache, state.memory, state.bias)
-        newer = DecoderState(cache, state.memory, state.bias, state.length + 1)
-        return states.flatten(0, 1), newer
-
-    def output(self) -> tuple[Tensor, Tensor | None]:
-        """
-        Return the weight and bias that turn states into logits.
-
-        Returns
-        -------
-        table : Tensor of float, shape (vocabulary, d_model)
-            The target's embedding unless the model has an output matrix of its own.
-        bias : Tensor of float, shape (vocabulary,), or None
-            The output bias.
-
-        Notes
-        -----
-        Section 3.4.
-        """
-        weight = (
-            self.embed_target.weight if self.output_embedding is None else self.output_embedding
-        )
-        return weight, self.output_bias
-
-    def project(
-        self, states: Float[Tensor, "*batch d_model"]
-    ) -> Float[Tensor, "*batch vocabulary"]:
-        """
-        Compute logits over the target vocabulary.
-
-        Parameters
-        ----------
-        states : Tensor of float, shape (..., d_model)
-            States returned by `forward` or `step`.
-
-        Returns
-        -------
-        Tensor of float, shape (..., vocabulary)
-            Unnormalised log-probabilities.
-
-        Notes
-        -----
-        By the output matrix, or by its prepacked form (`heedful.model.inference.optimize`).
-        """
-        if self.projection is None:
-            return super().project(states)
-        out: Tensor = self.projection(states)
-        return out
-
-    def log_probabilities(
-        self, states: Float[Tensor, "*batch d_model"]
-    ) -> Float[Tensor, "*batch vocabulary"]:
-        """
-        Compute log-probabilities of the next token.
-
-        Parameters
-        ----------
-        states : Tensor of float, shape (..., d_model)
-            States returned by `forward` or `step`.
-
-        Returns
-        -------
-        Tensor of float32, shape (..., vocabulary)
-            Natural logarithms; their exponentials sum to one.
-
-        Notes
-        -----
-        In fewer passes if `heedful.model.inference.optimize` has optimised the output.
-        """
-        if self.int8_output is None or states.dim() != 2:
-            return super().log_probabilities(states)
-        out: Tensor = self.int8_output(states)
-        return out
+        states = self.decoder.step(x, cache, state.memory, state.mask_bias)
+        newer = DecoderState(cache, state.memory, state.mask_bias, state.length + 1)
+        return states.flatten(0, 1), newer  # (rows, d_model)
 
     def _decode(
         self,
@@ -393,6 +303,6 @@ class Transformer(Seq2Seq):
         x = self.embed_target(target_in) + self.target_positions(0, target_in.size(1))
         x = self.dropout(x)
         real = target_in != self.padding
-        real[:, 0] = True  # what stands before the first token may be the padding symbol
+        real[:, 0] = True  # the start token may be the padding symbol
         out: Tensor = self.decoder(x, memory.states, memory.mask, weights, real)
         return out

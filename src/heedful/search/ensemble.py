@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from heedful.model.output import OutputLayer
 from heedful.model.seq2seq import DecodingState, Seq2Seq
 
 
@@ -69,7 +70,7 @@ class Ensemble(Seq2Seq):
             )
         super().__init__(models[0].padding, models[0].start_token, models[0].end_token)
         self.models = nn.ModuleList(models)
-        tables = [model.output()[0] for model in models]
+        tables = [model.output.weight for model in models]
         self.rows = [table.size(0) for table in tables]
         self.widths = [table.size(1) for table in tables]
         logs = [math.log(count / sum(counts)) for count in counts]
@@ -131,6 +132,11 @@ class Ensemble(Seq2Seq):
             found.append(nn.functional.pad(each, (0, filling), value=float("-inf")))
         return self.mean(torch.stack(found, dim=-1))
 
+    def log_probabilities(
+        self, states: Float[Tensor, "*batch widths"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
+        return torch.log_softmax(self.project(states).float(), dim=-1)
+
     def mean(self, log_probabilities: Float[Tensor, "*any models"]) -> Float[Tensor, "*any"]:
         """
         Average probabilities that are given as logarithms.
@@ -140,7 +146,8 @@ class Ensemble(Seq2Seq):
         weighted = log_probabilities + self.log_weights.to(log_probabilities.dtype)
         return torch.logsumexp(weighted, dim=-1)
 
-    def output(self) -> tuple[Tensor, Tensor | None]:
+    @property
+    def output(self) -> OutputLayer:  # type: ignore[override]
         """
         Refuse: an ensemble has no single output matrix.
 

@@ -42,7 +42,7 @@ def target_ranks(
     states = model(source, target_in)
     real = target_out != model.padding
     states, targets = states[real], target_out[real]
-    table, bias = model.output()
+    table, bias = model.output.weight, model.output.bias
     ranks = torch.empty_like(targets)
     for part in chunk_rows(len(targets), table.size(0)):
         scores = logits(states[part], table, bias)[:, :vocabulary]
@@ -102,5 +102,7 @@ def pair_log_probabilities(
     batch = collator.batch(sources, targets).to(model.device)
     states = model(batch.source, batch.target_in)
     real = batch.target_out != model.padding
-    flat = token_log_probabilities(states[real], batch.target_out[real], *model.output())
+    flat = token_log_probabilities(
+        states[real], batch.target_out[real], model.output.weight, model.output.bias
+    )
     return [part.tolist() for part in flat.split([len(target) + 1 for target in targets])]

@@ -31,8 +31,8 @@ _FILE = "origin.json"
 _TABLES = {
     "embed_source.weight": "source",
     "embed_target.weight": "target",
-    "output_embedding": "target",
-    "output_bias": "target",
+    "output.weight": "target",
+    "output.bias": "target",
 }
 _POSITIONS = ("source_positions.weight", "target_positions.weight")
 

@@ -227,7 +227,7 @@ class Trainer:
         batch = batch.to(self.model.device)
         states = self.model(batch.source, batch.target_in)  # (pairs, target, d_model)
         real = batch.target_out != self.model.padding  # (pairs, target)
-        weight, bias = self.model.output()
+        weight, bias = self.model.output.weight, self.model.output.bias
         loss, nll = chunked_loss(
             states[real],  # (target tokens, d_model)
             batch.target_out[real],  # (target tokens,)

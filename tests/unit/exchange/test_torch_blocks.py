@@ -26,7 +26,7 @@ from heedful.exchange.torch_blocks import (
 )
 from heedful.model.attention import MultiHeadAttention, causal_mask
 from heedful.model.feed_forward import ACTIVATIONS
-from heedful.model.layer_shape import LayerConfig
+from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}

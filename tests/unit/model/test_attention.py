@@ -10,14 +10,12 @@ from torch import nn
 from heedful.errors import ArgumentError, SettingError
 from heedful.model.attention import (
     MultiHeadAttention,
-    biased_attention,
     causal_mask,
     fused_attention,
     padding_mask,
     scaled_dot_product_attention,
 )
 from heedful.model.feed_forward import FeedForward
-from heedful.model.kv_cache import mask_to_bias
 
 
 def by_hand(query, key, value, mask):
@@ -99,27 +97,14 @@ def test_projecting_the_keys_beforehand_gives_the_same(d_k, d_v):
     torch.manual_seed(3)
     attention = MultiHeadAttention(16, 4, d_k, d_v)
     x, memory = torch.randn(2, 3, 16), torch.randn(2, 6, 16)
-    nothing_barred = torch.zeros(2, 4, 3, 6)
+    no_mask = torch.zeros(2, 4, 3, 6)
     direct, _ = attention(x, memory)
-    found = biased_attention(
-        attention.project_query(x), *attention.project_kv(memory), nothing_barred
-    )
-    torch.testing.assert_close(attention.merge_heads_and_project(found), direct)
-    whole, _ = attention(x, x)
-    query, offered = attention.project_qkv(x)
-    found = biased_attention(query, *offered, nothing_barred[..., :3])
-    torch.testing.assert_close(attention.merge_heads_and_project(found), whole)
-
-
-@pytest.mark.parametrize("batch", [1, 9])
-def test_a_bias_of_minus_infinity_is_a_mask(batch):
-    torch.manual_seed(5)
-    query, key, value = (torch.randn(batch, 4, n, 8) for n in (3, 7, 7))
-    mask = torch.rand(batch, 4, 3, 7) < 0.5
-    mask[..., 2] = True
-    plain, _ = scaled_dot_product_attention(query, key, value, mask)
-    found = biased_attention(query, key, value, mask_to_bias(mask, torch.float32))
-    torch.testing.assert_close(found, plain)
+    query, key_value = attention.project_query(x), attention.project_kv(memory)
+    torch.testing.assert_close(attention.attend_cached(query, key_value, no_mask), direct)
+    direct, _ = attention(x, x)
+    query, key_value = attention.project(x, x).split()
+    found = attention.attend_cached(query, key_value, no_mask[..., :3])
+    torch.testing.assert_close(found, direct)
 
 
 def test_heads_that_do_not_divide_are_refused():

@@ -49,8 +49,9 @@ class Forgetful(Seq2Seq):
         states = self.model(state.source.repeat_interleave(width, dim=0), written)
         return states[:, -1], Prefixes(state.source, written)
 
+    @property
     def output(self):
-        return self.model.output()
+        return self.model.output
 
 
 def same(found, expected):
@@ -65,7 +66,7 @@ def long_winded(seed):
     """A model whose translations go over several blocks of slots."""
     model = tiny(seed, vocabulary=12, output_bias=True, decoder_layers=2)
     with torch.no_grad():
-        model.output()[1][model.end_token] = -2.0
+        model.output.bias[model.end_token] = -2.0
     return model
 
 
@@ -108,7 +109,7 @@ def test_slots_that_nobody_descends_from_are_let_go():
             )
             tokens = torch.full((8,), 4)
     # four hypotheses that share all but their newest token: one slot a step, a quarter to spare
-    assert state.cache.bias.size(2) <= 100 * 5 // 4 + 16
+    assert state.cache.mask_bias.size(2) <= 100 * 5 // 4 + 16
     assert isinstance(state.cache, KVCache)
 
 

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.model.layer_shape import LayerConfig
+from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Encoder
 from tests.support.models import SETTINGS, batch, small
 
@@ -84,12 +84,12 @@ def test_attention_of_every_layer_and_head_on_request():
 def test_tied_tables_are_one_tensor():
     model = small(tie_embeddings="all")
     assert model.embed_source is model.embed_target
-    assert model.output()[0] is model.embed_source.weight
+    assert model.output.weight is model.embed_source.weight
     partly = small(tie_embeddings="output")
     assert partly.embed_source is not partly.embed_target
-    assert partly.output()[0] is partly.embed_target.weight
+    assert partly.output.weight is partly.embed_target.weight
     apart = small(tie_embeddings="none")
-    assert apart.output()[0] is not apart.embed_target.weight
+    assert apart.output.weight is not apart.embed_target.weight
 
 
 def test_pre_norm_ends_in_a_norm_and_post_norm_does_not():
@@ -117,5 +117,5 @@ def test_the_encoder_is_usable_alone():
 def test_logits_are_states_times_the_table():
     model = small(output_bias=True)
     states = torch.randn(4, 16)
-    table, bias = model.output()
+    table, bias = model.output.weight, model.output.bias
     torch.testing.assert_close(model.project(states), states @ table.T + bias)

@@ -126,4 +126,4 @@ def test_what_cannot_be_an_ensemble_is_refused():
         with pytest.raises(ValueError, match="one weight above 0"):
             Ensemble(models, weights)
     with pytest.raises(TypeError, match="for each member"):
-        Ensemble(pair()).output()
+        _ = Ensemble(pair()).output

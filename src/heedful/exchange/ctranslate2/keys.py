@@ -44,9 +44,9 @@ def key_map(
     if model.tie_embeddings != "all":
         entries.append(Entry("embed_target.weight", (TARGET_TABLE,), target_rows))
     if model.tie_embeddings == "none":
-        entries.append(Entry("output_embedding", (OUTPUT_TABLE,), target_rows))
+        entries.append(Entry("output.weight", (OUTPUT_TABLE,), target_rows))
     if model.output_bias:
-        entries.append(Entry("output_bias", (OUTPUT_BIAS,), bias))
+        entries.append(Entry("output.bias", (OUTPUT_BIAS,), bias))
     if model.positions == "learned":
         entries.append(Entry("source_positions.weight", (POSITIONS["encoder"],)))
         entries.append(Entry("target_positions.weight", (POSITIONS["decoder"],)))

@@ -26,7 +26,7 @@ SHARED, BIAS, HEAD = "model.shared.weight", "final_logits_bias", "lm_head.weight
 TABLES = {
     "embed_source.weight": "model.encoder.embed_tokens.weight",
     "embed_target.weight": "model.decoder.embed_tokens.weight",
-    "output_embedding": HEAD,
+    "output.weight": HEAD,
 }
 POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 EPSILON = 1e-5
@@ -60,7 +60,7 @@ def marian_map(
         Entry(ours, (theirs,), plain[0] if ours == "embed_source.weight" else plain[1])
         for ours, theirs in tables.items()
     ]
-    entries.append(Entry("output_bias", (BIAS,), bias))
+    entries.append(Entry("output.bias", (BIAS,), bias))
     for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         for number in range(layers):
             entries += _layer(f"{side}.layers.{number}", f"model.{side}.layers.{number}", side)
@@ -102,7 +102,7 @@ def tied_as(tie: str, found: Collection[str]) -> dict[str, str]:
         "none": {
             "embed_source.weight": (source, SHARED),
             "embed_target.weight": (target, SHARED),
-            "output_embedding": (head,),
+            "output.weight": (head,),
         },
     }
     return {

@@ -209,8 +209,8 @@ def _tensors(model: ModelBundle, rows: tuple[RowMap, RowMap]) -> dict[str, Tenso
             for name, tensor in weights.items()
             if name.endswith(("qkv_proj.weight", "out_proj.weight"))
         }
-    if "output_bias" not in weights:
-        weights["output_bias"] = torch.zeros(len(_output(weights)))
+    if "output.bias" not in weights:
+        weights["output.bias"] = torch.zeros(len(_output(weights)))
     tables = {name: TABLES[name] for name in TABLES if name in weights}
     if config.tie_embeddings == "all":
         tables = {"embed_source.weight": SHARED}
@@ -221,7 +221,7 @@ def _tensors(model: ModelBundle, rows: tuple[RowMap, RowMap]) -> dict[str, Tenso
 
 def _output(weights: Mapping[str, Tensor]) -> Tensor:
     """Return the output matrix."""
-    names = ("output_embedding", "embed_target.weight", "embed_source.weight")
+    names = ("output.weight", "embed_target.weight", "embed_source.weight")
     return next(weights[name] for name in names if name in weights)
 
 

@@ -79,7 +79,7 @@ def step_nodes(model: Transformer) -> Nodes:
         x = _decoder_layer(nodes, layer, x, number, mask, known)
     nodes.place = "output"
     x = nodes.add("Squeeze", _norm(nodes, model.decoder.norm, x), nodes.constant([1]))
-    table, bias = model.output()
+    table, bias = model.output.weight, model.output.bias
     factors = [x, nodes.weight(table)] + ([] if bias is None else [nodes.weight(bias)])
     nodes.add("LogSoftmax", nodes.add("Gemm", *factors, transB=1), axis=-1, out="log_probabilities")
     _stack(nodes, [keys for keys, _ in known], "keys")

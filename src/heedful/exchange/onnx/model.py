@@ -19,6 +19,7 @@ from heedful.data.batch import Collator
 from heedful.errors import RunFolderError
 from heedful.exchange.formats import import_extra
 from heedful.exchange.parity import Ids
+from heedful.model.output import OutputLayer
 from heedful.model.seq2seq import Seq2Seq
 from heedful.runs.folder import read_json
 from heedful.search.length import LengthLimit, LengthPenalty
@@ -118,7 +119,11 @@ class OnnxModel(Seq2Seq):
     def project(self, states: Float[Tensor, "*batch vocabulary"]) -> Tensor:
         return states
 
-    def output(self) -> tuple[Tensor, Tensor | None]:
+    def log_probabilities(self, states: Float[Tensor, "*batch vocabulary"]) -> Tensor:
+        return torch.log_softmax(states, dim=-1)
+
+    @property
+    def output(self) -> OutputLayer:  # type: ignore[override]
         """
         Refuse: the output matrix is inside the graph.
 

@@ -174,7 +174,7 @@ def _sizes(model: Transformer) -> dict[str, int]:
         "heads": attention.heads,
         "d_k": attention.d_k,
         "d_v": attention.d_v,
-        "vocabulary": model.output()[0].size(0),
+        "vocabulary": model.output.weight.size(0),
     }
 
 

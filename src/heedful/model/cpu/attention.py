@@ -1,10 +1,10 @@
 """
 A CPU attention kernel for short sequences, with explicit gradients.
 
-The same numbers as `heedful.model.attention.scaled_dot_product_attention`, in the order that a
-processor likes: one copy puts the heads before the positions, on the way back one buffer takes the
-gradients of queries, keys and values side by side, as the projection left them, and in bf16 the
-keys are filled up to whole vectors, for torch's softmax takes the last few columns of a row one by
+The same numbers as `heedful.model.attention.scaled_dot_product_attention`, with fewer passes over
+memory: one copy puts the heads before the positions, and on the way back one buffer takes the
+gradients of queries, keys and values side by side, as the projection left them. In bf16 the keys
+are padded to whole vectors, because torch's softmax computes the last few columns of a row one by
 one, four times as slowly.
 """
 
@@ -22,7 +22,7 @@ from heedful.model.cpu.unpadding import Packing, gather, repeat, scatter
 SHORT = 256
 _VECTOR = 32  # bf16 numbers
 
-# How the positions that ask and those that answer are packed.
+# Positions of the real queries and of the real keys; None for padded rows.
 Packings = tuple[Packing | None, Packing | None]
 
 
@@ -70,11 +70,13 @@ class _ShortAttention(torch.autograd.Function):
         d_k: int,
         packings: Packings,
     ) -> Tensor:
-        asking, answering = packings
-        # What stands at padding is never looked at, and what it finds is left out again.
-        queries = queries if asking is None else repeat(queries, asking)
-        if key_value is not None and answering is not None:
-            key_value = repeat(key_value, answering)
+        query_packing, key_packing = packings
+        # 1. rows: padding holds copies of a token, since no query attends to it and its own
+        # context is dropped at the end
+        queries = queries if query_packing is None else repeat(queries, query_packing)
+        if key_value is not None and key_packing is not None:
+            key_value = repeat(key_value, key_packing)
+        # 2. heads first, the query scaled in the same pass: (batch * heads, time, d)
         width = heads * d_k
         both = queries[..., width:] if key_value is None else key_value
         keys = both.size(1)
@@ -82,30 +84,34 @@ class _ShortAttention(torch.autograd.Function):
         query = _by_head(queries[..., :width], heads, queries.size(1), 1.0 / math.sqrt(d_k))
         key = _by_head(both[..., :width], heads, filled)
         value = _by_head(both[..., width:], heads, filled)
-        scores = torch.bmm(query, key.transpose(1, 2))
+        # 3. equation 1
+        scores = torch.bmm(query, key.transpose(1, 2))  # (batch * heads, queries, filled)
         mask_bias = _mask_bias(mask, keys, filled, scores)
         if mask_bias is not None:
             scores.view(both.size(0), heads, -1, filled).add_(mask_bias)
         weights = torch.softmax(scores, dim=-1)
         ctx.save_for_backward(query, key, value, weights)
         ctx.heads, ctx.keys, ctx.together, ctx.packings = heads, keys, key_value is None, packings
-        context = torch.bmm(weights, value)
+        context = torch.bmm(weights, value)  # (batch * heads, queries, d_v)
+        # 4. heads side by side again: (batch, queries, heads * d_v), without padding as it came
         found = torch.empty(*queries.shape[:2], heads * value.size(2), dtype=context.dtype)
         _write(found, context, heads)
-        return found if asking is None else gather(found, asking)
+        return found if query_packing is None else gather(found, query_packing)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, weights = ctx.saved_tensors
-        asking, answering = ctx.packings
-        gradient = gradient if asking is None else scatter(gradient, asking)
+        query_packing, key_packing = ctx.packings
+        # zeros at padding, so that it adds nothing to the gradients of keys and values
+        gradient = gradient if query_packing is None else scatter(gradient, query_packing)
         heads, keys, (rows, queries) = ctx.heads, ctx.keys, gradient.shape[:2]
-        d_context = _by_head(gradient, heads, queries)
+        d_context = _by_head(gradient, heads, queries)  # (batch * heads, queries, d_v)
         d_value = torch.bmm(weights.transpose(1, 2), d_context)
         d_weights = torch.bmm(d_context, value.transpose(1, 2))
         d_scores = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, weights.dtype)
         d_query = torch.bmm(d_scores, key)
         d_key = torch.bmm(d_scores.transpose(1, 2), query)
+        # one buffer in the layout of the projection: no concatenation afterwards
         width, other = heads * query.size(2), heads * (query.size(2) + value.size(2))
         d_key_value: Tensor | None = None
         if ctx.together:
@@ -117,19 +123,19 @@ class _ShortAttention(torch.autograd.Function):
         _write(d_queries[..., :width], d_query, heads, 1.0 / math.sqrt(query.size(2)))
         _write(d_both[..., :width], d_key[:, :keys], heads)
         _write(d_both[..., width:], d_value[:, :keys], heads)
-        if asking is not None:
-            d_queries = gather(d_queries, asking)
-        if d_key_value is not None and answering is not None:
-            d_key_value = gather(d_key_value, answering)
+        if query_packing is not None:
+            d_queries = gather(d_queries, query_packing)
+        if d_key_value is not None and key_packing is not None:
+            d_key_value = gather(d_key_value, key_packing)
         return d_queries, d_key_value, None, None, None, None
 
 
 def _by_head(x: Tensor, heads: int, time: int, factor: float = 1.0) -> Tensor:
     """Copy (batch, time, heads * d) to (batch * heads, time, d), zero-padded, times a factor."""
     rows, there, width = x.shape
-    out = x.new_empty(rows, heads, time, width // heads)
+    out = x.new_empty(rows, heads, time, width // heads)  # (batch, heads, time, d)
     part = out[:, :, :there]
-    source = x.unflatten(2, (heads, -1)).transpose(1, 2)
+    source = x.unflatten(2, (heads, -1)).transpose(1, 2)  # (batch, heads, there, d)
     if factor == 1.0:
         part.copy_(source)
     else:
@@ -141,8 +147,8 @@ def _by_head(x: Tensor, heads: int, time: int, factor: float = 1.0) -> Tensor:
 
 def _write(out: Tensor, x: Tensor, heads: int, factor: float = 1.0) -> None:
     """Copy (batch * heads, time, d) to (batch, time, heads * d), times a factor."""
-    source = x.unflatten(0, (-1, heads)).transpose(1, 2)
-    target = out.unflatten(2, (heads, -1))
+    source = x.unflatten(0, (-1, heads)).transpose(1, 2)  # (batch, time, heads, d)
+    target = out.unflatten(2, (heads, -1))  # (batch, time, heads, d)
     if factor == 1.0:
         target.copy_(source)
     else:

@@ -2,8 +2,8 @@
 Unpadding: everything but attention computed without padding.
 
 Rows of a batch differ in length, and products, norms and dropout of a position need no other
-position. So on a processor a stack keeps only the real tokens, one after the other as if they were
-one long row, and attention alone puts them back into rows for the moment.
+position. So on a processor a stack keeps only the real tokens, one after the other as in one long
+row; only attention puts them back into rows.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-# Below this share of padding the copies cost more than they save.
+# With less padding than this the copies cost more than they save.
 _WORTH = 0.03
 # oneDNN compiles a product for each new number of rows, which takes as long as a few hundred rows
 # of a small model. So a large batch keeps some of its padding.
@@ -48,7 +48,7 @@ class Packing:
 
         A function of the lengths alone, so a resumed run decides the same.
         """
-        flat = real.reshape(-1)
+        flat = real.reshape(-1)  # (rows * time,)
         count, step = int(flat.sum()), _STEP if flat.numel() >= _LARGE else 1
         more = -count % step
         if not 0 < count + more <= (1.0 - _WORTH) * flat.numel():
@@ -80,7 +80,7 @@ class Packing:
 
 def gather(x: Tensor, packing: Packing) -> Tensor:
     """Remove the padding, without gradients, for functions with gradients of their own."""
-    return x.reshape(-1, x.size(2)).index_select(0, packing.places).unsqueeze(0)
+    return x.reshape(-1, x.size(2)).index_select(0, packing.places).unsqueeze(0)  # (1, tokens, ..)
 
 
 def scatter(x: Tensor, packing: Packing) -> Tensor:
@@ -103,14 +103,14 @@ def repeat(x: Tensor, packing: Packing) -> Tensor:
 
 
 class _Move(torch.autograd.Function):
-    """Apply one of `gather` and `scatter` forwards and the other backwards."""
+    """`gather` forwards and `scatter` backwards, or the other way round."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, packing: Packing, inwards: bool) -> Tensor:
-        ctx.packing, ctx.inwards = packing, inwards
-        return gather(x, packing) if inwards else scatter(x, packing)
+    def forward(ctx: Any, x: Tensor, packing: Packing, removes: bool) -> Tensor:
+        ctx.packing, ctx.removes = packing, removes
+        return gather(x, packing) if removes else scatter(x, packing)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        way = scatter if ctx.inwards else gather
-        return way(gradient, ctx.packing), None, None
+        inverse = scatter if ctx.removes else gather
+        return inverse(gradient, ctx.packing), None, None

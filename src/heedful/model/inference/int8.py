@@ -18,13 +18,15 @@ from heedful.model.attention import KeyValue
 from heedful.model.feed_forward import ACTIVATIONS
 from heedful.model.inference.native.layers import AttendedStates, NativeLayers, log_probabilities
 from heedful.model.inference.native.product import NativeLinear
-from heedful.model.inference.quantized import PrepackedAttention
+from heedful.model.inference.quantized import PrepackedAttention, PrepackedOutput
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from heedful.model.residual import PostNorm
 
 # Beyond this many positions batched products are faster than attention row by row.
 _LONG = 256
+# With fewer sentences turning queries into bf16 and back costs more than it spares in reading.
+_FEW_SENTENCES = 2
 
 
 def supports_int8(stack: Encoder | Decoder) -> bool:
@@ -55,6 +57,9 @@ class Int8Decoder(Decoder):
         self.layers, self.norm = plain.layers, plain.norm
         self.native = _compiled(plain)
 
+    def cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
+        return torch.bfloat16
+
     def step(
         self,
         x: Float[Tensor, "sentences width d_model"],
@@ -69,9 +74,20 @@ class Int8Decoder(Decoder):
 
         Section 3.1, decoder: self-attention, attention to the memory, feed-forward network.
         """
-        own = AttendedStates(cache.layers, cache.bias.float(), cache.filled)
+        own = AttendedStates(cache.layers, cache.mask_bias.float(), cache.filled)
         source = AttendedStates(memory, mask_bias.flatten(1, 2).float(), mask_bias.size(3))
         return self.native.run(x, own, source)
+
+
+class ShortCacheDecoder(Decoder):
+    """A `Decoder` that keeps keys and values in bf16, to read half as much in each step."""
+
+    def __init__(self, plain: Decoder) -> None:
+        nn.Module.__init__(self)
+        self.layers, self.norm = plain.layers, plain.norm
+
+    def cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
+        return torch.bfloat16 if sentences > _FEW_SENTENCES else dtype
 
 
 class Int8Encoder(Encoder):
@@ -110,24 +126,15 @@ class Int8Encoder(Encoder):
         return self.native.run(x, AttendedStates(layers, _rows_of_mask_bias(mask), time))
 
 
-class Int8Output(nn.Module):
-    """
-    The output projection and log-softmax by compiled functions.
+class Int8Output(PrepackedOutput):
+    """`PrepackedOutput` whose log-softmax is compiled: two passes over the vocabulary."""
 
-    `heedful.model.seq2seq.Seq2Seq.log_probabilities`.
-    """
-
-    def __init__(self, projection: NativeLinear) -> None:
-        super().__init__()
-        self.projection = projection
-
-    def forward(self, states: Float[Tensor, "rows d_model"]) -> Float[Tensor, "rows vocabulary"]:
-        """
-        Compute log-probabilities.
-
-        Two passes over the vocabulary after the product.
-        """
-        return log_probabilities(self.projection, states)
+    def log_probabilities(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
+        if states.dim() != 2 or not isinstance(self.linear, NativeLinear):
+            return super().log_probabilities(states)
+        return log_probabilities(self.linear, states)
 
 
 def _rows_of_mask_bias(mask: Tensor) -> Tensor:

@@ -1,28 +1,32 @@
 """
 A trained Transformer optimised for inference, with prepacked weights.
 
-The model stays the same modules in the same places and computes the same; only what multiplies by a
-matrix is exchanged (`heedful.model.inference.quantized`). The tests hold it to the model that it
-was.
+Modules are replaced by others with the same interface (`heedful.model.inference.quantized` and
+`heedful.model.inference.int8`), and nothing else changes. The tests compare the result with the
+model before.
 """
 
 import torch
 
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
-from heedful.model.inference.int8 import Int8Decoder, Int8Encoder, Int8Output, supports_int8
+from heedful.model.inference.int8 import (
+    Int8Decoder,
+    Int8Encoder,
+    Int8Output,
+    ShortCacheDecoder,
+    supports_int8,
+)
 from heedful.model.inference.native.product import NativeLinear, can_multiply
 from heedful.model.inference.quantized import (
     LINEAR_FACTORIES,
     Int8Linear,
     LinearFactory,
     PrepackedAttention,
+    PrepackedOutput,
 )
 from heedful.model.layers import DecoderLayer
 from heedful.model.transformer import Transformer
-
-# With fewer sentences turning queries into bf16 and back costs more than it spares in reading.
-_FEW_SENTENCES = 2
 
 
 def optimize_for_inference(model: Transformer, layout: str, native: bool = True) -> Transformer:
@@ -45,24 +49,20 @@ def optimize_for_inference(model: Transformer, layout: str, native: bool = True)
                     layer.cross_attention, make_linear, False
                 )
             _pack_network(layer.feed_forward, make_linear)
-        # the largest matrix last, when what was laid out has made room for it
-        weight, bias = model.output()
-        model.projection = projection = make_linear(weight, bias)
+        # the largest matrix last: the layers have freed their plain weights by then
+        output = Int8Output if make_linear is NativeLinear else PrepackedOutput
+        model.output = output(model.output, make_linear)
     if layout == "int8":
-        model.short_type, model.short_above = torch.bfloat16, _FEW_SENTENCES
-        if supports_int8(model.decoder):
-            model.decoder, model.short_above = Int8Decoder(model.decoder), 0
+        compiled = supports_int8(model.decoder)
+        model.decoder = (Int8Decoder if compiled else ShortCacheDecoder)(model.decoder)
         if supports_int8(model.encoder):
             model.encoder = Int8Encoder(model.encoder)
-        if isinstance(projection, NativeLinear):
-            model.int8_output = Int8Output(projection)
     return model.eval()
 
 
 def _inner_widths(model: Transformer) -> set[int]:
     """List the input widths of all products."""
-    weight, _ = model.output()
-    widths = {weight.size(1)}
+    widths = {model.output.weight.size(1)}
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
             widths |= {module.qkv_proj.in_features, module.out_proj.in_features}

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from heedful.machine.processor import int8_levels
 from heedful.model.attention import MultiHeadAttention
+from heedful.model.output import OutputLayer
 
 
 def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:
@@ -160,4 +161,18 @@ class PrepackedAttention(MultiHeadAttention):
 
     def _project(self, x: Tensor, first: int, last: int) -> Tensor:
         out: Tensor = self.parts[f"{first}:{last}"](x)
+        return out
+
+
+class PrepackedOutput(OutputLayer):
+    """`OutputLayer` with a prepacked or quantized matrix beside the plain one."""
+
+    def __init__(self, plain: OutputLayer, make_linear: LinearFactory) -> None:
+        super().__init__(plain.weight, plain.bias)
+        self.linear = make_linear(plain.weight, plain.bias)
+
+    def forward(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
+        out: Tensor = self.linear(states)
         return out

@@ -16,14 +16,14 @@ def by_head(x, heads):
     return x.unflatten(2, (heads, -1)).transpose(1, 2)
 
 
-def plainly(queries, offered, may_attend, heads, d_k):
+def plainly(queries, offered, mask, heads, d_k):
     """The same through the function of the paper's equation."""
     both = queries[..., heads * d_k :] if offered is None else offered
     context, _ = scaled_dot_product_attention(
         by_head(queries[..., : heads * d_k], heads),
         by_head(both[..., : heads * d_k], heads),
         by_head(both[..., heads * d_k :], heads),
-        may_attend,
+        mask,
     )
     return context.transpose(1, 2).flatten(2)
 
@@ -49,7 +49,7 @@ def test_values_and_gradients_are_those_of_the_equation(
     leaves = [torch.randn(rows, queries, sum(widths) if itself else widths[0])]
     leaves += [] if itself else [torch.randn(rows, keys, widths[1])]
     leaves = [leaf.to(dtype).requires_grad_() for leaf in leaves]
-    may_attend = {
+    mask = {
         "none": None,
         "causal": causal_mask(queries),
         "padding": (torch.rand(rows, 1, 1, keys) < 0.6).index_fill_(3, torch.tensor([0]), True),
@@ -58,7 +58,7 @@ def test_values_and_gradients_are_those_of_the_equation(
     results = []
     for function, wide in ((plainly, True), (short_attention, False)):
         exact = [leaf.double() if wide else leaf for leaf in leaves]
-        found = function(*(*exact, None)[:2], may_attend, heads, d_k)
+        found = function(*(*exact, None)[:2], mask, heads, d_k)
         gradients = torch.autograd.grad(found, leaves, upstream.to(found.dtype))
         results.append([tensor.double() for tensor in (found.detach(), *gradients)])
     close = {"atol": 0.06, "rtol": 0.03} if dtype == torch.bfloat16 else {}
@@ -81,13 +81,13 @@ def test_a_module_gives_the_same_either_way(dtype, monkeypatch):
     torch.manual_seed(2)
     attention = MultiHeadAttention(24, 3, 5, 7).to(dtype)
     x, memory = torch.randn(2, 9, 24).to(dtype), torch.randn(2, 6, 24).to(dtype)
-    may_attend = padding_mask(torch.tensor([[5, 6, 7, 0, 0, 0], [5, 6, 7, 8, 9, 4]]), 0)
+    mask = padding_mask(torch.tensor([[5, 6, 7, 0, 0, 0], [5, 6, 7, 8, 9, 4]]), 0)
     results = []
     for short in (False, True):
         if not short:
             monkeypatch.setattr("heedful.model.attention.use_cpu_kernel", lambda x, keys: False)
         attention.zero_grad()
-        found = attention(x, x, causal_mask(9))[0] + attention(x, memory, may_attend)[0]
+        found = attention(x, x, causal_mask(9))[0] + attention(x, memory, mask)[0]
         found.square().sum().backward()
         results.append([found.detach(), *(p.grad for p in attention.parameters())])
         monkeypatch.undo()

@@ -1,7 +1,7 @@
 """
 All layers of a stack in one call of ``steps.c``.
 
-What it does is told there; the plain twins are the modules of `heedful.model.layers`.
+The plain twins are the modules of `heedful.model.layers`.
 """
 
 import ctypes
@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from heedful.model.inference.native.product import NativeLinear, Product, native_products
 
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int
-# Rows that one thread computes at a time: what lies between two products stays in its cache.
+# Rows that one thread computes at a time: their results between two products fit into its cache.
 _BLOCK = 64
-# With fewer rows for each thread it is reading the weights that takes the time: they share them.
+# With fewer rows for each thread reading the weights takes the time, so the threads share rows.
 _WORTH = 16
 
 
@@ -30,7 +30,14 @@ class _Layer(ctypes.Structure):
     _fields_ = (
         *(
             (name, Product)
-            for name in ("project", "mix", "ask", "mix_source", "linear1", "linear2")
+            for name in (
+                "qkv_proj",
+                "out_proj",
+                "query_proj",
+                "cross_out_proj",
+                "linear1",
+                "linear2",
+            )
         ),
         ("norms", _Norm * 3),
     )
@@ -48,18 +55,18 @@ class _KeyValuePointers(ctypes.Structure):
     _fields_ = (("keys", _POINTER), ("values", _POINTER))
 
 
-class _AttendedView(ctypes.Structure):
+class _Attended(ctypes.Structure):
     _fields_ = (
         ("layers", ctypes.POINTER(_KeyValuePointers)),
-        ("barred", _POINTER),
+        ("mask_bias", _POINTER),
         *((name, _INT) for name in ("stride", "same", "slots", "filled")),
     )
 
 
 class _Work(ctypes.Structure):
     _fields_ = (
-        ("own", _AttendedView),
-        ("source", _AttendedView),
+        ("own", _Attended),
+        ("source", _Attended),
         ("states", _POINTER),
         ("normal", _POINTER),
         ("sentences", _INT),
@@ -87,14 +94,14 @@ class AttendedStates:
     filled: int
     """Slots in use."""
 
-    def describe(self) -> _AttendedView:
-        """Fill the C struct ``View`` of ``steps.c``."""
+    def describe(self) -> _Attended:
+        """Fill the C struct ``Attended`` of ``steps.c``."""
         kept = (_KeyValuePointers * len(self.layers))(
             *(_KeyValuePointers(keys.data_ptr(), values.data_ptr()) for keys, values in self.layers)
         )
         same = int(self.mask_bias.size(1) == 1)
         slots = self.layers[0][0].size(2)
-        return _AttendedView(
+        return _Attended(
             kept, self.mask_bias.data_ptr(), self.mask_bias.size(2), same, slots, self.filled
         )
 
@@ -124,10 +131,12 @@ class NativeLayers:
         each = len(norms) // len(products)
         self.layers = (_Layer * len(products))()
         for number, (layer, own) in enumerate(zip(self.layers, products, strict=True)):
-            project, mix, *source, linear1, linear2 = (one.product for one in own)
-            layer.project, layer.mix, layer.linear1, layer.linear2 = project, mix, linear1, linear2
-            if source:
-                layer.ask, layer.mix_source = source
+            # of an encoder layer four, of a decoder layer six
+            layer.qkv_proj, layer.out_proj, *cross, layer.linear1, layer.linear2 = (
+                one.product for one in own
+            )
+            if cross:
+                layer.query_proj, layer.cross_out_proj = cross
             for place, norm in enumerate(norms[number * each : (number + 1) * each]):
                 layer.norms[place] = _describe(norm)
         self.first = None if first is None else _describe(first)
@@ -152,12 +161,12 @@ class NativeLayers:
         """
         Run some positions of each sentence through all layers.
 
-        Each position is computed by itself, whatever the number of threads.
+        Each position is computed alone, whatever the number of threads.
         """
         sentences, width = x.shape[:2]
         states = x.contiguous().clone()
         normal = torch.empty_like(states) if self.pre else states
-        none = _AttendedView()
+        none = _Attended()
         work = _Work(
             own.describe(),
             none if source is None else source.describe(),

@@ -1,7 +1,7 @@
 /*
 Rows of unsigned bytes times a matrix of signed bytes, summed in 32 bits.
 
-The matrix lies in panels of LANES outputs; in a panel, four inputs of each output stand side by
+The matrix is stored in panels of LANES outputs. In a panel, four inputs of each output are side by
 side, as the dot instructions of x86 read them:
 
     panel 0: [output 0: inputs 0-3][output 1: inputs 0-3]...[output 0: inputs 4-7]...

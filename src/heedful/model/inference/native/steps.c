@@ -1,9 +1,9 @@
 /*
 The layers of a Transformer, in 8 bits, from the first to the last in one call.
 
-Threads take sentences of their own and never wait for each other, as long as there are enough
-sentences; else they share the rows, split every product by its outputs, and wait after each stage.
-Every row is computed by itself, so the result depends neither on the threads nor on its neighbours.
+With enough sentences each thread takes some of them and never waits. With few, all threads share
+the rows, split every product by its outputs, and wait after each stage. Every row is computed
+alone, so the result depends neither on the number of threads nor on other rows.
 */
 
 #include <omp.h>
@@ -16,89 +16,92 @@ int lanes(void) { return LANES; }
 int most_levels(void) { return MOST_LEVELS; }
 
 #if CAN_MULTIPLY
-/* Of an encoder `ask` has no weights. In a stack that normalises first, a norm is the next one. */
+/*
+Names as in heedful.model.attention. In an encoder `query_proj` and `cross_out_proj` have no weights.
+In a pre-norm stack norms[i] is the norm before the next sub-layer.
+*/
 typedef struct {
-    Product project, mix, ask, mix_source, linear1, linear2;
+    Product qkv_proj, out_proj, query_proj, cross_out_proj, linear1, linear2;
     Norm norms[3];
 } Layer;
 
 typedef struct {
     const Layer *layers;
-    const Norm *first; /* NULL where sums are normalised, as in the paper */
+    const Norm *first; /* of a pre-norm stack; NULL for post-norm, as in the paper */
     int count, d_model, heads, d_k, d_v, levels;
 } Stack;
 
-/* What may be looked at in one layer: (sentences, heads, slots, width of a head). */
+/* Keys and values of one layer: (sentences, heads, slots, width of a head). */
 typedef struct {
     uint16_t *keys, *values;
-} Kept;
+} KeyValue;
 
 /*
-`barred` is below zero where a position must not look; the row for position w of sentence s begins
-at (s * width + w) * stride, or at s * stride if all positions of a sentence see the same.
+`mask_bias` is negative where a position must not attend. The row for position w of sentence s begins
+at (s * width + w) * stride, or at s * stride if all positions of a sentence have the same mask.
 */
 typedef struct {
-    const Kept *layers;
-    const float *barred;
+    const KeyValue *layers;
+    const float *mask_bias;
     int stride, same, slots, filled;
-} View;
+} Attended;
 
-/* `normal` gets the last norm of a stack that normalises first. */
+/* `normal` receives the last norm of a pre-norm stack. */
 typedef struct {
-    View own, source;
+    Attended own, source;
     float *states, *normal;
     int sentences, width;
 } Work;
 
-/* What lies between two stages, for some rows. */
+/* Results between two stages, for some rows. */
 typedef struct {
-    float *product, *found, *largest;
+    float *product, *context, *largest;
     uint8_t *bytes;
 } Room;
 
 static int widest_product(const Stack *stack) {
     const Layer *layer = stack->layers;
     int most = stack->d_model;
-    if (layer->project.outer > most) most = layer->project.outer;
+    if (layer->qkv_proj.outer > most) most = layer->qkv_proj.outer;
     if (layer->linear1.outer > most) most = layer->linear1.outer;
     return most;
 }
 
-/* Bytes of room for so many rows. */
+/* Bytes of room for this many rows. */
 static size_t room_for(const Stack *stack, int rows) {
-    int widest = widest_product(stack), found = stack->heads * stack->d_v;
-    int input = found > widest ? found : widest;
-    return (size_t)rows * (4 * ((size_t)widest + (size_t)found + 1) + (size_t)input);
+    int widest = widest_product(stack), context = stack->heads * stack->d_v;
+    int input = context > widest ? context : widest;
+    return (size_t)rows * (4 * ((size_t)widest + (size_t)context + 1) + (size_t)input);
 }
 
 static Room room_at(const Stack *stack, char *memory, int rows) {
     Room room;
     room.product = (float *)memory;
-    room.found = room.product + (size_t)rows * (size_t)widest_product(stack);
-    room.largest = room.found + (size_t)rows * (size_t)(stack->heads * stack->d_v);
+    room.context = room.product + (size_t)rows * (size_t)widest_product(stack);
+    room.largest = room.context + (size_t)rows * (size_t)(stack->heads * stack->d_v);
     room.bytes = (uint8_t *)(room.largest + rows);
     return room;
 }
 
-/* For each row of a mask how many slots it may see, and which. */
+/* For each row of a mask the number of slots that it may attend to, and which. */
 typedef struct {
     int *counts, *which;
 } List;
 
-static size_t list_bytes(const View *view, int sentences, int width) {
+static size_t list_bytes(const Attended *view, int sentences, int width) {
     return (size_t)(sentences * (view->same ? 1 : width)) * (size_t)(view->filled + 1) * sizeof(int);
 }
 
-static List list_at(const View *view, char *memory, int sentences, int width) {
+static List list_at(const Attended *view, char *memory, int sentences, int width) {
     List list;
     list.counts = (int *)memory;
     list.which = list.counts + sentences * (view->same ? 1 : width);
     return list;
 }
 
-static void fill_list(const View *view, int first_row, int from, int to, List list) {
+static void fill_list(const Attended *view, int first_row, int from, int to, List list) {
     for (int row = from; row < to; row++) {
-        const float *bar = view->barred + (size_t)(first_row + row) * (size_t)view->stride;
+        const float *bar = view->mask_bias + (size_t)(first_row + row) * (size_t)view->stride;
         int count = 0, *which = list.which + (size_t)row * (size_t)view->filled;
         for (int t = 0; t < view->filled; t++) {
             which[count] = t;
@@ -109,14 +112,14 @@ static void fill_list(const View *view, int first_row, int from, int to, List li
 }
 
 /*
-Let `width` positions of one sentence look with one head, each only at what it may see: the slots
-of a sentence hold the tokens of all its hypotheses. Rows of `product` begin with queries; with
-`newest` keys and values follow, which go to the last filled slots first. `row` is the first of the
-sentence in the list.
+Attention of `width` positions of one sentence with one head. The slots of a sentence hold the
+tokens of all its hypotheses, so only the listed slots are read. Rows of `product` begin with
+queries; with `newest` keys and values follow, which are written to the last slots first. `row` is
+the sentence's first row in the list.
 */
-static void attend(const Stack *stack, const View *view, List list, int row, const float *product,
+static void attend(const Stack *stack, const Attended *view, List list, int row, const float *product,
                    int in_width, int newest, int layer, int sentence, int head, int width,
-                   float *scratch, float *found) {
+                   float *scratch, float *context) {
     int heads = stack->heads, d_k = stack->d_k, d_v = stack->d_v, filled = view->filled;
     size_t place = (size_t)(sentence * heads + head) * (size_t)view->slots;
     uint16_t *keys = view->layers[layer].keys + place * (size_t)d_k;
@@ -146,11 +149,11 @@ static void attend(const Stack *stack, const View *view, List list, int row, con
         }
         float share = 1.0f / sum;
         for (int n = 0; n < count; n++) score[n] *= share;
-        weigh(score, which, count, values, d_v, found + (size_t)w * heads * d_v + head * d_v);
+        weigh(score, which, count, values, d_v, context + (size_t)w * heads * d_v + head * d_v);
     }
 }
 
-/* Waiting is for those who share rows. */
+/* Only threads that share rows wait. */
 #define WAIT                                                                                      \
     if (team > 1) {                                                                               \
         _Pragma("omp barrier")                                                                    \
@@ -164,9 +167,9 @@ typedef struct {
     float *scratch;
 } Part;
 
-static void look(const Stack *stack, const Work *work, const Product *by, int newest, int layer,
-                 const Part *part) {
-    const View *view = newest ? &work->own : &work->source;
+static void project_and_attend(const Stack *stack, const Work *work, const Product *by, int newest,
+                               int layer, const Part *part) {
+    const Attended *view = newest ? &work->own : &work->source;
     List list = newest ? part->own : part->source;
     int me = part->me, team = part->team, width = work->width, wide = stack->heads * stack->d_v;
     const Room *room = &part->room;
@@ -177,19 +180,19 @@ static void look(const Stack *stack, const Work *work, const Product *by, int ne
         int local = unit / stack->heads, row = local * width;
         attend(stack, view, list, view->same ? local : row, room->product + (size_t)row * by->outer,
                by->outer, newest, layer, part->first + local, unit % stack->heads, width,
-               part->scratch, room->found + (size_t)row * wide);
+               part->scratch, room->context + (size_t)row * wide);
     }
     WAIT
     for (int row = part->from; row < part->to; row++)
-        room->largest[row] = round_row(room->found + (size_t)row * wide, wide, stack->levels,
+        room->largest[row] = round_row(room->context + (size_t)row * wide, wide, stack->levels,
                                        room->bytes + (size_t)row * wide);
     WAIT
 }
 
 /*
-Multiply by the last matrix of a sub-layer, add what came out to the states, normalise and round.
-After the sum (the paper) the states become the normalised sum; a stack that normalises first keeps
-the sum and hands the normalised one on.
+Multiply by the last matrix of a sub-layer, add the result to the states, normalise and round.
+Post-norm (the paper): the states become the normalised sum. Pre-norm: the states are the sum, and
+the normalised sum goes to the next sub-layer.
 */
 static void add_norm(const Stack *stack, const Work *work, const Product *by, const Norm *norm,
                      int is_last, const Part *part) {
@@ -210,9 +213,9 @@ static void add_norm(const Stack *stack, const Work *work, const Product *by, co
     WAIT
 }
 
-/* List what the rows that this thread finishes may see. */
-static void list_views(const Work *work, const Part *part) {
-    const View *views[2] = {&work->own, &work->source};
+/* List the slots that the rows of this thread may attend to. */
+static void list_slots(const Work *work, const Part *part) {
+    const Attended *views[2] = {&work->own, &work->source};
     List lists[2] = {part->own, part->source};
     for (int v = 0; v < 2; v++) {
         int same = views[v]->same, begin = part->first * (same ? 1 : work->width);
@@ -226,7 +229,7 @@ static void list_views(const Work *work, const Part *part) {
 
 static void all_layers(const Stack *stack, const Work *work, const Part *part) {
     int me = part->me, team = part->team, wide = stack->d_model;
-    list_views(work, part);
+    list_slots(work, part);
     const Room *room = &part->room;
     int rows = (part->last - part->first) * work->width;
     for (int row = part->from; row < part->to; row++) {
@@ -240,11 +243,11 @@ static void all_layers(const Stack *stack, const Work *work, const Part *part) {
     for (int l = 0; l < stack->count; l++) {
         const Layer *layer = stack->layers + l;
         const Norm *norm = layer->norms;
-        look(stack, work, &layer->project, 1, l, part);
-        add_norm(stack, work, &layer->mix, norm++, 0, part);
-        if (layer->ask.weights) {
-            look(stack, work, &layer->ask, 0, l, part);
-            add_norm(stack, work, &layer->mix_source, norm++, 0, part);
+        project_and_attend(stack, work, &layer->qkv_proj, 1, l, part);
+        add_norm(stack, work, &layer->out_proj, norm++, 0, part);
+        if (layer->query_proj.weights) {
+            project_and_attend(stack, work, &layer->query_proj, 0, l, part);
+            add_norm(stack, work, &layer->cross_out_proj, norm++, 0, part);
         }
         multiply(&layer->linear1, room->bytes, room->largest, rows, me, team, room->product);
         WAIT
@@ -259,22 +262,22 @@ static void all_layers(const Stack *stack, const Work *work, const Part *part) {
 
 static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/* Numbers that `attend` notes down for one position. */
+/* Bytes of scratch memory of `attend`: a query and the scores of one position. */
 static size_t scratch_for(const Stack *stack, const Work *work) {
     int filled = work->own.filled > work->source.filled ? work->own.filled : work->source.filled;
     return rounded((size_t)(stack->d_k + filled) * sizeof(float));
 }
 
-/* Bytes that every thread needs: what it notes down, lists, and room for so many sentences. */
+/* Bytes that every thread needs: scratch, lists, and room for this many sentences. */
 size_t memory_for(const Stack *stack, const Work *work, int sentences) {
     return scratch_for(stack, work) + rounded(list_bytes(&work->own, sentences, work->width)) +
            rounded(list_bytes(&work->source, sentences, work->width)) +
            rounded(room_for(stack, sentences * work->width));
 }
 
-/* Part the memory: `own` is the thread's, `shared` of those who work on the same sentences. */
-static void settle(const Stack *stack, const Work *work, int sentences, char *own, char *shared,
-                   Part *part) {
+/* Divide the memory: `own` is the thread's, `shared` that of all threads on the same sentences. */
+static void divide_memory(const Stack *stack, const Work *work, int sentences, char *own, char *shared,
+                          Part *part) {
     part->scratch = (float *)own;
     shared += scratch_for(stack, work);
     part->own = list_at(&work->own, shared, sentences, work->width);
@@ -285,8 +288,8 @@ static void settle(const Stack *stack, const Work *work, int sentences, char *ow
 }
 
 /*
-Run all layers on all sentences, `block` of them at a time by a thread alone, or, if `block` is 0,
-all of them by all threads together. `memory` has `memory_for` so many for each thread.
+Run all layers on all sentences: `block` sentences at a time by one thread, or, if `block` is 0, all
+sentences by all threads together. `memory` has `memory_for` bytes for each thread.
 */
 void run_layers(const Stack *stack, const Work *work, int block, int threads, char *memory) {
     int at_once = block ? block : work->sentences, rows = at_once * work->width;
@@ -297,7 +300,7 @@ void run_layers(const Stack *stack, const Work *work, int block, int threads, ch
         int me = omp_get_thread_num();
         char *own = memory + (size_t)me * each;
         Part part = {.last = work->sentences, .me = me, .team = omp_get_num_threads()};
-        settle(stack, work, at_once, own, block ? own : memory, &part);
+        divide_memory(stack, work, at_once, own, block ? own : memory, &part);
         if (block) {
             part.me = 0, part.team = 1;
 #pragma omp for schedule(dynamic)

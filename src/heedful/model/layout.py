@@ -1,0 +1,143 @@
+"""
+Which positions attend to which, and where they are.
+
+::
+
+    mask             True where a query may attend to a key, in padded rows
+    queries, keys    where the real ones were, if padding was removed (`model.cpu.unpadding`)
+    weights          a list for the attention weights, if the caller wants them
+
+The layers pass a layout on from the stack to `heedful.model.attention.attend` and never look into
+it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.model.cpu.attention import use_cpu_kernel
+from heedful.model.cpu.unpadding import Packing
+from heedful.model.inputs import check_mask
+
+
+@dataclass(frozen=True)
+class Layout:
+    """
+    How the positions of one sequence attend to those of another, or of the same one.
+
+    Notes
+    -----
+    Made once per batch by the stacks.
+    """
+
+    mask: Bool[Tensor, "_ _ _ _"] | None = None
+    """
+    True where the query may attend to the key, shape (batch, 1 or heads, 1 or queries, keys);
+    everywhere if None.
+    """
+    queries: Packing | None = None
+    keys: Packing | None = None
+    """Positions of the real tokens if padding was removed; None for padded rows."""
+    weights: list[Tensor] | None = None
+    """Each attention appends its weights (batch, heads, queries, keys) here, unless None."""
+
+    @classmethod
+    def of(cls, layout: Any) -> "Layout":
+        """
+        Make a layout of a bare mask.
+
+        Parameters
+        ----------
+        layout : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), Layout or None
+            A mask over padded rows, a layout, or nothing.
+
+        Returns
+        -------
+        Layout
+            The layout itself, or one of padded rows.
+
+        Notes
+        -----
+        So that blocks are called with plain tensors outside heedful. Raises `ArgumentError` for
+        anything else.
+        """
+        if isinstance(layout, cls):
+            return layout
+        return cls(None if layout is None else check_mask("MultiHeadAttention", layout))
+
+    @property
+    def is_unpadded(self) -> bool:
+        """
+        Tell whether padding was removed from queries or keys.
+
+        Returns
+        -------
+        bool
+            False if all rows are padded.
+
+        Notes
+        -----
+        Then only the processor's kernel can attend.
+        """
+        return self.queries is not None or self.keys is not None
+
+
+EVERYWHERE = Layout()
+"""Every query attends to every key."""
+
+
+def unpad(
+    x: Float[Tensor, "batch time d_model"], real: Bool[Tensor, "batch time"] | None, keys: int
+) -> tuple[Float[Tensor, "_ tokens d_model"], Packing | None]:
+    """
+    Remove the padding of a sequence where that is faster.
+
+    Parameters
+    ----------
+    x : Tensor of float, shape (batch, time, d_model)
+        Padded rows.
+    real : Tensor of bool, shape (batch, time), or None
+        True at real tokens; None keeps the rows, as attention weights need them.
+    keys : int
+        The most keys that a query of `x` attends to.
+
+    Returns
+    -------
+    x : Tensor of float, shape (1, tokens, d_model) or (batch, time, d_model)
+        The real tokens one after the other, or `x` itself.
+    packing : Packing or None
+        Where they were; None if the rows stay.
+
+    Notes
+    -----
+    Only attention needs rows; a processor computes everything else for the real tokens alone.
+    """
+    packing = None if real is None or not use_cpu_kernel(x, keys) else Packing.of(real)
+    return (x, None) if packing is None else (packing.pack(x), packing)
+
+
+def pad(
+    x: Float[Tensor, "_ tokens d_model"], packing: Packing | None
+) -> Float[Tensor, "batch time d_model"]:
+    """
+    Put tokens back into padded rows.
+
+    Parameters
+    ----------
+    x : Tensor of float, shape (1, tokens, d_model) or (batch, time, d_model)
+        States, as `unpad` left them.
+    packing : Packing or None
+        The second result of `unpad`.
+
+    Returns
+    -------
+    Tensor of float, shape (batch, time, d_model)
+        Padded rows.
+
+    Notes
+    -----
+    Padding that was removed comes back as zeros.
+    """
+    return x if packing is None else packing.unpack(x)
