@@ -14,9 +14,9 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedWriter
+from io import BufferedReader, BufferedWriter
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TextIO
 
 from heedful.errors import StorageError
 
@@ -24,7 +24,7 @@ INTACT = "what was written before is intact"
 """What `writing` promises by itself."""
 
 
-def open_ordinary(path: Path) -> BinaryIO:
+def open_ordinary(path: Path) -> BufferedReader:
     """Open an untrusted regular file; raises `OSError` for anything else."""
     # Opening a pipe would wait, and reading a link to a device never end.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

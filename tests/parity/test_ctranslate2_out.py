@@ -216,8 +216,21 @@ def test_an_exported_model_is_refused_with_other_subwords(exported, tmp_path):
     Tokenizer.load(exported / "ct2").save(tmp_path)
     record = json.loads((exported / "ct2/heedful.json").read_text())
     (tmp_path / "heedful.json").write_text(json.dumps({**record, "tokenizer": "0" * 64}))
-    with pytest.raises(RunFolderError, match="subwords it was exported with"):
+    with pytest.raises(RunFolderError, match="but the tokenizer there is another one"):
         ExportedTranslator.load(tmp_path)
+
+
+def test_an_exported_model_is_refused_with_other_weights(exported, tmp_path):
+    folder = tmp_path / "ct2"
+    shutil.copytree(exported / "ct2", folder)
+    weights = bytearray((folder / "model.bin").read_bytes())
+    weights[len(weights) // 2] ^= 1  # one weight of another run
+    (folder / "model.bin").write_bytes(weights)
+    with pytest.raises(RunFolderError, match=r"but model\.bin there is another one"):
+        ExportedTranslator.load(folder)
+    record = json.loads((folder / "heedful.json").read_text())
+    (folder / "heedful.json").write_text(json.dumps({**record, "weights": ""}))
+    ExportedTranslator.load(folder)  # an older version wrote no digest
 
 
 def test_all_reasons_are_given_at_once_and_nothing_stays(tmp_path):

@@ -4,6 +4,7 @@
 No torch here; `heedful translate --engine ctranslate2` reads it on a machine that has none.
 """
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,9 +12,13 @@ from typing import Any, ClassVar
 from heedful.config.renames import renamed_table
 from heedful.config.schema import SearchConfig
 from heedful.errors import ExchangeError, RunFolderError
+from heedful.files import open_ordinary
 from heedful.runs.folder import read_json
+from heedful.tokenization.tokenizer import Tokenizer
 
 _FORMAT = 1
+WEIGHTS = "model.bin"
+"""CTranslate2's name of the file of weights."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class ExportRecord:
     """Of heedful, for people."""
     tokenizer: str = ""
     """Fingerprint of the tokenizer beside it; empty in folders of older versions."""
+    weights: str = ""
+    """SHA-256 of the file of weights; empty in folders of older versions."""
 
     @property
     def search_within(self) -> SearchConfig:
@@ -55,6 +62,7 @@ class ExportRecord:
             "positions": self.positions,
             "source_end": self.source_end,
             "tokenizer": self.tokenizer,
+            "weights": self.weights,
             "search": self.search.model_dump(mode="json"),
         }
 
@@ -93,4 +101,24 @@ class ExportRecord:
             str(content.get("quantization")),
             str(content.get("heedful")),
             str(content.get("tokenizer") or ""),
+            str(content.get("weights") or ""),
         )
+
+    def check(self, folder: Path, tokenizer: Tokenizer) -> None:
+        """Refuse subwords or weights of another export with `RunFolderError`."""
+        wrong = ""
+        if self.tokenizer not in ("", tokenizer.fingerprint):
+            wrong = "the tokenizer there is"
+        elif (folder / WEIGHTS).exists() and self.weights not in ("", digest_of_weights(folder)):
+            wrong = f"{WEIGHTS} there is"
+        if wrong:
+            raise RunFolderError(
+                f"the model in {folder} must be used with the subwords and weights it was exported "
+                f"with, but {wrong} another one; export the run again."
+            )
+
+
+def digest_of_weights(folder: Path) -> str:
+    """Compute the SHA-256 of the file of weights; a gigabyte takes about a second."""
+    with open_ordinary(folder / WEIGHTS) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

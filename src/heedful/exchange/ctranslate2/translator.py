@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from heedful.errors import RunFolderError, SettingError
+from heedful.errors import SettingError
 from heedful.exchange.ctranslate2.engine import Engine, EngineHypothesis
 from heedful.exchange.ctranslate2.record import ExportRecord
 from heedful.exchange.ctranslate2.vocabulary import never_written, read_vocabularies
@@ -57,11 +57,7 @@ class ExportedTranslator:
         """Open an exported folder."""
         folder = Path(folder)
         record, tokenizer = ExportRecord.read(folder), Tokenizer.load(folder)
-        if record.tokenizer not in ("", tokenizer.fingerprint):
-            raise RunFolderError(
-                f"the model in {folder} must be used with the subwords it was exported with, but "
-                "the tokenizer there is another one; export the run again."
-            )
+        record.check(folder, tokenizer)
         vocabularies = read_vocabularies(folder, {})
         target = vocabularies[1]
         never = never_written(len(target), tokenizer.target_size, record.search.forbidden_ids)

@@ -27,7 +27,7 @@ from heedful.exchange.ctranslate2.keys import (
     norm_of,
     with_equal_heads,
 )
-from heedful.exchange.ctranslate2.record import ExportRecord
+from heedful.exchange.ctranslate2.record import ExportRecord, digest_of_weights
 from heedful.exchange.ctranslate2.sides import CTranslate2Reference
 from heedful.exchange.ctranslate2.vocabulary import distinct, never_written, read_vocabularies
 from heedful.exchange.formats import ExportResult, ModelBundle, Problems, WriteOptions, import_extra
@@ -110,6 +110,7 @@ class CTranslate2Writer:
             options.quantization or "float32",
             __version__,
             model.tokenizer.fingerprint,
+            digest_of_weights(folder),
         )
         write_json(folder / ExportRecord.FILE, record.to_dict())
         rows = f"No text can be longer than {options.positions} subwords, the rows of its table."
