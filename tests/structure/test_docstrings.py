@@ -24,6 +24,7 @@ PUBLISHED = {
     "model.layers",
     "model.layout",
     "model.output",
+    "model.projections",
     "model.residual",
     "model.seq2seq",
     "model.transformer",

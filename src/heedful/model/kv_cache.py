@@ -24,7 +24,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.model.attention import KeyValue
+from heedful.model.projections import KeyValue
 
 # A new block has room for this many tokens of each hypothesis, or for a quarter of the slots in use
 # if that is more: fewer blocks copy more often, larger ones compute more on empty slots. Slots are

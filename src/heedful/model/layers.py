@@ -12,11 +12,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.model.attention import KeyValue, causal_mask
+from heedful.model.attention import causal_mask
 from heedful.model.inputs import check_mask
 from heedful.model.kv_cache import KVCache
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layout import Layout, pad, unpad
+from heedful.model.projections import KeyValue
 
 
 class EncoderLayer(nn.Module):

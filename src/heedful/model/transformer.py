@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.model.attention import KeyValue, padding_mask
+from heedful.model.attention import padding_mask
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
 from heedful.model.inputs import check_ids
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, Encoder
 from heedful.model.output import OutputLayer
+from heedful.model.projections import KeyValue
 from heedful.model.seq2seq import Seq2Seq
 
 Positions = SinusoidalPositions | LearnedPositions

@@ -14,13 +14,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.model.attention import KeyValue
 from heedful.model.feed_forward import ACTIVATIONS
 from heedful.model.inference.native.layers import AttendedStates, NativeLayers, log_probabilities
 from heedful.model.inference.native.product import NativeLinear
 from heedful.model.inference.quantized import PrepackedAttention, PrepackedOutput
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
+from heedful.model.projections import KeyValue
 from heedful.model.residual import PostNorm
 
 # Beyond this many positions batched products are faster than attention row by row.
