@@ -16,6 +16,7 @@ from heedful.cli.options import (
     check_tag,
     warn,
 )
+from heedful.cli.standard_input import standard_input
 
 
 def attend(
@@ -109,7 +110,7 @@ def attend(
     )
     outs = out or []
     check_files(outs, AttentionSelection() if measures else choice)
-    text = _standard_input() if sentence == "-" else sentence
+    text = _read_sentence() if sentence == "-" else sentence
 
     from heedful.analysis.attend import attend_all, open_models
 
@@ -142,8 +143,8 @@ def attend(
         typer.echo(f"wrote {path}")
 
 
-def _standard_input() -> str:
+def _read_sentence() -> str:
     """Read a single line from stdin."""
     from heedful.text.lines import decode_lines
 
-    return "\n".join(line for line in decode_lines(sys.stdin.buffer, "stdin") if line.strip())
+    return "\n".join(line for line in decode_lines(standard_input(), "stdin") if line.strip())

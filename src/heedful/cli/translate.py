@@ -1,8 +1,6 @@
 """`heedful translate`."""
 
-import os
 import sys
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +21,7 @@ from heedful.cli.options import (
     check_tag,
     warn,
 )
+from heedful.cli.standard_input import standard_input
 
 if TYPE_CHECKING:
     from heedful.search.options import Sampling
@@ -205,7 +204,7 @@ def translate(
             "--dictionary": dictionary,
         },
     )
-    lines = decode_lines(_standard_input(), "stdin") if text is None else read_lines(text)
+    lines = decode_lines(standard_input(), "stdin") if text is None else read_lines(text)
     if target_language:
         lines = (f">>{target_language}<< {line}" if line.strip() else line for line in lines)
 
@@ -286,19 +285,3 @@ def _check_output(output: Path | None, read: dict[str, Path | None]) -> None:
     for option, path in read.items():
         if path is not None and path.exists() and output.samefile(path):
             raise typer.BadParameter(f"must be another file than {option}.", param_hint="--output")
-
-
-def _standard_input() -> Iterator[bytes]:
-    """
-    Read lines from the file descriptor itself.
-
-    A thread that waits in `sys.stdin.buffer` holds its lock, and Python aborts if it must exit
-    while a thread waits there: at Ctrl-C, or when the reader of the output is gone.
-    """
-    rest = b""
-    while part := os.read(0, 1 << 16):
-        *lines, rest = (rest + part).split(b"\n")
-        for line in lines:
-            yield line + b"\n"
-    if rest:
-        yield rest

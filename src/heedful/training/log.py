@@ -2,12 +2,13 @@
 
 import json
 import math
+import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -68,7 +69,7 @@ class RunLog:
         if path is not None:
             with writing(path.parent):
                 _drop_later_lines(path, step)
-                self._file = path.open("a", encoding="utf-8")
+                self._file = _open_to_append(path)
         if self._console.is_terminal and not self._console.quiet:
             self._bar = Progress(
                 TextColumn("{task.percentage:>3.0f}%"),
@@ -172,7 +173,7 @@ class RunLog:
             return
         self._file.close()
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self._path.open("a", encoding="utf-8")
+        self._file = _open_to_append(self._path)
         self.say(f"warning: {self._path.name} was removed while training; a new one begins here")
 
 
@@ -198,6 +199,18 @@ def duration(seconds: float) -> str:
     """
     whole = round(seconds) if math.isfinite(seconds) else 0
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def _open_to_append(path: Path) -> TextIO:
+    """Open a log; a link there is replaced by a file, since others may have made it."""
+    if path.is_symlink():
+        path.unlink()
+    return open(path, "a", encoding="utf-8", opener=_never_follow)
+
+
+def _never_follow(path: str, flags: int) -> int:
+    """Open a file that is no link."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _drop_later_lines(path: Path, step: int) -> None:

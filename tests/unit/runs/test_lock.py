@@ -71,6 +71,17 @@ def test_a_link_in_a_folder_of_others_leads_nowhere(tmp_path: Path, name: str) -
     assert mine.read_text() == "precious"
 
 
+def test_a_log_that_is_a_link_to_nothing_creates_nothing_elsewhere(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "log.jsonl").symlink_to(tmp_path / "elsewhere")
+    with RunLog(run / "log.jsonl", 0, 10, quiet=True):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+    assert (run / "log.jsonl").is_file()
+    assert not (run / "log.jsonl").is_symlink()
+
+
 def test_a_folder_that_is_gone_does_not_matter_to_the_lock(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     with only_writer(tmp_path / "run", "train"):

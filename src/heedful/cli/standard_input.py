@@ -1,0 +1,30 @@
+"""Lines from standard input."""
+
+import os
+import sys
+from collections.abc import Iterator
+
+from heedful.errors import TextError
+
+
+def standard_input() -> Iterator[bytes]:
+    """
+    Read lines from the file descriptor itself; refuse a closed one at once.
+
+    A thread that waits in `sys.stdin.buffer` holds its lock, and Python aborts if it must exit
+    while a thread waits there: at Ctrl-C, or when the reader of the output is gone.
+    """
+    if sys.stdin is None:  # another file may have this descriptor by now
+        raise TextError("the text must come from stdin, but stdin is closed; name a file instead.")
+    return _lines()
+
+
+def _lines() -> Iterator[bytes]:
+    """Split what comes from standard input into lines."""
+    rest = b""
+    while part := os.read(0, 1 << 16):
+        *lines, rest = (rest + part).split(b"\n")
+        for line in lines:
+            yield line + b"\n"
+    if rest:
+        yield rest
