@@ -190,7 +190,7 @@ def test_alternatives_have_scores_and_can_be_taken(visit):
     page = visit()
     translate(page, SENTENCE)
     lines = page.locator("#alternatives-list button")
-    texts = lines.locator(".said").all_text_contents()
+    texts = lines.locator(".hypothesis").all_text_contents()
     scores = [
         float(score.replace("−", "-")) for score in lines.locator(".number").all_text_contents()
     ]
@@ -211,12 +211,12 @@ def test_the_beam_can_be_followed_and_gone_through_again(visit):
     slider = page.get_by_label("Step of the search")
     last = int(slider.get_attribute("max"))
     assert last > 1
-    late = page.locator("#follow-list .said").first.text_content()
+    late = page.locator("#follow-list .hypothesis").first.text_content()
     slider.focus()
     page.keyboard.press("Home")
     assert page.locator("#step-name").text_content().startswith("step ")
     assert page.locator("#follow-list li").count() >= 4
-    assert len(page.locator("#follow-list .said").first.text_content()) < len(late)
+    assert len(page.locator("#follow-list .hypothesis").first.text_content()) < len(late)
 
 
 def test_a_click_on_a_word_shows_where_it_looked(visit):
@@ -225,7 +225,7 @@ def test_a_click_on_a_word_shows_where_it_looked(visit):
     page.locator("#translation .word").nth(1).click()
     explorer = page.locator("#explorer .heedful-explorer")
     explorer.wait_for()
-    assert page.locator("#looked-title").text_content() == SENTENCE
+    assert page.locator("#attention-title").text_content() == SENTENCE
     assert page.locator("#translation .word").nth(1).get_attribute("aria-pressed") == "true"
     for kind in ("Encoder", "Decoder", "Cross"):
         explorer.get_by_role("radio", name=kind).check()
@@ -235,7 +235,7 @@ def test_a_click_on_a_word_shows_where_it_looked(visit):
     head.click()
     assert head.get_attribute("aria-pressed") != before
     page.get_by_role("button", name="Close").click()
-    assert hidden(page, "#looked")
+    assert hidden(page, "#attention")
 
 
 def test_everything_goes_by_the_keyboard(visit):
@@ -258,9 +258,9 @@ def test_everything_goes_by_the_keyboard(visit):
     page.keyboard.press("Home")
     page.keyboard.press("Enter")
     page.locator("#explorer .heedful-explorer").wait_for()
-    assert page.evaluate("document.activeElement.id") == "looked"
+    assert page.evaluate("document.activeElement.id") == "attention"
     page.keyboard.press("Escape")
-    assert hidden(page, "#looked")
+    assert hidden(page, "#attention")
     assert page.evaluate(at) == words[0]
 
 
@@ -428,7 +428,7 @@ def test_a_text_file_is_opened_and_its_translation_saved(visit, server, tmp_path
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Open a file").click()
     chooser.value.set_files(file)
-    page.locator("#takes").wait_for()
+    page.locator("#result-actions").wait_for()
     assert page.get_by_label("Text to translate").input_value() == SENTENCE
     assert hidden(page, "#open")
     with page.expect_download() as download:
@@ -470,7 +470,7 @@ def test_a_link_carries_text_and_languages_but_not_to_the_server(visit, server):
     other = visit()
     other.goto("about:blank")
     other.goto(link)
-    other.locator("#takes").wait_for()
+    other.locator("#result-actions").wait_for()
     assert other.get_by_label("Text to translate").input_value() == text
     assert other.get_by_label("From").input_value() == "fr"
     assert not any("chats" in url.partition("#")[0] for url in other.asked)

@@ -205,7 +205,7 @@ def test_average_then_translate_uses_it(heedful_cli, trained, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(trained, run)
     more = heedful_cli("average", run, "--last", 99)
-    assert "averaged 3 checkpoints (99 were asked for, there are no more)" in more.stdout
+    assert "averaged 3 checkpoints (99 requested, but there are no more)" in more.stdout
     done = heedful_cli("average", run, "--last", 2)
     assert done.returncode == 0
     assert "averaged 2 checkpoints, steps 16, 24" in done.stdout
@@ -257,7 +257,7 @@ def test_the_help_of_a_group_cuts_no_command_short(heedful_cli, group):
 
 def test_the_help_fills_its_lines_and_names_values(heedful_cli):
     shown = heedful_cli("translate", "--help").stdout
-    assert "so it can\n  be used in a pipe or by hand." in shown
+    assert "so the\n  command works in a pipe and by hand." in shown
     shown = heedful_cli("train", "--help").stdout
     assert "--source FILE" in shown
     assert "list[" not in shown

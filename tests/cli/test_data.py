@@ -55,7 +55,7 @@ def test_every_known_corpus_is_listed(heedful_cli):
         assert corpus.licence in " ".join(done.stdout.split())
     assert "29,000 pairs, 2.6 MB" in done.stdout
     assert "more than 4,290.1 MB" in done.stdout
-    assert "not tried" in " ".join(done.stdout.split())
+    assert "not tested" in " ".join(done.stdout.split())
 
 
 def test_the_grammar_is_written_without_a_download(heedful_cli, tmp_path):

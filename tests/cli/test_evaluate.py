@@ -67,8 +67,8 @@ def test_what_comet_needs_is_said_at_once(heedful_cli, pair):
 
 def test_the_help_warns_of_what_a_comet_model_may_do(heedful_cli):
     shown = " ".join(heedful_cli("evaluate", "--help").stdout.replace("│", " ").split())
-    assert "runs what its author put into it" in shown
-    assert "give only one that you trust" in shown
+    assert "runs code from it" in shown
+    assert "give only a model that you trust" in shown
 
 
 @pytest.mark.parametrize(

@@ -161,10 +161,10 @@ def test_heads_are_chosen_and_rated_by_sentences_of_the_grammar(heedful_cli, tra
     [
         ((), "or --grammar must be given"),
         ((SENTENCE, "--grammar", 30), "or --grammar must be given"),
-        ((SENTENCE, "--asks", "sees"), "must name the word that asks"),
-        ((SENTENCE, "--who", "dog"), "must name the word that asks"),
+        ((SENTENCE, "--asks", "sees"), "must name the query word"),
+        ((SENTENCE, "--who", "dog"), "must name the query word"),
         (("--grammar", 1), "at least 2"),
-        (("--grammar", 30, "--out", "a.png"), "goes without"),
+        (("--grammar", 30, "--out", "a.png"), "cannot be combined with"),
         ((SENTENCE, "--asks", "sees", "--who", "cow"), "--who must name words of the sentence"),
     ],
 )

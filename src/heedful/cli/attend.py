@@ -23,61 +23,68 @@ def attend(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     sentence: Annotated[
         str,
-        typer.Argument(metavar="SENTENCE", help="What to translate; - reads a line from stdin."),
+        typer.Argument(
+            metavar="SENTENCE", help="Sentence to translate; - reads one line from stdin."
+        ),
     ],
     out: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="A file to write: .html, a page to explore; .pdf, .png or .svg, heat maps; .json, "
-            "what the page holds. May be given several times.",
+            help="Output file: .html (interactive page), .pdf, .png or .svg (heat maps), or .json "
+            "(the page's data). May be given several times.",
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Show this translation instead of the run's own.")
+        str | None,
+        typer.Option(help="Show attention for this translation instead of the run's own."),
     ] = None,
     weights: Weights = "default",
     beside: Annotated[
-        Path | None, typer.Option(help="Another run, to be shown side by side.")
+        Path | None, typer.Option(help="Another run, shown beside the first.")
     ] = None,
     beside_weights: Annotated[
-        str, typer.Option(help="Its weights, such as step-1000; alone, of the same run.")
+        str,
+        typer.Option(
+            help="Weights of --versus, such as step-1000. Without --versus: other weights of RUN."
+        ),
     ] = "",
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KIND", help="Draw this attention only: encoder, decoder or cross; repeatable."
+            metavar="KIND", help="Draw only this attention: encoder, decoder or cross; repeatable."
         ),
     ] = None,
     layer: Annotated[
         list[int] | None,
         typer.Option(
-            metavar="N", help="Draw this layer only, from 1, or from the last, -1; repeatable."
+            metavar="N", help="Draw only this layer: 1 is the first, -1 the last; repeatable."
         ),
     ] = None,
     head: Annotated[
         list[int] | None,
-        typer.Option(metavar="N", help="Draw this head only, counted likewise; repeatable."),
+        typer.Option(
+            metavar="N", help="Draw only this head: 1 is the first, -1 the last; repeatable."
+        ),
     ] = None,
     view: Annotated[
         str,
         typer.Option(
-            help="Draw heads (every one), their mean, or the rollout: what has come through all "
-            "layers."
+            help="Draw heads (each one), their mean, or the rollout (attention through all layers."
         ),
     ] = "heads",
     numbers: Annotated[
-        bool, typer.Option("--numbers", help="Write the weights into the squares of heat maps.")
+        bool, typer.Option("--numbers", help="Write the weights as numbers into heat maps.")
     ] = False,
     measures: Annotated[
-        bool, typer.Option("--measures", help="Print for each head how it attends.")
+        bool, typer.Option("--measures", help="Print statistics of each head.")
     ] = False,
-    beam: Annotated[int | None, typer.Option(min=1, help="Open hypotheses; 1 is greedy.")] = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
     length_penalty: Annotated[
         str | None, typer.Option(help="gnmt:ALPHA, power:ALPHA or none.")
     ] = None,
     max_length: Annotated[
-        str | None, typer.Option(help="input+N or N tokens, the end symbol not counted.")
+        str | None, typer.Option(help="Most tokens: input+N or N, without the end symbol.")
     ] = None,
     target_language: Annotated[
         str, typer.Option(help="Language code of the tag to put before the line: de for >>de<<.")
@@ -87,7 +94,7 @@ def attend(
     threads: Threads = 0,
 ) -> None:
     """
-    Show where each head looks, and what could have been written.
+    Show the attention of each head and the most probable subwords at each step.
 
     Prints the translation with the probability of each subword and of the next best. The page of
     --out FILE.html needs no network: every head of every layer, decoding step by step, and the beam

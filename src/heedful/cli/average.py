@@ -10,17 +10,17 @@ def average(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     last: Annotated[
         int | None,
-        typer.Option(min=1, help="How many checkpoints; by default the recipe's keep_last."),
+        typer.Option(min=1, help="Number of checkpoints; by default the recipe's keep_last."),
     ] = None,
 ) -> None:
-    """Average the last checkpoints; translate then uses the average."""
+    """Average the last checkpoints; heedful translate then uses the average by default."""
     from heedful.runs.average import average_checkpoints
     from heedful.runs.run import Run
 
     opened = Run.open(run)
     wanted = last or opened.config.train.keep_last
     steps = average_checkpoints(opened.folder, wanted, opened.signature)
-    asked = f" ({last} were asked for, there are no more)" if last and last > len(steps) else ""
+    asked = f" ({last} requested, but there are no more)" if last and last > len(steps) else ""
     names = ", ".join(f"{step:,}" for step in steps)
     place = opened.folder.average
     typer.echo(f"averaged {len(steps)} checkpoints{asked}, steps {names}, into {place}")

@@ -16,7 +16,7 @@ _HERE = Path("benchmarks/peers")
 
 app = typer.Typer(
     name="bench",
-    help="Measure speed and memory, beside other toolkits if installed.",
+    help="Measure speed and memory, of other toolkits too if they are installed.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -26,20 +26,21 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting: model.d_model=256."),
 ]
 Vocabulary = Annotated[
-    int | None, typer.Option(min=8, help="Symbols of both sides; the recipe's by default.")
+    int | None, typer.Option(min=8, help="Vocabulary size of both sides; by default the recipe's.")
 ]
 Peers = Annotated[
     Path,
-    typer.Option(help="Folder of the other toolkits: DIR/NAME/bench.py and DIR/NAME/.venv."),
+    typer.Option(help="Folder with other toolkits: DIR/NAME/bench.py and DIR/NAME/.venv."),
 ]
 Only = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NAME", help="Who takes part: heedful, marian, “marian fp32”; may be repeated."
+        metavar="NAME",
+        help="Measure only this system: heedful, marian, “marian fp32”; may be repeated.",
     ),
 ]
 Rounds = Annotated[
-    int, typer.Option(min=1, help="Turns of each, one after the other, in processes of their own.")
+    int, typer.Option(min=1, help="Measurements of each system, in turns, each in a new process.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, with every repetition.")]
 
@@ -51,14 +52,21 @@ def train(
     ] = "small",
     set_: Settings = None,
     source_length: Annotated[
-        int, typer.Option(min=2, help="Mean tokens of a source, its end symbol included.")
+        int, typer.Option(min=2, help="Mean tokens of a source sentence, end symbol included.")
     ] = 25,
-    target_length: Annotated[int, typer.Option(min=2, help="Mean tokens of a target.")] = 25,
-    batch_tokens: Annotated[int, typer.Option(min=2, help="Tokens a side of one step.")] = 2000,
+    target_length: Annotated[
+        int, typer.Option(min=2, help="Mean tokens of a target sentence.")
+    ] = 25,
+    batch_tokens: Annotated[
+        int, typer.Option(min=2, help="Tokens of one step, on either side.")
+    ] = 2000,
     vocabulary: Vocabulary = None,
-    steps: Annotated[int, typer.Option(min=1, help="Steps to time, after one to warm up.")] = 5,
+    steps: Annotated[int, typer.Option(min=1, help="Steps to time, after one that warms up.")] = 5,
     profile: Annotated[
-        bool, typer.Option("--profile", help="Tell where the time of heedful's step goes.")
+        bool,
+        typer.Option(
+            "--profile", help="Print how heedful's time is divided between the parts of a step."
+        ),
     ] = False,
     rounds: Rounds = 1,
     peers: Peers = _HERE,
@@ -71,10 +79,10 @@ def train(
     """
     Time the training step: batch, forward, loss, backward, update.
 
-    Pairs are random and of lengths a fifth below and above the mean. The share of products is what
-    the model needs for the real tokens, by the rate of matrix products measured just before. With
-    --precision bf16 or fp32 others must compute with it too; by default each does it every way it
-    can.
+    Pairs are random; their lengths differ from the mean by at most a fifth. “Share of products” is
+    the time of the model's matrix products for real tokens, at the rate measured just before,
+    divided by the time of the step. With --precision bf16 or fp32 all systems use that precision;
+    by default each is measured in every precision that it has.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     from heedful.bench.train import bench_train
@@ -103,10 +111,10 @@ def translate(
     input: Annotated[Path | None, typer.Option(help="Text to translate with RUN.")] = None,
     reference: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Its translation by people; may be repeated."),
+        typer.Option(metavar="FILE", help="Reference translation; may be repeated."),
     ] = None,
     lines: Annotated[
-        int | None, typer.Option(min=1, help="How many of its first lines; all by default.")
+        int | None, typer.Option(min=1, help="Number of lines to translate; by default all.")
     ] = None,
     weights: Weights = "default",
     recipe: Annotated[str, typer.Option(help="Without RUN: the shape of the model.")] = "small",
@@ -116,26 +124,24 @@ def translate(
     ] = 25,
     tokens: Annotated[
         int,
-        typer.Option(
-            min=1, help="Without RUN: tokens of every translation, neither more nor less."
-        ),
+        typer.Option(min=1, help="Without RUN: exact number of tokens of every translation."),
     ] = 24,
     vocabulary: Vocabulary = None,
-    beam: Annotated[int, typer.Option(min=1, help="Open hypotheses a sentence.")] = 4,
+    beam: Annotated[int, typer.Option(min=1, help="Beam size.")] = 4,
     batch: Annotated[
         int | None,
-        typer.Option(min=1, help="Sentences searched together; else as heedful translate does."),
+        typer.Option(min=1, help="Sentences of a batch; by default as heedful translate does."),
     ] = None,
     length_penalty: Annotated[
-        str, typer.Option(help="power:ALPHA, as other toolkits have it; gnmt:ALPHA or none.")
+        str, typer.Option(help="power:ALPHA (as in other toolkits), gnmt:ALPHA or none.")
     ] = "power:1",
     max_length: Annotated[
-        str, typer.Option(help="input+N or N tokens, the end symbol not counted.")
+        str, typer.Option(help="Most tokens: input+N or N, without the end symbol.")
     ] = "input+50",
     stop: Annotated[
         str,
         typer.Option(
-            help="When heedful is done with a sentence: when-none-can-win, when-beam-finished, "
+            help="When heedful's search stops: when-none-can-win, when-beam-finished, "
             "as-ctranslate2, as-transformers, as-joey or as-opennmt."
         ),
     ] = "as-ctranslate2",
@@ -151,10 +157,10 @@ def translate(
     """
     Time translating: lines in, lines out.
 
-    Every toolkit has the weights of RUN. Without RUN the weights and the lines are random, and
-    every translation is as long as --tokens says. Shown for each toolkit: how many lines come out
-    as heedful's do, and BLEU where there is a --reference. With --precision bf16 or fp32 others
-    must compute with it too.
+    All toolkits use the weights of RUN. Without RUN weights and lines are random, and every
+    translation has exactly --tokens tokens. Printed for each toolkit: how many translations are
+    equal to heedful's, and BLEU if there is a --reference. With --precision bf16 or fp32 all
+    toolkits use that precision.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     check_stop(stop)
@@ -196,16 +202,18 @@ def data(
     set_: Settings = None,
     source: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="Source text; else the embedded grammar writes some."),
+        typer.Option(
+            metavar="FILE", help="Source text; by default the embedded grammar generates it."
+        ),
     ] = None,
     target: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Its translations, line by line.")
+        list[str] | None, typer.Option(metavar="FILE", help="Target text, aligned line by line.")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="How often each stage is timed.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="Measurements of each stage.")] = 5,
     as_json: Json = False,
     threads: Threads = 0,
 ) -> None:
-    """Time subwords, ids on disk and padded batches, each by itself."""
+    """Time subword encoding, ids on disk and padded batches separately."""
     from heedful.bench.data import bench_data
 
     report = bench_data(
@@ -229,7 +237,7 @@ def _conditions(
 ) -> "Conditions":
     """Collect the conditions of a measurement."""
     if peers != _HERE and not peers.is_dir():
-        raise typer.BadParameter(f"must be a folder, but {peers} is none.", param_hint="--peers")
+        raise typer.BadParameter(f"must be a folder, but {peers} is not one.", param_hint="--peers")
     from heedful.bench.train import Conditions
 
     return Conditions(device, precision, threads, peers, tuple(only or ()), rounds)

@@ -21,18 +21,18 @@ _WIDTH_OF_A_FILE = 100
 
 def compare(
     first: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another one.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another run folder.")],
     source: Annotated[Path | None, typer.Option(help="Text to translate with both.")] = None,
     reference: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="Its translation by people; may be repeated."),
+        typer.Option(metavar="FILE", help="Reference translation; may be repeated."),
     ] = None,
     weights: Weights = "default",
     beam: Annotated[
-        int | None, typer.Option(min=1, help="Open hypotheses; by default each recipe's own.")
+        int | None, typer.Option(min=1, help="Beam size; by default each recipe's own.")
     ] = None,
     sentences: Annotated[
-        int, typer.Option(min=0, help="How many of the sentences that differ most to show.")
+        int, typer.Option(min=0, help="Number of sentences to show, those that differ most.")
     ] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     device: Device = "auto",
@@ -40,10 +40,10 @@ def compare(
     threads: Threads = 0,
 ) -> None:
     """
-    Put two runs side by side: settings, cost, scores, sentences.
+    Compare two runs: settings, cost, scores, sentences.
 
-    With --source and --reference both translate a text: BLEU and chrF with paired significance, and
-    the sentences that differ most, with square brackets around what one says otherwise.
+    With --source and --reference both runs translate a text. Printed are BLEU and chrF with paired
+    significance, and the sentences that differ most, with the differing words in square brackets.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     if (source is None) != (not reference):

@@ -8,7 +8,7 @@ from heedful.cli.show import show
 
 app = typer.Typer(
     name="data",
-    help="Get text, prepare it, and look at what a model is trained on.",
+    help="Get text, prepare it, and show what a model is trained on.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

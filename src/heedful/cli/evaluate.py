@@ -8,20 +8,20 @@ import typer
 
 
 def evaluate(
-    hypothesis: Annotated[Path, typer.Option(help="Translations, one a line, detokenised.")],
+    hypothesis: Annotated[Path, typer.Option(help="Translations, detokenised, one per line.")],
     reference: Annotated[
         list[str], typer.Option(metavar="FILE", help="References; may be repeated.")
     ],
     language: Annotated[
         str,
         typer.Option(
-            help="Code of the target language; by default the one the files end in. Chinese, "
+            help="Code of the target language; by default the files' ending. Chinese, "
             "Japanese (extra ja) and Korean (extra ko) have tokenizers of their own."
         ),
     ] = "",
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     confidence: Annotated[
-        bool, typer.Option("--confidence", help="Give the 95 % interval of each score.")
+        bool, typer.Option("--confidence", help="Print the 95 % interval of each score.")
     ] = False,
     against: Annotated[
         list[str] | None,
@@ -32,19 +32,21 @@ def evaluate(
     ] = None,
     test: Annotated[
         Literal["randomisation", "bootstrap"],
-        typer.Option(help="Where the p-values of --against come from."),
+        typer.Option(help="Significance test of --against."),
     ] = "randomisation",
-    trials: Annotated[int, typer.Option(min=100, help="Random samples or exchanges.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="What the random draws begin from.")] = 12_345,
+    trials: Annotated[
+        int, typer.Option(min=100, help="Number of random samples or exchanges.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 12_345,
     comet: Annotated[
         str,
         typer.Option(
             metavar="MODEL_OR_FILE",
-            help="Score by COMET too (extra comet). The model is loaded by COMET's own library, "
-            "which runs what its author put into it: give only one that you trust.",
+            help="Score with COMET too (extra comet). COMET's own library loads the model "
+            "and runs code from it: give only a model that you trust.",
         ),
     ] = "",
-    source: Annotated[Path | None, typer.Option(help="What was translated, for --comet.")] = None,
+    source: Annotated[Path | None, typer.Option(help="Source text, for --comet.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """

@@ -11,9 +11,7 @@ from heedful.cli.options import AcceptDifferences, Weights, warn
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write.")],
-    kind: Annotated[
-        str, typer.Option("--format", help="For which toolkit: marian, ctranslate2 or onnx.")
-    ],
+    kind: Annotated[str, typer.Option("--format", help="Format: marian, ctranslate2 or onnx.")],
     weights: Weights = "default",
     quantization: Annotated[
         str,
@@ -26,12 +24,14 @@ def export(
         int,
         typer.Option(
             min=2,
-            help="Rows of the table of positions that ctranslate2 needs; no text can be longer.",
+            help="Longest text in tokens, for ctranslate2: rows of its table of positions.",
         ),
     ] = 1024,
     sentences: Annotated[
         Path | None,
-        typer.Option(help="Source sentences to compare on, one a line; else made-up ones."),
+        typer.Option(
+            help="Source sentences for the comparison, one per line; by default generated ones."
+        ),
     ] = None,
     accept_differences: AcceptDifferences = False,
 ) -> None:

@@ -15,27 +15,29 @@ def import_(
     kind: Annotated[
         str,
         typer.Option(
-            "--from", help="Whose model it is: marian, ctranslate2, fairseq, opennmt or joey."
+            "--from", help="Toolkit of the model: marian, ctranslate2, fairseq, opennmt or joey."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The run folder to make.")],
     source_language: Annotated[
-        str, typer.Option(help="Code of the source language, if the model does not say.")
+        str, typer.Option(help="Code of the source language, if the model does not name it.")
     ] = "",
     target_language: Annotated[
-        str, typer.Option(help="Code of the target language, if the model does not say.")
+        str, typer.Option(help="Code of the target language, if the model does not name it.")
     ] = "",
     tokenizer: Annotated[
         Path | None,
-        typer.Option(help="What cut the text, if it is not beside the model: a .model or codes."),
+        typer.Option(help="Tokenizer (a .model or BPE codes), if it is not beside the model."),
     ] = None,
     sentences: Annotated[
         Path | None,
-        typer.Option(help="Source sentences to compare on, one a line; else made-up ones."),
+        typer.Option(
+            help="Source sentences for the comparison, one per line; by default generated ones."
+        ),
     ] = None,
     accept_differences: AcceptDifferences = False,
 ) -> None:
-    """Make a run of another toolkit's model, and compare the two."""
+    """Convert another toolkit's model to a run, and compare the two."""
     from heedful.exchange.convert import import_model, read_sentences
     from heedful.exchange.formats import ReadOptions
 

@@ -9,11 +9,12 @@ import typer
 
 def info(
     run: Annotated[
-        Path | None, typer.Argument(metavar="RUN", help="A run folder; else this machine.")
+        Path | None,
+        typer.Argument(metavar="RUN", help="A run folder; without one, this machine is described."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show versions, devices and what is missing, or what a run is."""
+    """Show versions, devices and missing packages, or the facts about a run."""
     from heedful.analysis.info import as_text, describe_installation, describe_run
 
     description = describe_installation() if run is None else describe_run(run)

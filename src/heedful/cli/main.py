@@ -42,7 +42,7 @@ from heedful.machine.processor import check_threads, omp_threads
 app = typer.Typer(
     name="heedful",
     no_args_is_help=True,
-    rich_markup_mode=None,  # lines that fill the terminal, without boxes
+    rich_markup_mode=None,  # plain lines as wide as the terminal, no boxes
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -82,17 +82,17 @@ app.add_typer(bench.app)
 app.add_typer(paper.app)
 app.command()(info.info)
 
-# Read by torch and its libraries when they are loaded; what the user has set stays.
+# Read by torch and its libraries when they are loaded. Values that the user has set stay.
 _ENVIRONMENT = {
     "OMP_WAIT_POLICY": "passive",
     "GOMP_SPINCOUNT": "10000",
     "LRU_CACHE_CAPACITY": "1",
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",
 }
-# A training comes back to its shapes in every epoch; with room for few it loses a seventh.
+# Training meets the same shapes in every epoch; with room for 128 it is a seventh slower.
 _TRAINING = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "512"}
 _TRAINS = ("train", "quickstart")
-# Other toolkits that are measured beside us get the environment as the user has it.
+# Other toolkits in `heedful bench` get the user's environment without these.
 _OURS = "HEEDFUL_ENVIRONMENT"
 
 
@@ -100,14 +100,14 @@ def main() -> None:
     """
     Run the command line.
 
-    Idle threads spin for a tenth of a millisecond and then sleep. If they slept at once, they would
-    be woken for each of the hundred small operations in a step of a search, which makes one
-    sentence at a time half as fast. Threads that never sleep hold up the ones that have work as
-    soon as the machine is busy, and it takes ten times as long.
+    Idle threads spin for a tenth of a millisecond and then sleep. Without spinning they would have
+    to be woken for each of the hundred small operations in a step of a search; translating one
+    sentence at a time would be half as fast. With endless spinning they would block working threads
+    on a busy machine; it would take ten times as long.
 
-    In bf16 every new shape of a product is compiled, a quarter of a megabyte each time, and shapes
-    change with every batch. torch keeps 1,024 of them, and oneDNN below it 1,024 more. The newest
-    128, kept once, are enough for a search; a training keeps 512.
+    In bf16 oneDNN compiles a kernel for every new shape of a product, a quarter of a megabyte each,
+    and shapes change with every batch. By default torch keeps 1,024 kernels, and oneDNN another
+    1,024. The newest 128, kept once, are enough for a search; training keeps 512.
     """
     trains = sys.argv[1:] and sys.argv[1] in _TRAINS
     chosen = _ENVIRONMENT | (_TRAINING if trains else {})
@@ -159,7 +159,7 @@ def _run(arguments: list[str]) -> int:
         old = getattr(error, "option_name", "")
         if new := OPTIONS.get(path.removeprefix("heedful "), {}).get(old):
             text = f"{old} is now called {new}"
-        _fail(f"{text.rstrip('.')}; `{path} --help` lists what there is.", error.exit_code)
+        _fail(f"{text.rstrip('.')}; `{path} --help` lists the options.", error.exit_code)
     return 0
 
 
@@ -184,6 +184,6 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 def _fail(message: str, code: int) -> NoReturn:
     """Print one paragraph and exit."""
-    with suppress(OSError):  # nobody may be left to read it
+    with suppress(OSError):  # standard error may be closed
         print(f"heedful: {message}", file=sys.stderr, flush=True)
     sys.exit(code)

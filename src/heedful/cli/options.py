@@ -11,35 +11,34 @@ SearchPrecision = Annotated[
     str,
     typer.Option(
         help="auto, fp32, bf16 or int8; auto measures the machine once. int8 rounds weights and "
-        "states to 8 bits: faster still on x86 processors, scores are a little off."
+        "states to 8 bits: fastest on x86 processors, but scores change a little."
     ),
 ]
 SEARCH_PRECISIONS = ("auto", "fp32", "bf16", "int8")
-Threads = Annotated[int, typer.Option(min=0, help="Threads on the processor; 0 takes all.")]
+Threads = Annotated[int, typer.Option(min=0, help="CPU threads; 0 for all cores.")]
 Weights = Annotated[
     str,
     typer.Option(
         show_default=False,
-        help="average, best, last or step-N; by default the average if made, else the best, else "
-        "the last.",
+        help="average, best, last or step-N; by default the average if there is one, else the "
+        "best, else the last.",
     ),
 ]
-Alignments = Annotated[
-    bool, typer.Option("--alignments", help="Tell which word translates which: 0-0 1-2.")
-]
+Alignments = Annotated[bool, typer.Option("--alignments", help="Write word alignments: 0-0 1-2.")]
 AlignBy = Annotated[
     str,
     typer.Option(
-        help="Where alignments are read off: layer=2, layer=-1 (the last), head=1, shift, "
-        "threshold=0.3; several with commas. By default the penultimate of six layers, the last "
-        "of fewer, all heads, one source word for each target word."
+        help="Attention that alignments are computed from: layer=2, layer=-1 "
+        "(the last), head=1, shift, "
+        "threshold=0.3; separated by commas. Default: all heads of the penultimate of six layers, "
+        "or of the last of fewer, one source word for each target word."
     ),
 ]
 AcceptDifferences = Annotated[
     bool,
     typer.Option(
         "--accept-differences",
-        help="End well even if fewer than 95 of 100 translations are equal on both sides.",
+        help="Succeed even if fewer than 95 % of the translations are equal on both sides.",
     ),
 ]
 Format = Annotated[str, typer.Option(help="text or jsonl.")]

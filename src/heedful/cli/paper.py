@@ -7,7 +7,7 @@ from heedful.cli.paper_figures import figure3, figure4, figure5, heads
 
 app = typer.Typer(
     name="paper",
-    help="Make the paper's figures again, and check two of its claims.",
+    help="Reproduce the paper's figures, and check two of its claims.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -9,7 +9,7 @@ import typer
 from heedful.cli.options import Weights
 from heedful.cli.paper_figures import echo_table
 
-Out = Annotated[Path | None, typer.Option(help="A picture to write: .png, .svg, .pdf or .html.")]
+Out = Annotated[Path | None, typer.Option(help="Figure to write: .png, .svg, .pdf or .html.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -22,20 +22,20 @@ def positions(
     ] = 64,
     run: Annotated[
         Path | None,
-        typer.Option(help="A run with model.positions=learned, to see what it has learned."),
+        typer.Option(help="A run with model.positions=learned, to check its positions too."),
     ] = None,
     out: Out = None,
     as_json: Json = False,
     weights: Weights = "default",
 ) -> None:
     """
-    Check encodings of positions by four criteria, and draw them.
+    Check position encodings by four criteria, and draw them.
 
-    Index, one-hot, normalised index, and sinusoids as the paper's text and as its code has them: is
-    every position's encoding unique, deterministic, as far from the next one in every sentence, and
-    does it go on in sentences longer than those in training? For each mark, the number that
-    decided. Then the dot products between positions: whether they depend on the distance alone, and
-    how they fall with it.
+    The encodings are index, one-hot, normalised index, and sinusoids as in the paper's text and in
+    its code. The criteria: each position has its own encoding; it is deterministic; neighbours have
+    the same distance in every sentence; it extends to sentences longer than those in training. Each
+    result is printed with the number that it is based on. Then follow the dot products between
+    positions: whether they depend only on the distance, and how they fall with it.
     """
     if d_model % 2:
         raise typer.BadParameter(f"must be even, but is {d_model}.", param_hint="--d-model")
@@ -60,13 +60,9 @@ def positions(
 
 def scaling(
     largest: Annotated[int, typer.Option(min=1, max=4096, help="The largest d_k.")] = 1024,
-    keys: Annotated[
-        int, typer.Option(min=2, max=512, help="How many keys a query chooses from.")
-    ] = 16,
-    queries: Annotated[
-        int, typer.Option(min=40, help="How many queries are drawn for each d_k.")
-    ] = 4000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawing.")] = 1,
+    keys: Annotated[int, typer.Option(min=2, max=512, help="Number of keys for each query.")] = 16,
+    queries: Annotated[int, typer.Option(min=40, help="Number of queries for each d_k.")] = 4000,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
     out: Out = None,
     as_json: Json = False,
 ) -> None:

@@ -18,12 +18,12 @@ Layer = Annotated[
     typer.Option(min=0, help="Layer of the encoder, from 1; 0 is the fifth, or the last of fewer."),
 ]
 Asks = Annotated[
-    str, typer.Option(help="The word whose look is shown; “its:2” is the second of equal ones.")
+    str, typer.Option(help="The word whose attention is shown; “its:2” is the second “its”.")
 ]
-Answers = Annotated[str, typer.Option(help="The words that it should look at: “more difficult”.")]
+Answers = Annotated[str, typer.Option(help="The words that it should attend to: “more difficult”.")]
 AllHeads = Annotated[str, typer.Option(help="Heads to draw, from 1: 1,4,5; by default all.")]
 TwoHeads = Annotated[
-    str, typer.Option(help="Heads to draw, from 1: 5,6; by default two that are found.")
+    str, typer.Option(help="Heads to draw, from 1: 5,6; by default the two found best.")
 ]
 
 
@@ -40,10 +40,10 @@ def figure3(
     weights: Weights = "default",
 ) -> None:
     """
-    Draw where the heads of a layer look from one word.
+    Draw what the heads of a layer attend to from one word.
 
-    After figure 3 of the paper: from “making”, heads of layer 5 follow a long way to “more
-    difficult”. Below the figure's name, what each head puts there.
+    After figure 3 of the paper: from “making”, heads of layer 5 attend to the distant words “more
+    difficult”. The weight of each head on these words is printed.
     """
     _draw(3, run, out, sentence, layer, heads, asks, answers, weights)
 
@@ -61,11 +61,11 @@ def figure4(
     weights: Weights = "default",
 ) -> None:
     """
-    Draw two heads that find what a pronoun stands for.
+    Draw two heads that attend from a pronoun to the words that it stands for.
 
-    After figure 4 of the paper: from “its”, two heads of layer 5 look at “Law” and “application”.
-    Here the two heads are drawn that look there most. Above all lines of the first, below those of
-    the pronoun alone.
+    After figure 4 of the paper: from “its”, two heads of layer 5 attend to “Law” and “application”.
+    Drawn are the two heads with the largest weights there: above, all lines of the first; below,
+    only those of the pronoun.
     """
     _draw(4, run, out, sentence, layer, heads, asks, answers, weights)
 
@@ -81,10 +81,10 @@ def figure5(
     weights: Weights = "default",
 ) -> None:
     """
-    Draw two heads whose look follows the structure of a sentence.
+    Draw two heads that follow the structure of a sentence.
 
-    After figure 5 of the paper. Of the heads of the layer two are chosen that are sharp, look
-    neither always as far away nor always at the same word, and differ from each other.
+    After figure 5 of the paper. The two heads are chosen for four properties: they are sharp, do
+    not always attend at the same distance or to the same word, and differ from each other.
     """
     _draw(5, run, out, sentence, layer, heads, "", "", weights)
 
@@ -142,7 +142,7 @@ def heads(
         str, typer.Argument(metavar="SENTENCE", help="A sentence in the run's source language.")
     ] = "",
     asks: Annotated[
-        str, typer.Option(help="The word that asks, usually the verb; “saw:2” is the second “saw”.")
+        str, typer.Option(help="The query word, usually the verb; “saw:2” is the second “saw”.")
     ] = "",
     who: Annotated[str, typer.Option(help="The words that answer who.")] = "",
     did_what: Annotated[str, typer.Option(help="The words that answer did what.")] = "",
@@ -151,11 +151,13 @@ def heads(
         int,
         typer.Option(
             min=0,
-            help="Instead of a sentence, this many of the quickstart's grammar, whose answers are "
-            "known: heads are chosen on one half and rated on the other.",
+            help="Instead of SENTENCE: this many sentences of the quickstart's grammar, with known "
+            "answers. Heads are chosen on one half and rated on the other.",
         ),
     ] = 0,
-    top: Annotated[int, typer.Option(min=1, help="How many heads to print for a question.")] = 3,
+    top: Annotated[
+        int, typer.Option(min=1, help="Number of heads to print for each question.")
+    ] = 3,
     out: Annotated[
         Path | None,
         typer.Option(help="Draw the best head of each question: .png, .svg, .pdf or .html."),
@@ -164,14 +166,14 @@ def heads(
     weights: Weights = "default",
 ) -> None:
     """
-    Find the heads that answer who, did what, to whom.
+    Find the heads that answer “who”, “did what” and “to whom”.
 
     heedful paper heads RUN "I kicked the ball" --asks kicked --who I --did-what kicked --to-whom
     ball
 
-    All heads of all layers are ranked by the weight that they put, from the word that asks, on the
-    words that answer. Its rank among the words is 1 where no word is looked at more. With --grammar
-    pronouns are asked too, for what they stand.
+    All heads of all layers are ranked by the weight from the query word (--asks) to the words of
+    the answer. Rank 1 among the words means that no other word has more weight. With --grammar the
+    nouns that pronouns stand for are searched too.
     """
     questions = {"who": who, "did what": did_what, "to whom": to_whom}
     asked = {question: words for question, words in questions.items() if words}
@@ -181,13 +183,13 @@ def heads(
         raise typer.BadParameter("must be at least 2: two halves.", param_hint="--grammar")
     if grammar and (asks or asked or out):
         raise typer.BadParameter(
-            "goes without --asks, answers and --out: its questions and answers are known.",
+            "cannot be combined with --asks, answers and --out: the grammar knows its answers.",
             param_hint="--grammar",
         )
     if sentence and not (asks and asked):
         raise typer.BadParameter(
-            "must name the word that asks, and one of --who, --did-what and --to-whom the words "
-            "that answer.",
+            "must name the query word, and one of --who, --did-what and --to-whom the words of the "
+            "answer.",
             param_hint="--asks",
         )
     from heedful.paper.role_report import find_in_grammar, find_in_sentence

@@ -14,10 +14,10 @@ def plot(
         Path | None, typer.Option(help="The figure to write: .png, .svg or .pdf.")
     ] = None,
     x: Annotated[
-        str, typer.Option("--x", help="What the curves run along: steps, tokens or hours.")
+        str, typer.Option("--x", help="Horizontal axis: steps, tokens or hours.")
     ] = "steps",
     smooth: Annotated[
-        int, typer.Option(min=1, help="Log lines that are averaged around each point.")
+        int, typer.Option(min=1, help="Number of log lines averaged around each point.")
     ] = 1,
     tensorboard: Annotated[
         Path | None,
@@ -28,7 +28,7 @@ def plot(
     Draw learning curves, and print a line about each run.
 
     One page holds training loss, perplexity in training and validation, BLEU, learning rate and
-    speed. Runs that are still going can be drawn too. Without --out only the lines are printed.
+    speed. Runs in progress can be drawn too. Without --out only the lines are printed.
     """
     check_choice("--x", x, ("steps", "tokens", "hours"))
     from heedful.analysis.plot import draw_runs, read_runs, summary, write_events
@@ -40,5 +40,8 @@ def plot(
         write_events(runs, tensorboard)
     for name, history in histories.items():
         if history.unreadable:
-            warn(f"{history.unreadable:,} lines in the log of {name} are no log lines.")
+            warn(
+                f"{history.unreadable:,} lines in the log of {name} cannot be "
+                "read and are left out."
+            )
     typer.echo(summary(histories))

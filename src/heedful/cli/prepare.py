@@ -13,20 +13,20 @@ def prepare(
             metavar="RECIPE", help="A built-in recipe or a TOML file; its data settings are used."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The folder to make, or to go on with.")],
+    out: Annotated[Path, typer.Option(help="Output folder; an interrupted one is continued.")],
     source: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="Source text, named as for heedful train."),
     ] = None,
     target: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Its translations, line by line.")
+        list[str] | None, typer.Option(metavar="FILE", help="Target text, aligned line by line.")
     ] = None,
     corpora: Annotated[
         Path | None, typer.Option(help="A TOML file that describes several corpora, instead.")
     ] = None,
     tokenizer: Annotated[
         Path | None,
-        typer.Option(help="Cut text with this instead of learning subwords, as in heedful train."),
+        typer.Option(help="Use this tokenizer instead of learning subwords, as in heedful train."),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -37,19 +37,20 @@ def prepare(
     exclude: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Text that must stay unseen, such as a test set; may be repeated."
+            metavar="FILE",
+            help="Text to remove from the training data, such as a test set; may be repeated.",
         ),
     ] = None,
     processes: Annotated[
-        int, typer.Option(min=0, help="Processes that encode; 0 takes one for each core.")
+        int, typer.Option(min=0, help="Number of encoding processes; 0 for one per core.")
     ] = 0,
 ) -> None:
     """
     Learn subwords and encode text ahead of training.
 
-    The folder is then given to heedful train --data. Interrupted, the same command goes on where it
-    was. Printed is what each rule of cleaning dropped, with examples; DIR/data/report.json keeps
-    it.
+    Use the folder with heedful train --data. The same command continues an interrupted preparation.
+    It prints how many pairs each cleaning rule dropped, with examples, and writes this to
+    DIR/data/report.json.
     """
     from heedful.preparation.prepare import prepare as run
 

@@ -9,21 +9,21 @@ from heedful.cli.options import Device, Precision, Threads
 
 
 def quickstart(
-    out: Annotated[Path, typer.Option(help="The folder to make.")] = Path("quickstart"),
+    out: Annotated[Path, typer.Option(help="Output folder.")] = Path("quickstart"),
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on with the training that was interrupted in --out."),
+        typer.Option("--resume", help="Continue an interrupted training in --out."),
     ] = False,
     device: Device = "auto",
     precision: Precision = "auto",
     threads: Threads = 0,
 ) -> None:
     """
-    Make a small translator from nothing, and score and draw it.
+    Train a small translator without any download, score it and draw its attention.
 
-    Nothing is downloaded: a small English-French grammar writes the text. A small model learns it
-    in a minute or two, is averaged, and translates sentences that it has never seen; BLEU,
-    alignments and attention follow.
+    A small English-French grammar generates the text. A small model learns it in a minute or two.
+    Its checkpoints are averaged, and it translates unseen sentences, with BLEU, alignments and
+    attention.
     """
     from heedful.quickstart import quickstart as run
 

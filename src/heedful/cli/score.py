@@ -22,14 +22,18 @@ def score(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     source: Annotated[list[str], typer.Option(metavar="FILE", help="Source text.")],
     target: Annotated[
-        list[str], typer.Option(metavar="FILE", help="Its translations, line by line.")
+        list[str], typer.Option(metavar="FILE", help="Target text, aligned line by line.")
     ],
     weights: Weights = "default",
     normalise: Annotated[
-        bool, typer.Option("--normalise", help="Divide by the tokens, the end symbol included.")
+        bool,
+        typer.Option("--normalise", help="Divide by the number of tokens, end symbol included."),
     ] = False,
     ranks: Annotated[
-        bool, typer.Option("--ranks", help="Rank every given token, 1 the most probable (jsonl).")
+        bool,
+        typer.Option(
+            "--ranks", help="Give the rank of each token, 1 for the most probable (jsonl)."
+        ),
     ] = False,
     alignments: Alignments = False,
     align_by: AlignBy = "",
@@ -45,9 +49,9 @@ def score(
     """
     Print the log-probability of each given pair.
 
-    Natural logarithm, end symbol included. With --alignments a tab and the links of the words
-    follow: 0-0 1-2. With --format jsonl every token has its own. With --gold the alignment error
-    rate of every decoder layer is printed, best first, under the name that --align-by takes.
+    Natural logarithm, end symbol included. --alignments adds a tab and the word alignment: 0-0 1-2.
+    --format jsonl adds the log-probability of every token. --gold prints the alignment error rate
+    of every decoder layer instead, best first, each with the value to use for --align-by.
     """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))

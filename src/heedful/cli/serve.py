@@ -25,9 +25,9 @@ def serve(
             help="Run folders; languages before a folder whose settings do not name them.",
         ),
     ],
-    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 for all.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen at; 0 for a free one.")
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for a free one.")
     ] = 5000,
     engine: Annotated[
         str,
@@ -40,77 +40,87 @@ def serve(
     precision: SearchPrecision = "auto",
     threads: Threads = 0,
     beam: Annotated[
-        int | None, typer.Option(min=1, help="Open hypotheses where a client names no number.")
+        int | None, typer.Option(min=1, help="Beam size for requests that name none.")
     ] = None,
     batch_tokens: Annotated[
         int, typer.Option(min=1, help="Source tokens of a batch, padding included.")
     ] = 2048,
     gather: Annotated[
-        float, typer.Option(min=0, help="Milliseconds that a sentence waits for company.")
+        float, typer.Option(min=0, help="Milliseconds to wait for more sentences of a batch.")
     ] = 5.0,
-    max_characters: Annotated[int, typer.Option(min=1, help="Of all texts of a request.")] = 20_000,
-    max_lines: Annotated[int, typer.Option(min=1, help="Texts of a request.")] = 512,
+    max_characters: Annotated[
+        int, typer.Option(min=1, help="Most characters of all texts of a request.")
+    ] = 20_000,
+    max_lines: Annotated[int, typer.Option(min=1, help="Most texts of a request.")] = 512,
     max_alternatives: Annotated[
-        int, typer.Option(min=0, help="Translations of a sentence beside the best.")
+        int, typer.Option(min=0, help="Most alternatives of a sentence.")
     ] = 10,
-    max_beam: Annotated[
-        int, typer.Option(min=1, help="Open hypotheses a client may ask for.")
-    ] = 16,
+    max_beam: Annotated[int, typer.Option(min=1, help="Largest beam size in a request.")] = 16,
     max_seconds: Annotated[
-        float, typer.Option(min=0.1, help="From the end of a request to its answer.")
+        float, typer.Option(min=0.1, help="Most seconds from the end of a request to its answer.")
     ] = 60.0,
-    max_body: Annotated[int, typer.Option(min=100, help="Bytes of a request's body.")] = 1 << 20,
-    max_connections: Annotated[int, typer.Option(min=1, help="Connections at once.")] = 1000,
+    max_body: Annotated[int, typer.Option(min=100, help="Most bytes of a request's body.")] = 1
+    << 20,
+    max_connections: Annotated[int, typer.Option(min=1, help="Most open connections.")] = 1000,
     max_queue: Annotated[
-        int, typer.Option(min=1, help="Sentences that wait; more are answered with 429.")
+        int, typer.Option(min=1, help="Most waiting sentences; more are refused with 429.")
     ] = 2000,
     per_minute: Annotated[
-        int, typer.Option(min=0, help="Requests of an address or a key; 0 for any number.")
+        int,
+        typer.Option(min=0, help="Most requests per minute of an address or key; 0 for no limit."),
     ] = 0,
     wrong_keys: Annotated[
-        int, typer.Option(min=0, help="Wrong keys of an address in a minute; 0 for any number.")
+        int, typer.Option(min=0, help="Most wrong keys per minute of an address; 0 for no limit.")
     ] = 10,
     trusted_proxies: Annotated[
         str,
         typer.Option(
             metavar="ADDRESSES",
-            help="Proxies whose X-Forwarded-For is believed: addresses or networks, with commas.",
+            help="Proxies whose X-Forwarded-For is trusted: addresses or "
+            "networks, separated by commas.",
         ),
     ] = "",
     read_seconds: Annotated[
-        float, typer.Option(min=0.1, help="For a request to arrive, and an answer to be taken.")
+        float,
+        typer.Option(
+            min=0.1, help="Seconds for a request to arrive, and for the client to read an answer."
+        ),
     ] = 20.0,
     idle_seconds: Annotated[
-        float, typer.Option(min=1, help="That a connection may be open between two requests.")
+        float, typer.Option(min=1, help="Seconds that a connection may stay idle between requests.")
     ] = 30.0,
     stop_seconds: Annotated[
-        float, typer.Option(min=0, help="For what has begun to be finished at a stop.")
+        float, typer.Option(min=0, help="Seconds to finish running requests when the server stops.")
     ] = 30.0,
     api_keys: Annotated[
-        Path | None, typer.Option(help="File with a key a line; requests must bring one of them.")
+        Path | None,
+        typer.Option(help="File with one key per line; requests must contain one of them."),
     ] = None,
     cors: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ORIGIN", help="Origin whose pages may ask; may be repeated; * (all) or none."
+            metavar="ORIGIN",
+            help="Origin whose pages may send requests; may be repeated; * (all) or none.",
         ),
     ] = None,
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="Log only what goes wrong, not each request.")
+        bool, typer.Option("--quiet", help="Log only errors, not each request.")
     ] = False,
 ) -> None:
     """
     Serve runs over HTTP: LibreTranslate's routes and a web page.
 
-    More routes are under /v1. The address is printed when clients may come. Requests are gathered
-    into batches. SIGHUP opens the runs anew while the old ones go on; SIGTERM refuses new requests
-    and finishes those that have begun. The log, on standard error, has no texts.
+    More routes are under /v1. The address is printed when the server is ready. Sentences of all
+    requests are translated in batches. SIGHUP reloads the runs while the old ones still translate;
+    SIGTERM refuses new requests and finishes running ones. The log on standard error never contains
+    texts.
     """
     check_choice("--engine", engine, ("torch", "ctranslate2"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)
     if engine == "ctranslate2" and weights != "default":
         raise typer.BadParameter(
-            "is of runs; an exported folder has one set.", param_hint="--weights"
+            "is an option for runs; an exported folder has one set of weights.",
+            param_hint="--weights",
         )
     _need_extra()
 
@@ -138,7 +148,7 @@ def serve(
     proxies = read_proxies(trusted_proxies)
     loader = ModelLoader(engine, weights, device, precision, threads, beam)
     models = Models([ModelSpec.parse(text) for text in run], loader)
-    place = listen(host, port)
+    listener = listen(host, port)
     models.load()
     _log_to_stderr(logging.WARNING if quiet else logging.INFO)
     for model in models.current:
@@ -146,18 +156,18 @@ def serve(
             typer.echo(f"{model.name}: {direction.source} to {direction.target}, {engine}")
     run_server(
         models,
-        place=place,
+        listener=listener,
         limits=limits,
         auth=auth,
         cors=() if cors == ["none"] else tuple(cors or ["*"]),
         proxies=proxies,
         batch_tokens=batch_tokens,
         gather_seconds=gather / 1000,
-        say=_say,
+        on_ready=_print_address,
     )
 
 
-def _say(address: str) -> None:
+def _print_address(address: str) -> None:
     """Print the address and flush."""
     typer.echo(address)
     sys.stdout.flush()

@@ -9,16 +9,18 @@ import typer
 def show(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="FOLDER", help="A run folder, or one with tokenizer.json and data."),
+        typer.Argument(
+            metavar="FOLDER", help="A run folder, or a folder with tokenizer.json and data."
+        ),
     ],
     corpus: Annotated[
-        str, typer.Option(help="Which of several corpora; by default the first.")
+        str, typer.Option(help="Name of a corpus, if there are several; by default the first.")
     ] = "",
-    lines: Annotated[int, typer.Option(min=1, help="How many pairs.")] = 5,
+    lines: Annotated[int, typer.Option(min=1, help="Number of pairs.")] = 5,
     first: Annotated[
         int, typer.Option(min=0, help="Number of the first pair, counted from 0.")
     ] = 0,
-    ids: Annotated[bool, typer.Option("--ids", help="Print the ids too.")] = False,
+    ids: Annotated[bool, typer.Option("--ids", help="Print subword ids too.")] = False,
     seed: Annotated[
         int,
         typer.Option(
@@ -28,14 +30,14 @@ def show(
     source: Annotated[
         str | None, typer.Option(help="Show this source text instead of training pairs.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="Its translation.")] = None,
+    target: Annotated[str | None, typer.Option(help="Translation of --source.")] = None,
 ) -> None:
     """
     Print pairs exactly as the model sees them.
 
-    For each pair: the subwords of the source, what the decoder reads and what it must predict, with
-    every special symbol and language tag, and how many there are. Unknown subwords are written
-    <unk> and counted.
+    For each pair: the subwords of the source, the decoder's input and its targets, with every
+    special symbol and language tag, and their numbers. Unknown subwords are written <unk> and
+    counted.
     """
     if (source is None) != (target is None):
         raise typer.BadParameter("and --target belong together.", param_hint="--source")

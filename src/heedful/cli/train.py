@@ -21,7 +21,7 @@ def train(
         list[str] | None, typer.Option(metavar="FILE", help=f"Source text: {_TEXT}")
     ] = None,
     target: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Its translations, line by line.")
+        list[str] | None, typer.Option(metavar="FILE", help="Target text, aligned line by line.")
     ] = None,
     corpora: Annotated[
         Path | None, typer.Option(help="A TOML file that describes several corpora, instead.")
@@ -33,20 +33,21 @@ def train(
     exclude: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Text that must stay unseen, such as a test set; may be repeated."
+            metavar="FILE",
+            help="Text to remove from the training data, such as a test set; may be repeated.",
         ),
     ] = None,
     valid_source: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="Held-out source text.")
     ] = None,
     valid_target: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Its translations.")
+        list[str] | None, typer.Option(metavar="FILE", help="Held-out target text.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
     tokenizer: Annotated[
         Path | None,
         typer.Option(
-            help="Cut text with this: a run folder, codes of subword-nmt, a list of words or a "
+            help="Tokenizer: a run folder, BPE codes of subword-nmt, a word list or a "
             "sentencepiece .model."
         ),
     ] = None,
@@ -64,48 +65,52 @@ def train(
     ] = False,
     allow_inexact_resume: Annotated[
         bool,
-        typer.Option("--allow-inexact-resume", help="Resume even if results differ in some bits."),
+        typer.Option(
+            "--allow-inexact-resume", help="Resume even if the results will not be bit-identical."
+        ),
     ] = False,
     finetune_from: Annotated[
         Path | None,
-        typer.Option(help="A run whose weights, shape and subwords are the beginning."),
+        typer.Option(help="Start from this run's weights, model settings and subwords."),
     ] = None,
     finetune_weights: Annotated[
         str,
         typer.Option(
             show_default=False,
-            help="Which of its weights: average, best, last or step-N; by default as translate.",
+            help="Weights of --finetune-from: average, best, last or step-N; "
+            "by default as in translate.",
         ),
     ] = "default",
     keep_state: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PART",
-            help="Continue from the state of --finetune-from: optimiser or schedule; repeatable.",
+            help="Take this state over from --finetune-from: optimiser or schedule; repeatable.",
         ),
     ] = None,
     reset: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PART",
-            help="Start without this part of --finetune-from: tokenizer, embeddings, encoder or "
+            help="Do not take this part over from --finetune-from: tokenizer, "
+            "embeddings, encoder or "
             "decoder; repeatable.",
         ),
     ] = None,
     print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print every setting as TOML and end.")
+        bool, typer.Option("--print-config", help="Print all settings as TOML and exit.")
     ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run",
-            help="Prepare the text as a training does, in a temporary folder; refuse what it "
-            "refuses, say what it would do.",
+            help="Check everything and print what training would do, without training. The text is "
+            "prepared in a temporary folder.",
         ),
     ] = False,
     tensorboard: Annotated[
         Path | None,
-        typer.Option(help="Write events for `tensorboard --logdir` to a folder in here."),
+        typer.Option(help="Write events for `tensorboard --logdir` to a subfolder of this folder."),
     ] = None,
     device: Device = "",
     precision: Precision = "",

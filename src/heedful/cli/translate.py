@@ -34,52 +34,55 @@ def translate(
             metavar="RUN", help="A run folder; several with the same subwords are an ensemble."
         ),
     ],
-    input: Annotated[Path | None, typer.Option(help="Text to translate, else stdin.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Where to write, else stdout.")] = None,
+    input: Annotated[Path | None, typer.Option(help="Text to translate; by default stdin.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Output file; by default stdout.")] = None,
     weights: Weights = "default",
-    beam: Annotated[
-        int | None, typer.Option(min=1, help="Open hypotheses a sentence; 1 is greedy search.")
-    ] = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy search.")] = None,
     length_penalty: Annotated[
         str | None, typer.Option(help="gnmt:ALPHA, power:ALPHA or none.")
     ] = None,
     max_length: Annotated[
-        str | None, typer.Option(help="input+N or N tokens, the end symbol not counted.")
+        str | None, typer.Option(help="Most tokens: input+N or N, without the end symbol.")
     ] = None,
     min_length: Annotated[
-        int | None, typer.Option(min=0, help="Fewest tokens, the end symbol not counted.")
+        int | None, typer.Option(min=0, help="Fewest tokens, without the end symbol.")
     ] = None,
-    n_best: Annotated[int, typer.Option(min=1, help="Translations of each line.")] = 1,
+    n_best: Annotated[int, typer.Option(min=1, help="Number of translations of each line.")] = 1,
     target_language: Annotated[
         str, typer.Option(help="Language code of the tag to put before every line: de for >>de<<.")
     ] = "",
     sample: Annotated[
-        bool, typer.Option("--sample", help="Draw translations instead of searching for the best.")
+        bool,
+        typer.Option("--sample", help="Sample translations instead of searching for the best."),
     ] = False,
     temperature: Annotated[
-        float | None, typer.Option(help="With --sample: below 1 the probable is drawn more often.")
+        float | None,
+        typer.Option(help="With --sample: below 1, probable subwords are drawn more often."),
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option(help="With --sample: draw from the N most probable subwords.")
+        int | None, typer.Option(help="With --sample: draw only from the N most probable subwords.")
     ] = None,
     top_p: Annotated[
         float | None,
-        typer.Option(help="With --sample: draw from the fewest subwords of this probability."),
+        typer.Option(
+            help="With --sample: draw only from the fewest subwords "
+            "that together have this probability."
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="With --sample: another seed draws other translations; 0.")
+        int | None, typer.Option(help="With --sample: random seed; 0 by default.")
     ] = None,
     mbr: Annotated[
         int,
         typer.Option(
-            min=0, help="Draw N translations and write the one that agrees best with the others."
+            min=0, help="Sample N translations and write the one most similar to the others."
         ),
     ] = 0,
     stop: Annotated[
         str | None,
         typer.Option(
-            help="When a sentence is done: when-none-can-win, when-beam-finished (as many as the "
-            "beam is wide), as-ctranslate2, as-transformers, as-joey or as-opennmt; the "
+            help="When the search stops: when-none-can-win, when-beam-finished (as many as the "
+            "beam size), as-ctranslate2, as-transformers, as-joey or as-opennmt; the "
             "run's by default."
         ),
     ] = None,
@@ -87,22 +90,28 @@ def translate(
         int, typer.Option(min=0, help="Forbid repeated n-grams of N subwords (0 = off).")
     ] = 0,
     diverse_groups: Annotated[
-        int, typer.Option(min=1, help="Groups of a diverse beam search.")
+        int, typer.Option(min=1, help="Number of groups of a diverse beam search.")
     ] = 1,
     diversity_strength: Annotated[
         float | None,
-        typer.Option(help="With --diverse-groups: penalty for an earlier group's subword; 0.5."),
+        typer.Option(
+            help="With --diverse-groups: penalty for subwords of earlier groups; 0.5 by default."
+        ),
     ] = None,
     target_prefix: Annotated[
-        Path | None, typer.Option(help="File with the beginning of each translation.")
+        Path | None, typer.Option(help="File with the first words of each translation.")
     ] = None,
     force_phrases: Annotated[
         Path | None,
-        typer.Option(help="File with the phrases, tabs between them, that each must contain."),
+        typer.Option(
+            help="File with phrases that each translation must contain, separated by tabs."
+        ),
     ] = None,
     avoid_phrases: Annotated[
         Path | None,
-        typer.Option(help="File with the phrases, tabs between them, that none may contain."),
+        typer.Option(
+            help="File with phrases that a translation must not contain, separated by tabs."
+        ),
     ] = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Put the score before the text.")
@@ -112,12 +121,14 @@ def translate(
     replace_unknown: Annotated[
         bool,
         typer.Option(
-            "--replace-unknown", help="Write the source word where a word comes out as unknown."
+            "--replace-unknown", help="Replace unknown words by the aligned source words."
         ),
     ] = False,
     dictionary: Annotated[
         Path | None,
-        typer.Option(help="Write its translation instead: lines of a word, a tab, a translation."),
+        typer.Option(
+            help="Replace unknown words by translations: lines of a word, a tab, its translation."
+        ),
     ] = None,
     format: Format = "text",
     engine: Annotated[
@@ -133,10 +144,10 @@ def translate(
     """
     Translate lines from stdin or a file, in order.
 
-    An empty line stays empty. Output appears whenever input pauses, so it can be used in a pipe or
-    by hand. With --n-best, lines are written as: number ||| text ||| score. With --alignments the
-    links of words follow as one more field, behind a tab. The files of --target-prefix,
-    --force-phrases and --avoid-phrases have one line for each line of the input; it may be empty.
+    An empty line stays empty. Output is written whenever input pauses, so the command works in a
+    pipe and by hand. With --n-best the format is: number ||| text ||| score. With --alignments the
+    word alignment follows as one more field, after a tab. The files of --target-prefix,
+    --force-phrases and --avoid-phrases need one line, possibly empty, for each line of the input.
     """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)
@@ -265,7 +276,7 @@ def _sampling(wanted: bool, details: dict[str, Any]) -> "Sampling | None":
         return Sampling(**given)
     for name in given:
         option = "--" + name.replace("_", "-")
-        raise typer.BadParameter("says how to sample and needs --sample.", param_hint=option)
+        raise typer.BadParameter("is an option of sampling and needs --sample.", param_hint=option)
     return None
 
 
@@ -277,7 +288,7 @@ def _check_output(output: Path | None, read: dict[str, Path | None]) -> None:
         )
     if output is not None and not output.parent.is_dir():
         raise typer.BadParameter(
-            f"must lie in a folder that is there, but {output.parent} is not.",
+            f"must be in an existing folder, but {output.parent} does not exist.",
             param_hint="--output",
         )
     if output is None or not output.exists():

@@ -322,7 +322,7 @@ def _tiny() -> RunConfig:
             "train.steps": 1200,
             "train.batch_tokens": 2048,
             "train.warmup": 400,
-            "train.checkpoint_steps": 50,  # close together: the mean of the last ones is used
+            "train.checkpoint_steps": 50,  # close together, because the last ones are averaged
             "train.checkpoint_minutes": None,  # the same checkpoints on every machine
             "train.validate_steps": 300,
         }

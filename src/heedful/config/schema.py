@@ -90,8 +90,8 @@ class _Settings(BaseModel):
         except ValidationError as error:
             raise setting_error(error, self.table, setting_fields()) from None
 
-    # Tables inside a RunConfig are then checked without the method above, so that one error
-    # names what is wrong in all of them. Pydantic marks the methods of its own classes so.
+    # Pydantic calls an overridden __init__ for nested tables too, unless it is marked like this.
+    # Without that call one error names the wrong settings of all tables.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 
@@ -103,7 +103,7 @@ class ModelConfig(_Settings):
     architecture: Literal["transformer"] = "transformer"
     """Kind of model."""
     d_model: Count = 512
-    """Width of every state that passes between layers."""
+    """Width of the states between layers."""
     d_ff: Count = 2048
     """Inner width of the position-wise feed-forward networks."""
     heads: Count = 8
@@ -127,9 +127,9 @@ class ModelConfig(_Settings):
     activation: Literal["relu", "gelu", "gelu_tanh", "silu"] = "relu"
     """Non-linearity of the feed-forward networks; gelu_tanh is the approximation by tanh."""
     dropout: Share = 0.1
-    """Share dropped from each sub-layer's output and from embedding + position."""
+    """Dropout probability of each sub-layer's output and of the sum of embedding and position."""
     norm: Norm = "post"
-    """Layer norm after each sum (the paper), before each sub-layer, or so without a final one."""
+    """Layer norm after each sum (paper), before each sub-layer, or before and with no last one."""
     encoder_norm: Norm | None = None
     """Where the encoder normalises. None means norm."""
     decoder_norm: Norm | None = None
@@ -137,11 +137,11 @@ class ModelConfig(_Settings):
     norm_epsilon: Positive = 1e-6
     """Added to the variance inside every layer norm."""
     positions: Literal["interleaved", "halves", "grouped", "learned"] = "interleaved"
-    """Sines and cosines in turn (the paper), in halves (its code), grouped (Marian), or learned."""
+    """Sines and cosines alternating (paper), in halves (its code), grouped (Marian); or learned."""
     position_offset: CountOrZero = 0
-    """Number of the first position; the paper's formula does not say where it begins."""
+    """Number of the first position; the paper does not define it."""
     tie_embeddings: Literal["all", "output", "none"] = "all"
-    """Matrices that are shared: both embeddings and the output, target and output, or none."""
+    """Shared matrices: both embeddings and output (all), target and output (output), or none."""
     projection_bias: bool = True
     """Whether the query, key, value and output projections have a bias."""
     output_bias: bool = False
@@ -149,7 +149,7 @@ class ModelConfig(_Settings):
     scale_embeddings: bool = True
     """Whether embeddings are multiplied by the square root of d_model."""
     decoder_start: Literal["symbol", "zero", "pad", "end"] = "symbol"
-    """What the decoder reads first: a start symbol, a zero vector, padding or the end symbol."""
+    """First input of the decoder: a start symbol, a zero vector, padding or the end symbol."""
     source_end: bool = True
     """Whether the source ends in the end symbol."""
 
@@ -179,12 +179,12 @@ class ModelConfig(_Settings):
     def _near_divisors(self, name: str) -> str:
         """Report that the heads must divide the width, with the nearest numbers that do."""
         heads = getattr(self, name)
-        most = min(self.d_model, 100_000)  # it is about numbers near an honest one
+        most = min(self.d_model, 100_000)  # bounds the time; no model has so many heads
         divisors = [n for n in range(1, most + 1) if self.d_model % n == 0]
         near = [max(n for n in divisors if n < heads), *[n for n in divisors if n > heads][:1]]
         return (
-            f"`model.{name}` must divide `model.d_model` ({self.d_model}) as long as "
-            f"`model.d_k` and `model.d_v` are not both set, but {heads} came; "
+            f"`model.{name}` must divide `model.d_model` ({self.d_model}) unless "
+            f"`model.d_k` and `model.d_v` are both set, but it is {heads}; "
             f"near it, {' and '.join(map(str, near))} would do"
         )
 
@@ -201,25 +201,25 @@ class DataConfig(_Settings):
     vocabulary_size: Count = 37_000
     """Subwords in the vocabulary, of each language if it is not shared."""
     vocabulary_multiple: Count = 8
-    """The embedding gets unused rows up to a multiple of this."""
+    """Pad the embedding with unused rows to a multiple of this."""
     subwords: Literal["bpe", "unigram", "character", "word"] = "bpe"
-    """How text is cut into subwords."""
+    """How text is split into subwords."""
     subword_sampling: Share = 0.0
-    """Sample other subwords in every epoch: BPE-dropout for bpe, alpha for unigram. 0 means off."""
+    """Sample subwords anew in every epoch: BPE-dropout for bpe, alpha for unigram. 0 means off."""
     vocabulary_threshold: CountOrZero = 0
-    """Subwords of given codes that the text has less often are cut smaller. 0 means none."""
+    """With given BPE codes: split subwords that occur less often in the text. 0 means none."""
     shared_vocabulary: bool = True
     """Whether both languages share one vocabulary."""
     max_length: Count = 256
-    """Most subwords on either side; longer pairs are dropped."""
+    """Most subwords of a sentence; pairs with a longer one are dropped."""
     max_length_ratio: Annotated[float, Field(ge=1)] | None = None
     """Drop pairs whose length ratio is larger, longer side over shorter. None means no limit."""
     min_script_share: Annotated[float, Field(gt=0, le=1)] | None = None
     """Drop pairs with a smaller share of letters in the language's script. None means any."""
     drop_duplicates: bool = False
-    """Whether a pair that came before is dropped."""
+    """Whether repeated pairs are dropped."""
     mixing_temperature: Annotated[float, Field(ge=1)] = 1.0
-    """Shares of several corpora without weights: 1 follows their sizes, more evens them out."""
+    """Sampling of corpora without weights: 1 in proportion to size, larger values more evenly."""
 
 
 class TrainConfig(_Settings):
@@ -230,59 +230,59 @@ class TrainConfig(_Settings):
     steps: Count = 100_000
     """Updates until training ends."""
     minutes: Positive | None = None
-    """Minutes until training ends, over all sittings of a run. None means no limit."""
+    """Minutes until training ends, resumed runs included. None means no limit."""
     batch_tokens: Count = 25_000
-    """Source tokens and target tokens behind one update, of the side that has more."""
+    """Tokens of one update, counted on the side that has more."""
     batch_counting: Literal["real", "padded"] = "real"
     """Count tokens without padding, or rows times the longest side as the authors' code did."""
     block_tokens: Count | None = None
-    """Padded tokens of a block of pairs of similar length. None means one block a batch."""
+    """Padded tokens of a block of pairs of similar length. None means one block per batch."""
     micro_batch_tokens: Count | None = None
-    """Most padded tokens a side computed at once; changes no batch. None means chosen for it."""
+    """Most padded tokens computed at once; the batch stays the same. None means automatic."""
     warmup: Count = 4000
     """Updates during which the learning rate rises."""
     learning_rate_factor: Positive = 1.0
-    """Multiplies the paper's learning rate."""
+    """Factor of the paper's learning rate."""
     beta1: Share = 0.9
     """Adam's decay of the mean of gradients."""
     beta2: Share = 0.98
     """Adam's decay of the mean of squared gradients."""
     epsilon: Positive = 1e-9
-    """Added to the denominator of Adam's update."""
+    """Epsilon in the denominator of Adam's update."""
     label_smoothing: Share = 0.1
-    """Probability taken from the right subword and spread over others."""
+    """Probability moved from the correct subword to the others."""
     smoothing_target: Literal["uniform", "others"] = "uniform"
-    """Spread it uniformly over all subwords (Szegedy et al.) or over all others."""
+    """Smooth over all subwords (Szegedy et al.) or over all except the correct one."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    """Start of every random sequence."""
+    """Random seed."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """Number format of the matrix products. Auto means the faster one, measured once."""
+    """Precision of the matrix products. Auto means the faster one, measured once."""
     device: Device = "auto"
     """Where to compute: auto, cpu, cuda or cuda:N."""
     threads: CountOrZero = 0
-    """Processor threads. 0 means one for each core."""
+    """CPU threads. 0 means one for each core."""
     checkpoint_steps: Count | None = None
-    """Updates between checkpoints. None means that only minutes count."""
+    """Updates between checkpoints. None means none by updates, only by minutes."""
     checkpoint_minutes: Positive | None = 10.0
-    """Minutes between checkpoints. None means that only steps count."""
+    """Minutes between checkpoints. None means none by minutes, only by updates."""
     keep_last: Count = 5
-    """Newest checkpoints that are kept."""
+    """Number of newest checkpoints to keep."""
     keep_best: CountOrZero = 1
-    """Best validated checkpoints that are kept besides."""
+    """Number of best validated checkpoints to keep in addition."""
     validate_steps: Count | None = 1000
     """Updates between validations; the last update is validated too. None means no validation."""
     validation_samples: CountOrZero = 3
-    """Held-out sentences whose translations every validation shows. 0 means none."""
+    """Number of held-out sentences whose translations each validation prints. 0 means none."""
     best_by: Literal["bleu", "chrf", "loss", "exact_match", "cer"] = "bleu"
-    """What makes a validation better: BLEU, chrF, loss, lines all right, character error rate."""
+    """Metric of the best checkpoint: BLEU, chrF, loss, exactly correct lines, character errors."""
     patience: Count | None = None
     """Validations without a better result before training stops. None means no such stop."""
     clip_norm: Positive | None = None
     """Clip the gradient to this norm. None means no clipping."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    """Share of each weight, times the learning rate, taken off at every update."""
+    """Weight decay: each update subtracts this times the learning rate from every weight."""
     ema_decay: Share | None = None
-    """Decay of an exponential moving average of the weights, which is then used. None means off."""
+    """Decay of the exponential moving average of the weights. None means off."""
 
     @model_validator(mode="after")
     def _patience_has_validations(self) -> "TrainConfig":
@@ -301,11 +301,11 @@ class SearchConfig(_Settings):
     table: ClassVar[str] = "search"
 
     beam: Annotated[int, Field(ge=1, le=10_000)] = 4
-    """Hypotheses kept at every step of the search."""
+    """Beam size: hypotheses kept at every step."""
     length_penalty: LengthPenalty = "gnmt:0.6"
-    """How scores are divided by length: gnmt:ALPHA (the paper), power:ALPHA or none."""
+    """Length penalty: gnmt:ALPHA (the paper), power:ALPHA or none."""
     eos_candidates: Literal["beam", "twice"] = "beam"
-    """An end symbol counts among the best `beam` candidates of a step, or the best 2 x `beam`."""
+    """EOS finishes a hypothesis if it ranks within the best `beam` candidates, or 2 x `beam`."""
     stop: Literal[
         "when-none-can-win",
         "when-beam-finished",
@@ -314,17 +314,17 @@ class SearchConfig(_Settings):
         "as-joey",
         "as-opennmt",
     ] = "when-none-can-win"
-    """Stop when no open hypothesis can win, when `beam` have finished, or as a toolkit does."""
+    """Stop when no open hypothesis can win, when `beam` have finished, or as another toolkit."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] = "cut"
-    """At the length limit: cut and ranked last, ended at no cost, ended at its cost, or kept."""
+    """At the length limit: cut and rank last, end at no cost, end at the cost of EOS, or keep."""
     renormalise: bool = False
-    """Whether probabilities of what may come next are made to add up to one."""
+    """Whether the probabilities of the allowed subwords are normalised to a sum of one."""
     forbidden_ids: Ids = ""
-    """Ids never written, with spaces between; padding and the start symbol never are."""
+    """Ids that are never written, separated by spaces; padding and start symbol always belong."""
     min_length: CountOrZero = 0
-    """Fewest subwords of a translation; `max_length` counts more where they disagree."""
+    """Fewest subwords of a translation; `max_length` wins if the two conflict."""
     max_length: OutputLength = "input+50"
-    """Most subwords of a translation: input+N or N, the end symbol not counted."""
+    """Most subwords of a translation: input+N or N, without the end symbol."""
     max_source_length: Count = 1024
     """Most subwords of a source line; a longer one is cut with a warning."""
 
@@ -333,15 +333,15 @@ class RunConfig(_Settings):
     """All settings of one run."""
 
     recipe: Name = "custom"
-    """The recipe these settings started from."""
+    """Recipe that these settings are based on."""
     reading: Literal["paper", "t2t", "own"] = "own"
-    """Whose details are followed: the paper's text, the authors' code, or neither."""
+    """Source of the details: the paper's text, the authors' code, or neither."""
     model: ModelConfig = ModelConfig()
-    """What is built."""
+    """The model."""
     data: DataConfig = DataConfig()
-    """What is read."""
+    """Text, subwords and cleaning."""
     train: TrainConfig = TrainConfig()
-    """How it learns."""
+    """Training."""
     search: SearchConfig = SearchConfig()
     """How translations are found."""
 

@@ -5,7 +5,7 @@ The ASGI application: routes and middleware.
 
     LibreTranslate  /translate /translate_file /download_file/… /suggest /detect /languages
                     /frontend/settings /health /metrics /spec
-    our own         /v1/models /v1/translate /v1/stream /v1/attend
+    heedful         /v1/models /v1/translate /v1/stream /v1/attend
     pages           /  /page/…  /docs
 
 No torch here: a server of exported models runs where it is not installed.
@@ -28,9 +28,9 @@ from heedful.serve.routes_v1 import own_routes
 from heedful.serve.service import Service
 from heedful.serve.static_files import add_pages
 
-_TOLD = {
-    404: "there is nothing at this address; /docs lists what there is.",
-    405: "this address is asked in another way; /docs says how.",
+_HTTP_MESSAGES = {
+    404: "there is no such address; /docs lists the addresses.",
+    405: "this address does not accept the method of the request; /docs lists its methods.",
 }
 
 
@@ -84,7 +84,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _gone(request: Request, error: Exception) -> Response:
-    """Count a client that disconnected before its request was complete; nobody reads the answer."""
+    """Count a client that disconnected before its request was complete."""
     del request, error
     return error_response(GONE)
 
@@ -96,10 +96,10 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 async def _http(request: Request, error: Exception) -> Response:
-    """Return an error of the framework in our format."""
+    """Convert an error of the framework to our format."""
     del request
     assert isinstance(error, HTTPException)
-    text = _TOLD.get(error.status_code, "the request cannot be read.")
+    text = _HTTP_MESSAGES.get(error.status_code, "the request cannot be read.")
     answer = error_response(HttpError(error.status_code, text))
     for name, value in (error.headers or {}).items():
         answer.headers[name] = value

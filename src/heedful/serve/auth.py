@@ -49,7 +49,7 @@ class Auth:
     `per_minute`: requests of one key or, without keys, of one address; 0 for any number.
     `wrong_keys`: wrong keys from one address in a minute; 0 for any number.
 
-    A client may use its minute's share at once, and then as fast as it is refilled.
+    A client may send a minute's requests at once; afterwards its allowance refills steadily.
     """
 
     def __init__(self, keys: Path | None = None, per_minute: int = 0, wrong_keys: int = 10) -> None:
@@ -67,8 +67,8 @@ class Auth:
         """
         Read the keys again.
 
-        A key is the first word of a line, and may be followed by a comment on whose it is; a line
-        that begins with # is a comment.
+        A key is the first word of a line; the rest of the line is ignored and may name its owner.
+        A line that begins with # is a comment.
         """
         if self.path is None:
             return
@@ -76,8 +76,8 @@ class Auth:
             lines = self.path.read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise SettingError(
-                f"--api-keys must name a text file with a key on each line, but {self.path} cannot "
-                f"be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}."
+                f"--api-keys must name a text file with one key on each line, but {self.path} "
+                f"cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}."
             ) from None
         words = [line.split()[0] for line in lines if line.strip()]
         keys = tuple(word.encode() for word in words if not word.startswith("#"))
@@ -89,8 +89,7 @@ class Auth:
         """
         Admit a request or refuse it.
 
-        Raises `HttpError`: 403 without a key that is known, 429 for too many requests or wrong
-        keys.
+        Raises `HttpError`: 403 without a valid key, 429 for too many requests or wrong keys.
         """
         address = client_of(request.client.host if request.client else "")
         client: str | bytes = address
@@ -100,7 +99,7 @@ class Auth:
             client = self._known(key.encode(errors="replace"), address)
         if counts and self._requests.per_minute:
             self._refuse_beyond(
-                self._requests, client, "requests a minute may come from one address or key"
+                self._requests, client, "requests per minute are allowed from one address or key"
             )
             self._requests.take(client)
 
@@ -108,12 +107,12 @@ class Auth:
         """
         Check an API key.
 
-        After too many wrong keys even a right one is refused: otherwise an attacker could tell a
-        right guess.
+        After too many wrong keys a valid one is refused as well; otherwise the limit would not
+        slow down an attacker who guesses keys.
         """
         if key and self._wrong.per_minute:
             self._refuse_beyond(
-                self._wrong, address, "wrong keys a minute may come from one address"
+                self._wrong, address, "wrong keys per minute are allowed from one address"
             )
         known = [one for one in self.keys if hmac.compare_digest(one, key)]
         if known:
@@ -122,7 +121,7 @@ class Auth:
             self._wrong.take(address)
         raise HttpError(
             403,
-            "a valid key must come with each request, as api_key in its body or as "
+            "each request must contain a valid key, as api_key in its body or as "
             "Authorization: Bearer KEY.",
         )
 
@@ -130,12 +129,12 @@ class Auth:
         """Refuse a client that has used up its limit."""
         if seconds := rate.wait(client):
             raise HttpError(
-                429, f"at most {rate.per_minute:,} {what}; ask again in {seconds} s.", seconds
+                429, f"at most {rate.per_minute:,} {what}; try again in {seconds} s.", seconds
             )
 
 
 def client_of(host: str) -> str:
-    """Return the client that an address belongs to: in IPv6 a client has a network of 64 bits."""
+    """Return the client of an address; for IPv6 its /64 network, which one client can fill."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -1,9 +1,9 @@
 """
 The queue of jobs, and the batches made of it.
 
-The batch that follows is made around the sentence whose request has waited longest since it was
-last served, and filled with those nearest to it in length, from whatever requests; so a long text
-does not keep a short one waiting, and padding is rare.
+A batch starts with a sentence of the request that was served least recently. It is filled with the
+sentences nearest in length, from any request. So short texts need not wait for long ones, and
+batches have little padding.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ class Search:
     length_penalty: str | None = None
     """Length penalty; the model's if None."""
     n_best: int = 1
-    """Translations of each."""
+    """Translations of each sentence."""
     probabilities: bool = False
     alignments: bool = False
     attention: bool = False
-    """What is returned besides the text."""
+    """Whether each of these is returned besides the text."""
 
     def keywords(self) -> dict[str, Any]:
         """
@@ -52,17 +52,16 @@ class TranslationJob:
     model: ServedModel
     search: Search
     texts: Sequence[str]
-    """The sentences."""
     lengths: Sequence[int]
-    """Their numbers of subwords."""
+    """Subwords of each sentence."""
     done: "asyncio.Future[list[Translation]]"
-    each: Callable[[int, Translation], None] | None = None
+    on_sentence: Callable[[int, Translation], None] | None = None
     """Called with each finished sentence."""
     observer: Callable[[int, Snapshot], None] | None = None
     """Called with each step of a search."""
-    waiting: dict[int, int] = field(init=False)  # of each its subwords
+    waiting: dict[int, int] = field(init=False)  # sentence number: subwords
     translations: dict[int, Translation] = field(default_factory=dict, init=False)
-    gone: bool = field(default=False, init=False)  # nobody waits any more
+    gone: bool = field(default=False, init=False)  # the client is gone
 
     def __post_init__(self) -> None:
         self.waiting = dict(enumerate(self.lengths))
@@ -73,24 +72,15 @@ class TranslationJob:
         return len(self.waiting)
 
     def alike(self, other: "TranslationJob") -> bool:
-        """
-        Whether sentences of both can share a batch.
-
-        A reloaded model counts as another one.
-        """
+        """Whether sentences of both can share a batch; a reloaded model is a different one."""
         return self.model is other.model and self.search == other.search
 
 
 @dataclass(eq=False)
 class FunctionJob:
-    """
-    A function to run in the worker thread, outside any batch.
-
-    For example the attention of a sentence; it is queued like one.
-    """
+    """A function to run in the worker thread between batches, queued like a sentence."""
 
     function: Callable[[], Any]
-    """A function without arguments."""
     done: "asyncio.Future[Any]"
     """Future of its result."""
     gone: bool = field(default=False, init=False)
@@ -123,36 +113,24 @@ class Queue:
         return bool(self._line)
 
     def put(self, job: TranslationJob | FunctionJob) -> None:
-        """
-        Append a job.
-
-        Does not check for room.
-        """
+        """Append a job, without a check for room."""
         self._line.append(job)
         self.count += job.count
 
     def drop(self, job: TranslationJob | FunctionJob) -> None:
-        """
-        Remove a cancelled job.
-
-        A running batch is no longer in the queue.
-        """
+        """Remove a cancelled job; its sentences in a running batch are not affected."""
         job.gone = True
         if job in self._line:
             self._line.remove(job)
             self.count -= job.count
 
     def clear(self) -> list[TranslationJob | FunctionJob]:
-        """Remove all jobs, at the end of a server."""
+        """Remove and return all jobs, for the end of the server."""
         line, self._line, self.count = self._line, [], 0
         return line
 
     def is_enough(self) -> bool:
-        """
-        Whether there is a full batch.
-
-        Counts all sentences, though some may not be batched together.
-        """
+        """Whether the jobs may fill a batch; their models and settings are not compared."""
         tokens = 0
         for one in self._line:
             if isinstance(one, FunctionJob):
@@ -164,25 +142,27 @@ class Queue:
 
     def take(self) -> list[QueuedSentence] | FunctionJob:
         """
-        Choose a batch; the request it was made around moves to the end of the queue.
+        Choose a batch and remove it from the queue; empty if nothing waits.
 
-        Returns the batch, removed from the queue; empty if nothing waits.
-
-        Sentences of one model and with equal search settings, nearest in length to the first one's.
+        It has sentences of one model with equal search settings, nearest in length to the first
+        one. The request that the first one belongs to moves to the end of the queue.
         """
         if not self._line:
             return []
-        # Every second time the shortest goes first, so that many long ones cannot hold it up.
+        # 1. The first request: in turns the oldest and the one with the fewest sentences, so that
+        # many long requests cannot delay a short one.
         turn = min(range(len(self._line)), key=lambda place: self._line[place].count)
         first = self._line.pop(turn if self._shortest_is_next else 0)
         self._shortest_is_next = not self._shortest_is_next
         if isinstance(first, FunctionJob):
             self.count -= 1
             return first
+        # 2. All sentences that may share a batch with its first one, nearest in length first.
         others = [one for one in self._line if isinstance(one, TranslationJob) and one.alike(first)]
         middle, anchor = next(iter(first.waiting.items()))
         rows = [QueuedSentence(one, row) for one in (first, *others) for row in one.waiting]
         rows.sort(key=lambda row: (row != (first, middle), abs(row[0].waiting[row[1]] - anchor)))
+        # 3. As many of them as fit, padding included.
         batch: list[QueuedSentence] = []
         widest = 1
         for one, row in rows:

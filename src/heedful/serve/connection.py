@@ -1,7 +1,7 @@
 """
 A client connection with the limits that uvicorn lacks.
 
-It is closed when a request does not arrive in time, when an answer is not taken in time, and at
+It is closed when a request does not arrive in time, when the client does not read in time, and at
 once when there are too many. The errors of this level are JSON, too.
 """
 
@@ -12,7 +12,8 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# For a client to take an answer that came before its request was complete.
+# For a client to read an answer that was sent before its request was complete. No measurement:
+# long enough for a slow network, short enough that such clients do not hold many connections.
 _LINGER_SECONDS = 2
 
 
@@ -62,13 +63,13 @@ class Connection(H11Protocol):
         """Start, unless there are too many connections."""
         super().connection_made(_Transport(transport, self))  # type: ignore[arg-type]
         if self.client is not None:
-            # A socket of both versions writes those of version 4 as of version 6.
+            # A socket for IPv4 and IPv6 shows an IPv4 address as ::ffff:1.2.3.4.
             self.client = (self.client[0].removeprefix("::ffff:"), self.client[1])
         self._limits, self._metrics = self.app_state["limits"], self.app_state["metrics"]
         self._metrics.connections.set(len(self.connections))
         most = self._limits.connections
         if len(self.connections) > most:
-            self._end(503, f"at most {most:,} connections can be open; come again later.")
+            self._end(503, f"at most {most:,} connections can be open; try again later.")
         else:
             self._reading = self.loop.call_later(self._limits.read_seconds, self._too_slow)
 
@@ -119,7 +120,7 @@ class Connection(H11Protocol):
         In the middle of an answer nothing more can be sent.
         """
         del msg
-        self._end(400, "a request must be HTTP/1.1, but this cannot be read as such.")
+        self._end(400, "a request must be HTTP/1.1, but this one is not.")
 
     def _too_slow(self) -> None:
         """Close a connection whose headers do not arrive in time."""
@@ -164,7 +165,7 @@ class Connection(H11Protocol):
             for event in (start, h11.Data(data=body), h11.EndOfMessage()):
                 if part := self.conn.send(event):
                     self.transport.write(part)
-            if self._is_answering():  # it waits for a body that does not come any more
+            if self._is_answering():  # the handler waits for a body that will not arrive
                 self.cycle.disconnected = True
                 self.cycle.message_event.set()
         self.transport.close()

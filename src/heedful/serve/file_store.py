@@ -8,7 +8,7 @@ class FileStore:
     """
     Translated files, kept until they are fetched or expire.
 
-    Used in the event loop only. The client's file name is no part of any name.
+    Used in the event loop only. The client's file name is not part of a file's name here.
     """
 
     def __init__(self, seconds: float = 600.0, most_bytes: int = 1 << 26) -> None:

@@ -27,7 +27,7 @@ class Metrics:
         )
         self.seconds = Histogram(
             "heedful_request_seconds",
-            "From a request to the end of its answer.",
+            "Seconds from a request to the end of its answer.",
             ["route"],
             buckets=_SECONDS,
             registry=registry,
@@ -52,12 +52,14 @@ class Metrics:
             registry=registry,
         )
         self.batch_seconds = Histogram(
-            "heedful_batch_seconds", "Time that a batch took.", buckets=_SECONDS, registry=registry
+            "heedful_batch_seconds", "Seconds per batch.", buckets=_SECONDS, registry=registry
         )
         self.reloads = Counter(
-            "heedful_reloads", "Models that were opened anew.", ["result"], registry=registry
+            "heedful_reloads", "Reloads of the models.", ["result"], registry=registry
         )
-        queue = Gauge("heedful_queue_sentences", "Sentences that wait.", registry=registry)
+        queue = Gauge(
+            "heedful_queue_sentences", "Sentences that wait for a batch.", registry=registry
+        )
         queue.set_function(waiting)
 
     def record_batch(self, sentences: int, tokens: int, seconds: float) -> None:

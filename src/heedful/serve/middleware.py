@@ -1,8 +1,8 @@
 """
 ASGI middleware: time and size limits, security headers, metrics, shutdown.
 
-Plain ASGI, so that a body is refused while it arrives. `heedful.serve.connection` handles what is
-below requests: connections and bytes.
+Plain ASGI, so that a body is refused while it arrives. The limits of connections, below HTTP
+requests, are in `heedful.serve.connection`.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 _ALWAYS = ("/health", "/metrics")
 # Log known methods only: a client can send any string.
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
-# For answers that bring no such header of their own: they are data, never a page.
+# Defaults for answers without such headers: they are data, which a browser must not run or frame.
 HEADERS = {
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
     b"x-content-type-options": b"nosniff",
@@ -37,12 +37,12 @@ HEADERS = {
 }
 
 
-FAILED = HttpError(500, "the server could not do this; its log says where.")
-"""The answer to what should not happen."""
+FAILED = HttpError(500, "the server failed; its log has the reason.")
+"""The answer after an unexpected exception."""
 
 
 GONE = HttpError(499, "the client has gone.")
-"""What is counted where nobody hears the answer."""
+"""Counted in the metrics; the client never receives it."""
 
 
 class ServerState:
@@ -75,7 +75,7 @@ class LimitsMiddleware:
             await self.app(scope, receive, send)
             return
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        # After HEAD the connection sends no body; here it is a GET of whatever can be got.
+        # HEAD is handled as GET; uvicorn leaves out the body.
         scope = {**scope, "method": "GET" if method == "HEAD" else scope["method"]}
         self.state.open += 1
         self.metrics.open.inc()
@@ -98,7 +98,7 @@ class LimitsMiddleware:
         """Answer a request; turn every exception into a response."""
         try:
             if self.state.stopping and scope["path"] not in _ALWAYS:
-                raise HttpError(503, "the server is being stopped.", 1)
+                raise HttpError(503, "the server is stopping.", 1)
             announced = dict(scope["headers"]).get(b"content-length", b"0")
             if not announced.isdigit() or int(announced) > self.limits.body_bytes:
                 raise self._too_large()
@@ -138,7 +138,7 @@ class LimitsMiddleware:
         return HttpError(
             413,
             f"a body may have at most {self.limits.body_bytes:,} bytes, but this one has more; "
-            "send less at once.",
+            "send less in one request.",
         )
 
 

@@ -3,11 +3,11 @@ The models of a server: runs or exported folders, with their language pairs.
 
 ::
 
-    runs/en-fr                     from English to French, as its settings say
-    en:fr=runs/old                 a run whose settings do not say
-    en:de,en:fr=runs/many          one with language tags: >>de<< and >>fr<< before the sentence
+    runs/en-fr                     languages from its settings
+    en:fr=runs/old                 a run whose settings do not name the languages
+    en:de,en:fr=runs/many          a run with language tags: >>de<< or >>fr<< before the sentence
 
-No torch here: folders of CTranslate2 are opened where it is not installed.
+No torch here: folders of CTranslate2 are also opened where torch is not installed.
 """
 
 import threading
@@ -54,8 +54,8 @@ class ModelSpec:
         pairs = tuple(tuple(part.split(":")) for part in languages.split(","))
         if not path or any(len(pair) != 2 or not all(pair) for pair in pairs):
             raise SettingError(
-                "what is served must be a folder, or languages and a folder such as "
-                f"en:fr=runs/mine or en:de,en:fr=runs/mine, but is {text!r}."
+                "each model must be a folder, or languages and a folder such as "
+                f"en:fr=runs/mine or en:de,en:fr=runs/mine, but it is {text!r}."
             )
         return cls(Path(path), tuple((source, target) for source, target in pairs))
 
@@ -87,21 +87,13 @@ class ServedModel:
         return self.engine == "torch"
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
-        """
-        Count the subwords of sentences.
-
-        May be called in any thread.
-        """
+        """Count the subwords of sentences, in any thread."""
         return [len(ids) for ids in self.translator.tokenizer.encode_source(texts)]
 
 
 @dataclass(frozen=True)
 class ModelLoader:
-    """
-    Options for opening models.
-
-    From the options of `heedful serve`; the same at every reload.
-    """
+    """Options of `heedful serve` for opening models, the same at every reload."""
 
     engine: str = "torch"
     weights: str = "default"
@@ -119,18 +111,18 @@ class ModelLoader:
 
         Raises what `open_engine` raises, and `SettingError` if its languages are not known.
         """
-        how: dict[str, Any] = {} if self.engine == "ctranslate2" else {"weights": self.weights}
+        options: dict[str, Any] = {} if self.engine == "ctranslate2" else {"weights": self.weights}
         translator = open_engine(
             self.engine,
             [spec.path],
             device=self.device,
             precision=self.precision,
             threads=self.threads,
-            **how,
+            **options,
         )
         tokenizer = translator.tokenizer
-        told = tokenizer.source_language, tokenizer.target_language
-        directions = _directions(spec, told, tokenizer.tags)
+        languages = tokenizer.source_language, tokenizer.target_language
+        directions = _directions(spec, languages, tokenizer.tags)
         read = _facts_of_export if self.engine == "ctranslate2" else _facts_of_run
         longest, facts = read(translator, self.weights)
         if self.beam is not None:
@@ -194,18 +186,18 @@ def _directions(
     pairs = spec.pairs or tuple((languages[0], target) for target in codes or [languages[1]])
     if not all(map(all, pairs)):
         raise SettingError(
-            f"the languages of {spec.path} must be known, but its settings do not name them; name "
+            f"the languages of {spec.path} must be known, but its settings do not name them; put "
             f"them before the folder: en:fr={spec.path}"
         )
     if codes and (unknown := {target for _, target in pairs} - codes.keys()):
         raise SettingError(
-            f"{spec.path} must have a tag for each language to translate into, but has "
+            f"{spec.path} must have a tag for each target language, but it has "
             f"{', '.join(codes.values())} and none for {', '.join(sorted(unknown))}."
         )
     if not codes and len(pairs) > 1:
         raise SettingError(
-            f"{spec.path} has no language tags, so it has one direction, but {len(pairs)} came; "
-            "name one."
+            f"{spec.path} has no language tags, so it has one direction, but {len(pairs)} were "
+            "given; give one."
         )
     return tuple(Direction(source, target, codes.get(target, "")) for source, target in pairs)
 

@@ -22,15 +22,15 @@ from heedful.serve.request_schemas import (
 from heedful.serve.response_schemas import ErrorResponse
 
 _WRONG = {
-    400: "What is asked is wrong.",
-    403: "A key is needed, or not known.",
+    400: "The request is wrong.",
+    403: "A key is needed, or the key is not valid.",
     404: "There is no such model, or no such file.",
     408: "The request did not arrive in time.",
     413: "The body is too large.",
     415: "The body is of another type.",
-    429: "Too much waits, or too many requests came; Retry-After says when to come again.",
-    500: "The server is at fault.",
-    503: "The server is being stopped, or an answer took too long.",
+    429: "Too many sentences wait, or too many requests came; Retry-After says when to try again.",
+    500: "The server failed.",
+    503: "The server is stopping, or the answer took too long.",
 }
 _REFERENCE = "#/components/schemas/{model}"
 

@@ -3,9 +3,9 @@ The pipeline of a translation: split into sentences, translate, join.
 
 ::
 
-    text ─ sentences that the model can read ─ Worker ─ the text's layout or markup
+    text ─ sentences short enough for the model ─ Worker ─ the text's layout or markup
 
-Nothing is ever truncated: a sentence with more subwords than the model reads is split.
+Nothing is ever truncated: a sentence with more subwords than the model accepts is split.
 """
 
 import asyncio
@@ -90,13 +90,14 @@ def drop_tag(translation: Translation, tag: str) -> Translation:
     return replace(translation, alignment=without, alternatives=others)
 
 
-# Of a request with more characters texts are taken apart and put together in a thread, so that
-# others need not wait.
+# Requests with more characters are split and joined in a thread, because the event loop serves
+# nobody else meanwhile.
 _AT_ONCE = 2000
-# Sentences of a request whose attention is given: a document of each is as large as a book.
-MOST_LOOKED_AT = 16
+# Sentences of a request that may have attention: the explorer's document of one sentence has the
+# weights of every head of every layer, about as much text as a book.
+MAX_WITH_ATTENTION = 16
 _Result = TypeVar("_Result")
-_TAKE_APART: dict[Form, Callable[..., TextLayout | Markup]] = {
+_SPLITTERS: dict[Form, Callable[..., TextLayout | Markup]] = {
     "text": split,
     "html": Markup.parse,
     "sentence": lambda text, _, fits: keep_whole(text, fits),
@@ -108,7 +109,7 @@ class TextResult:
     """
     A translated text.
 
-    A text without anything to translate has no pieces and is returned as it is.
+    A text without translatable content has no pieces and is returned unchanged.
     """
 
     route: ModelRoute
@@ -150,18 +151,20 @@ async def translate(
 
     Cancelling removes its waiting sentences from the queue.
     """
-    parted = await aside(len(text), _SplitText.of, text, route, form)
+    split_text = await aside(len(text), _SplitText.of, text, route, form)
     if route.model is None:
-        return parted.result([])
+        return split_text.result([])
 
-    def each(number: int, translation: Translation) -> None:
+    def on_sentence(number: int, translation: Translation) -> None:
         plain = drop_tag(translation, route.direction.tag)
-        callbacks.piece(number, parted.layout.pieces[number], plain)
+        callbacks.piece(number, split_text.layout.pieces[number], plain)
 
-    _check_looked_at(search, len(parted.lines))
+    _check_attention(search, len(split_text.lines))
     observer = callbacks.step if route.model.shows_attention else None
-    found = await worker.translate(route.model, parted.lines, search, each=each, observer=observer)
-    return await aside(len(text), parted.result, found)
+    found = await worker.translate(
+        route.model, split_text.lines, search, on_sentence=on_sentence, observer=observer
+    )
+    return await aside(len(text), split_text.result, found)
 
 
 async def translate_all(
@@ -178,18 +181,18 @@ async def translate_all(
     The sentences of all texts are queued together, so a request is accepted or refused as a whole.
     """
     size = sum(map(len, texts))
-    parted = await aside(size, _take_apart, texts, route, form)
+    split_text = await aside(size, _split_all, texts, route, form)
     groups: dict[tuple[ServedModel | None, bool], list[_SplitText]] = {}
-    for one in parted:
+    for one in split_text:
         groups.setdefault((one.route.model, one.linked), []).append(one)
-    _check_looked_at(search, sum(len(one.lines) for one in parted))
+    _check_attention(search, sum(len(one.lines) for one in split_text))
     found: dict[_SplitText, list[Translation]] = {}
     for (model, linked), several in groups.items():
         lines = [line for one in several for line in one.lines]
         how = replace(search, alignments=True) if linked else search
         rest = iter(await worker.translate(model, lines, how) if model else [])
         found |= {one: list(islice(rest, len(one.lines))) for one in several}
-    return await aside(size, lambda: [one.result(found[one]) for one in parted])
+    return await aside(size, lambda: [one.result(found[one]) for one in split_text])
 
 
 async def aside(size: int, work: Callable[..., _Result], *arguments: object) -> _Result:
@@ -197,19 +200,17 @@ async def aside(size: int, work: Callable[..., _Result], *arguments: object) -> 
     return work(*arguments) if size <= _AT_ONCE else await asyncio.to_thread(work, *arguments)
 
 
-def _check_looked_at(search: Search, sentences: int) -> None:
+def _check_attention(search: Search, sentences: int) -> None:
     """Refuse attention for texts of several sentences."""
-    if search.attention and sentences > MOST_LOOKED_AT:
+    if search.attention and sentences > MAX_WITH_ATTENTION:
         raise HttpError(
             400,
-            f"attention can be given of at most {MOST_LOOKED_AT} sentences at once, but "
-            f"{sentences:,} came; ask in several requests.",
+            f"attention can be returned for at most {MAX_WITH_ATTENTION} sentences, but this "
+            f"request has {sentences:,}; send several requests.",
         )
 
 
-def _take_apart(
-    texts: Sequence[str], route: Sequence[ModelRoute], form: Form
-) -> list["_SplitText"]:
+def _split_all(texts: Sequence[str], route: Sequence[ModelRoute], form: Form) -> list["_SplitText"]:
     """Split texts into sentences."""
     return [_SplitText.of(*pair, form) for pair in zip(texts, route, strict=True)]
 
@@ -228,7 +229,7 @@ class _SplitText:
         if route.model is None:
             return cls(text, route, TextLayout((), (text,)))
         fits = partial(_fits, route.model, route)
-        return cls(text, route, _TAKE_APART[form](text, route.direction.source, fits))
+        return cls(text, route, _SPLITTERS[form](text, route.direction.source, fits))
 
     @property
     def lines(self) -> list[str]:

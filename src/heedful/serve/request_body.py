@@ -14,9 +14,12 @@ from heedful.serve.response_schemas import ErrorResponse
 
 _Body = TypeVar("_Body", bound=RequestBody)
 _JSON = "application/json"
-_LONGEST_NAME = 40  # of a field that is not known, as it is told
-_MOST_WRONG = 10  # fields that are told
-_MOST_FIELDS = 100  # fields of a body; real clients have fewer
+# Unknown field names are cut to this many characters in messages: a client chooses their length.
+_MAX_NAME_LENGTH = 40
+# Wrong fields that one message names: enough to mend a request, short enough to read.
+_MAX_REPORTED = 10
+# Fields of a body; the largest request here has fewer than twenty.
+_MAX_FIELDS = 100
 
 
 async def read_body(request: Request, kind: type[_Body]) -> _Body:
@@ -29,13 +32,13 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
     sent = _JSON if not sent or sent.endswith("+json") else sent
     if sent not in kind.types:
         raise HttpError(
-            415, f"a body must be {' or '.join(kind.types)} here, but is of another type."
+            415, f"this address accepts {' or '.join(kind.types)}, but the body is of another type."
         )
     is_form = sent in FORMS
     values = await _form(request) if is_form else _json(await request.body())
-    if isinstance(values, dict) and len(values) > _MOST_FIELDS:
+    if isinstance(values, dict) and len(values) > _MAX_FIELDS:
         raise HttpError(
-            400, f"a body may have at most {_MOST_FIELDS} fields, but {len(values):,} came."
+            400, f"a body may have at most {_MAX_FIELDS} fields, but {len(values):,} came."
         )
     try:
         return kind.model_validate(values, strict=kind.exact and not is_form)
@@ -47,13 +50,14 @@ def check_texts(texts: list[str], limits: Limits) -> None:
     """Check the amount of text to translate."""
     if len(texts) > limits.lines:
         raise HttpError(
-            400, f"q may hold at most {limits.lines:,} texts, but {len(texts):,} came; send fewer."
+            400,
+            f"q may have at most {limits.lines:,} texts, but it has {len(texts):,}; send fewer.",
         )
     if (characters := sum(map(len, texts))) > limits.characters:
         raise HttpError(
             400,
-            f"a request may hold at most {limits.characters:,} characters, but {characters:,} "
-            "came; send less at once.",
+            f"a request may have at most {limits.characters:,} characters, but it has "
+            f"{characters:,}; send less in one request.",
         )
 
 
@@ -61,9 +65,7 @@ def json_response(content: BaseModel | list[Any] | dict[str, Any], status: int =
     """
     Answer in JSON.
 
-    `content`: what is answered; of a model, what is None is left out.
-
-    Fields without a value are absent, as in LibreTranslate's answers.
+    Fields of a pydantic model that are None are left out, as in LibreTranslate's answers.
     """
     if isinstance(content, BaseModel):
         text = content.model_dump_json(exclude_none=True)
@@ -104,9 +106,10 @@ async def _file(sent: UploadFile) -> UploadedFile:
 def _json(body: bytes) -> Any:
     """Parse JSON."""
     try:
-        # As bytes it would be read with halves of characters in it.
+        # Decoded here, because json.loads accepts invalid UTF-8 (lone surrogates) in bytes.
         found = json.loads(body.decode("utf-8-sig"))
-        if b"\\ud" in body or b"\\uD" in body:  # half a character; the other may be missing
+        # An escape such as \ud83d may be a lone surrogate; encoding raises an error then.
+        if b"\\ud" in body or b"\\uD" in body:
             json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise HttpError(
@@ -117,22 +120,22 @@ def _json(body: bytes) -> Any:
 
 def _wrong(error: ValidationError, kind: type[RequestBody]) -> str:
     """Name the fields that are wrong, never their values."""
-    told: dict[str, str] = {}
+    messages: dict[str, str] = {}
     for one in error.errors(include_url=False, include_context=False, include_input=False):
         field = str(one["loc"][0]) if one["loc"] else "the body"
         message = one["msg"][:1].lower() + one["msg"][1:]
         if one["type"] == "extra_forbidden":
             message = _unknown(field, kind)
-            field = field if len(field) <= _LONGEST_NAME else f"{field[:_LONGEST_NAME]}…"
-        told.setdefault(field, message)
-        if len(told) == _MOST_WRONG:
+            field = field if len(field) <= _MAX_NAME_LENGTH else f"{field[:_MAX_NAME_LENGTH]}…"
+        messages.setdefault(field, message)
+        if len(messages) == _MAX_REPORTED:
             break
-    return "; ".join(f"{field}: {message}" for field, message in told.items()) + "."
+    return "; ".join(f"{field}: {message}" for field, message in messages.items()) + "."
 
 
 def _unknown(field: str, kind: type[RequestBody]) -> str:
     """Report an unknown field and suggest a similar one."""
     known = [*kind.model_fields]
-    near = get_close_matches(field[:_LONGEST_NAME].lower(), known, n=1, cutoff=0.5)
+    near = get_close_matches(field[:_MAX_NAME_LENGTH].lower(), known, n=1, cutoff=0.5)
     hint = f"the nearest is {near[0]}" if near else f"known are {', '.join(known)}"
     return f"there is no such field; {hint}"

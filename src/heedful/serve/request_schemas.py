@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 Language = Annotated[str, Field(min_length=1, max_length=35, description="Its code, such as en.")]
-# Fail fast: a list of a hundred thousand numbers must not make as many complaints.
+# Stop at the first error: a list of a hundred thousand numbers must not cause as many errors.
 RequestText = str | Annotated[list[str], Field(min_length=1, fail_fast=True)]
 
 
@@ -65,7 +65,7 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra=_with_nulls)
     types: ClassVar[tuple[str, ...]] = ("application/json", *FORMS)
     exact: ClassVar[bool] = False
-    """Whether JSON must have the right types: no "5" for 5. Forms have nothing but text."""
+    """Whether JSON must have the exact types, such as 5 and not "5". Forms contain only text."""
 
     api_key: str = Field("", max_length=512, description="Or as Authorization: Bearer KEY.")
 
@@ -85,14 +85,14 @@ class RequestBody(BaseModel):
 
     @property
     def texts(self) -> list[str]:
-        """Texts to read, for limits on lines and characters."""
+        """All texts of the body, for limits on lines and characters."""
         return []
 
 
 class _BodyWithTexts(RequestBody):
     """A body with one text or several."""
 
-    q: RequestText = Field(description="A text, or several.")
+    q: RequestText = Field(description="A text, or a list of texts.")
 
     @property
     def texts(self) -> list[str]:
@@ -108,16 +108,16 @@ class TranslateRequest(_BodyWithTexts):
 
     source: Language = Field(description="Code of its language, or auto.")
     target: Language = Field(description="Code of the language to translate into.")
-    format: Literal["text", "html"] = Field("text", description="What q is.")
+    format: Literal["text", "html"] = Field("text", description="Format of q.")
     alternatives: Annotated[int, BeforeValidator(_number)] = Field(
-        0, ge=0, le=100, description="How many other translations to give."
+        0, ge=0, le=100, description="Number of alternatives to return."
     )
 
 
 class DetectRequest(_BodyWithTexts):
     """The body of ``POST /detect``, as LibreTranslate defines it."""
 
-    q: RequestText = Field(description="A text, or several, which are then read as one.")
+    q: RequestText = Field(description="A text, or a list of texts that count as one.")
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class UploadedFile:
     """
     An uploaded file.
 
-    Only the suffix of its name is read: no file on the server is named by a client.
+    Only the suffix of its name is used: a client cannot choose a file name on the server.
     """
 
     name: str
@@ -188,7 +188,7 @@ class SearchRequest(RequestBody):
     """
     Fields of every ``/v1`` body: languages, model and search.
 
-    Unknown fields are refused: a misspelt option would otherwise be ignored unnoticed.
+    Unknown fields are refused; otherwise a misspelt option would have no effect and no error.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -196,14 +196,18 @@ class SearchRequest(RequestBody):
 
     source: Language = Field("auto", description="Code of the text's language, or auto.")
     target: Language | None = Field(
-        None, description="Code of the language to translate into; the model's first if absent."
+        None, description="Code of the target language; the model's first one if absent."
     )
-    model: str | None = Field(None, max_length=200, description="Its name, of GET /v1/models.")
-    beam: int | None = Field(None, ge=1, le=100, description="Open hypotheses; the model's own.")
+    model: str | None = Field(
+        None, max_length=200, description="Name of a model in GET /v1/models."
+    )
+    beam: int | None = Field(
+        None, ge=1, le=100, description="Beam size; the model's setting if absent."
+    )
     length_penalty: str | None = Field(
         None,
         max_length=32,
-        description="gnmt:ALPHA, power:ALPHA or none; the model's own.",
+        description="gnmt:ALPHA, power:ALPHA or none; the model's setting if absent.",
         json_schema_extra={"pattern": r"^(none|(gnmt|power):([0-9](\.[0-9]+)?|10))$"},
     )
 
@@ -217,13 +221,15 @@ class TranslateV1Request(_BodyWithTexts, SearchRequest):
 
     split: Flag = Field(
         True,
-        description="Whether to cut texts into sentences; else only what is longer than the model "
-        "reads is cut.",
+        description="Whether to split texts into sentences. If not, only texts longer than the "
+        "model accepts are split.",
     )
-    n_best: int = Field(1, ge=1, le=100, description="How many translations of each sentence.")
-    probabilities: Flag = Field(False, description="Whether to give each subword's probability.")
-    alignments: Flag = Field(False, description="Whether to tell which word translates which.")
-    attention: Flag = Field(False, description="Whether to give attention, for the explorer.")
+    n_best: int = Field(1, ge=1, le=100, description="Number of translations of each sentence.")
+    probabilities: Flag = Field(False, description="Whether to return each subword's probability.")
+    alignments: Flag = Field(False, description="Whether to return word alignments.")
+    attention: Flag = Field(
+        False, description="Whether to return attention, in the explorer's format."
+    )
 
 
 class StreamV1Request(TranslateV1Request):
@@ -243,7 +249,7 @@ class AttentionRequest(SearchRequest):
 
     q: str = Field(description="A sentence.", json_schema_extra={"pattern": r"\S"})
     target_text: str | None = Field(
-        None, description="A translation to look at instead of the model's own."
+        None, description="A translation to show instead of the model's own."
     )
 
     @property

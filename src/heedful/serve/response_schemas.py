@@ -49,7 +49,7 @@ class TranslateFileResponse(ResponseBody):
     The file is deleted after some minutes.
     """
 
-    translatedFileUrl: str = Field(description="Where the translated file is.")  # noqa: N815
+    translatedFileUrl: str = Field(description="Address of the translated file.")  # noqa: N815
 
 
 class LanguageInfo(ResponseBody):
@@ -64,7 +64,7 @@ class TokenProbability(ResponseBody):
     """
     A subword, with its probability if requested.
 
-    A probability between 0 and 1, given all subwords before it.
+    The probability is conditional on all subwords before it.
     """
 
     piece: str
@@ -135,7 +135,7 @@ class PartialHypothesis(ResponseBody):
 
     text: str
     log_probability: float
-    ended: bool | None = Field(None, description="True once nothing can be added to it.")
+    ended: bool | None = Field(None, description="True if the hypothesis is finished.")
 
 
 class StepEvent(ResponseBody):
@@ -184,7 +184,7 @@ class ErrorEvent(ErrorResponse):
 
 class ModelInfo(ResponseBody):
     """
-    A model and one direction that it translates in.
+    A model and one of its translation directions.
 
     An entry of ``GET /v1/models``. Facts that an exported folder does not record are absent.
     """
@@ -200,8 +200,10 @@ class ModelInfo(ResponseBody):
     parameters: int | None = None
     layers: int | None = None
     heads: int | None = None
-    alignments: bool = Field(description="Whether it can tell which word translates which.")
-    attention: bool = Field(description="Whether it can show attention and its steps.")
+    alignments: bool = Field(description="Whether word alignments are available.")
+    attention: bool = Field(
+        description="Whether attention and the steps of the search are available."
+    )
 
 
 class ModelsResponse(ResponseBody):

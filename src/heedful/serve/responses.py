@@ -48,7 +48,7 @@ def detected_language(guess: Guess | None) -> DetectedLanguage | None:
     """
     Build the response for a detected language.
 
-    `guess`: None if nothing was to be guessed. Returns: to a tenth of a percent.
+    `guess` is None if the request named the language. The confidence is rounded to 0.1 %.
     """
     if guess is None:
         return None
@@ -59,7 +59,7 @@ def explorer_document(attention: Attention, translation: Translation, model: str
     """
     Build the explorer's document from attention.
 
-    The decoder's start symbol is shown as such: it has no better name here.
+    The decoder's start symbol is shown as its token: it has no text.
     """
     record = ModelRecord(
         name=model,

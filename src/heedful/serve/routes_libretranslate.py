@@ -1,8 +1,8 @@
 """
 LibreTranslate-compatible routes.
 
-Its wire format, not its code: bodies are JSON or forms, a list of texts is answered with lists, the
-confidence of a language is in percent, and every error is ``{"error": …}``.
+The wire format is LibreTranslate's, the code is not. Bodies are JSON or forms, a list of texts is
+answered with lists, confidence is in percent, and every error is ``{"error": …}``.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ def language_name(code: str) -> str:
 
 
 _KINDS = {".txt": "text/plain; charset=utf-8", ".html": "text/html; charset=utf-8"}
-# Of a client's making: nothing else may get into an address that is given back.
+# The Host header comes from the client: only these characters may appear in a returned address.
 _HOST = re.compile(r"[A-Za-z0-9._\-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
 
 
@@ -101,7 +101,7 @@ def libre_routes(service: Service) -> APIRouter:
         body = await service.read(request, TranslateFileRequest)
         (result,) = await service.wait(request, _translated(service, body))
         name = service.files.keep(result.translation.text.encode(), body.file.ending)
-        # By the client's own name for this server, as LibreTranslate does.
+        # With the host name that the client used, as LibreTranslate does.
         host = request.headers.get("host", "")
         if not _HOST.fullmatch(host):
             host = ":".join(map(str, request.scope["server"]))
@@ -113,16 +113,18 @@ def libre_routes(service: Service) -> APIRouter:
         """Fetch a translated file."""
         content = service.files.find(name)
         if content is None:
-            raise HttpError(404, "there is no such file; each is kept for some minutes.")
+            raise HttpError(
+                404, "there is no such file; translated files are kept for some minutes."
+            )
         ending = name[name.rfind(".") :]
-        # To be saved, not shown: it may hold scripts.
+        # As an attachment: a browser must save the page and not show it, for it may have scripts.
         headers = {"Content-Disposition": f'attachment; filename="translation{ending}"'}
         return Response(content, headers=headers, media_type=_KINDS[ending])
 
     @routes.post("/suggest", include_in_schema=False)
     async def suggest() -> Response:
         """Refuse suggestions, as LibreTranslate does where they are switched off."""
-        raise HttpError(403, "suggestions are not taken here.")
+        raise HttpError(403, "this server does not accept suggestions.")
 
     @routes.post("/detect", **describe_route(list[DetectedLanguage], request=DetectRequest))
     async def detect_language(request: Request) -> Response:

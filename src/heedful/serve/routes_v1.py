@@ -31,7 +31,7 @@ def own_routes(service: Service) -> APIRouter:
 
     @routes.get("/models", **describe_route(ModelsResponse))
     async def models() -> Response:
-        """List the models, and the directions that they translate in."""
+        """List the models and their directions."""
         current = service.models.current
         entries = [_model(model, way) for model in current for way in model.directions]
         return json_response(ModelsResponse(models=entries, default=current[0].name))
@@ -91,10 +91,10 @@ async def _attended(service: Service, body: AttentionRequest) -> dict[str, Any]:
     service.check_search(body.beam, body.length_penalty, 1)
     if model is None or not text:
         raise HttpError(400, "q must be a sentence that is not in the target language.")
-    _check_looks(model)
+    _check_attention(model)
     line, target = route.tagged(text), body.target_text
 
-    def look() -> dict[str, Any]:
+    def attend() -> dict[str, Any]:
         from heedful.analysis.attend import attend_all
 
         return attend_all(
@@ -105,7 +105,7 @@ async def _attended(service: Service, body: AttentionRequest) -> dict[str, Any]:
             length_penalty=body.length_penalty,
         ).document()
 
-    return await service.worker.call(look)
+    return await service.worker.call(attend)
 
 
 async def _chosen(service: Service, body: SearchRequest, texts: list[str]) -> list[ModelRoute]:
@@ -117,7 +117,7 @@ def _search(service: Service, body: TranslateV1Request, model: ServedModel | Non
     """Check the search options of a request."""
     service.check_search(body.beam, body.length_penalty, body.n_best)
     if model is not None and (body.alignments or body.attention):
-        _check_looks(model)
+        _check_attention(model)
     return Search(
         body.beam,
         body.length_penalty,
@@ -133,13 +133,13 @@ def _form(body: TranslateV1Request) -> Literal["text", "sentence"]:
     return "text" if body.split else "sentence"
 
 
-def _check_looks(model: ServedModel) -> None:
+def _check_attention(model: ServedModel) -> None:
     """Refuse attention for models that do not provide it."""
     if not model.shows_attention:
         raise HttpError(
             400,
             "alignments and attention need a model whose `attention` is true in GET /v1/models, "
-            "but this one runs in CTranslate2, which does not tell them.",
+            "but this one runs in CTranslate2, which does not provide them.",
         )
 
 

@@ -12,9 +12,10 @@ from heedful.serve.limits import HttpError
 from heedful.serve.models import Direction, Models, ServedModel
 
 Form = Literal["text", "html", "sentence"]
-"""What a text is; a sentence is not taken apart."""
+"""Format of a text; a `sentence` is not split."""
 
-# In a language that a text is already in with this confidence, it stays as it is.
+# A text whose detected language is the target language is left as it is only from this confidence:
+# a wrong guess would return it untranslated.
 _SURE = 50.0
 # Of a language tag: a country of two letters, or a part of the world of three digits.
 _REGION = re.compile(r"-([a-z]{2}|[0-9]{3})$")
@@ -61,8 +62,8 @@ async def choose_route(
     """
     Choose the model and languages for some texts.
 
-    `target`: code of the language to translate into; None for the first that the models know.
-    `name`: of a model; any if None.
+    `target`: code of the target language; None for the models' first one.
+    `name`: name of a model; any model if None.
 
     Raises `HttpError` if no model fits.
     """
@@ -70,11 +71,11 @@ async def choose_route(
         return [_chosen(models, "", source, target, name)] * len(texts)
 
     def each() -> list[ModelRoute]:
-        # What a page shows tells its language, not its tags.
+        # Names of tags look like English, so only the visible text counts.
         read = map(visible_text, texts) if form == "html" else texts
         return [_chosen(models, text, source, target, name) for text in read]
 
-    # In a thread, so that others need not wait.
+    # In a thread: detection takes long, and the event loop serves nobody else meanwhile.
     return await asyncio.to_thread(each)
 
 
@@ -107,12 +108,12 @@ def _chosen(
         known = ", ".join(dict.fromkeys(one.target for one in every))
         raise HttpError(
             400,
-            f"target must be a language that can be translated into ({known}), but is {target!r}.",
+            f"target must be one of the target languages ({known}), but is {target!r}.",
         )
     detected = None
     if source == "auto":
         detected, source = _detected(text, sources, target)
-    # Of the same models: those that are served may have changed while the language was detected.
+    # Among the models found above: a reload may have replaced them during detection.
     for model in called:
         for direction in model.directions:
             if (direction.source, direction.target) == (source, target):

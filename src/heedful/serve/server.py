@@ -3,7 +3,7 @@ The life of a server, from start to stop.
 
 ::
 
-    SIGTERM, SIGINT   new work is refused with 503, what has begun is finished, then it ends
+    SIGTERM, SIGINT   new work is refused with 503, running requests are finished, then it ends
     SIGHUP            models and keys are read again; what runs goes on with the old ones
 """
 
@@ -29,9 +29,10 @@ from heedful.serve.service import Service
 from heedful.serve.worker import Worker
 
 _log = logging.getLogger("heedful.serve")
-# For answers on their way when nothing is computed any more.
+# For sending the last answers, after the worker has ended. No measurement: enough for a client
+# that still reads.
 _LAST_SECONDS = 2
-# For the first request of a client that was accepted just before the stop.
+# For the first request on a connection that was accepted just before the stop.
 _NEW_SECONDS = 1
 
 
@@ -39,8 +40,7 @@ class Server(uvicorn.Server):
     """
     The HTTP server, from start to graceful stop.
 
-    uvicorn would close its sockets as soon as it is told to stop; here new clients still get an
-    answer.
+    uvicorn closes its sockets as soon as it stops; here new clients still get an answer.
     """
 
     def __init__(self, service: Service, proxies: tuple[str, ...] = ()) -> None:
@@ -54,7 +54,7 @@ class Server(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
-            # Where no proxy is named, uvicorn would still trust every client on this machine.
+            # Without named proxies uvicorn would trust the headers of every client on this machine.
             proxy_headers=bool(proxies),
             forwarded_allow_ips=list(proxies),
             backlog=2048,
@@ -112,8 +112,8 @@ class Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         accepted: list[socket.socket] = []
         for place in sockets or ():
-            # Until the queue is empty, and closed before anything else can happen: what was left
-            # in it would be reset.
+            # Accept until the queue is empty, and close the sockets before the loop runs again:
+            # the kernel would reset connections that are still in the queue.
             with suppress(OSError):
                 while True:
                     accepted.append(place.accept()[0])
@@ -163,8 +163,8 @@ def listen(host: str, port: int) -> socket.socket:
         found.bind(address)
     except (OSError, OverflowError) as error:
         raise SettingError(
-            f"--host and --port must be an address of this machine that is free, but {host} and "
-            f"{port} are not: {error}."
+            f"--host and --port must be a free address of this machine, but {host} and {port} are "
+            f"not: {error}."
         ) from None
     return found
 
@@ -172,14 +172,14 @@ def listen(host: str, port: int) -> socket.socket:
 def serve(
     models: Models,
     *,
-    place: socket.socket,
+    listener: socket.socket,
     limits: Limits,
     auth: Auth,
     cors: tuple[str, ...],
     proxies: tuple[str, ...],
     batch_tokens: int,
     gather_seconds: float,
-    say: Callable[[str], None],
+    on_ready: Callable[[str], None],
 ) -> None:
     """
     Serve models until a signal ends it.
@@ -188,16 +188,20 @@ def serve(
     """
     metrics: Metrics
 
-    def tell(sentences: int, tokens: int, seconds: float) -> None:
+    # The metrics need the worker's queue, and the worker reports to the metrics: hence a function.
+    def on_batch(sentences: int, tokens: int, seconds: float) -> None:
         metrics.record_batch(sentences, tokens, seconds)
 
     worker = Worker(
-        queue=limits.queue, batch_tokens=batch_tokens, gather_seconds=gather_seconds, tell=tell
+        queue=limits.queue,
+        batch_tokens=batch_tokens,
+        gather_seconds=gather_seconds,
+        on_batch=on_batch,
     )
     metrics = Metrics(lambda: worker.waiting)
     server = Server(Service(models, worker, auth, limits, ServerState(), metrics, cors), proxies)
-    place.listen(2048)
-    host, port = place.getsockname()[:2]
-    say(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
-    server.run(sockets=[place])
+    listener.listen(2048)
+    host, port = listener.getsockname()[:2]
+    on_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+    server.run(sockets=[listener])
     worker.join()

@@ -33,7 +33,7 @@ class Service:
     """API keys and rate limits."""
     limits: Limits
     state: ServerState
-    """Whether the server is being stopped."""
+    """Open requests, and whether the server is stopping."""
     metrics: Metrics
     cors: tuple[str, ...] = ("*",)
     """Allowed origins of pages; ``*`` for all."""
@@ -70,7 +70,7 @@ class Service:
                 raise GONE
             seconds = self.limits.seconds
             raise HttpError(
-                503, f"an answer must be found within {seconds:g} s, but was not; ask for less.", 1
+                503, f"the answer must be ready within {seconds:g} s, but was not; send less.", 1
             )
         except UserError as error:
             raise HttpError(400, str(error)) from error
@@ -87,8 +87,8 @@ class Service:
         if n_best - 1 > self.limits.alternatives:
             raise HttpError(
                 400,
-                f"at most {self.limits.alternatives} alternatives can be had, but {n_best - 1} "
-                "were asked for.",
+                f"at most {self.limits.alternatives} alternatives can be returned, but the request "
+                f"has {n_best - 1}.",
             )
         if length_penalty is not None:
             try:

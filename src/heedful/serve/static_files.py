@@ -17,7 +17,7 @@ _DOCS = b"""<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>heedful: what can be asked</title>
+<title>heedful: HTTP API</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="docs/swagger-ui.css">
 </head>

@@ -1,9 +1,8 @@
 """
 Streamed responses: one line of JSON per event.
 
-Steps come from the translating thread as often as they happen; the newest of each sentence waits
-here until the client has taken the last one. Who reads slowly gets fewer steps and needs no more
-memory.
+The worker thread reports every step. Only the newest step of each sentence waits here until the
+client has read the one before. So a slow client gets fewer steps and costs no more memory.
 """
 
 import asyncio
@@ -30,23 +29,19 @@ from heedful.serve.routing import Form, ModelRoute
 from heedful.serve.service import Service
 from heedful.translation.result import Translation
 
-# Nobody sees more than this many steps a second.
+# Seconds between steps: fifty updates a second look continuous, more would only cost time.
 _BETWEEN_STEPS = 0.02
 
 
 class Stream:
-    """
-    A translation streamed as events.
-
-    For one request. Its work is cancelled when the client disconnects.
-    """
+    """The translation of one request as events; cancelled when the client disconnects."""
 
     def __init__(self, service: Service, route: ModelRoute, search: Search) -> None:
         self.service, self.route, self.search = service, route, search
         self._steps: dict[int, Snapshot] = {}
-        # Hypotheses that have ended, without their end symbols: they may still be the best.
+        # Finished hypotheses without their end symbols: one of them may still be the best.
         self._over: dict[int, tuple[HypothesisView, ...]] = {}
-        # Written when the client takes them: with attention each is large.
+        # Finished sentences, converted to JSON only when the client reads: attention is large.
         self._done: list[tuple[int, str, Translation]] = []
         self._news = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -83,7 +78,9 @@ class Stream:
             while not task.done():
                 left = latest - time.monotonic()
                 if left <= 0:
-                    raise HttpError(503, "the answer took too long and was given up; ask for less.")
+                    raise HttpError(
+                        503, "the answer took too long and was stopped; send less in one request."
+                    )
                 await self._wait(min(left, 1.0))
                 async for line in self._lines():
                     yield line

@@ -5,8 +5,8 @@ The worker thread that translates for all clients in batches.
 
     requests ─ sentences wait ─ a batch of one model, one search, similar lengths ─ answers
 
-A sentence that comes alone waits a few milliseconds for company. Sentences of clients that have
-gone are dropped before they are translated.
+A batch waits a few milliseconds for more sentences. Sentences of disconnected clients are dropped
+before they are translated.
 
 asyncio submits (`Worker.translate`), the thread computes; only `_shared` is used by both.
 """
@@ -28,9 +28,10 @@ from heedful.translation.result import Translation
 _log = logging.getLogger("heedful.serve")
 _Result = TypeVar("_Result")
 
-# Of the time that the last batch took, waiting for company may cost this much.
+# Waiting for more sentences may take this share of the time of the last batch. No measurement: a
+# slow model gains more from larger batches, and nobody notices a tenth.
 _WAITING_SHARE = 0.1
-# Characters that are counted in subwords at once.
+# Longer texts are tokenized in a thread, because the event loop stands still meanwhile.
 _AT_ONCE = 2000
 
 
@@ -38,8 +39,8 @@ class Worker:
     """
     The worker thread, which batches and translates the sentences of all requests.
 
-    `batch_tokens`: source tokens of a batch, padding included. `tell`: called after each batch with
-    its sentences, tokens and seconds.
+    `batch_tokens`: source tokens of a batch, padding included. `on_batch`: called after each batch
+    with its sentences, tokens and seconds.
 
     `start` it in an event loop; `stop` lets the running batch finish.
     """
@@ -50,24 +51,20 @@ class Worker:
         queue: int = 2000,
         batch_tokens: int = 2048,
         gather_seconds: float = 0.005,
-        tell: Callable[[int, int, float], None] | None = None,
+        on_batch: Callable[[int, int, float], None] | None = None,
     ) -> None:
-        self.most, self.gather_seconds = queue, gather_seconds
-        self._tell = tell
+        self.queue_limit, self.gather_seconds = queue, gather_seconds
+        self._on_batch = on_batch
         self._shared = threading.Condition()
         self._queue = Queue(batch_tokens)
         self._arrived = 0.0
         self._closed = False
         self._last_seconds = 0.0
-        self._rate = 10.0  # sentences a second, as last seen
+        self._rate = 10.0  # sentences per second, a moving average
         self._thread = threading.Thread(target=self._work, name="translating", daemon=True)
 
     def start(self) -> None:
-        """
-        Start the thread.
-
-        Call it in the event loop that will submit jobs.
-        """
+        """Start the thread; call it in the event loop that will submit jobs."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
@@ -75,14 +72,14 @@ class Worker:
         """
         Accept no more jobs and stop after the running batch.
 
-        Waiting jobs are told that the server stops.
+        Waiting jobs end with an error 503.
         """
         with self._shared:
             self._closed = True
             left = self._queue.clear()
             self._shared.notify()
         for job in left:
-            _settle(job.done, HttpError(503, "the server is being stopped.", 1))
+            _resolve(job.done, HttpError(503, "the server is stopping.", 1))
 
     def join(self, seconds: float = 10.0) -> None:
         """
@@ -104,7 +101,7 @@ class Worker:
         texts: Sequence[str],
         search: Search,
         *,
-        each: Callable[[int, Translation], None] | None = None,
+        on_sentence: Callable[[int, Translation], None] | None = None,
         observer: Callable[[int, Snapshot], None] | None = None,
     ) -> list[Translation]:
         """
@@ -115,22 +112,17 @@ class Worker:
         if not texts:
             return []
         done: asyncio.Future[list[Translation]] = self._loop.create_future()
-        # In a thread if it takes long, so that others need not wait.
         size = sum(map(len, texts))
         lengths = (
             await asyncio.to_thread(model.lengths, texts)
             if size > _AT_ONCE
             else model.lengths(texts)
         )
-        job = TranslationJob(model, search, texts, lengths, done, each, observer)
+        job = TranslationJob(model, search, texts, lengths, done, on_sentence, observer)
         return await self._answered(job, done)
 
     async def call(self, function: Callable[[], _Result]) -> _Result:
-        """
-        Run a function in the worker thread.
-
-        Queued like a sentence.
-        """
+        """Run a function in the worker thread, queued like a sentence."""
         done: asyncio.Future[_Result] = self._loop.create_future()
         return await self._answered(FunctionJob(function, done), done)
 
@@ -138,14 +130,14 @@ class Worker:
         """Queue sentences if there is room; an empty queue always has room."""
         with self._shared:
             if self._closed:
-                raise HttpError(503, "the server is being stopped.", 1)
+                raise HttpError(503, "the server is stopping.", 1)
             waiting = self._queue.count
-            if waiting and waiting + job.count > self.most:
+            if waiting and waiting + job.count > self.queue_limit:
                 seconds = min(60, 1 + int(waiting / self._rate))
                 raise HttpError(
                     429,
-                    f"at most {self.most:,} sentences can wait, but {waiting:,} do and "
-                    f"{job.count:,} more came; ask again in {seconds} s.",
+                    f"at most {self.queue_limit:,} sentences can wait; {waiting:,} are waiting and "
+                    f"this request has {job.count:,}; try again in {seconds} s.",
                     seconds,
                 )
             self._queue.put(job)
@@ -197,7 +189,7 @@ class Worker:
             result: Any = call.function()
         except Exception as error:
             result = error
-        self._post(_settle, call.done, result)
+        self._post(_resolve, call.done, result)
 
     def _translate(self, batch: list[QueuedSentence]) -> None:
         """Translate a batch; if that fails, each request's part of it alone."""
@@ -212,7 +204,7 @@ class Worker:
             for row in batch:
                 apart.setdefault(row.sentences, []).append(row)
             if len(apart) == 1:
-                self._post(_settle, batch[0].sentences.done, error)
+                self._post(_resolve, batch[0].sentences.done, error)
                 return
             for part in apart.values():
                 self._translate(part)
@@ -220,9 +212,9 @@ class Worker:
         seconds = time.monotonic() - begun
         self._last_seconds = seconds
         self._rate += 0.2 * (len(batch) / max(seconds, 1e-6) - self._rate)
-        if self._tell is not None:
+        if self._on_batch is not None:
             tokens = sum(job.lengths[row] for job, row in batch)
-            self._tell(len(batch), tokens, seconds)
+            self._on_batch(len(batch), tokens, seconds)
         # Update metrics before replying, so a client that reads /metrics next sees them.
         self._post(_deliver, batch, found)
 
@@ -255,13 +247,13 @@ def _deliver(batch: list[QueuedSentence], translations: list[Translation]) -> No
         if job.gone:
             continue
         job.translations[row] = translation
-        if job.each is not None:
-            job.each(row, translation)
+        if job.on_sentence is not None:
+            job.on_sentence(row, translation)
         if len(job.translations) == len(job.texts):
-            _settle(job.done, [job.translations[row] for row in range(len(job.texts))])
+            _resolve(job.done, [job.translations[row] for row in range(len(job.texts))])
 
 
-def _settle(done: "asyncio.Future[Any]", result: object) -> None:
+def _resolve(done: "asyncio.Future[Any]", result: object) -> None:
     """Set the result of a future, unless it is already done."""
     if done.done():
         return

@@ -85,8 +85,8 @@ def test_a_long_text_does_not_keep_a_short_one_waiting(model):
         def tell(name):
             return lambda number, translation: done.append((name, number))
 
-        long = worker.translate(model, LINES, Search(beam=1), each=tell("long"))
-        short = worker.translate(model, ["w1 w2"], Search(beam=1), each=tell("short"))
+        long = worker.translate(model, LINES, Search(beam=1), on_sentence=tell("long"))
+        short = worker.translate(model, ["w1 w2"], Search(beam=1), on_sentence=tell("short"))
         await at_once(worker, long, short)
 
     run(work, batch_tokens=1, gather_seconds=0.0)
@@ -105,7 +105,7 @@ def test_sentences_of_similar_length_go_together(model):
     def tell(sentences, tokens, seconds):
         batches.append((sentences, tokens))
 
-    run(work, batch_tokens=80, tell=tell)
+    run(work, batch_tokens=80, on_batch=tell)
     assert sorted(batches) == [(2, 2), (2, 79)]
 
 
@@ -116,7 +116,7 @@ def test_searches_that_differ_do_not_mix(model):
         searches = [Search(beam=1), Search(beam=2), Search(beam=1)]
         await at_once(worker, *(worker.translate(model, ["w1"], one) for one in searches))
 
-    run(work, tell=lambda sentences, *_: batches.append(sentences))
+    run(work, on_batch=lambda sentences, *_: batches.append(sentences))
     assert sorted(batches) == [1, 2]
 
 
@@ -133,7 +133,7 @@ def test_what_nobody_waits_for_is_dropped(model):
             assert worker.waiting == 0
         return await worker.translate(model, ["w1"], Search(beam=1))
 
-    found = run(work, tell=lambda count, *_: translated.append(count))
+    found = run(work, on_batch=lambda count, *_: translated.append(count))
     assert len(found) == 1
     assert translated == [1]
 

@@ -1,8 +1,7 @@
 """
 Language detection with calibrated confidence.
 
-Of a hundred guesses with a confidence of 90, ninety and more are right. Text in an unsupported
-language shows by low confidences.
+At least 90 % of guesses at 90 are right. Text in an unsupported language gets low confidences.
 """
 
 import math
@@ -12,23 +11,19 @@ from typing import NamedTuple
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-# What is sent to a translator is that much likelier in a language that it knows than in another.
-# Chosen with the exponent below on sentences, pairs of words and single words of Tatoeba.
+# Prior odds that a text is in a language of the server and not in another. Chosen together with the
+# temperature on sentences, pairs of words and single words of Tatoeba.
 _PRIOR = 300.0
-# Letters depend on each other, which the identifier's odds do not know.
+# The identifier takes letters for independent, so its odds are too extreme. They are flattened.
 _TEMPERATURE = 0.5
-# More than this many characters add nothing but time.
-_MOST_CHARACTERS = 4000
-# Codes of one language that the identifier knows by another.
+# More characters than these cost time and do not change the result.
+_MAX_CHARACTERS = 4000
+# Language codes for which the identifier uses another code.
 _ALIASES = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "fil": "tl"}
 
 
 class Guess(NamedTuple):
-    """
-    A language with its confidence.
-
-    The form of LibreTranslate's answers.
-    """
+    """A language with its confidence, as in LibreTranslate's answers."""
 
     language: str
     """Its code, such as ``en``."""
@@ -41,9 +36,9 @@ def detect(text: str, languages: Sequence[str]) -> list[Guess]:
     Detect the language of a text.
 
     The confidence is 0 for text without letters and for languages that the identifier does not
-    know. A single word is seldom enough.
+    know. A single word is seldom enough for a high one.
     """
-    text = text[:_MOST_CHARACTERS]
+    text = text[:_MAX_CHARACTERS]
     if not any(map(str.isalpha, text)):
         return [Guess(language, 0.0) for language in languages]
     scores = dict(_identifier().rank(text))

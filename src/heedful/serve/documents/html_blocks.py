@@ -31,10 +31,11 @@ _BLOCKS = names(
     xmp
     """
 )
-# Left alone with all that is in them.
+# Elements whose content is not translated.
 _KEPT = RAW | frozenset({"plaintext", "pre", "listing", "textarea", "rt", "rp", "code", "kbd"})
 _KEPT |= frozenset({"samp", "var"})
-# Start tags that end an element of the kind they begin: which they end, and in what they stop.
+# Start tags that close an open element implicitly: the elements that they close, and the elements
+# beyond which they do not reach.
 _ENDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
     "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
@@ -47,8 +48,9 @@ _ENDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 _ENDS_PARAGRAPH = (frozenset({"p"}), frozenset({"button", "td", "th", "caption", "object"}))
 _NOT_PARAGRAPH = frozenset({"br", "button", "option", "optgroup", "td", "th", "tr", "tbody"})
 _UNSHOWN = RAW | frozenset({"rt", "rp"})
-# Characters of a kept element that a sentence may have in its midst, for the model to see.
-_MOST_SHOWN = 40
+# An untranslated element up to this many characters stays in the sentence as text, as context for
+# the model; a longer one would fill the sentence.
+_MAX_SHOWN = 40
 
 _SPACE = " \t\n\f\r"
 _ATOM = re.compile(
@@ -224,7 +226,7 @@ def _gathered(tokens: list[HtmlToken]) -> _KeptElement:
     text = None
     if not first.foreign and middle and all(one.kind is HtmlTokenKind.TEXT for one in middle[:-1]):
         text = plain("".join(one.raw for one in middle[:-1]))
-        text = text if 0 < len(text) <= _MOST_SHOWN and first.name not in _UNSHOWN else None
+        text = text if 0 < len(text) <= _MAX_SHOWN and first.name not in _UNSHOWN else None
     return _KeptElement(raw, text, any(one.name in _BLOCKS for one in tokens))
 
 
@@ -242,7 +244,7 @@ class _Paragraph:
 
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
-        # The last atom with text; a paragraph does not begin with a space.
+        # Whether the last atom with text is a space; a paragraph does not begin with one.
         self.last = -1
 
     def add(self, item: "HtmlToken | _KeptElement") -> None:
@@ -290,7 +292,7 @@ class _Paragraph:
             last = self.atoms[self.last]
             if last.text == " " and last.part is AtomKind.TEXT:
                 self.atoms[self.last] = last._replace(text="")
-                # A space never follows a space, nor begins a paragraph.
+                # No two spaces in a row, and none at the start of a paragraph.
                 self.last -= 1
                 while not self.atoms[self.last].text:
                     self.last -= 1

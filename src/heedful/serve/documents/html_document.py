@@ -78,7 +78,7 @@ class Markup:
         kept exactly once, as it was written.
         """
         if len(translations) != len(self.pieces):
-            raise ValueError(f"{len(self.pieces)} pieces need as many translations")
+            raise ValueError(f"{len(self.pieces)} pieces need {len(self.pieces)} translations")
         given = iter(zip(translations, links or [None] * len(translations), strict=True))
         return "".join(
             part if isinstance(part, str) else part.filled(*next(given)) for part in self.parts
@@ -98,13 +98,14 @@ def visible_text(html: str) -> str:
 def _sentences(atoms: Sequence[Atom], language: str, fits: Fits | None) -> list[str | _Sentence]:
     """Split a block into sentences."""
     shown = "".join(atom.text for atom in atoms)
-    # What is kept is a word that no sentence ends in.
+    # An untranslated element counts as one word, in which no sentence ends.
     masked = "".join("X" * len(a.text) if a.part is AtomKind.KEPT else a.text for a in atoms)
     starts = [0, *accumulate(len(atom.text) for atom in atoms)]
     parts: list[str | _Sentence] = []
     here = 0
     for start, end in sentence_spans(masked, language, fits, shown):
-        # Only what is in it as a whole: a kept element that was cut stands between two sentences.
+        # Only atoms that are completely inside: an untranslated element that was cut stays between
+        # two sentences.
         first = here
         while first < len(atoms) and (starts[first] < start or not atoms[first].text.strip()):
             first += 1

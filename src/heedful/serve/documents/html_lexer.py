@@ -26,17 +26,13 @@ _SCRIPT_MARK = re.compile(rf"<!--|-->|<(/?)script(?=[{_SPACE}/>])", re.IGNORECAS
 
 
 def names(text: str) -> frozenset[str]:
-    """
-    Split a list of names at spaces.
-
-    Fifty names in quotation marks are hard to read.
-    """
+    """Split a list of names at spaces."""
     return frozenset(text.split())
 
 
-# What a browser reads up to the end tag without looking for tags or entities.
+# Elements in which a browser parses neither tags nor entities before the end tag.
 RAW = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "noscript"})
-# The same, but with entities.
+# Elements in which it parses entities only.
 ESCAPABLE = frozenset({"title", "textarea"})
 VOID = names(
     """
@@ -45,11 +41,11 @@ VOID = names(
     """
 )
 _FOREIGN = frozenset({"svg", "math"})
-# In drawings and formulae elements that hold HTML again.
+# Elements of SVG and MathML whose content is HTML again.
 _INTEGRATION = frozenset(
     {"foreignobject", "desc", "title", "annotation-xml", "mi", "mo", "mn", "ms", "mtext"}
 )
-# HTML that ends a drawing or formula in which it stands.
+# HTML tags that end SVG or MathML content.
 _BREAKOUT = names(
     """
     b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li
@@ -197,7 +193,7 @@ def _declaration_end(html: str, place: int, foreign: bool) -> int:
 def _tag(html: str, place: int, name_start: int) -> HtmlToken:
     """Parse a tag; an unclosed one takes everything that follows."""
     named = _NAME.match(html, name_start)
-    if named is None:  # a letter is here
+    if named is None:
         return HtmlToken(HtmlTokenKind.OTHER, html[place:])
     # Only ASCII letters change their case in names.
     name, here = _lower(named.group()), named.end()
@@ -253,7 +249,7 @@ def _script_end(html: str, start: int) -> int:
     while mark := _SCRIPT_MARK.search(html, here):
         found, here = mark.group(), mark.end()
         if found == "<!--":
-            # Its dashes may be those that end it again.
+            # Go back over the dashes: in <!--> they also end the comment.
             here, commented = here - 2, True
         elif found == "-->":
             commented = nested = False

@@ -22,20 +22,20 @@ from heedful.serve.documents.tag_projection import Links
 
 Fits = Callable[[str], bool]
 """Whether a model can read a sentence as a whole."""
-# Where something begins and where it ends.
+# Start and end.
 Span = tuple[int, int]
 
-# All that `str.splitlines` takes for the end of a line.
+# The line breaks of `str.splitlines`.
 _LINE = re.compile("[^\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029]+")
-# Columns are set apart by a tab or by three spaces and more; two only follow a sentence.
+# Columns are separated by a tab or at least three spaces; two spaces may follow a sentence.
 _CELL = re.compile(r"(?:(?!\t| {3}).)+", re.DOTALL)
 _BULLET = re.compile(r"\s*(?:(?:[-+*•‣⁃◦▪▫●○■□–—·>#]+|\(?\d{1,3}\)|[a-zA-Z]\)|\[[ xX]\])\s+)+")
 _NUMBER = re.compile(r"\s*(\d{1,3})\.\s+")
-# Addresses, which a model can only spoil.
+# Addresses are not translated: a model would change them.
 _ADDRESS = re.compile(r"\w[\w+.-]*://\S+|(?:www\.)\S+|\S+@\S+\.\w+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INITIAL = re.compile(r"(?<!\w)[^\W\d_]\.\s*\Z")
-# Where a sentence that is too long is cut, best first: behind such a mark, before such a space.
+# Where a sentence that is too long is split, best first: after an end mark, a comma, or a space.
 _CUTS = [re.compile(cut) for cut in (r"(?<=[.!?;:…。！？；：।])\s*", r"(?<=[,،、，])\s*", r"\s+")]
 _MOST_CHARACTERS = 1000
 
@@ -65,7 +65,7 @@ class TextLayout:
         ``layout.fill(layout.pieces)`` is the text that was split, to the character.
         """
         if len(translations) != len(self.pieces):
-            raise ValueError(f"{len(self.pieces)} pieces need as many translations")
+            raise ValueError(f"{len(self.pieces)} pieces need {len(self.pieces)} translations")
         return "".join(chain(*zip_longest(self.gaps, translations, fillvalue="")))
 
 
@@ -131,7 +131,7 @@ def _segments(line: str, language: str) -> Iterator[Span]:
         if not sound.startswith(sentence, end):
             break
         end += len(sentence)
-        # It knows many abbreviations, but M. Dupont would be two sentences.
+        # The splitter knows many abbreviations, but would split “M. Dupont” after the initial.
         if not _INITIAL.search(sentence):
             yield start, end
             start = end

@@ -6,9 +6,9 @@ Projection of inline tags onto a translation, along its word links.
     source   The <b>red</b> dog .          links  The-Le  red-rouge  dog-chien
     target   Le  chien  <b>rouge</b> .
 
-An element goes to the row of target words that has most links with its own words and fewest with
-others. What it holds in the source it holds in the target, so elements stay properly nested, and
-each tag is written once. Without links an element goes to the same share of the sentence.
+An element encloses the run of target words with the most links to its own words and the fewest to
+others. Nested elements stay nested, and each tag is written once. Without links an element goes to
+the same fraction of the sentence.
 """
 
 import html
@@ -23,20 +23,22 @@ from typing import NamedTuple
 from heedful.serve.documents.html_blocks import Atom, AtomKind
 
 Links = Iterable[tuple[int, int]]
-"""Numbers of a source word and of a target word, from 0; words are what spaces set apart."""
+"""Indices of a source word and of a target word, from 0; words are separated by spaces."""
 
 
 Span = tuple[int, int]
-# Words that spaces set apart, but each character where a script sets none.
+# Scripts written without spaces: there each character counts as a word.
 _LONG = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _LONG += "\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_LONG}]|[^\s{_LONG}]+")
 _SPACED = re.compile(r"\S+")
 _UNSPACED = re.compile(rf"[{_LONG}]{{4}}")
-# A word without any link costs a row a little.
+# Cost of a target word without links inside an element: small, so that articles and the like may be
+# enclosed, but not zero, so that an element does not grow without reason.
 _UNLINKED = 0.1
-# With more marks than any sentence has, each is put at its share of the sentence.
-_MOST_MARKS = 300
+# With more tags than any real sentence has, each goes to the same fraction of the sentence: finding
+# spans takes time that is quadratic in the tags.
+_MAX_MARKS = 300
 
 
 class Mark(NamedTuple):
@@ -60,7 +62,7 @@ class _Element:
     name: str = ""
     kept: str | None = None
     inside: list["_Element"] = field(default_factory=list)
-    # Its other tag stands outside the sentence, so it holds all on that side.
+    # Its other tag is outside the sentence, so it encloses everything on that side.
     from_start: bool = False
     to_end: bool = False
     place: Span = (0, 0)
@@ -82,11 +84,11 @@ def place(source: str, marks: Sequence[Mark], target: str, links: Links | None) 
 
     Links to words that do not exist are ignored.
     """
-    if len(marks) > _MOST_MARKS:
+    if len(marks) > _MAX_MARKS:
         return _by_share(source, marks, target)
     root = _tree(marks, len(source))
     root.place = (0, len(target))
-    _settle(root, _Words(source, target, links))
+    _assign_spans(root, _Words(source, target, links))
     return _written(root, target)
 
 
@@ -105,7 +107,7 @@ def _by_share(source: str, marks: Sequence[Mark], target: str) -> str:
     for mark in marks:
         where = max(here, round(mark.start / len(source) * len(target)))
         if mark.atom.part is not AtomKind.KEPT:
-            # Not in the midst of a word.
+            # Not inside a word.
             where = max(here, target.rfind(" ", 0, where) + 1) if where < len(target) else where
         out += [escape(target[here:where]), mark.atom.raw]
         here = where
@@ -137,7 +139,7 @@ def _close(waiting: list[_Element], raw: str, name: str, where: int) -> None:
     """Handle an end tag."""
     places = [k for k in range(len(waiting) - 1, 0, -1) if waiting[k].name == name]
     if places:
-        # What is open inside has no end tag here: its start tag stands alone.
+        # Elements that are open inside have no end tag here: their start tags stay alone.
         while len(waiting) > places[0] + 1:
             alone = waiting.pop()
             point = _Element(alone.start, alone.start, alone.before)
@@ -157,7 +159,7 @@ class _Words:
 
     def __init__(self, source: str, target: str, links: Links | None) -> None:
         self.text, self.target_text = source, target
-        # Where spaces set no words apart, links between “words” say nothing.
+        # Without spaces between words, links between words are of no use.
         unspaced = _UNSPACED.search(source) or _UNSPACED.search(target)
         pattern = _WORD if unspaced else _SPACED
         self.source = [found.span() for found in pattern.finditer(source)]
@@ -221,11 +223,11 @@ def _touched(words: Sequence[Span], room: Span) -> range:
     return range(first, max(first, bisect_left(words, room[1], key=itemgetter(0))))
 
 
-def _settle(parent: _Element, words: _Words) -> None:
+def _assign_spans(parent: _Element, words: _Words) -> None:
     """Assign each child element its span of the target, the most certain first."""
     room, taken = parent.place, list[Span]()
     wanted = [_wanted(one, [room], words) for one in parent.inside if not one.is_point]
-    # What begins or ends with the sentence comes first.
+    # Elements at an edge of the sentence come first: their place leaves no choice.
     for score, element, span in sorted(wanted, key=lambda one: (not one[1].at_edge, -one[0])):
         if any(span[0] < end and start < span[1] for start, end in taken):
             score, _, span = _wanted(element, _free(room, taken), words)
@@ -236,10 +238,10 @@ def _settle(parent: _Element, words: _Words) -> None:
     for element in parent.inside:
         if element.is_point:
             where = _point(element.start, words, parent)
-            # Never inside what stands beside it.
+            # Never inside a sibling.
             where = next((start for start, end in taken if start < where < end), where)
             element.place = (where, where)
-        _settle(element, words)
+        _assign_spans(element, words)
 
 
 def _free(room: Span, taken: Sequence[Span]) -> list[Span]:
@@ -302,7 +304,7 @@ def _elsewhere(element: _Element, free: Sequence[Span], words: _Words, parent: _
     """Find a position for an element that no target word belongs to."""
     where = _share((element.start + element.end) / 2, parent)
     if element.kept is not None:
-        # It stands for nothing here, so it takes no word's place.
+        # It translates no word, so it must not replace one.
         point = _point(element.start, words, parent)
         inside = [span for span in free if span[0] <= point <= span[1]]
         near = min(free, key=lambda span: min(abs(span[0] - where), abs(span[1] - where)))

@@ -1,38 +1,39 @@
 "use strict";
-// Where a word comes from: what is said of it below the translation, and marks in what was typed.
+// Word alignment: the source words of a translated word, marked in the text and described below it.
 globalThis.heedful ??= {};
 
-heedful.origins = (() => {
+heedful.alignment = (() => {
   const { words } = heedful;
 
-  // The stretches of a sentence's source that a word of its translation translates.
-  const within = (sentence, word) => {
+  // Spans of the sentence's source that are aligned with a word of its translation.
+  const sourceSpans = (sentence, word) => {
     const links = sentence.shown.alignment ?? [];
-    const numbers = links.filter(([, target]) => target === word.place).map(([from]) => from);
-    const places = words.places(sentence.source ?? "");
-    return [...new Set(numbers)].sort((a, b) => a - b).flatMap((number) => places[number] ?? []);
+    const sourceWords = links.filter(([, target]) => target === word.place).map(([from]) => from);
+    const spans = words.spaceSeparated(sentence.source ?? "");
+    return [...new Set(sourceWords)].sort((a, b) => a - b).flatMap((number) => spans[number] ?? []);
   };
 
-  // Where a sentence begins in the typed text, or -1: sentences come in its order.
-  const begins = (text, sentences, sentence) => {
+  // Where a sentence begins in the typed text, or -1. The search for each sentence begins behind the
+  // one before it, so that equal sentences get different places.
+  const sentenceStart = (text, sentences, sentence) => {
     let cursor = 0;
-    for (const one of sentences) {
-      const start = one.source ? text.indexOf(one.source, cursor) : -1;
-      if (one === sentence) return start;
-      if (start >= 0) cursor = start + one.source.length;
+    for (const other of sentences) {
+      const start = other.source ? text.indexOf(other.source, cursor) : -1;
+      if (other === sentence) return start;
+      if (start >= 0) cursor = start + other.source.length;
     }
     return -1;
   };
 
-  // The same stretches, counted in the whole text.
-  const inText = (text, sentences, sentence, word) => {
-    const offset = begins(text, sentences, sentence);
+  // The same spans, with offsets in the whole text.
+  const spansInText = (text, sentences, sentence, word) => {
+    const offset = sentenceStart(text, sentences, sentence);
     if (offset < 0) return [];
     const move = ({ start, end }) => ({ start: start + offset, end: end + offset });
-    return within(sentence, word).map(move);
+    return sourceSpans(sentence, word).map(move);
   };
 
-  // A mirror of the text lies under the field where it is typed; the marks are in the mirror.
+  // A text field cannot hold marks: a copy of its text (the mirror) lies behind it and holds them.
   const mark = (mirror, text, spans) => {
     const parts = [];
     let cursor = 0;
@@ -42,11 +43,11 @@ heedful.origins = (() => {
       parts.push(text.slice(cursor, start), marked);
       cursor = end;
     }
-    // A last line that is empty has its height only if something stands in it.
+    // The zero-width space gives an empty last line its height.
     mirror.replaceChildren(...parts, text.slice(cursor), "\u200b");
   };
 
-  // Text of any direction, which leaves that of its surroundings alone.
+  // Text with a writing direction of its own, which does not affect the text around it.
   const isolated = (name, text) => {
     const element = document.createElement(name);
     element.dir = "auto";
@@ -54,7 +55,7 @@ heedful.origins = (() => {
     return element;
   };
 
-  // A word, its probability, how that comes about, and where it was read.
+  // A word, its probability as the product of its subwords', and the source words aligned with it.
   const describe = (sentence, word) => {
     const parts = [isolated("b", word.text)];
     if (word.probability !== null) parts.push(` ${words.percent(word.probability)}`);
@@ -65,12 +66,12 @@ heedful.origins = (() => {
         parts.push(index ? " \u00d7 " : " = ", piece, ` ${words.percent(token.probability)}`);
       });
     }
-    within(sentence, word).forEach(({ start, end }, index) => {
-      const read = isolated("bdi", `\u201c${sentence.source.slice(start, end)}\u201d`);
-      parts.push(index ? " " : " \u00b7 from ", read);
+    sourceSpans(sentence, word).forEach(({ start, end }, index) => {
+      const quoted = isolated("bdi", `\u201c${sentence.source.slice(start, end)}\u201d`);
+      parts.push(index ? " " : " \u00b7 from ", quoted);
     });
     return parts;
   };
 
-  return { inText, mark, describe };
+  return { spansInText, mark, describe };
 })();

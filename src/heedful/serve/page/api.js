@@ -1,23 +1,23 @@
 "use strict";
-// The server's routes. Whatever goes wrong becomes a Refusal whose message is a sentence.
+// Client of the server's HTTP API. Every failure is thrown as a RequestError with a message to show.
 globalThis.heedful ??= {};
 
-heedful.talk = (() => {
-  const MOST_TRIES = 8;
-  const LONGEST_WAIT = 120;
-  const GONE = "The server cannot be reached. Your text is still here; try again in a moment.";
-  const CUT = "The connection ended before the translation was complete.";
-  const WORDS = {
-    403: "The server wants a key; enter it under Settings.",
-    404: "The server does not have what this page asked for; it may be of another version.",
+heedful.api = (() => {
+  const MAX_TRIES = 8;
+  const MAX_WAIT_SECONDS = 120;
+  const UNREACHABLE = "The server cannot be reached. Your text is still here; try again in a moment.";
+  const INCOMPLETE = "The connection ended before the translation was complete.";
+  const MESSAGES = {
+    403: "The server needs an API key; enter it under Settings.",
+    404: "The server does not know this address; it may be of another version.",
     413: "The text is too long for this server.",
     429: "The server is busy.",
-    500: "The server failed at this; its log says why.",
+    500: "The server failed; its log has the reason.",
     503: "The server is about to stop or has just started.",
     504: "The server took too long.",
   };
 
-  class Refusal extends Error {
+  class RequestError extends Error {
     constructor(message, { status = 0, wait = null } = {}) {
       super(message);
       this.status = status;
@@ -25,99 +25,100 @@ heedful.talk = (() => {
     }
   }
 
-  const sentence = (text) => {
-    const clean = String(text).trim();
-    const begun = clean.charAt(0).toUpperCase() + clean.slice(1);
-    return /[.!?…]$/u.test(begun) ? begun : `${begun}.`;
+  const asSentence = (text) => {
+    const trimmed = String(text).trim();
+    const capitalised = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
+    return /[.!?…]$/u.test(capitalised) ? capitalised : `${capitalised}.`;
   };
 
-  const seconds = (header) => {
+  const retryAfterSeconds = (header) => {
     if (!header) return null;
     const number = Number(header);
     const wait = Number.isFinite(number) ? number : (Date.parse(header) - Date.now()) / 1000;
-    return Number.isFinite(wait) ? Math.min(Math.max(wait, 0.2), LONGEST_WAIT) : null;
+    return Number.isFinite(wait) ? Math.min(Math.max(wait, 0.2), MAX_WAIT_SECONDS) : null;
   };
 
-  const refusal = async (response) => {
-    let said = "";
+  const requestError = async (response) => {
+    let reason = "";
     try {
       const answer = await response.json();
-      said = typeof answer.error === "string" ? answer.error : "";
+      reason = typeof answer.error === "string" ? answer.error : "";
     } catch {
-      said = "";
+      reason = "";
     }
-    const message = said ? sentence(said) : WORDS[response.status];
-    return new Refusal(message ?? `The server answered with code ${response.status}.`, {
+    const message = reason ? asSentence(reason) : MESSAGES[response.status];
+    return new RequestError(message ?? `The server answered with code ${response.status}.`, {
       status: response.status,
-      wait: seconds(response.headers.get("Retry-After")),
+      wait: retryAfterSeconds(response.headers.get("Retry-After")),
     });
   };
 
   const sleep = (milliseconds, signal) =>
-    new Promise((done, fail) => {
-      const timer = setTimeout(done, milliseconds);
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(resolve, milliseconds);
       signal?.addEventListener("abort", () => {
         clearTimeout(timer);
-        fail(signal.reason);
+        reject(signal.reason);
       });
     });
 
-  // Ask once; an answer that says no is thrown. What was aborted stays an AbortError.
-  const ask = async (path, body, signal) => {
+  // One request. An error status is thrown as RequestError; an aborted request stays an AbortError.
+  const request = async (path, body, signal) => {
     const options = body instanceof FormData ? { method: "POST", body } : body && {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(talk.key ? { ...body, api_key: talk.key } : body),
+      body: JSON.stringify(api.key ? { ...body, api_key: api.key } : body),
     };
     let response;
     try {
       response = await fetch(path, { ...options, signal, credentials: "same-origin" });
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new Refusal(GONE);
+      throw new RequestError(UNREACHABLE);
     }
-    if (!response.ok) throw await refusal(response);
+    if (!response.ok) throw await requestError(response);
     return response;
   };
 
-  // Ask, and while the server is busy wait as long as it says; `waiting` is told the seconds.
-  const insist = async (path, body, { signal, waiting } = {}) => {
+  // Repeat the request while the server is busy. `onWait` is called with the seconds until the next
+  // try, which the server names in its Retry-After header.
+  const requestWithRetry = async (path, body, { signal, onWait } = {}) => {
     for (let tries = 1; ; tries += 1) {
       try {
-        return await ask(path, body, signal);
+        return await request(path, body, signal);
       } catch (error) {
-        const busy = error instanceof Refusal && [429, 503].includes(error.status);
-        if (!busy || error.wait === null || tries === MOST_TRIES) throw error;
-        waiting?.(Math.ceil(error.wait));
+        const busy = error instanceof RequestError && [429, 503].includes(error.status);
+        if (!busy || error.wait === null || tries === MAX_TRIES) throw error;
+        onWait?.(Math.ceil(error.wait));
         await sleep(1000 * error.wait, signal);
       }
     }
   };
 
-  // Translate a file; the relative address of what came of it.
-  const file = async (sent, { source, target }) => {
+  // Translate a file; returns the relative address of the translated file.
+  const translateFile = async (upload, { source, target }) => {
     const form = new FormData();
-    for (const [name, value] of Object.entries({ source, target, file: sent })) {
+    for (const [name, value] of Object.entries({ source, target, file: upload })) {
       form.append(name, value);
     }
-    if (talk.key) form.append("api_key", talk.key);
-    const { translatedFileUrl } = await json("translate_file", form);
-    // The server may not know by what folder of a proxy it is reached.
+    if (api.key) form.append("api_key", api.key);
+    const { translatedFileUrl } = await requestJson("translate_file", form);
+    // Behind a proxy the page may have another path than the server knows, so only the name is used.
     return `download_file/${translatedFileUrl.split("/").pop()}`;
   };
 
-  const json = async (path, body, options) => {
-    const response = await insist(path, body, options);
+  const requestJson = async (path, body, options) => {
+    const response = await requestWithRetry(path, body, options);
     try {
       return await response.json();
     } catch (error) {
       if (options?.signal?.aborted) throw error;
-      throw new Refusal(CUT);
+      throw new RequestError(INCOMPLETE);
     }
   };
 
-  // The lines of an answer as they come, each one an object.
-  async function* lines(response, signal) {
+  // The events of a streamed response as they arrive: one JSON object on each line.
+  async function* readEvents(response, signal) {
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     let rest = "";
@@ -127,38 +128,38 @@ heedful.talk = (() => {
         const part = await reader.read();
         done = part.done;
         rest += decoder.decode(part.value ?? new Uint8Array(), { stream: !done });
-        const whole = rest.split("\n");
-        rest = done ? "" : whole.pop();
-        for (const line of whole) if (line.trim()) yield JSON.parse(line);
+        const complete = rest.split("\n");
+        rest = done ? "" : complete.pop();
+        for (const line of complete) if (line.trim()) yield JSON.parse(line);
       }
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new Refusal(CUT);
+      throw new RequestError(INCOMPLETE);
     } finally {
       if (!done) reader.cancel().catch(() => {});
     }
   }
 
-  // Translate; `told` gets every event but errors, which are thrown.
-  const stream = async (body, { signal, waiting, told }) => {
-    const response = await insist("v1/stream", body, { signal, waiting });
+  // Translate; `onEvent` is called with every event except errors, which are thrown.
+  const streamTranslation = async (body, { signal, onWait, onEvent }) => {
+    const response = await requestWithRetry("v1/stream", body, { signal, onWait });
     let ended = false;
-    for await (const event of lines(response, signal)) {
-      if (event.event === "error") throw new Refusal(sentence(event.error));
-      told(event);
+    for await (const event of readEvents(response, signal)) {
+      if (event.event === "error") throw new RequestError(asSentence(event.error));
+      onEvent(event);
       ended ||= event.event === "end";
     }
-    if (!ended) throw new Refusal(CUT);
+    if (!ended) throw new RequestError(INCOMPLETE);
   };
 
-  const talk = {
+  const api = {
     key: "",
-    Refusal,
-    stream,
-    file,
-    models: () => json("v1/models"),
-    settings: () => json("frontend/settings"),
-    attend: (body, options) => json("v1/attend", body, options),
+    RequestError,
+    streamTranslation,
+    translateFile,
+    models: () => requestJson("v1/models"),
+    settings: () => requestJson("frontend/settings"),
+    attend: (body, options) => requestJson("v1/attend", body, options),
   };
-  return talk;
+  return api;
 })();

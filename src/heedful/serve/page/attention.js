@@ -1,80 +1,80 @@
 "use strict";
-// Where a word looked: the explorer of attention, for one sentence.
+// The attention panel: the attention explorer for one sentence.
 globalThis.heedful ??= {};
 
-// `closed` is called when the panel closes, so that the focus can go back to where it was.
-heedful.looked = (at, closed) => {
-  let asking = null;
+// `onClose(back)` is called when the panel closes; `back` is true if the focus returns to the word.
+heedful.attention = (elements, onClose) => {
+  let controller = null;
   let shown = "";
   let explorer = null;
 
-  const say = (message) => {
-    at.error.hidden = !message;
-    at.error.textContent = message;
+  const showError = (message) => {
+    elements.error.hidden = !message;
+    elements.error.textContent = message;
   };
 
-  const forget = () => {
-    asking?.abort();
-    asking = null;
+  const reset = () => {
+    controller?.abort();
+    controller = null;
     shown = "";
     explorer?.destroy();
     explorer = null;
-    delete at.panel.dataset.busy;
+    delete elements.panel.dataset.busy;
   };
 
   const close = ({ back = false } = {}) => {
-    if (at.panel.hidden) return;
-    forget();
-    at.panel.hidden = true;
-    closed(back);
+    if (elements.panel.hidden) return;
+    reset();
+    elements.panel.hidden = true;
+    onClose(back);
   };
 
   const show = () => {
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    at.panel.hidden = false;
-    at.panel.focus({ preventScroll: true });
-    at.panel.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
+    elements.panel.hidden = false;
+    elements.panel.focus({ preventScroll: true });
+    elements.panel.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
   };
 
-  const point = (index) => {
+  const select = (index) => {
     explorer.show({ kind: "cross", focus: { side: "query", index, isPinned: true } });
     explorer.step(index);
   };
 
-  // `request` is the body of v1/attend, `index` the piece of the translation to begin with. A
-  // sentence that is shown already is not asked for again.
+  // `request` is the body of v1/attend, `index` the target subword to show first. A sentence that is
+  // already shown is not requested again.
   const open = async (request, index) => {
     const key = JSON.stringify(request);
     if (key === shown) {
       show();
-      return point(index);
+      return select(index);
     }
-    forget();
-    say("");
-    at.title.textContent = request.q;
-    asking = new AbortController();
-    const { signal } = asking;
-    const waiting = (seconds) => say(`The server is busy; trying again in ${seconds}\u202fs.`);
-    at.panel.dataset.busy = "";
+    reset();
+    showError("");
+    elements.title.textContent = request.q;
+    controller = new AbortController();
+    const { signal } = controller;
+    const onWait = (seconds) => showError(`The server is busy; trying again in ${seconds}\u202fs.`);
+    elements.panel.dataset.busy = "";
     show();
     try {
-      const answer = await heedful.talk.attend(request, { signal, waiting });
-      say("");
-      explorer = heedfulExplorer(at.place, answer, { header: false, level: 2, mode: "average" });
-      point(index);
+      const answer = await heedful.api.attend(request, { signal, onWait });
+      showError("");
+      explorer = heedfulExplorer(elements.place, answer, { header: false, level: 2, mode: "average" });
+      select(index);
       shown = key;
     } catch (error) {
       if (signal.aborted) return undefined;
-      const known = error instanceof heedful.talk.Refusal;
+      const known = error instanceof heedful.api.RequestError;
       if (!known) console.error(error);
-      say(known ? error.message : "This answer cannot be shown.");
+      showError(known ? error.message : "This answer cannot be shown.");
     } finally {
-      if (!signal.aborted) delete at.panel.dataset.busy;
+      if (!signal.aborted) delete elements.panel.dataset.busy;
     }
     return undefined;
   };
 
-  at.close.addEventListener("click", () => close({ back: true }));
+  elements.close.addEventListener("click", () => close({ back: true }));
 
-  return { open, close, isOpen: () => !at.panel.hidden };
+  return { open, close, isOpen: () => !elements.panel.hidden };
 };

@@ -1,60 +1,60 @@
 "use strict";
-// The other translations of a sentence, and the beam's hypotheses as they came, step by step.
+// The alternatives of a sentence, and the hypotheses of the beam at each step of the search.
 globalThis.heedful ??= {};
 
-// `at` are the elements; `picked(sentence, hypothesis)` is told when another translation is taken.
-heedful.beam = (at, picked) => {
+// `onPick(sentence, hypothesis)` is called when the user takes another translation.
+heedful.beam = (elements, onPick) => {
   let steps = [];
   let done = [];
   let current = 0;
-  let several = false;
+  let hasSeveralSentences = false;
   let live = true;
 
   const element = (name, className, ...parts) => {
-    const made = document.createElement(name);
-    made.className = className;
-    made.append(...parts);
-    return made;
+    const node = document.createElement(name);
+    node.className = className;
+    node.append(...parts);
+    return node;
   };
 
-  // A text in which only that stands out which another one does not have.
+  // `other` with the words that it shares with `one` in a paler colour.
   const compared = (one, other) => {
-    const said = element("span", "said");
+    const content = element("span", "hypothesis");
     heedful.words.differing(one, other).forEach(({ text, same }, index) => {
       const gap = index ? " " : "";
-      said.append(gap, same ? element("span", "same", text) : text);
+      content.append(gap, same ? element("span", "same", text) : text);
     });
-    return said;
+    return content;
   };
 
-  const whole = (text) => element("span", "said", text || "\u2026");
+  const plain = (text) => element("span", "hypothesis", text || "\u2026");
 
   const begin = () => {
     steps = [];
     done = [];
     current = 0;
-    several = false;
+    hasSeveralSentences = false;
     live = true;
-    at.alternatives.inert = true;
+    elements.alternatives.inert = true;
   };
 
   const clear = () => {
     begin();
-    at.alternatives.hidden = true;
-    at.follow.hidden = true;
+    elements.alternatives.hidden = true;
+    elements.follow.hidden = true;
   };
 
   const step = (event) => {
     (steps[event.sentence] ??= []).push(event);
-    several ||= event.sentence > 0;
-    // While texts grow, follow the sentence that is growing.
+    hasSeveralSentences ||= event.sentence > 0;
+    // During the search, show the sentence that is being translated.
     if (live && !done[current] && steps[current]) return;
     if (live && steps[event.sentence]) current = event.sentence;
   };
 
   const settle = (event) => {
     done[event.sentence] = { ...event, chosen: 0 };
-    several ||= event.sentence > 0;
+    hasSeveralSentences ||= event.sentence > 0;
   };
 
   const finish = () => {
@@ -70,48 +70,48 @@ heedful.beam = (at, picked) => {
   };
 
   const name = (label) => {
-    const source = several ? done[current]?.source : "";
+    const source = hasSeveralSentences ? done[current]?.source : "";
     label.hidden = !source;
     label.textContent = source ?? "";
   };
 
   const drawAlternatives = () => {
-    at.alternatives.inert = false;
-    const one = done[current];
-    const found = one ? [one, ...(one.alternatives ?? [])] : [];
-    at.alternatives.hidden = found.length < 2;
-    if (found.length < 2) return;
-    name(at.alternativesOf);
-    const items = found.map((hypothesis, index) => {
-      const said = index ? compared(one.text, hypothesis.text) : whole(hypothesis.text);
+    elements.alternatives.inert = false;
+    const sentence = done[current];
+    const hypotheses = sentence ? [sentence, ...(sentence.alternatives ?? [])] : [];
+    elements.alternatives.hidden = hypotheses.length < 2;
+    if (hypotheses.length < 2) return;
+    name(elements.alternativesOf);
+    const items = hypotheses.map((hypothesis, index) => {
+      const content = index ? compared(sentence.text, hypothesis.text) : plain(hypothesis.text);
       const score = element("span", "number", heedful.words.signed(hypothesis.score));
       score.title = "Score: log-probability divided by the length penalty";
-      const line = element("button", "line", said, score);
+      const line = element("button", "line", content, score);
       line.type = "button";
-      line.setAttribute("aria-pressed", String(index === one.chosen));
+      line.setAttribute("aria-pressed", String(index === sentence.chosen));
       line.addEventListener("click", () => {
-        one.chosen = index;
-        picked(current, hypothesis);
+        sentence.chosen = index;
+        onPick(current, hypothesis);
         drawAlternatives();
-        at.alternativesList.children[index].firstElementChild.focus();
+        elements.alternativesList.children[index].firstElementChild.focus();
       });
       return element("li", "", line);
     });
-    at.alternativesList.replaceChildren(...items);
+    elements.alternativesList.replaceChildren(...items);
   };
 
   const drawStep = () => {
     const all = steps[current] ?? [];
-    const shown = all[at.step.valueAsNumber - 1];
-    at.follow.hidden = !shown;
-    if (!shown || !at.follow.open) return;
-    name(at.followOf);
+    const shown = all[elements.step.valueAsNumber - 1];
+    elements.follow.hidden = !shown;
+    if (!shown || !elements.follow.open) return;
+    name(elements.followOf);
     const label = `step ${shown.step} of ${live && !done[current] ? "\u2026" : all.at(-1).step}`;
-    at.stepName.textContent = label;
-    at.step.setAttribute("aria-valuetext", label);
+    elements.stepName.textContent = label;
+    elements.step.setAttribute("aria-valuetext", label);
     const best = shown.beam[0];
     const items = shown.beam.map((hypothesis, index) => {
-      const said = index ? compared(best.text, hypothesis.text) : whole(hypothesis.text);
+      const content = index ? compared(best.text, hypothesis.text) : plain(hypothesis.text);
       const sign = hypothesis.ended ? "ended \u00b7 " : "";
       const number = `${sign}${heedful.words.signed(hypothesis.log_probability)}`;
       const share = element("span", "share", document.createElement("i"));
@@ -119,22 +119,22 @@ heedful.beam = (at, picked) => {
       share.firstChild.style.width = `${(100 * Math.min(relative, 1)).toFixed(1)}%`;
       const score = element("span", "number", number);
       score.title = "Natural logarithm of its probability so far";
-      return element("li", "line", said, score, share);
+      return element("li", "line", content, score, share);
     });
-    at.followList.replaceChildren(...items);
+    elements.followList.replaceChildren(...items);
   };
 
-  // While hypotheses come, the newest are shown; afterwards the slider goes through them.
+  // During the search the newest step is shown; afterwards the slider selects one.
   const draw = () => {
     const last = steps[current]?.length ?? 0;
-    at.step.max = Math.max(last, 1);
-    at.step.value = Math.max(last, 1);
+    elements.step.max = Math.max(last, 1);
+    elements.step.value = Math.max(last, 1);
     drawStep();
     if (!live) drawAlternatives();
   };
 
-  at.step.addEventListener("input", drawStep);
-  at.follow.addEventListener("toggle", drawStep);
+  elements.step.addEventListener("input", drawStep);
+  elements.follow.addEventListener("toggle", drawStep);
 
   return { begin, clear, step, settle, finish, pick, draw };
 };

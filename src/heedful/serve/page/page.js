@@ -1,7 +1,7 @@
 "use strict";
-// The page: what is typed is asked for, and what is answered is shown.
+// The page: sends what the user types to the API and shows the answer.
 (() => {
-  const { carry, origins, talk, words } = heedful;
+  const { alignment, api, transfer, words } = heedful;
   const id = (name) => document.getElementById(name);
   const source = id("source");
   const result = id("result");
@@ -10,21 +10,22 @@
     de: "Das Tier ging nicht \u00fcber die Stra\u00dfe, weil es zu m\u00fcde war.",
     fr: "L\u2019animal n\u2019a pas travers\u00e9 la rue parce qu\u2019il \u00e9tait trop fatigu\u00e9.",
   };
-  const MOST_BEST = 4;
-  const DOUBT = 80;
+  const MAX_ALTERNATIVES = 4;
+  // Below this confidence, in per cent, the detected language is shown with "Perhaps".
+  const UNSURE_BELOW = 80;
 
-  let choices = null;
-  let asking = null;
+  let settings = null;
+  let controller = null;
   let timer = 0;
   let limit = Infinity;
-  let growing = new Map();
+  let partialTexts = new Map();
   let frame = 0;
   let summary = "";
-  let detectedLast = "";
+  let lastDetected = "";
   let fileName = "";
 
-  const { say, note, complain, busy, waiting } = heedful.notes({
-    said: id("said"),
+  const { announce, note, showError, setBusy, countDown } = heedful.status({
+    announcement: id("announcement"),
     note: id("note"),
     error: id("error"),
     result,
@@ -32,29 +33,32 @@
 
   // --- words ---------------------------------------------------------------------------------
 
-  const rest = () => note(summary);
+  const showSummary = () => note(summary);
 
-  const mark = (spans) => origins.mark(id("mirror"), source.value, spans);
+  const markSource = (spans) => alignment.mark(id("mirror"), source.value, spans);
 
-  const focused = (sentence, word, isFocus) => {
+  const describeWord = (sentence, word, isFocus) => {
     if (!word) {
-      mark([]);
-      rest();
+      markSource([]);
+      showSummary();
       return;
     }
     if (isFocus) beam.pick(sentence.index);
-    note(...origins.describe(sentence, word));
-    mark(origins.inText(source.value, view.sentences(), sentence, word));
+    note(...alignment.describe(sentence, word));
+    markSource(alignment.spansInText(source.value, view.sentences(), sentence, word));
   };
 
-  const chosen = (sentence, word) => {
-    if (!choices.every("attention") || !sentence.source) return;
+  const openAttention = (sentence, word) => {
+    if (!settings.everyModelHas("attention") || !sentence.source) return;
     view.press(word);
     const shown = sentence.shown === sentence.best ? {} : { target_text: sentence.shown.text };
-    looked.open({ ...choices.request(), q: sentence.source, ...shown }, word.tokens[0] ?? 0);
+    attention.open({ ...settings.request(), q: sentence.source, ...shown }, word.tokens[0] ?? 0);
   };
 
-  const view = heedful.translation(id("translation"), { focused, chosen });
+  const view = heedful.translation(id("translation"), {
+    onFocus: describeWord,
+    onChoose: openAttention,
+  });
 
   const beam = heedful.beam(
     {
@@ -68,19 +72,19 @@
       stepName: id("step-name"),
     },
     (index, hypothesis) => {
-      looked.close();
+      attention.close();
       view.show(index, hypothesis);
-      speak();
+      announceTranslation();
     },
   );
 
-  const looked = heedful.looked(
+  const attention = heedful.attention(
     {
-      panel: id("looked"),
-      title: id("looked-title"),
-      error: id("looked-error"),
+      panel: id("attention"),
+      title: id("attention-title"),
+      error: id("attention-error"),
       place: id("explorer"),
-      close: id("looked-close"),
+      close: id("attention-close"),
     },
     (back) => {
       view.press(null);
@@ -88,47 +92,47 @@
     },
   );
 
-  // --- asking --------------------------------------------------------------------------------
+  // --- translating --------------------------------------------------------------------------------
 
-  const speak = () => {
+  const announceTranslation = () => {
     id("spoken").textContent = view.text();
   };
 
-  const sayDetected = (detected) => {
-    detectedLast = detected?.language ?? "";
-    const name = detected && heedful.choices.language(detected.language);
-    const doubt = detected && detected.confidence < DOUBT;
+  const showDetected = (detected) => {
+    lastDetected = detected?.language ?? "";
+    const name = detected && heedful.settings.language(detected.language);
+    const doubt = detected && detected.confidence < UNSURE_BELOW;
     id("detected").textContent = detected
       ? `${doubt ? "Perhaps" : "Detected:"} ${name}, ${Math.round(detected.confidence)}\u202f%`
       : "";
   };
 
-  const grow = () => {
+  const drawPartial = () => {
     cancelAnimationFrame(frame);
     frame = 0;
-    for (const [index, text] of growing) view.grow(index, text);
-    if (growing.size) id("placeholder").hidden = true;
-    growing.clear();
-    view.lay(source.value);
+    for (const [index, text] of partialTexts) view.grow(index, text);
+    if (partialTexts.size) id("placeholder").hidden = true;
+    partialTexts.clear();
+    view.applySourceLayout(source.value);
     beam.draw();
   };
 
-  const told = (event) => {
+  const onEvent = (event) => {
     if (event.event === "step") {
-      growing.set(event.sentence, event.text);
+      partialTexts.set(event.sentence, event.text);
       beam.step(event);
-      frame ||= requestAnimationFrame(grow);
+      frame ||= requestAnimationFrame(drawPartial);
     } else if (event.event === "sentence") {
-      growing.delete(event.sentence);
+      partialTexts.delete(event.sentence);
       id("placeholder").hidden = true;
       view.settle(event.sentence, event);
       beam.settle(event);
     } else if (event.event === "end") {
-      grow();
+      drawPartial();
       id("placeholder").hidden = true;
       view.finish(event.text);
       beam.finish();
-      sayDetected(event.detected);
+      showDetected(event.detected);
     }
   };
 
@@ -136,90 +140,90 @@
     clearTimeout(timer);
     cancelAnimationFrame(frame);
     frame = 0;
-    growing = new Map();
-    asking?.abort();
-    asking = null;
-    busy(false);
+    partialTexts = new Map();
+    controller?.abort();
+    controller = null;
+    setBusy(false);
   };
 
-  const empty = () => {
+  const clearResult = () => {
     view.clear();
     beam.clear();
-    sayDetected(null);
-    for (const name of ["takes", "legend"]) id(name).hidden = true;
+    showDetected(null);
+    for (const name of ["result-actions", "legend"]) id(name).hidden = true;
     id("placeholder").hidden = Boolean(source.value.trim());
     id("spoken").textContent = "";
     summary = "";
-    rest();
+    showSummary();
   };
 
-  // What had begun to grow stays; what belongs to an earlier text goes.
+  // A translation that was interrupted stays; that of an earlier text goes.
   const fail = (message) => {
-    if (!view.text()) empty();
-    complain(message, translate);
-    rest();
+    if (!view.text()) clearResult();
+    showError(message, translate);
+    showSummary();
   };
 
   const conclude = (model, started) => {
     const sentences = view.sentences();
     const known = (word) => word.probability !== null;
     id("legend").hidden = !sentences.some((one) => one.words.some(known));
-    id("keys").hidden = !choices.every("attention");
-    id("takes").hidden = !view.text();
+    id("keys").hidden = !settings.everyModelHas("attention");
+    id("result-actions").hidden = !view.text();
     summary = [
-      choices.state.from === "auto" && model,
+      settings.state.from === "auto" && model,
       sentences.length === 1 && `score ${words.signed(sentences[0].best.score)}`,
       `${((performance.now() - started) / 1000).toFixed(1)}\u202fs`,
     ]
       .filter(Boolean)
       .join(" \u00b7 ");
-    rest();
-    speak();
+    showSummary();
+    announceTranslation();
   };
 
   const translate = async () => {
     stop();
-    looked.close();
-    complain("");
+    attention.close();
+    showError("");
     const text = source.value;
     const length = [...text].length;
-    if (!choices || !text.trim()) return empty();
+    if (!settings || !text.trim()) return clearResult();
     if (length > limit) {
       const most = limit.toLocaleString("en");
       view.begin();
       return fail(`The text has ${length.toLocaleString("en")} characters; this server takes ${most}.`);
     }
-    asking = new AbortController();
-    const { signal } = asking;
+    controller = new AbortController();
+    const { signal } = controller;
     const started = performance.now();
     const request = {
-      ...choices.request(),
+      ...settings.request(),
       q: text.toWellFormed?.() ?? text,
-      n_best: Math.min(choices.beam(), MOST_BEST),
+      n_best: Math.min(settings.beam(), MAX_ALTERNATIVES),
       probabilities: true,
-      alignments: choices.every("alignments"),
+      alignments: settings.everyModelHas("alignments"),
     };
-    let by = "";
+    let model = "";
     const hear = (event) => {
-      told(event);
-      by = event.model ?? by;
+      onEvent(event);
+      model = event.model ?? model;
     };
     summary = "";
     view.begin();
     beam.begin();
-    busy(true);
+    setBusy(true);
     note();
     try {
-      await talk.stream(request, { signal, waiting, told: hear });
-      if (!signal.aborted) conclude(by, started);
+      await api.streamTranslation(request, { signal, onWait: countDown, onEvent: hear });
+      if (!signal.aborted) conclude(model, started);
     } catch (error) {
       if (signal.aborted) return undefined;
-      const known = error instanceof talk.Refusal;
+      const known = error instanceof api.RequestError;
       if (!known) console.error(error);
       fail(known ? error.message : "This answer cannot be shown.");
       if (error.status === 403) id("key-field").hidden = false;
     } finally {
-      if (!signal.aborted) busy(false);
+      if (!signal.aborted) setBusy(false);
     }
     return undefined;
   };
@@ -228,62 +232,63 @@
 
   const size = (length) => (length < 280 ? "short" : length < 1200 ? "middle" : "long");
 
-  const typed = () => {
+  const updateSource = () => {
     const length = [...source.value].length;
-    mark([]);
+    markSource([]);
     document.querySelector(".panes").dataset.size = size(length);
     const count = id("count");
     const most = Number.isFinite(limit) ? ` / ${limit.toLocaleString("en")}` : "";
     count.textContent = length ? `${length.toLocaleString("en")}${most}` : "";
     count.toggleAttribute("data-over", length > limit);
     id("clear").hidden = !length;
-    offer();
+    updateButtons();
   };
 
-  // Fonts, hyphens and voices follow the language.
-  const speakers = () => {
-    const { from, into } = choices.state;
+  // The browser chooses fonts, hyphenation and voices by the `lang` attributes.
+  const setLanguages = () => {
+    const { from, into } = settings.state;
     source.lang = from === "auto" ? "" : from;
     for (const name of ["translation", "spoken", "alternatives-list", "follow-list"]) {
       id(name).lang = into;
     }
   };
 
-  const offer = () => {
-    const sample = choices && SAMPLES[choices.state.from === "auto" ? "en" : choices.state.from];
+  const updateButtons = () => {
+    const sample = settings && SAMPLES[settings.state.from === "auto" ? "en" : settings.state.from];
     id("sample").hidden = Boolean(source.value) || !sample;
-    id("open").hidden = Boolean(source.value) || !choices;
+    id("open").hidden = Boolean(source.value) || !settings;
   };
 
-  const soon = () => {
-    carry.drop();
-    typed();
+  const onInput = () => {
+    transfer.clearLink();
+    updateSource();
     clearTimeout(timer);
-    asking?.abort();
+    controller?.abort();
     if (!source.value.trim()) return translate();
-    busy(true);
+    setBusy(true);
+    // Not while the user still types. Longer texts wait longer, for their translation costs more.
     timer = setTimeout(translate, 300 + Math.min(source.value.length / 10, 900));
     return undefined;
   };
 
-  const put = (text) => {
+  const replaceSource = (text) => {
     fileName = "";
-    carry.drop();
+    transfer.clearLink();
     source.value = text;
-    typed();
+    updateSource();
     translate();
     source.focus();
   };
 
   const copied = (button, label, done) => {
     button.textContent = done ? "Copied" : "Select and copy by hand";
-    say(done ? "Copied." : "The browser does not let this page copy.");
+    announce(done ? "Copied." : "The browser does not let this page copy.");
     setTimeout(() => {
       button.textContent = label;
     }, 1600);
   };
 
-  // The clipboard is there on secure pages only; elsewhere the old command does.
+  // navigator.clipboard exists on secure pages only; execCommand works on the others.
   const copy = async (button, label, text) => {
     try {
       await navigator.clipboard.writeText(text);
@@ -303,47 +308,47 @@
   // --- files and links -----------------------------------------------------------------------
 
   const translatedName = (ending) =>
-    `${fileName.replace(/\.[^.]*$/, "") || "translation"}.${choices.state.into}.${ending}`;
+    `${fileName.replace(/\.[^.]*$/, "") || "translation"}.${settings.state.into}.${ending}`;
 
   const open = async (file) => {
     if (!file) return;
-    complain("");
+    showError("");
     try {
-      if (carry.isPage(file)) {
+      if (transfer.isHtml(file)) {
         note(`Translating ${file.name} \u2026`);
-        say(`Translating ${file.name}.`);
+        announce(`Translating ${file.name}.`);
         fileName = file.name;
-        carry.fetchFrom(await talk.file(file, choices.request()), translatedName("html"));
+        transfer.download(await api.translateFile(file, settings.request()), translatedName("html"));
         note("The page is translated; your browser saves it.");
-        say("The page is translated; your browser saves it.");
+        announce("The page is translated; your browser saves it.");
       } else {
-        put(await carry.read(file, limit));
+        replaceSource(await transfer.readFile(file, limit));
         fileName = file.name;
       }
     } catch (error) {
-      if (!(error instanceof talk.Refusal)) console.error(error);
-      complain(error.message);
-      rest();
+      if (!(error instanceof api.RequestError)) console.error(error);
+      showError(error.message);
+      showSummary();
     }
   };
 
   const share = () => {
-    const address = carry.link(choices.state, source.value.toWellFormed?.() ?? source.value);
+    const address = transfer.makeLink(settings.state, source.value.toWellFormed?.() ?? source.value);
     history.replaceState(null, "", address);
     copy(id("link"), "Copy link", address);
   };
 
   // Take text and languages from the address of the page, if it has any.
-  const arrive = () => {
-    const carried = carry.carried();
-    if (!carried) return;
-    const { from, into, text } = carried;
-    const known = choices.take(from ?? choices.state.from, into ?? choices.state.into);
-    speakers();
+  const loadLink = () => {
+    const link = transfer.readLink();
+    if (!link) return;
+    const { from, into, text } = link;
+    const known = settings.setLanguages(from ?? settings.state.from, into ?? settings.state.into);
+    setLanguages();
     source.value = text;
-    typed();
+    updateSource();
     translate();
-    if (!known) complain(`The link asks for ${from} into ${into}, which this server does not have.`);
+    if (!known) showError(`The link asks for ${from} into ${into}, but this server has no such model.`);
   };
 
   const toggle = () => {
@@ -352,50 +357,50 @@
     id("settings-toggle").setAttribute("aria-expanded", String(!panel.hidden));
   };
 
-  source.addEventListener("input", (event) => (event.isComposing ? typed() : soon()));
-  source.addEventListener("compositionend", soon);
-  id("clear").addEventListener("click", () => put(""));
+  source.addEventListener("input", (event) => (event.isComposing ? updateSource() : onInput()));
+  source.addEventListener("compositionend", onInput);
+  id("clear").addEventListener("click", () => replaceSource(""));
   id("sample").addEventListener("click", () =>
-    put(SAMPLES[choices.state.from === "auto" ? "en" : choices.state.from]),
+    replaceSource(SAMPLES[settings.state.from === "auto" ? "en" : settings.state.from]),
   );
   id("copy").addEventListener("click", () => copy(id("copy"), "Copy", view.text()));
-  id("save").addEventListener("click", () => carry.save(view.text(), translatedName("txt")));
+  id("save").addEventListener("click", () => transfer.save(view.text(), translatedName("txt")));
   id("link").addEventListener("click", share);
   id("open").addEventListener("click", () => id("file").click());
   id("file").addEventListener("change", () => {
     open(id("file").files[0]);
     id("file").value = "";
   });
-  addEventListener("hashchange", () => choices && arrive());
+  addEventListener("hashchange", () => settings && loadLink());
   id("settings-toggle").addEventListener("click", toggle);
   id("key").addEventListener("change", () => {
-    talk.key = id("key").value;
+    api.key = id("key").value;
     translate();
   });
   id("swap").addEventListener("click", () => {
     const turned = view.text();
-    choices.swap(detectedLast);
-    if (turned) put(turned);
+    settings.swap(lastDetected);
+    if (turned) replaceSource(turned);
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       translate();
-    } else if (event.key === "Escape" && looked.isOpen() && !event.defaultPrevented) {
-      looked.close({ back: true });
+    } else if (event.key === "Escape" && attention.isOpen() && !event.defaultPrevented) {
+      attention.close({ back: true });
     }
   });
 
   // --- beginning -----------------------------------------------------------------------------
 
-  const begin = async () => {
-    complain("");
+  const start = async () => {
+    showError("");
     try {
-      const [served, settings] = await Promise.all([talk.models(), talk.settings().catch(() => ({}))]);
-      if (!served.models.length) return complain("This server has no model.");
-      if (settings.charLimit > 0) limit = settings.charLimit;
-      id("key-field").hidden = !(settings.keyRequired || settings.apiKeys);
-      choices = heedful.choices(
+      const [served, frontend] = await Promise.all([api.models(), api.settings().catch(() => ({}))]);
+      if (!served.models.length) return showError("This server has no model.");
+      if (frontend.charLimit > 0) limit = frontend.charLimit;
+      id("key-field").hidden = !(frontend.keyRequired || frontend.apiKeys);
+      settings = heedful.settings(
         served,
         {
           from: id("from"),
@@ -410,22 +415,22 @@
           swap: id("swap"),
         },
         () => {
-          speakers();
-          offer();
+          setLanguages();
+          updateButtons();
           translate();
         },
       );
-      speakers();
-      typed();
-      if (carry.carried()) arrive();
+      setLanguages();
+      updateSource();
+      if (transfer.readLink()) loadLink();
       else if (source.value.trim()) translate();
     } catch (error) {
-      if (!(error instanceof talk.Refusal)) console.error(error);
-      complain(error.message, begin);
+      if (!(error instanceof api.RequestError)) console.error(error);
+      showError(error.message, start);
     }
     return undefined;
   };
 
-  typed();
-  begin();
+  updateSource();
+  start();
 })();

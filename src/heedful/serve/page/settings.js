@@ -1,10 +1,10 @@
 "use strict";
-// Which languages, model and search: the selects above the panes, kept for the next visit.
+// Settings: languages, model and search options, kept for the next visit.
 globalThis.heedful ??= {};
 
-heedful.choices = (() => {
+heedful.settings = (() => {
   const AUTO = "auto";
-  const KEPT = "heedful.choices";
+  const STORAGE_KEY = "heedful.settings";
 
   const names = (() => {
     try {
@@ -22,20 +22,20 @@ heedful.choices = (() => {
     }
   };
 
-  const recall = () => {
+  const load = () => {
     try {
-      const kept = JSON.parse(localStorage.getItem(KEPT));
+      const kept = JSON.parse(localStorage.getItem(STORAGE_KEY));
       return kept && typeof kept === "object" ? kept : {};
     } catch {
       return {};
     }
   };
 
-  const keep = (state) => {
+  const store = (state) => {
     try {
-      localStorage.setItem(KEPT, JSON.stringify(state));
+      localStorage.setItem(STORAGE_KEY, JSON.stringify(state));
     } catch {
-      // A browser that keeps nothing is a good browser, too.
+      // Storage may be full or forbidden; the settings then last for this visit only.
     }
   };
 
@@ -59,7 +59,7 @@ heedful.choices = (() => {
   const millions = (number) =>
     number < 1e6 ? `${count(number)} parameters` : `${(number / 1e6).toFixed(1)} million parameters`;
 
-  // One line about a model; what an exported one does not know is left out.
+  // One line about a model. An exported model lacks some of these values; they are left out.
   const about = (model) =>
     [
       model.name,
@@ -77,106 +77,110 @@ heedful.choices = (() => {
     return { kind, strength };
   };
 
-  // `at` are the elements; `changed` is called whenever another translation is asked for.
-  const choices = ({ models, default: first }, at, changed) => {
+  // `onChange` is called whenever the user changes a setting.
+  const settings = ({ models, default: first }, elements, onChange) => {
     const start = models.find((model) => model.name === first) ?? models[0];
-    const state = { from: start.source, into: start.target, name: start.name, ...recall() };
+    const state = { from: start.source, into: start.target, name: start.name, ...load() };
     const sources = unique(models.map((model) => model.source));
 
-    const fitting = () =>
+    const matchingModels = () =>
       models.filter(
         (model) => [AUTO, model.source].includes(state.from) && model.target === state.into,
       );
 
-    const model = () => fitting().find((one) => one.name === state.name) ?? fitting()[0] ?? start;
+    const model = () => {
+      const matching = matchingModels();
+      return matching.find((one) => one.name === state.name) ?? matching[0] ?? start;
+    };
 
-    // Choices that the server does not have (any more) give way to some that it has.
-    const mend = () => {
+    // Replace stored values that the server does not offer (any more).
+    const validate = () => {
       const detects = sources.length > 1;
       if (!sources.includes(state.from) && !(detects && state.from === AUTO)) {
         state.from = start.source;
       }
-      if (!fitting().length) {
+      if (!matchingModels().length) {
         state.into = models.find((one) => [AUTO, one.source].includes(state.from)).target;
       }
       state.name = model().name;
     };
 
     const draw = () => {
-      mend();
+      validate();
       const known = sources.map((code) => [code, language(code)]);
       const from = sources.length > 1 ? [[AUTO, "Detect language"], ...known] : known;
-      fill(at.from, from, state.from);
-      const reached = models.filter((one) => [AUTO, one.source].includes(state.from));
-      const targets = unique(reached.map((one) => one.target));
-      fill(at.into, targets.map((code) => [code, language(code)]), state.into);
-      const named = unique(fitting().map((one) => one.name));
-      fill(at.model, named.map((name) => [name, name]), state.name);
+      fill(elements.from, from, state.from);
+      const withSource = models.filter((one) => [AUTO, one.source].includes(state.from));
+      const targets = unique(withSource.map((one) => one.target));
+      fill(elements.into, targets.map((code) => [code, language(code)]), state.into);
+      const named = unique(matchingModels().map((one) => one.name));
+      fill(elements.model, named.map((name) => [name, name]), state.name);
       const { kind, strength } = penaltyOf(state.penalty ?? model().length_penalty);
-      at.beam.value = state.beam ?? model().beam;
-      at.penalty.value = kind;
-      at.strength.value = strength;
-      at.strengthField.hidden = kind === "none";
-      at.defaults.hidden = state.beam === undefined && state.penalty === undefined;
-      at.about.textContent = about(model());
+      elements.beam.value = state.beam ?? model().beam;
+      elements.penalty.value = kind;
+      elements.strength.value = strength;
+      elements.strengthField.hidden = kind === "none";
+      elements.defaults.hidden = state.beam === undefined && state.penalty === undefined;
+      elements.about.textContent = about(model());
       const back = (one) => one.source === state.into && [AUTO, one.target].includes(state.from);
-      at.swap.hidden = !models.some(back);
+      elements.swap.hidden = !models.some(back);
     };
 
     const set = (changes) => {
       Object.assign(state, changes);
       draw();
-      keep(state);
-      changed();
+      store(state);
+      onChange();
     };
 
-    const searched = () => {
-      const beam = at.beam.valueAsNumber;
-      const kind = at.penalty.value;
-      const strength = at.strength.value || (kind === "gnmt" ? "0.6" : "1");
+    const onSearchChange = () => {
+      const beam = elements.beam.valueAsNumber;
+      const kind = elements.penalty.value;
+      const strength = elements.strength.value || (kind === "gnmt" ? "0.6" : "1");
       set({
         beam: Number.isInteger(beam) && beam > 0 ? beam : undefined,
         penalty: kind === "none" ? kind : `${kind}:${strength}`,
       });
     };
 
-    at.from.addEventListener("change", () => set({ from: at.from.value }));
-    at.into.addEventListener("change", () => set({ into: at.into.value }));
-    at.model.addEventListener("change", () => set({ name: at.model.value }));
-    for (const field of [at.beam, at.penalty, at.strength]) {
-      field.addEventListener("change", searched);
+    elements.from.addEventListener("change", () => set({ from: elements.from.value }));
+    elements.into.addEventListener("change", () => set({ into: elements.into.value }));
+    elements.model.addEventListener("change", () => set({ name: elements.model.value }));
+    for (const field of [elements.beam, elements.penalty, elements.strength]) {
+      field.addEventListener("change", onSearchChange);
     }
-    at.defaults.addEventListener("click", () => {
+    elements.defaults.addEventListener("click", () => {
       set({ beam: undefined, penalty: undefined });
-      at.beam.focus();
+      elements.beam.focus();
     });
     draw();
 
     return {
       state,
       model,
-      // With `auto` the text's language is what was detected.
+      // With `auto` the source language is the detected one.
       swap: (detected) =>
         set({ from: state.into, into: state.from === AUTO ? detected : state.from }),
-      // Take languages on for this visit alone; whether there are such.
-      take: (from, into) => {
+      // Set the languages without storing them. Returns whether the server has them.
+      setLanguages: (from, into) => {
         Object.assign(state, { from, into });
         draw();
         return state.from === from && state.into === into;
       },
-      // Whether all that may translate can do something; with `auto` it is not known which will.
-      every: (ability) => (state.from === AUTO ? fitting() : [model()]).every((one) => one[ability]),
+      // Whether every model that the server may choose has an ability: with `auto` there are several.
+      everyModelHas: (ability) =>
+        (state.from === AUTO ? matchingModels() : [model()]).every((one) => one[ability]),
       beam: () => state.beam ?? model().beam,
-      // With `auto` the language decides which model it is, unless only one comes into question.
+      // With `auto` the server chooses the model by language, so it is named only if just one fits.
       request: () => ({
         source: state.from,
         target: state.into,
-        ...((state.from !== AUTO || fitting().length === 1) && { model: model().name }),
+        ...((state.from !== AUTO || matchingModels().length === 1) && { model: model().name }),
         ...(state.beam !== undefined && { beam: state.beam }),
         ...(state.penalty !== undefined && { length_penalty: state.penalty }),
       }),
     };
   };
 
-  return Object.assign(choices, { language });
+  return Object.assign(settings, { language });
 })();

@@ -1,46 +1,46 @@
 "use strict";
-// What the page says beside the translation: a line below it, complaints, and words spoken aloud.
+// Status: the line below the translation, error messages, and announcements for screen readers.
 globalThis.heedful ??= {};
 
-heedful.notes = (at) => {
+heedful.status = (elements) => {
   let countdown = 0;
 
-  const say = (text) => {
-    at.said.textContent = text;
+  const announce = (text) => {
+    elements.announcement.textContent = text;
   };
 
-  const note = (...parts) => at.note.replaceChildren(...parts);
+  const note = (...parts) => elements.note.replaceChildren(...parts);
 
-  // A complaint stays until the next translation; `again` is what its button does, if it has one.
-  const complain = (message, again) => {
-    at.error.hidden = !message;
-    at.error.replaceChildren(message);
-    if (!message || !again) return;
+  // An error stays until the next translation. With `retry` it has a button that calls it.
+  const showError = (message, retry) => {
+    elements.error.hidden = !message;
+    elements.error.replaceChildren(message);
+    if (!message || !retry) return;
     const button = document.createElement("button");
     button.type = "button";
     button.className = "quiet";
     button.textContent = "Try again";
-    button.addEventListener("click", again);
-    at.error.append(" ", button);
+    button.addEventListener("click", retry);
+    elements.error.append(" ", button);
   };
 
-  const busy = (is) => {
+  const setBusy = (isBusy) => {
     clearInterval(countdown);
-    at.result.toggleAttribute("data-busy", is);
+    elements.result.toggleAttribute("data-busy", isBusy);
   };
 
-  // The server is busy: say so, once aloud, and count the seconds.
-  const waiting = (seconds) => {
+  // The server is busy: announce it once and count the seconds down in the line.
+  const countDown = (seconds) => {
     let left = seconds;
-    const tell = () => note(`The server is busy; trying again in ${Math.max(left, 0)}\u202fs.`);
+    const showSeconds = () => note(`The server is busy; trying again in ${Math.max(left, 0)}\u202fs.`);
     clearInterval(countdown);
     countdown = setInterval(() => {
       left -= 1;
-      tell();
+      showSeconds();
     }, 1000);
-    tell();
-    say(`The server is busy; trying again in ${seconds} seconds.`);
+    showSeconds();
+    announce(`The server is busy; trying again in ${seconds} seconds.`);
   };
 
-  return { say, note, complain, busy, waiting };
+  return { announce, note, showError, setBusy, countDown };
 };

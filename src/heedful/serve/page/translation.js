@@ -1,34 +1,35 @@
 "use strict";
-// The translation: sentences that grow, and their words, which can be walked through and chosen.
+// The translation pane: sentences that grow, and words that arrow keys reach and a click chooses.
 globalThis.heedful ??= {};
 
-// `told.focused(sentence, word)` as words get the focus or the pointer (null when they lose it),
-// `told.chosen(sentence, word)` when one is clicked. Text reaches the page as text nodes only.
-heedful.translation = (box, told) => {
+// `onFocus(sentence, word, isFocus)` is called when a word gets the focus or the pointer (with null
+// when it loses it), `onChoose(sentence, word)` when one is clicked. Text is inserted as text nodes
+// only, never as HTML.
+heedful.translation = (box, { onFocus, onChoose }) => {
   let sentences = [];
   let stale = false;
-  let walked = null;
+  let current = null;
 
   const clear = () => {
     sentences = [];
     stale = false;
-    walked = null;
+    current = null;
     box.inert = false;
     box.replaceChildren();
   };
 
-  // What is there stays, faintly, until the next one begins to grow.
+  // The old translation stays, in a pale colour, until the first text of the new one arrives.
   const begin = () => {
     stale = true;
     box.inert = true;
   };
 
-  const fresh = () => {
+  const clearIfStale = () => {
     if (stale) clear();
   };
 
   const sentence = (index) => {
-    fresh();
+    clearIfStale();
     while (sentences.length <= index) {
       const span = document.createElement("span");
       const before = document.createTextNode(sentences.length ? " " : "");
@@ -61,7 +62,7 @@ heedful.translation = (box, told) => {
     return element;
   };
 
-  // Show one of the translations of a sentence: the best, or an alternative.
+  // Show the best translation of a sentence or an alternative.
   const show = (index, hypothesis) => {
     const one = sentence(index);
     const { text, tokens = [] } = hypothesis;
@@ -75,7 +76,7 @@ heedful.translation = (box, told) => {
     }
     one.span.className = "";
     one.span.replaceChildren(...parts, text.slice(cursor));
-    if (!walked?.element.isConnected) walk(all()[0], false);
+    if (!current?.element.isConnected) moveTo(all()[0], false);
   };
 
   const settle = (index, event) => {
@@ -85,8 +86,8 @@ heedful.translation = (box, told) => {
     show(index, event);
   };
 
-  // Meanwhile, give sentences that are done the line breaks that stand before them in the source.
-  const lay = (source) => {
+  // Until the whole translation is known, take line breaks between finished sentences from the source.
+  const applySourceLayout = (source) => {
     let cursor = 0;
     let before = null;
     for (const one of sentences) {
@@ -98,9 +99,9 @@ heedful.translation = (box, told) => {
     }
   };
 
-  // In the end, give all of them the line breaks and spaces of the whole translation.
+  // At the end, take the line breaks and spaces between sentences from the whole translation.
   const finish = (text) => {
-    fresh();
+    clearIfStale();
     const layout = [];
     let cursor = 0;
     for (const { shown } of sentences) {
@@ -117,35 +118,36 @@ heedful.translation = (box, told) => {
 
   const all = () => sentences.flatMap((one) => one.words);
 
-  const at = (element) => {
+  const wordOf = (element) => {
     const found = element?.closest?.(".word");
     return found ? all().find((word) => word.element === found) : undefined;
   };
 
-  // One word is in the order of the tab key: the one where the walk stands.
-  const walk = (word, focus = true) => {
+  // Roving tabindex: the tab key reaches only the current word, arrow keys reach the others.
+  const moveTo = (word, focus = true) => {
     if (!word) return;
-    if (walked) walked.element.tabIndex = -1;
-    walked = word;
+    if (current) current.element.tabIndex = -1;
+    current = word;
     word.element.tabIndex = 0;
     if (focus) word.element.focus();
   };
 
-  const beside = (way) => {
+  const neighbour = (direction) => {
     const words = all();
-    return words[words.indexOf(walked) + way];
+    return words[words.indexOf(current) + direction];
   };
 
-  // The word above or below that lies nearest.
-  const across = (way) => {
-    const here = walked.element.getBoundingClientRect();
+  // The nearest word in the line above (-1) or below (1).
+  const verticalNeighbour = (direction) => {
+    const here = current.element.getBoundingClientRect();
     const middle = here.left + here.width / 2;
     let found = null;
     for (const word of all()) {
       const there = word.element.getBoundingClientRect();
-      const rows = (way * (there.top - here.top)) / here.height;
+      const rows = (direction * (there.top - here.top)) / here.height;
       if (rows < 0.5) continue;
       const aside = Math.abs(there.left + there.width / 2 - middle);
+      // A nearer line wins over every distance within a line.
       const far = Math.round(rows) * 1e5 + aside;
       if (!found || far < found.far) found = { word, far };
     }
@@ -158,47 +160,47 @@ heedful.translation = (box, told) => {
   };
 
   box.addEventListener("keydown", (event) => {
-    if (!walked || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!current || event.ctrlKey || event.metaKey || event.altKey) return;
     const forward = box.matches(":dir(rtl)") ? -1 : 1;
     const goals = {
-      ArrowRight: () => beside(forward),
-      ArrowLeft: () => beside(-forward),
-      ArrowDown: () => across(1),
-      ArrowUp: () => across(-1),
+      ArrowRight: () => neighbour(forward),
+      ArrowLeft: () => neighbour(-forward),
+      ArrowDown: () => verticalNeighbour(1),
+      ArrowUp: () => verticalNeighbour(-1),
       Home: () => all()[0],
       End: () => all().at(-1),
     };
     if (event.key in goals) {
       event.preventDefault();
-      walk(goals[event.key]());
+      moveTo(goals[event.key]());
     } else if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
-      told.chosen(walked.sentence, walked);
+      onChoose(current.sentence, current);
     }
   });
 
   box.addEventListener("click", (event) => {
-    const word = at(event.target);
+    const word = wordOf(event.target);
     if (!word || getSelection()?.toString()) return;
-    walk(word);
-    told.chosen(word.sentence, word);
+    moveTo(word);
+    onChoose(word.sentence, word);
   });
 
   box.addEventListener("focusin", (event) => {
-    const word = at(event.target);
+    const word = wordOf(event.target);
     if (word) {
-      walk(word, false);
-      told.focused(word.sentence, word, true);
+      moveTo(word, false);
+      onFocus(word.sentence, word, true);
     }
   });
-  box.addEventListener("focusout", () => told.focused(null, null, true));
+  box.addEventListener("focusout", () => onFocus(null, null, true));
   box.addEventListener("pointerover", (event) => {
-    const word = at(event.target);
-    if (word) told.focused(word.sentence, word, false);
+    const word = wordOf(event.target);
+    if (word) onFocus(word.sentence, word, false);
   });
   box.addEventListener("pointerout", () => {
-    const word = at(document.activeElement);
-    told.focused(word?.sentence ?? null, word ?? null, false);
+    const word = wordOf(document.activeElement);
+    onFocus(word?.sentence ?? null, word ?? null, false);
   });
 
   return {
@@ -206,11 +208,11 @@ heedful.translation = (box, told) => {
     clear,
     grow,
     settle,
-    lay,
+    applySourceLayout,
     show,
     finish,
     press,
-    focus: () => walked?.element.focus(),
+    focus: () => current?.element.focus(),
     text: () => (stale ? "" : box.textContent),
     sentences: () => sentences,
   };

@@ -1,11 +1,12 @@
 "use strict";
-// Pieces of the model to words of a text, how sure each word is, and what differs between two texts.
+// Subwords to words of a text, the confidence of each word, and the words in which two texts differ.
 globalThis.heedful ??= {};
 
 heedful.words = (() => {
-  // What is at least so probable is at this level; below the last one is level 3.
+  // Least probability of confidence levels 0, 1 and 2; below the last it is level 3. page.css colours
+  // the levels and the legend in index.html names the same bounds.
   const LEVELS = [0.9, 0.6, 0.3];
-  // Scripts that write without spaces: there a piece stands for a word.
+  // Scripts written without spaces: each subword counts as a word there.
   const UNSPACED =
     /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
@@ -14,7 +15,7 @@ heedful.words = (() => {
     return found < 0 ? LEVELS.length : found;
   };
 
-  // What a reader sees of a piece: without the marks of SentencePiece, subword-nmt and joiners.
+  // A subword without the markers of SentencePiece, byte-level BPE, subword-nmt and joiner tokenizers.
   const visible = (piece) =>
     piece
       .replace(/[\u2581\u0120]/g, " ")
@@ -22,80 +23,82 @@ heedful.words = (() => {
       .replace(/\uffed|\uffee/g, "")
       .trim();
 
-  // Which stretch of the text each piece wrote. Pieces that are not in the text as they are (bytes,
-  // replaced unknown words) share what lies between their neighbours.
-  const stretches = (text, tokens) => {
+  // The span of the text that each subword produced. Subwords that do not occur literally in the text
+  // (bytes, replaced unknown words) share the span between their neighbours.
+  const subwordSpans = (text, tokens) => {
     const found = [];
     let cursor = 0;
-    let waiting = [];
-    const settle = (end) => {
-      for (const index of waiting) found.push({ start: cursor, end, index });
-      waiting = [];
+    let unmatched = [];
+    const assignUnmatched = (end) => {
+      for (const index of unmatched) found.push({ start: cursor, end, index });
+      unmatched = [];
     };
     tokens.forEach((token, index) => {
-      const seen = visible(token.piece);
-      if (!seen) return;
-      const start = text.indexOf(seen, cursor);
+      const surface = visible(token.piece);
+      if (!surface) return;
+      const start = text.indexOf(surface, cursor);
       const between = start < 0 ? "" : text.slice(cursor, start).trim();
-      if (start < 0 || between.length > 12 * waiting.length) {
-        waiting.push(index);
+      // A match further away than 12 characters for each unmatched subword is taken for a coincidence.
+      if (start < 0 || between.length > 12 * unmatched.length) {
+        unmatched.push(index);
         return;
       }
-      settle(start);
-      found.push({ start, end: start + seen.length, index });
-      cursor = start + seen.length;
+      assignUnmatched(start);
+      found.push({ start, end: start + surface.length, index });
+      cursor = start + surface.length;
     });
-    settle(text.length);
+    assignUnmatched(text.length);
     return found.sort((one, other) => one.index - other.index);
   };
 
-  // What spaces set apart, as stretches of the text.
-  const places = (text) =>
+  // Spans of the words that are separated by spaces.
+  const spaceSeparated = (text) =>
     [...text.matchAll(/\S+/gu)].map((match) => ({
       start: match.index,
       end: match.index + match[0].length,
     }));
 
-  const cut = (place, pieces) => {
+  const splitAtSubwords = (place, pieces) => {
     const starts = pieces.map((piece) => piece.start).filter((start) => start > place.start);
     const ends = [...new Set([...starts, place.end])].filter((end) => end <= place.end);
     return ends.map((end, index) => ({ start: index ? ends[index - 1] : place.start, end }));
   };
 
-  // The words of a text: {start, end, text, place, tokens, probability}. `place` counts what spaces
-  // set apart, as alignments do; the probability is null where no piece tells it.
+  // The words of a text: {start, end, text, place, tokens, probability}. `place` counts words between
+  // spaces, as alignments do. `probability` is null if a subword of the word has none.
   const split = (text, tokens) => {
-    const pieces = stretches(text, tokens);
+    const pieces = subwordSpans(text, tokens);
     const words = [];
     let first = 0;
-    places(text).forEach((span, place) => {
+    spaceSeparated(text).forEach((span, place) => {
       while (first < pieces.length && pieces[first].end <= span.start) first += 1;
-      const near = [];
+      const overlapping = [];
       for (let at = first; at < pieces.length && pieces[at].start < span.end; at += 1) {
-        if (pieces[at].end > span.start) near.push(pieces[at]);
+        if (pieces[at].end > span.start) overlapping.push(pieces[at]);
       }
       const whole = !UNSPACED.test(text.slice(span.start, span.end));
-      for (const { start, end } of whole ? [span] : cut(span, near)) {
-        const own = near.filter((piece) => piece.start < end && piece.end > start);
-        const known = own.map((piece) => tokens[piece.index].probability);
-        const sure = known.length > 0 && known.every((value) => typeof value === "number");
+      for (const { start, end } of whole ? [span] : splitAtSubwords(span, overlapping)) {
+        const own = overlapping.filter((piece) => piece.start < end && piece.end > start);
+        const probabilities = own.map((piece) => tokens[piece.index].probability);
+        const isKnown = probabilities.length > 0 && probabilities.every((value) => typeof value === "number");
         words.push({
           start,
           end,
           place,
           text: text.slice(start, end),
           tokens: own.map((piece) => piece.index),
-          probability: sure ? known.reduce((product, value) => product * value, 1) : null,
+          probability: isKnown ? probabilities.reduce((product, value) => product * value, 1) : null,
         });
       }
     });
     return words;
   };
 
-  // Which words of `other` are not, in this order, in `one` (the longest common subsequence).
+  // The words of `other`, each with whether it is in the longest common subsequence with `one`.
   const differing = (one, other) => {
     const [a, b] = [one.split(/\s+/u), other.split(/\s+/u)];
-    if (a.length * b.length > 250000) return b.map((text) => ({ text, same: true }));
+    // The table has one cell for each pair of words: beyond 250,000 of them everything counts as same.
+    if (a.length * b.length > 250_000) return b.map((text) => ({ text, same: true }));
     const longest = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
     for (let i = a.length - 1; i >= 0; i -= 1) {
       for (let j = b.length - 1; j >= 0; j -= 1) {
@@ -121,5 +124,5 @@ heedful.words = (() => {
 
   const signed = (value, digits = 2) => value.toFixed(digits).replace("-", "\u2212");
 
-  return { level, visible, split, places, differing, percent, signed };
+  return { level, visible, split, spaceSeparated, differing, percent, signed };
 })();
