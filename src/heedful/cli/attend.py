@@ -46,7 +46,7 @@ def attend(
     beside_weights: Annotated[
         str,
         typer.Option(
-            help="Weights of --versus, such as step-1000. Without --versus: other weights of RUN."
+            help="Weights of --beside, such as step-1000. Without --beside: other weights of RUN."
         ),
     ] = "",
     kind: Annotated[
