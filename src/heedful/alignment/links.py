@@ -102,7 +102,7 @@ def count_links(predicted: Links, gold: GoldLinks) -> LinkCounts:
     )
 
 
-def read_links(line: str, where: str = "a line of links") -> Links:
+def read_links(line: str, location: str = "a line of links") -> Links:
     """
     Parse the links of a sentence pair.
 
@@ -110,16 +110,16 @@ def read_links(line: str, where: str = "a line of links") -> Links:
 
     Raises `TextError` for a malformed line.
     """
-    gold = read_gold(line, where)
+    gold = read_gold(line, location)
     if gold.sure != gold.possible:
         raise TextError(
-            f"{where} must hold links such as 0-0 1-2, but marks some as possible (1p2), which "
+            f"{location} must hold links such as 0-0 1-2, but marks some as possible (1p2), which "
             "only a gold set may."
         )
     return gold.sure
 
 
-def read_gold(line: str, where: str = "a line of gold links") -> GoldLinks:
+def read_gold(line: str, location: str = "a line of gold links") -> GoldLinks:
     """
     Parse the gold links of a sentence pair.
 
@@ -131,8 +131,8 @@ def read_gold(line: str, where: str = "a line of gold links") -> GoldLinks:
         match = _LINK.fullmatch(part)
         if match is None:
             raise TextError(
-                f"{where} must hold links such as 0-0 1-2 (source word, target word, counted from "
-                f"0), but holds {part!r}."
+                f"{location} must hold links such as 0-0 1-2 (source word, target word, counted "
+                f"from 0), but holds {part!r}."
             )
         link = int(match[1]), int(match[3])
         possible.add(link)

@@ -179,13 +179,13 @@ def _named(checkpoint: Path) -> str:
     return f"{kind} {int(step):,}" if step else kind
 
 
-def _ids(translator: Translator, text: str, what: str, side: str = "source") -> list[int]:
+def _ids(translator: Translator, text: str, label: str, side: str = "source") -> list[int]:
     """Tokenize one sentence; refuse an empty one, several lines, and too long ones."""
     if not text.strip():
-        raise TextError(f"{what} must have words, but is empty; write one.")
+        raise TextError(f"{label} must have words, but is empty; write one.")
     if len(text.strip().splitlines()) > 1:
         lines = len(text.strip().splitlines())
-        raise TextError(f"{what} must be one line, but has {lines:,}; give one at a time.")
+        raise TextError(f"{label} must be one line, but has {lines:,}; give one at a time.")
     encode = translator.tokenizer.encode_source if side == "source" else None
     ids = (encode or translator.tokenizer.encode_target)([text])[0]
     limit = min(LONGEST, translator.run.config.search.max_source_length)
@@ -196,7 +196,7 @@ def _ids(translator: Translator, text: str, what: str, side: str = "source") -> 
             else "attention grows with its square"
         )
         raise TextError(
-            f"{what} must have at most {limit:,} subwords to be shown ({why}), but has "
+            f"{label} must have at most {limit:,} subwords to be shown ({why}), but has "
             f"{len(ids):,}; take a shorter one."
         )
     return ids

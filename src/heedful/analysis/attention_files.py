@@ -169,12 +169,12 @@ def _rollout(model: ModelRecord, kind: str) -> np.ndarray:
     return read
 
 
-def _numbers(chosen: Sequence[int], count: int, what: str, kind: str, name: str) -> list[int]:
+def _numbers(chosen: Sequence[int], count: int, label: str, kind: str, name: str) -> list[int]:
     """Resolve numbers that count from the end, and refuse those out of range."""
     for number in chosen:
         if not 1 <= abs(number) <= count:
             raise SettingError(
-                f"--{what} must be from 1 to {count}, or from -1, the last, back to -{count}, for "
+                f"--{label} must be from 1 to {count}, or from -1, the last, back to -{count}, for "
                 f"the {kind} attention of {name}, but is {number}."
             )
     found = [number if number > 0 else count + 1 + number for number in chosen]

@@ -140,19 +140,20 @@ class SpeedReport:
             "heedful is" if self.compared and len(self.measurements) > 1 else "",
         ]
 
-    def _row(self, one: SpeedMeasurement) -> list[str]:
+    def _row(self, measurement: SpeedMeasurement) -> list[str]:
         """Format the row of one system."""
         ours = self.measurements[0]
-        times = one.median / ours.median
+        times = measurement.median / ours.median
+        seconds = measurement.seconds
         return [
-            one.who,
-            one.precision,
-            *(f"{one.per_second(unit):,.1f}" for unit in one.counts),
-            f"{one.median:.3f} ({min(one.seconds):.3f}-{max(one.seconds):.3f})",
-            "-" if one.gflops is None else f"{one.gflops:,.1f}",
-            "-" if one.share is None else f"{one.share:.1%}",
-            f"{one.memory / 1e6:,.0f}",
-            f"{times:.2f} times as fast" if self.compared and one is not ours else "",
+            measurement.who,
+            measurement.precision,
+            *(f"{measurement.per_second(unit):,.1f}" for unit in measurement.counts),
+            f"{measurement.median:.3f} ({min(seconds):.3f}-{max(seconds):.3f})",
+            "-" if measurement.gflops is None else f"{measurement.gflops:,.1f}",
+            "-" if measurement.share is None else f"{measurement.share:.1%}",
+            f"{measurement.memory / 1e6:,.0f}",
+            f"{times:.2f} times as fast" if self.compared and measurement is not ours else "",
         ]
 
 

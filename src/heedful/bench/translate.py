@@ -128,7 +128,7 @@ def bench_random(
 def _bench(
     run: Run,
     weights: str,
-    place: Path,
+    workdir: Path,
     lines: list[str],
     text: BenchText,
     conditions: Conditions,
@@ -151,7 +151,7 @@ def _bench(
             "run": str(run.folder.path),
             "weights": weights,
             "input": str(folder / "input"),
-            "model_file": str(place / "model.safetensors"),
+            "model_file": str(workdir / "model.safetensors"),
             "positions": str(folder / "positions.npy"),
             "sources": str(folder / "sources.jsonl"),
             "model": shape_of(run.config, run.tokenizer.target_size),
@@ -184,7 +184,7 @@ def _bench(
     what = {
         "recipe": run.config.recipe,
         "run": run.folder.path.name if text.input else "random weights",
-        "weights": place.name,
+        "weights": workdir.name,
         "lines": len(lines),
         "source tokens": sum(map(len, ids)),
         "beam": text.beam,

@@ -106,7 +106,7 @@ READER = FairseqReader()
 
 
 def read_original(
-    path: Path, options: ReadOptions, known: ModelBundle | None = None
+    path: Path, options: ReadOptions, bundle: ModelBundle | None = None
 ) -> ForeignCheckpoint:
     """
     Read a checkpoint of fairseq.
@@ -126,12 +126,12 @@ def read_original(
         for side, language in zip(("encoder", "decoder"), languages, strict=True)
     )
     notes: tuple[str, ...] = ()
-    if known is None:
+    if bundle is None:
         splitters = find_splitters(file.parent, options, languages)
         tokenizer = tokenizer_of([one.id_mapping for one in words], splitters, languages)
         notes = (SPACES_NOTE,) * (splitters[0].kind == "spaces")
     else:
-        tokenizer = known.tokenizer
+        tokenizer = bundle.tokenizer
     search, rule, more = _search(settings)
     return ForeignCheckpoint(
         f"{file} (fairseq)",

@@ -90,13 +90,13 @@ def _is_cutter(file: Path) -> bool:
     return file.name.endswith(_SENTENCEPIECE) or any(part in _CODES for part in parts)
 
 
-def _choose(files: list[Path], language: str, place: Path) -> TextSplitter:
+def _choose(files: list[Path], language: str, folder: Path) -> TextSplitter:
     """Choose the file of one side."""
     own = [file for file in files if language and language in file.name.split(".")]
     found = own or files
     if len(found) > 1:
         raise ExchangeError(
-            f"One file must say how text is cut, but {place} has {len(found)}: "
+            f"One file must say how text is cut, but {folder} has {len(found)}: "
             f"{', '.join(file.name for file in found[:6])}; name the right one with --tokenizer."
         )
     return read_splitter(found[0]) if found else TextSplitter("spaces")

@@ -166,10 +166,10 @@ class Problems:
         if wrong:
             self.messages.append(reason)
 
-    def refuse(self, what: str, advice: str) -> None:
+    def refuse(self, summary: str, advice: str) -> None:
         """Raise an error if there is any reason."""
         if self.messages:
-            raise ExchangeError(f"{what}: {'; '.join(self.messages)}. {advice}.")
+            raise ExchangeError(f"{summary}: {'; '.join(self.messages)}. {advice}.")
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:

@@ -91,7 +91,7 @@ READER = JoeyReader()
 
 
 def read_original(
-    path: Path, options: ReadOptions, known: ModelBundle | None = None
+    path: Path, options: ReadOptions, bundle: ModelBundle | None = None
 ) -> ForeignCheckpoint:
     """
     Read a model folder of Joey NMT.
@@ -113,13 +113,13 @@ def read_original(
     special = _special(data)
     words = tuple(_words(path / f"{side}_vocab.txt", special) for side in _SIDES)
     notes: list[str] = _text_notes(texts)
-    if known is None:
+    if bundle is None:
         splitters = [_find_cutter(path, text, options) for text in texts]
         tokenizer = tokenizer_of([one.id_mapping for one in words], splitters, languages)
         notes += [_CODES_NOTE] * (splitters[0].kind == "codes")
         notes += [SPACES_NOTE] * (splitters[0].kind == "spaces" and texts[0].get("level") == "bpe")
     else:
-        tokenizer = known.tokenizer
+        tokenizer = bundle.tokenizer
     search, rule, more = _search(_table(settings, "testing"), words[1], special)
     return ForeignCheckpoint(
         f"{path} (Joey NMT)",
@@ -146,15 +146,15 @@ def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _refuse(
     data: Mapping[str, Any],
-    sides: list[dict[str, Any]],
+    stacks: list[dict[str, Any]],
     path: Path,
 ) -> None:
     """Refuse what our model cannot express, all reasons at once."""
     reasons = Problems()
-    widths = [side.get("hidden_size", 512) for side in sides]
+    widths = [side.get("hidden_size", 512) for side in stacks]
     reasons.add_if(widths[0] != widths[1], f"the widths differ: {widths[0]} and {widths[1]}")
     for name, side, kind in zip(
-        ("encoder", "decoder"), sides, ("recurrent", "transformer"), strict=True
+        ("encoder", "decoder"), stacks, ("recurrent", "transformer"), strict=True
     ):
         found = side.get("type", kind)
         reasons.add_if(found != "transformer", f"the {name} is {str(found)[:40]}")
@@ -162,7 +162,7 @@ def _refuse(
         reasons.add_if(alpha != 1, f"`alpha` of the {name} is {str(alpha)[:40]}")
         norm = side.get("layer_norm", "pre")
         reasons.add_if(norm not in ("pre", "post"), f"`layer_norm` is {str(norm)[:40]!r}")
-    activations = [side.get("activation", "relu") for side in sides]
+    activations = [side.get("activation", "relu") for side in stacks]
     for activation in dict.fromkeys(map(str, activations)):
         reasons.add_if(activation not in _ACTIVATIONS, f"`activation` is {activation[:40]!r}")
     reasons.add_if(len(set(map(str, activations))) > 1, "the activations of the sides differ")
@@ -242,18 +242,18 @@ def _norm(side: Mapping[str, Any], number: int) -> str:
     return str(side.get("layer_norm", _DEFAULT_NORMS[number]))
 
 
-def _scaled(model: Mapping[str, Any], sides: list[dict[str, Any]]) -> tuple[bool, bool]:
+def _scaled(model: Mapping[str, Any], stacks: list[dict[str, Any]]) -> tuple[bool, bool]:
     """Return which embeddings are scaled; a tied table follows the source's setting."""
-    source, target = (bool(_table(side, "embeddings").get("scale")) for side in sides)
+    source, target = (bool(_table(side, "embeddings").get("scale")) for side in stacks)
     return source, source if model.get("tied_embeddings") else target
 
 
-def _model(model: Mapping[str, Any], sides: list[dict[str, Any]], shared: bool) -> dict[str, Any]:
+def _model(model: Mapping[str, Any], stacks: list[dict[str, Any]], shared: bool) -> dict[str, Any]:
     """Build the model settings."""
 
     def both(name: str, default: tuple[int, int]) -> tuple[int, int]:
         first, second = (
-            int(number_in(side, name, value)) for side, value in zip(sides, default, strict=True)
+            int(number_in(side, name, value)) for side, value in zip(stacks, default, strict=True)
         )
         return first, second
 
@@ -265,15 +265,15 @@ def _model(model: Mapping[str, Any], sides: list[dict[str, Any]], shared: bool) 
     embeddings = bool(model.get("tied_embeddings")) and shared
     output = bool(model.get("tied_softmax"))
     return {
-        "d_model": int(number_in(sides[0], "hidden_size", 512)),
+        "d_model": int(number_in(stacks[0], "hidden_size", 512)),
         "d_ff": d_ff[0],
         "heads": heads[0],
         "encoder_layers": layers[0],
         "decoder_layers": layers[1],
         **({"encoder_heads": heads[0], "decoder_heads": heads[1]} if heads[0] != heads[1] else {}),
         **({"encoder_d_ff": d_ff[0], "decoder_d_ff": d_ff[1]} if d_ff[0] != d_ff[1] else {}),
-        "activation": _ACTIVATIONS[str(sides[0].get("activation", "relu"))],
-        "dropout": float(number_in(sides[0], "dropout", 0.1)),
+        "activation": _ACTIVATIONS[str(stacks[0].get("activation", "relu"))],
+        "dropout": float(number_in(stacks[0], "dropout", 0.1)),
         "norm_epsilon": 1e-6,
         "positions": "interleaved",
         "tie_embeddings": "all" if embeddings and output else "output" if output else "none",

@@ -37,7 +37,7 @@ class Change(Protocol):
         """Compute ours from theirs."""
         ...
 
-    def split(self, whole: Tensor) -> list[Tensor]:
+    def split(self, tensor: Tensor) -> list[Tensor]:
         """Compute theirs from ours."""
         ...
 
@@ -59,10 +59,10 @@ class Stacked:
         """Stack theirs."""
         return torch.cat(list(parts), dim=0) if len(parts) > 1 else parts[0]
 
-    def split(self, whole: Tensor) -> list[Tensor]:
+    def split(self, tensor: Tensor) -> list[Tensor]:
         """Split ours."""
-        sizes = list(self.sizes) or [whole.size(0) // self.count] * self.count
-        return list(whole.split(sizes, dim=0))
+        sizes = list(self.sizes) or [tensor.size(0) // self.count] * self.count
+        return list(tensor.split(sizes, dim=0))
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ class Transposed:
         """Transpose theirs."""
         return parts[0].t()
 
-    def split(self, whole: Tensor) -> list[Tensor]:
+    def split(self, tensor: Tensor) -> list[Tensor]:
         """Transpose ours."""
-        return [whole.t()]
+        return [tensor.t()]
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,11 @@ class RowMap:
         to, since = self._pairs(theirs.device)
         return ours.index_copy(0, to, theirs.index_select(0, since))
 
-    def split(self, whole: Tensor) -> list[Tensor]:
+    def split(self, tensor: Tensor) -> list[Tensor]:
         """Reorder our rows to their ids."""
-        theirs = whole.new_zeros((self.count, *whole.shape[1:]))
-        to, since = self._pairs(whole.device)
-        rows = whole.index_select(0, to)
+        theirs = tensor.new_zeros((self.count, *tensor.shape[1:]))
+        to, since = self._pairs(tensor.device)
+        rows = tensor.index_select(0, to)
         return [theirs.index_copy(0, since, rows).reshape(*[1] * self.lead, *theirs.shape)]
 
     def _pairs(self, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -118,7 +118,7 @@ READER = OpenNmtReader()
 
 
 def read_original(
-    path: Path, options: ReadOptions, known: ModelBundle | None = None
+    path: Path, options: ReadOptions, bundle: ModelBundle | None = None
 ) -> ForeignCheckpoint:
     """
     Read a checkpoint of OpenNMT-py.
@@ -144,12 +144,12 @@ def read_original(
     )
     languages = options.source_language, options.target_language
     notes: tuple[str, ...] = (_SEARCH_NOTE,)
-    if known is None:
+    if bundle is None:
         splitters = find_splitters(path.parent, options, languages)
         tokenizer = tokenizer_of([one.id_mapping for one in words], splitters, languages)
         notes = (SPACES_NOTE,) * (splitters[0].kind == "spaces") + notes
     else:
-        tokenizer = known.tokenizer
+        tokenizer = bundle.tokenizer
     start = _start(settings, saved["vocab"])
     is_new = isinstance(saved["vocab"], dict) and isinstance(saved["vocab"].get("src"), list)
     target = words[1]

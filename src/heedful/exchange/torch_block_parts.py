@@ -76,40 +76,40 @@ def copy_parameters(source: nn.Module, target: nn.Module, names: Mapping[str, st
         target.get_submodule(place).register_parameter(name, new)
 
 
-def refuse(what: str, reasons: Iterable[str]) -> None:
+def refuse(summary: str, reasons: Iterable[str]) -> None:
     """
     Raise an error with all reasons at once.
 
     Raises `ExchangeError` if there is anything.
     """
     Problems(list(reasons)).refuse(
-        f"{what} must compute the same, but cannot", "Exchange the other parts one by one"
+        f"{summary} must compute the same, but cannot", "Exchange the other parts one by one"
     )
 
 
-def attention_from_torch_reasons(theirs: nn.Module, place: str) -> Iterator[str]:
+def attention_from_torch_reasons(theirs: nn.Module, path: str) -> Iterator[str]:
     """
     List features of a torch attention that ours lacks.
 
     Dropout of the weights is not among them: it does not act in inference.
     """
     if not isinstance(theirs, nn.MultiheadAttention):
-        yield f"{place} is a {type(theirs).__name__}, not a torch.nn.MultiheadAttention"
+        yield f"{path} is a {type(theirs).__name__}, not a torch.nn.MultiheadAttention"
         return
     for name in ("kdim", "vdim"):
         width = getattr(theirs, name)
         if width != theirs.embed_dim:
             yield (
-                f"{place} has {name}={width}, and our queries, keys and values come from states of "
+                f"{path} has {name}={width}, and our queries, keys and values come from states of "
                 f"one width, here {theirs.embed_dim}"
             )
     if theirs.bias_k is not None or theirs.bias_v is not None:
-        yield f"{place} has add_bias_kv=True, a learned key and value behind every sequence"
+        yield f"{path} has add_bias_kv=True, a learned key and value behind every sequence"
     if theirs.add_zero_attn:
-        yield f"{place} has add_zero_attn=True, a key and value of zeros behind every sequence"
+        yield f"{path} has add_zero_attn=True, a key and value of zeros behind every sequence"
 
 
-def attention_to_torch_reasons(ours: MultiHeadAttention, place: str) -> Iterator[str]:
+def attention_to_torch_reasons(ours: MultiHeadAttention, path: str) -> Iterator[str]:
     """
     List features of our attention that torch's lacks.
 
@@ -118,13 +118,13 @@ def attention_to_torch_reasons(ours: MultiHeadAttention, place: str) -> Iterator
     for name, width in (("d_k", ours.d_k), ("d_v", ours.d_v)):
         if width * ours.heads != ours.d_model:
             yield (
-                f"{place} has heads={ours.heads} of {name}={width}, and torch's heads share "
+                f"{path} has heads={ours.heads} of {name}={width}, and torch's heads share "
                 f"d_model={ours.d_model} equally"
             )
 
 
 def layer_from_torch_reasons(
-    theirs: nn.Module, kind: type[nn.Module], parts: Mapping[str, str], place: str
+    theirs: nn.Module, kind: type[nn.Module], parts: Mapping[str, str], path: str
 ) -> Iterator[str]:
     """
     List features of a torch layer that ours lacks.
@@ -132,41 +132,41 @@ def layer_from_torch_reasons(
     Layers with replaced sub-modules are recognised by their types.
     """
     if not isinstance(theirs, kind):
-        yield f"{place} is a {type(theirs).__name__}, not a torch.nn.{kind.__name__}"
+        yield f"{path} is a {type(theirs).__name__}, not a torch.nn.{kind.__name__}"
         return
     settings = []
     for ours, name in parts.items():
         part = getattr(theirs, name)
         if ours.endswith("attention"):
-            yield from attention_from_torch_reasons(part, f"{place}.{name}")
+            yield from attention_from_torch_reasons(part, f"{path}.{name}")
             settings.append(("num_heads", getattr(part, "num_heads", None)))
         elif ours.endswith("norm"):
-            yield from norm_reasons(part, f"{place}.{name}")
+            yield from norm_reasons(part, f"{path}.{name}")
             dropout = getattr(theirs, name.replace("norm", "dropout"))
             settings += [("eps", getattr(part, "eps", None)), ("dropout", dropout.p)]
     for setting in ("num_heads", "eps", "dropout"):
         if len({value for name, value in settings if name == setting}) > 1:
-            yield f"the sub-layers of {place} differ in {setting}"
+            yield f"the sub-layers of {path} differ in {setting}"
     if activation_name(theirs.activation) is None:
         yield (
-            f"{place} has the activation {theirs.activation!r}, which is none of "
+            f"{path} has the activation {theirs.activation!r}, which is none of "
             f"{', '.join(ACTIVATIONS)}"
         )
 
 
-def norm_reasons(norm: nn.Module, place: str) -> Iterator[str]:
+def norm_reasons(norm: nn.Module, path: str) -> Iterator[str]:
     """
     List reasons why a norm exists on one side only.
 
     It may lack a bias, but not a weight.
     """
     if not isinstance(norm, nn.LayerNorm):
-        yield f"{place} is a {type(norm).__name__}, not a torch.nn.LayerNorm"
+        yield f"{path} is a {type(norm).__name__}, not a torch.nn.LayerNorm"
     elif not norm.elementwise_affine:
-        yield f"{place} has elementwise_affine=False, no weight to learn"
+        yield f"{path} has elementwise_affine=False, no weight to learn"
 
 
-def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], place: str) -> Iterator[str]:
+def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], path: str) -> Iterator[str]:
     """
     List features of our layer that torch's lacks.
 
@@ -174,11 +174,11 @@ def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], place: str)
     """
     for name in parts:
         if name.endswith("attention"):
-            yield from attention_to_torch_reasons(getattr(ours, name), f"{place}.{name}")
+            yield from attention_to_torch_reasons(getattr(ours, name), f"{path}.{name}")
     wirings = {type(getattr(ours, name.split(".")[0])) for name in parts if name.endswith("norm")}
     if len(wirings) > 1 or not wirings <= set(RESIDUALS.values()):
         names = ", ".join(sorted(wiring.__name__ for wiring in wirings))
-        yield f"{place} is wired by {names}, not by PostNorm or PreNorm throughout"
+        yield f"{path} is wired by {names}, not by PostNorm or PreNorm throughout"
 
 
 def shape_of_torch(theirs: TorchLayer) -> LayerConfig:

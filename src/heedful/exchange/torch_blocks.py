@@ -192,55 +192,55 @@ def _self_attention(stack: Encoder | Decoder) -> MultiHeadAttention:
     return attention
 
 
-def _encoder_from_torch_reasons(module: nn.Module, place: str) -> Iterator[str]:
+def _encoder_from_torch_reasons(module: nn.Module, path: str) -> Iterator[str]:
     """List reasons that prevent a conversion to our encoder."""
     if isinstance(module, nn.TransformerEncoder):
         kind = nn.TransformerEncoderLayer
-        yield from _stack_from_torch_reasons(module, kind, ENCODER_LAYER, place)
+        yield from _stack_from_torch_reasons(module, kind, ENCODER_LAYER, path)
     else:
-        yield f"{place} is a {type(module).__name__}, not a torch.nn.TransformerEncoder"
+        yield f"{path} is a {type(module).__name__}, not a torch.nn.TransformerEncoder"
 
 
-def _decoder_from_torch_reasons(module: nn.Module, place: str) -> Iterator[str]:
+def _decoder_from_torch_reasons(module: nn.Module, path: str) -> Iterator[str]:
     """List reasons that prevent a conversion to our decoder."""
     if isinstance(module, nn.TransformerDecoder):
         kind = nn.TransformerDecoderLayer
-        yield from _stack_from_torch_reasons(module, kind, DECODER_LAYER, place)
+        yield from _stack_from_torch_reasons(module, kind, DECODER_LAYER, path)
     else:
-        yield f"{place} is a {type(module).__name__}, not a torch.nn.TransformerDecoder"
+        yield f"{path} is a {type(module).__name__}, not a torch.nn.TransformerDecoder"
 
 
 def _stack_from_torch_reasons(
     stack: nn.TransformerEncoder | nn.TransformerDecoder,
     kind: type[nn.Module],
     parts: Mapping[str, str],
-    place: str,
+    path: str,
 ) -> Iterator[str]:
     """List reasons that prevent a conversion of torch's stack to ours."""
     found = [
         reason
         for number, layer in enumerate(stack.layers)
-        for reason in layer_from_torch_reasons(layer, kind, parts, f"{place}.layers.{number}")
+        for reason in layer_from_torch_reasons(layer, kind, parts, f"{path}.layers.{number}")
     ]
     yield from found
     if not stack.layers:
-        yield f"{place} has no layers"
+        yield f"{path} has no layers"
     elif not found and len({shape_of_torch(layer) for layer in stack.layers}) > 1:
-        yield f"the layers of {place} differ in shape, dropout, activation or norm"
+        yield f"the layers of {path} differ in shape, dropout, activation or norm"
     if stack.norm is not None:
-        yield from norm_reasons(stack.norm, f"{place}.norm")
+        yield from norm_reasons(stack.norm, f"{path}.norm")
 
 
 def _stack_to_torch_reasons(
-    stack: Encoder | Decoder, parts: Mapping[str, str], place: str
+    stack: Encoder | Decoder, parts: Mapping[str, str], path: str
 ) -> Iterator[str]:
     """List reasons that prevent a conversion of our stack to torch's."""
     if not len(stack.layers):
-        yield f"{place} has no layers"
+        yield f"{path} has no layers"
     for number, layer in enumerate(stack.layers):
-        yield from layer_to_torch_reasons(layer, parts, f"{place}.layers.{number}")  # type: ignore[arg-type]
+        yield from layer_to_torch_reasons(layer, parts, f"{path}.layers.{number}")  # type: ignore[arg-type]
     if not isinstance(stack.norm, nn.Identity):
-        yield from norm_reasons(stack.norm, f"{place}.norm")
+        yield from norm_reasons(stack.norm, f"{path}.norm")
 
 
 def _fill(

@@ -105,12 +105,12 @@ def _read_cache() -> dict[str, dict[str, float]]:
     return {k: v for k, v in cache.items() if _are_rates(v)} if isinstance(cache, dict) else {}
 
 
-def _are_rates(found: object) -> bool:
+def _are_rates(value: object) -> bool:
     """Whether an object has the rates of both precisions."""
     return (
-        isinstance(found, dict)
-        and found.keys() == {"fp32", "bf16"}
-        and all(isinstance(rate, float) and 0 < rate < math.inf for rate in found.values())
+        isinstance(value, dict)
+        and value.keys() == {"fp32", "bf16"}
+        and all(isinstance(rate, float) and 0 < rate < math.inf for rate in value.values())
     )
 
 

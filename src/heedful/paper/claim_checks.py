@@ -183,10 +183,10 @@ class MeasuredScaling:
     def as_json(self) -> dict[str, Any]:
         """All results as JSON values."""
 
-        def measured(one: Estimate, theory: float | None = None) -> dict[str, float]:
+        def measured(estimate: Estimate, theory: float | None = None) -> dict[str, float]:
             """Convert one measured number."""
             known = {} if theory is None else {"theory": theory}
-            return {"value": one.value, "margin": one.margin, **known}
+            return {"value": estimate.value, "margin": estimate.margin, **known}
 
         return {
             "keys": self.keys,
@@ -243,10 +243,10 @@ def _curve(points: Sequence[Point], scale: str, name: str) -> Curve:
     )
 
 
-def _with_margin(one: Estimate) -> str:
+def _with_margin(estimate: Estimate) -> str:
     """Format a number with as many decimals as its margin allows."""
-    decimals = max(0, 1 - math.floor(math.log10(one.margin))) if one.margin > 0 else 6
-    return f"{one.value:.{decimals}f} ± {one.margin:.{decimals}f}"
+    decimals = max(0, 1 - math.floor(math.log10(estimate.margin))) if estimate.margin > 0 else 6
+    return f"{estimate.value:.{decimals}f} ± {estimate.margin:.{decimals}f}"
 
 
 def _number(value: float) -> str:

@@ -138,11 +138,11 @@ def _layer(layer: int, looks: WordAttention, notes: list[str]) -> int:
 
 
 def _words(
-    looks: WordAttention, named: str, by_default: str, option: str, *, needed: bool
+    looks: WordAttention, text: str, by_default: str, option: str, *, needed: bool
 ) -> tuple[int, ...]:
     """Find the given words, or the paper's."""
-    if named or by_default:
-        return looks.find(named or by_default, option)
+    if text or by_default:
+        return looks.find(text or by_default, option)
     if needed:
         raise SettingError(
             f"with another sentence, {option} must name the word of it whose look is shown: "

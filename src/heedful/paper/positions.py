@@ -174,24 +174,24 @@ def _distances(table: Table) -> Float[np.ndarray, " steps"]:
     return found
 
 
-def _unique(seen: Table, length: int) -> Verdict:
+def _unique(table: Table, length: int) -> Verdict:
     """Find the closest pair of positions."""
-    if len(seen) < length:
+    if len(table) < length:
         reason = f"positions that have an encoding, of {length}"
-        return Verdict(CRITERIA[0], False, len(seen), reason)
-    squares = (seen**2).sum(axis=1)
-    apart = squares[:, None] + squares - 2 * seen @ seen.T
+        return Verdict(CRITERIA[0], False, len(table), reason)
+    squares = (table**2).sum(axis=1)
+    apart = squares[:, None] + squares - 2 * table @ table.T
     np.fill_diagonal(apart, np.inf)
     one, other = np.unravel_index(apart.argmin(), apart.shape)
-    nearest = float(np.linalg.norm(seen[one] - seen[other]))
+    nearest = float(np.linalg.norm(table[one] - table[other]))
     reason = "distance of the two positions that are closest to each other"
     return Verdict(CRITERIA[0], nearest > _APART, nearest, reason)
 
 
-def _deterministic(seen: Table, again: Table) -> Verdict:
+def _deterministic(table: Table, again: Table) -> Verdict:
     """Compare two computations bit by bit."""
-    different = int((seen != again).sum())
-    reason = f"numbers of {seen.size:,} that differ when computed again"
+    different = int((table != again).sum())
+    reason = f"numbers of {table.size:,} that differ when computed again"
     return Verdict(CRITERIA[1], not different, different, reason)
 
 
@@ -207,13 +207,13 @@ def _same_distance(scheme: Scheme, length: int) -> Verdict:
     return Verdict(CRITERIA[2], ratio <= _SAME, ratio, reason)
 
 
-def _longer(scheme: Scheme, seen: Table, longer: int) -> Verdict:
+def _longer(scheme: Scheme, encodings: Table, longer: int) -> Verdict:
     """Check whether a longer sentence has distinct vectors with components as small as before."""
     table = scheme.encode(longer)
     distinct = len({row.tobytes() for row in table})
     if distinct < longer:
         reason = f"positions that have an encoding of their own, of {longer:,}"
         return Verdict(CRITERIA[3], False, distinct, reason)
-    growth = float(np.abs(table).max() / np.abs(seen).max())
-    reason = f"largest number in {longer:,} positions over the largest in {len(seen):,}"
+    growth = float(np.abs(table).max() / np.abs(encodings).max())
+    reason = f"largest number in {longer:,} positions over the largest in {len(encodings):,}"
     return Verdict(CRITERIA[3], growth <= _SAME, growth, reason)

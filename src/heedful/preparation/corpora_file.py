@@ -105,12 +105,12 @@ def _part(path: Path, name: str, table: object) -> CorpusPart:
     return CorpusPart(name, corpus, None if weight is None else float(weight))
 
 
-def _files(path: Path, where: str, table: Mapping[str, Any], side: str) -> Iterator[str]:
+def _files(path: Path, location: str, table: Mapping[str, Any], side: str) -> Iterator[str]:
     """Resolve the file names of one side, relative to the corpora file."""
     names = table.get(side)
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) for n in names):
-        raise SettingError(f"{where}: {side} must be a file name or a list of them.")
+        raise SettingError(f"{location}: {side} must be a file name or a list of them.")
     for name in names:
         yield str(path.parent / name)
 

@@ -134,9 +134,9 @@ class Run:
             self._check_sizes(place)
         return self._build()
 
-    def _check_sizes(self, place: Path) -> None:
+    def _check_sizes(self, folder: Path) -> None:
         """Compare the settings with the shapes of weights, without reading them."""
-        if shapes := stored_shapes(place):
+        if shapes := stored_shapes(folder):
             rows, origin = self.vocabularies, self.folder.config
             check_sizes(self.config.model, rows, shapes, self._build, origin)
 
@@ -203,10 +203,10 @@ class Run:
         give_memory_back()
         return model
 
-    def load_checkpoint(self, place: Path, with_training: bool = False) -> Checkpoint:
+    def load_checkpoint(self, folder: Path, with_training: bool = False) -> Checkpoint:
         """Read a checkpoint and check that it matches this run's tokenizer and settings."""
-        self._check_sizes(place)
-        return load_checkpoint(place, with_training, self.signature)
+        self._check_sizes(folder)
+        return load_checkpoint(folder, with_training, self.signature)
 
     def last_checkpoint(self) -> Checkpoint | None:
         """

@@ -125,11 +125,11 @@ class Auth:
             "Authorization: Bearer KEY.",
         )
 
-    def _refuse_beyond(self, rate: RateLimit, client: str | bytes, what: str) -> None:
+    def _refuse_beyond(self, rate: RateLimit, client: str | bytes, limit: str) -> None:
         """Refuse a client that has used up its limit."""
         if seconds := rate.wait(client):
             raise HttpError(
-                429, f"at most {rate.per_minute:,} {what}; try again in {seconds} s.", seconds
+                429, f"at most {rate.per_minute:,} {limit}; try again in {seconds} s.", seconds
             )
 
 
@@ -146,10 +146,10 @@ def client_of(host: str) -> str:
     return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))
 
 
-def read_proxies(named: str) -> tuple[str, ...]:
+def read_proxies(text: str) -> tuple[str, ...]:
     """Parse --trusted-proxies: addresses and networks separated by commas."""
     try:
-        found = [ipaddress.ip_network(part.strip()) for part in named.split(",") if part.strip()]
+        found = [ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip()]
     except ValueError as error:
         raise SettingError(
             "--trusted-proxies must be addresses or networks such as 127.0.0.1,10.0.0.0/8, with "

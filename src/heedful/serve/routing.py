@@ -79,13 +79,13 @@ async def choose_route(
     return await asyncio.to_thread(each)
 
 
-def same_language(code: str, known: Sequence[str]) -> str:
+def same_language(code: str, codes: Sequence[str]) -> str:
     """
     Normalise a client's language code: ``EN`` to ``en``; ``en-US`` to ``en`` if it is unknown.
 
     An unknown code is returned unchanged.
     """
-    folded = {one.lower().replace("_", "-"): one for one in reversed(known)}
+    folded = {one.lower().replace("_", "-"): one for one in reversed(codes)}
     asked = code.lower().replace("_", "-")
     return folded.get(asked) or folded.get(_REGION.sub("", asked), code)
 

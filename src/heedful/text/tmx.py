@@ -81,11 +81,11 @@ def _text_in(unit: dict[str, str], code: str) -> str | None:
     return next((unit[language] for language in unit if language.startswith(f"{code}-")), None)
 
 
-def _nothing(name: str, needed: Iterable[str], there: dict[str, str]) -> TextError:
+def _nothing(name: str, needed: Iterable[str], languages: dict[str, str]) -> TextError:
     """Build the error with the available languages, or with those that never occur together."""
     for code in needed:
-        if _text_in(there, code) is None:
-            names = [f"“{language}”" for language in there.values() if language]
+        if _text_in(languages, code) is None:
+            names = [f"“{language}”" for language in languages.values() if language]
             listed = ", ".join(names[:_MOST_NAMED]) + ", …" * (len(names) > _MOST_NAMED)
             return TextError(
                 f"{name} must hold text in the language “{code}”, but it holds "

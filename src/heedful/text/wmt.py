@@ -174,10 +174,10 @@ class _Scan:
             self._line, self._at, self.number = line, 0, self.number + 1
         return line is not None
 
-    def _open(self, what: str, line: int) -> TextError:
+    def _open(self, element: str, line: int) -> TextError:
         """Build the error for something unclosed."""
         return TextError(
-            f"{self.name} must close every {what}, but one that begins in line {line} is still "
+            f"{self.name} must close every {element}, but one that begins in line {line} is still "
             f"open in line {self.number}; repair the file."
         )
 

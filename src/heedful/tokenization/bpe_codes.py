@@ -112,17 +112,17 @@ class BpeCodes:
         parts = [piece for symbol in inner for piece in self._split(symbol, self.known)]
         return (*parts, *self._split(last, self.known, final=True))
 
-    def _split(self, text: str, known: Collection[str], final: bool = False) -> Iterator[str]:
+    def _split(self, text: str, vocabulary: Collection[str], final: bool = False) -> Iterator[str]:
         """Undo merges until every part is in the vocabulary or a single character."""
         piece = text if final else text + SEPARATOR
-        parts = None if piece in known else self._parts.get(text + _END if final else text)
+        parts = None if piece in vocabulary else self._parts.get(text + _END if final else text)
         if parts is not None and parts[1] == _END:
             parts = self._parts.get(parts[0])  # in version 0.1 the end is a symbol, no subword
         if parts is None:
             yield piece
         else:
-            yield from self._split(parts[0], known)
-            yield from self._split(parts[1].removesuffix(_END), known, final)
+            yield from self._split(parts[0], vocabulary)
+            yield from self._split(parts[1].removesuffix(_END), vocabulary, final)
 
 
 def words_of(line: str) -> list[str]:

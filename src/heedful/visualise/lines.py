@@ -140,7 +140,7 @@ def _length(word: str) -> float:
     )
 
 
-def _draw_panel(axes: "Axes", panel: Panel, words: list[str], room: float) -> None:
+def _draw_panel(axes: "Axes", panel: Panel, words: list[str], width: float) -> None:
     """Draw words, lines and squares; units are the width of a word across and an inch down."""
     from matplotlib.patches import Rectangle
 
@@ -150,12 +150,12 @@ def _draw_panel(axes: "Axes", panel: Panel, words: list[str], room: float) -> No
     axes.axis("off")
     for index in panel.asking or ():
         corner = (index - 0.5, _LINES + _PAD / 2)
-        axes.add_patch(Rectangle(corner, 1, room, color=_HIGHLIGHT, lw=0, clip_on=False))
+        axes.add_patch(Rectangle(corner, 1, width, color=_HIGHLIGHT, lw=0, clip_on=False))
     for index, word in enumerate(words):
         for y, side in ((_LINES + _PAD, "bottom"), (-bar - _PAD, "top")):
             axes.text(index, y, word, rotation=90, ha="center", va=side, color=INK)
     _draw_lines(axes, panel, count)
-    line = _LINES + room + _PAD + 0.08
+    line = _LINES + width + _PAD + 0.08
     title = axes.text(-0.5, line, printable(panel.title), color=INK, fontsize=10, va="bottom")
     if len(panel.heads) > 1:
         _write_legend(axes, panel, title)

@@ -131,15 +131,15 @@ def _squares(axes: "Axes", values: np.ndarray, colours: object, y_label: str, x_
     )
 
 
-def _curve(axes: "Axes", one: PositionTable, first: bool) -> None:
+def _curve(axes: "Axes", table: PositionTable, first: bool) -> None:
     """Draw the dot products over the distance."""
     from matplotlib.ticker import MaxNLocator
 
     axes.axhline(0, color=_GRID, linewidth=0.6)
-    axes.plot(one.by_distance, color="#0072b2", linewidth=1.2, clip_on=False)
-    low, high = float(one.by_distance.min()), float(one.by_distance.max())
+    axes.plot(table.by_distance, color="#0072b2", linewidth=1.2, clip_on=False)
+    low, high = float(table.by_distance.min()), float(table.by_distance.max())
     axes.set_ylim(min(low, 0) - 0.04 * (high - low), max(high, 1) * 1.04)
-    axes.set_xlim(0, len(one.by_distance) - 1 or 1)
+    axes.set_xlim(0, len(table.by_distance) - 1 or 1)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set(color=_GRID, linewidth=0.6)
     axes.tick_params(length=2, width=0.5, pad=2, labelsize=6, color=_GRID, labelcolor=INK)

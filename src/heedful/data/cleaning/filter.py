@@ -193,9 +193,9 @@ class CleaningReport:  # numpydoc ignore=PR02
         return whole
 
 
-def _share(part: int, whole: int) -> str:
+def _share(part: int, total: int) -> str:
     """Format a share in per cent."""
-    return f"{part / whole if whole else 0:.2%}"
+    return f"{part / total if total else 0:.2%}"
 
 
 def _printable(text: str) -> str:

@@ -170,24 +170,24 @@ class _Search:
             reasons.append((str(place).removesuffix(quote(download.name)), reason))
         return reasons
 
-    def _take(self, download: Download, place: str | Path) -> None:
+    def _take(self, download: Download, source: str | Path) -> None:
         """Copy or download a file, check it, and only then rename it."""
         path = self._folder / download.name
-        self._say(f"{download.name} from {place}")
+        self._say(f"{download.name} from {source}")
         resumed = False
-        if isinstance(place, Path):
+        if isinstance(source, Path):
             arriving = path.with_name(f".{path.name}.copy")
-            self._copy(place, arriving)
+            self._copy(source, arriving)
         else:
             arriving = _partial(path)
             resumed = arriving.exists()
-            fetch(place, arriving, size=download.size, watch=self._watch, wait=self._wait)
+            fetch(source, arriving, size=download.size, watch=self._watch, wait=self._wait)
         try:
             found, state = self._check(download, arriving)
         except _Wrong as wrong:
             forget(arriving)
             if resumed:  # perhaps only what came before was wrong
-                self._take(download, place)
+                self._take(download, source)
                 return
             raise DownloadError(f"it {wrong}") from wrong
         with writing(self._folder):

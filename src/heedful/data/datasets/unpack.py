@@ -96,16 +96,16 @@ def _unpack_one(path: Path, members: Mapping[str, tuple[Path, str]]) -> None:
         )
 
 
-def _members(path: Path, wanted: Container[str]) -> Iterator[tuple[str, BufferedReader]]:
+def _members(path: Path, names: Container[str]) -> Iterator[tuple[str, BufferedReader]]:
     """Iterate over the wanted members of an archive; a plain file is its only member."""
     if path.suffix == ".zip":
         with zipfile.ZipFile(path) as archive:
-            yield from _zip_members(path, archive, wanted)
+            yield from _zip_members(path, archive, names)
         return
     with _decompressed(path) as stream, _guarded(stream, path) as content:
         if path.name.endswith(_TAR):
             with tarfile.open(fileobj=content, mode="r|") as archive:
-                yield from _tar_members(path, archive, wanted)
+                yield from _tar_members(path, archive, names)
         else:
             yield "", content
         while content.read(_CHUNK):
@@ -120,13 +120,13 @@ def _decompressed(path: Path) -> BufferedIOBase:
 
 
 def _tar_members(
-    path: Path, archive: tarfile.TarFile, wanted: Container[str]
+    path: Path, archive: tarfile.TarFile, names: Container[str]
 ) -> Iterator[tuple[str, BufferedReader]]:
     """Iterate over the members of a tar archive, in which only a member's header has its name."""
     seen = set()
     for entry in archive:
         name = entry.name.removeprefix("./")
-        if name not in wanted:
+        if name not in names:
             continue
         stream = archive.extractfile(entry) if entry.isreg() else None
         if stream is None or name in seen:
@@ -141,10 +141,10 @@ def _tar_members(
 
 
 def _zip_members(
-    path: Path, archive: zipfile.ZipFile, wanted: Container[str]
+    path: Path, archive: zipfile.ZipFile, names: Container[str]
 ) -> Iterator[tuple[str, BufferedReader]]:
     """Iterate over the members of a zip archive."""
-    entries = [entry for entry in archive.infolist() if entry.filename in wanted]
+    entries = [entry for entry in archive.infolist() if entry.filename in names]
     for entry in entries:
         name = entry.filename
         link = stat.S_ISLNK(entry.external_attr >> 16)

@@ -112,7 +112,7 @@ def _shards(
     corpus: Corpus,
     rules: TextRules,
     report: CleaningReport,
-    tell: Callable[[int], object] | None,
+    on_progress: Callable[[int], object] | None,
 ) -> Iterator[Shard]:
     """Read and filter the text; dropped pairs go into the report, the rest into shards."""
     judge = TextFilter(rules)
@@ -131,8 +131,8 @@ def _shards(
             else:
                 report.drop(reason, line, source, target)
         read += len(sources)
-        if tell is not None:
-            tell(read)
+        if on_progress is not None:
+            on_progress(read)
         if shard.lines:
             yield shard
 

@@ -162,15 +162,15 @@ def _death(status: int) -> errors.HeedfulError:
     )
 
 
-def _failure(told: dict[str, Any]) -> BaseException:
+def _failure(answer: dict[str, Any]) -> BaseException:
     """Convert an answer to an exception."""
-    kind = told["error"]
+    kind = answer["error"]
     if kind == "OSError":
-        return OSError(told["number"], told["message"])
+        return OSError(answer["number"], answer["message"])
     if kind == "MemoryError":
         return errors.HeedfulError(
             "Every process that encodes text must have the memory it needs (some 150 MB each), but "
             f"one had not; use fewer --processes. {_KEPT}"
         )
     named = getattr(errors, kind, errors.HeedfulError)
-    return named(told["message"])
+    return named(answer["message"])

@@ -27,9 +27,13 @@ def english(tree: Tree) -> list[SurfaceToken]:
     return [SurfaceToken(word.form, (word,)) for word in choose_forms(words, "aeiou")]
 
 
-def _nominal(who: Nominal) -> list[TaggedWord]:
+def _nominal(subject: Nominal) -> list[TaggedWord]:
     """Realise a subject."""
-    return tag_words(who.subject, "noun") if isinstance(who, Pronoun) else _noun_phrase(who)
+    return (
+        tag_words(subject.subject, "noun")
+        if isinstance(subject, Pronoun)
+        else _noun_phrase(subject)
+    )
 
 
 def _noun_phrase(node: NounPhrase) -> list[TaggedWord]:

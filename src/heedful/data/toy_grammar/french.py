@@ -60,16 +60,18 @@ def french(tree: Tree) -> list[SurfaceToken]:
     return tokens
 
 
-def _agree(adjective: Adjective, who: Nominal) -> str:
+def _agree(adjective: Adjective, subject: Nominal) -> str:
     """Return the form that agrees with a noun or a pronoun."""
-    if who.gender == "f":
-        return adjective.des_f if who.plural else adjective.une
-    return adjective.des_m if who.plural else adjective.un
+    if subject.gender == "f":
+        return adjective.des_f if subject.plural else adjective.une
+    return adjective.des_m if subject.plural else adjective.un
 
 
-def _nominal(who: Nominal) -> list[TaggedWord]:
+def _nominal(subject: Nominal) -> list[TaggedWord]:
     """Realise a subject."""
-    return tag_words(who.sujet, "noun") if isinstance(who, Pronoun) else _noun_phrase(who)
+    return (
+        tag_words(subject.sujet, "noun") if isinstance(subject, Pronoun) else _noun_phrase(subject)
+    )
 
 
 def _noun_phrase(node: NounPhrase, negated: bool = False) -> list[TaggedWord]:

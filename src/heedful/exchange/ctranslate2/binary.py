@@ -209,23 +209,23 @@ class _Reader:
             pass
         raise self._wrong("must hold names that end in a zero, but holds something else")
 
-    def _number(self, kind: str, what: str) -> int:
+    def _number(self, kind: str, label: str) -> int:
         """Read an integer."""
-        found: int = struct.unpack(f"<{kind}", self._take(struct.calcsize(kind), what))[0]
+        found: int = struct.unpack(f"<{kind}", self._take(struct.calcsize(kind), label))[0]
         return found
 
-    def _take(self, count: int, what: str) -> bytes:
+    def _take(self, count: int, label: str) -> bytes:
         """Read bytes; refuse to read past the end."""
         if count > len(self.content) - self.place:
             raise self._wrong(
-                f"ends too early: its {what} needs {count:,} bytes at byte {self.place:,} of "
+                f"ends too early: its {label} needs {count:,} bytes at byte {self.place:,} of "
                 f"{len(self.content):,}"
             )
         self.place += count
         return self.content[self.place - count : self.place]
 
-    def _wrong(self, what: str) -> ExchangeError:
+    def _wrong(self, problem: str) -> ExchangeError:
         """Build the error for a damaged file."""
         return ExchangeError(
-            f"{self.path} {what}; it is damaged or no model of CTranslate2. Fetch it again."
+            f"{self.path} {problem}; it is damaged or no model of CTranslate2. Fetch it again."
         )

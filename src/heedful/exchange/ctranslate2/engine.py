@@ -183,10 +183,10 @@ class Engine:
         )
         return [list(one.log_probs) for one in found]
 
-    def _holds(self, found: Sequence[EngineHypothesis], limit: int) -> bool:
+    def _holds(self, hypotheses: Sequence[EngineHypothesis], limit: int) -> bool:
         """Whether a search with this line's own limit would have had the same result."""
         return all(
-            len(one.tokens) <= limit and self.forbidden.isdisjoint(one.tokens) for one in found
+            len(one.tokens) <= limit and self.forbidden.isdisjoint(one.tokens) for one in hypotheses
         )
 
 

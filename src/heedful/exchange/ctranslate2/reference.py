@@ -113,19 +113,19 @@ class NumpyCTranslate2:
         return self._norm(f"{side}/layer_norm", x) if self._number(f"{side}/pre_norm", 1) else x
 
     def _attend(
-        self, place: str, x: Array, memory: Array, side: str, may: Array | None = None
+        self, prefix: str, x: Array, memory: Array, side: str, may: Array | None = None
     ) -> Array:
         """Compute an attention sub-layer."""
         pre = bool(self._number(f"{side}/pre_norm", 1))
-        asked = self._norm(f"{place}/layer_norm", x) if pre else x
-        if place.endswith("/self_attention"):
-            query, key, value = np.split(self._linear(f"{place}/linear_0", asked), 3, axis=1)
+        asked = self._norm(f"{prefix}/layer_norm", x) if pre else x
+        if prefix.endswith("/self_attention"):
+            query, key, value = np.split(self._linear(f"{prefix}/linear_0", asked), 3, axis=1)
         else:
-            query = self._linear(f"{place}/linear_0", asked)
-            key, value = np.split(self._linear(f"{place}/linear_1", memory), 2, axis=1)
+            query = self._linear(f"{prefix}/linear_0", asked)
+            key, value = np.split(self._linear(f"{prefix}/linear_1", memory), 2, axis=1)
         heads = int(self._number(f"{side}/num_heads", self._heads))
         width = query.shape[1] // heads
-        scale = self._number(f"{place}/queries_scale", 1 / math.sqrt(width))
+        scale = self._number(f"{prefix}/queries_scale", 1 / math.sqrt(width))
         contexts = []
         for first in range(0, heads * width, width):
             part = slice(first, first + width)
@@ -134,19 +134,19 @@ class NumpyCTranslate2:
                 scores = np.where(may, scores, -np.inf)
             scores = np.exp(scores - scores.max(1, keepdims=True))
             contexts.append(scores / scores.sum(1, keepdims=True) @ value[:, part])
-        last = "linear_1" if place.endswith("/self_attention") else "linear_2"
-        x = x + self._linear(f"{place}/{last}", np.concatenate(contexts, axis=1))
-        return x if pre else self._norm(f"{place}/layer_norm", x)
+        last = "linear_1" if prefix.endswith("/self_attention") else "linear_2"
+        x = x + self._linear(f"{prefix}/{last}", np.concatenate(contexts, axis=1))
+        return x if pre else self._norm(f"{prefix}/layer_norm", x)
 
-    def _network(self, place: str, x: Array, side: str) -> Array:
+    def _network(self, prefix: str, x: Array, side: str) -> Array:
         """Compute a feed-forward sub-layer."""
         pre = bool(self._number(f"{side}/pre_norm", 1))
         inner = self._linear(
-            f"{place}/linear_0", self._norm(f"{place}/layer_norm", x) if pre else x
+            f"{prefix}/linear_0", self._norm(f"{prefix}/layer_norm", x) if pre else x
         )
         inner = _ACTIVATIONS[int(self._number(f"{side}/activation", 0))](inner)
-        x = x + self._linear(f"{place}/linear_1", inner)
-        return x if pre else self._norm(f"{place}/layer_norm", x)
+        x = x + self._linear(f"{prefix}/linear_1", inner)
+        return x if pre else self._norm(f"{prefix}/layer_norm", x)
 
 
 def _gelu(x: Array) -> Array:

@@ -138,19 +138,19 @@ class Variables:
         found |= {"d_k": width, "d_v": width}
         return found | {"activation": _ACTIVATIONS.get(code), "norm_epsilon": epsilon}
 
-    def _scale_queries(self, place: str, heads: int) -> None:
+    def _scale_queries(self, prefix: str, heads: int) -> None:
         """Scale the query weights if the model does not use 1 / sqrt(d_k)."""
-        part = f"{place}/linear_0"
-        stacked = 1 if place.endswith("/attention") else 3
+        part = f"{prefix}/linear_0"
+        stacked = 1 if prefix.endswith("/attention") else 3
         rows = self._size(f"{part}/weight", 0) // stacked
         if not rows or heads < 1:
             return
         width = rows // heads
         for name, needed in (("head_dim", width), ("num_heads_kv", heads), ("multi_query", 0)):
-            came = int(self._attribute(f"{place}/{name}", needed))
-            self.reasons.add_if(came != needed, f"{place}/{name} is {came} instead of {needed}")
+            came = int(self._attribute(f"{prefix}/{name}", needed))
+            self.reasons.add_if(came != needed, f"{prefix}/{name} is {came} instead of {needed}")
         plain = 1.0 / math.sqrt(width)
-        scale = self._attribute(f"{place}/queries_scale", plain)
+        scale = self._attribute(f"{prefix}/queries_scale", plain)
         if not math.isclose(scale, plain, rel_tol=1e-6):
             for kind in ("weight", "bias"):
                 if f"{part}/{kind}" in self.weights:
@@ -250,6 +250,6 @@ _PROJECTION = re.compile(r"attention/linear_\d+/weight$")
 _NETWORK = re.compile(r"ffn/linear_\d+/weight$")
 
 
-def _same(one: Array, other: Array) -> bool:
+def _same(first: Array, other: Array) -> bool:
     """Whether two tables are equal."""
-    return one is other or (one.shape == other.shape and bool(np.array_equal(one, other)))
+    return first is other or (first.shape == other.shape and bool(np.array_equal(first, other)))

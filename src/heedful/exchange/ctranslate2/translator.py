@@ -152,17 +152,18 @@ class ExportedTranslator:
         return results
 
     def _each(
-        self, source: Sequence[str], found: Sequence[EngineHypothesis]
+        self, source: Sequence[str], hypotheses: Sequence[EngineHypothesis]
     ) -> list[tuple[float, ...]]:
         """Compute the log-probability of each token of a line's translations."""
-        scored = self.engine.score([source] * len(found), [one.tokens for one in found])
+        scored = self.engine.score([source] * len(hypotheses), [one.tokens for one in hypotheses])
         return [
-            tuple(each if one.ended else each[:-1]) for one, each in zip(found, scored, strict=True)
+            tuple(each if one.ended else each[:-1])
+            for one, each in zip(hypotheses, scored, strict=True)
         ]
 
-    def _limits(self, asked: str, lengths: Sequence[int]) -> list[int]:
+    def _limits(self, max_length: str, lengths: Sequence[int]) -> list[int]:
         """Compute length limits from the options and the number of positions."""
-        limit, most = LengthLimit.parse(asked), self.record.positions - 1
+        limit, most = LengthLimit.parse(max_length), self.record.positions - 1
         if not limit.relative and limit.extra > most:
             raise SettingError(
                 f"max-length must be at most {most:,} with this folder, whose table of positions "
@@ -172,15 +173,21 @@ class ExportedTranslator:
         return [min(limit.tokens(length), most) for length in lengths]
 
     def _translation(
-        self, hypotheses: Sequence[EngineHypothesis], each: Sequence[tuple[float, ...]]
+        self, hypotheses: Sequence[EngineHypothesis], token_scores: Sequence[tuple[float, ...]]
     ) -> Translation:
         """Convert the hypotheses of a line to a translation."""
-        best, *others = map(self._one, hypotheses, each)
+        best, *others = map(self._one, hypotheses, token_scores)
         return replace(best, alternatives=tuple(others))
 
-    def _one(self, found: EngineHypothesis, each: tuple[float, ...]) -> Translation:
+    def _one(self, hypothesis: EngineHypothesis, token_scores: tuple[float, ...]) -> Translation:
         """Convert a hypothesis to text."""
-        ids = [self._numbers[token] for token in found.tokens]
+        ids = [self._numbers[token] for token in hypothesis.tokens]
         pieces = tuple(self.tokenizer.pieces_target(ids))
         text = self.tokenizer.decode(ids)
-        return Translation(text, found.score, pieces, found.log_probability, log_probabilities=each)
+        return Translation(
+            text,
+            hypothesis.score,
+            pieces,
+            hypothesis.log_probability,
+            log_probabilities=token_scores,
+        )

@@ -115,7 +115,7 @@ def _decoder_layer(
     x: str,
     number: int,
     mask: str,
-    known: list[tuple[str, str]],
+    memory_names: list[tuple[str, str]],
 ) -> str:
     """Build self-attention, cross-attention and feed-forward network; extend the cache."""
     index = nodes.constant(np.int64(number))
@@ -129,7 +129,7 @@ def _decoder_layer(
         keys, values = (
             nodes.add("Concat", *pair, axis=2) for pair in zip(past, newest, strict=True)
         )
-        known.append((keys, values))
+        memory_names.append((keys, values))
         return _mix(
             nodes,
             layer.self_attention,

@@ -119,11 +119,11 @@ class StoredTensor:
             )
 
 
-def read_arrays(named: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]]:
+def read_arrays(values: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]]:
     """Read all tensors among some values; refuse a total far larger than their file."""
     tensors = {
         name: tensor
-        for name, tensor in named.items()
+        for name, tensor in values.items()
         if isinstance(name, str) and isinstance(tensor, StoredTensor)
     }
     size = sum(tensor.size * max(4, tensor.storage.width) for tensor in tensors.values())
@@ -163,13 +163,17 @@ def tensor_makers() -> dict[str, Make]:
     return names
 
 
-def storage_kind(named: Any) -> str:
+def storage_kind(storage_type: Any) -> str:
     """
     Return the number type of a storage.
 
     Raises `ExchangeError` for types that no translation model has, such as quantized ones.
     """
-    kind = named.path.rpartition(".")[2] if isinstance(named, GlobalName) else "something else"
+    kind = (
+        storage_type.path.rpartition(".")[2]
+        if isinstance(storage_type, GlobalName)
+        else "something else"
+    )
     if kind not in STORAGES:
         raise _damaged(f"numbers of the kind {kind[:40]!r} are not among {', '.join(STORAGES)}")
     return STORAGES[kind]

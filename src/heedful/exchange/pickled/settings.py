@@ -34,7 +34,7 @@ def settings_of(value: Any) -> dict[str, Any]:
 
 
 def number_in(
-    settings: Mapping[str, Any], name: str, default: int | float, most: int = _LARGEST
+    settings: Mapping[str, Any], name: str, default: int | float, maximum: int = _LARGEST
 ) -> int | float:
     """
     Read a setting that must be a number.
@@ -46,18 +46,18 @@ def number_in(
     value = settings.get(name)
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < most:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < maximum:
         raise ExchangeError(
-            f"The setting `{name}` of a checkpoint must be a number below {most:,}, but "
+            f"The setting `{name}` of a checkpoint must be a number below {maximum:,}, but "
             f"{str(value)[:40]!r} came; the checkpoint is damaged."
         )
     return value
 
 
-def _plain(value: Any, depth: int, left: list[int]) -> Any:
+def _plain(value: Any, depth: int, remaining: list[int]) -> Any:
     """Convert a value to plain ones, with limits on depth and number."""
-    left[0] -= 1
-    if left[0] < 0:
+    remaining[0] -= 1
+    if remaining[0] < 0:
         raise ExchangeError(
             f"The settings of a checkpoint must be at most {_MOST:,} values, but there are more; "
             "it is damaged, or made to do harm."
@@ -65,15 +65,15 @@ def _plain(value: Any, depth: int, left: list[int]) -> Any:
     if depth > _DEEPEST:
         return None
     if isinstance(value, OpaqueObject):
-        return _plain(_contents(value), depth, left)
+        return _plain(_contents(value), depth, remaining)
     if isinstance(value, dict):
         return {
-            key: _plain(inner, depth + 1, left)
+            key: _plain(inner, depth + 1, remaining)
             for key, inner in value.items()
             if isinstance(key, str) and not key.startswith("__")
         }
     if isinstance(value, list | tuple):
-        return [_plain(inner, depth + 1, left) for inner in value]
+        return [_plain(inner, depth + 1, remaining) for inner in value]
     return value if isinstance(value, str | int | float | bool) else None
 
 

@@ -144,7 +144,7 @@ def _read_legacy(path: Path) -> Any:
 
 
 def _persistent_legacy(
-    storages: dict[str, Storage], read: Callable[[str], bytes]
+    storages: dict[str, Storage], read_block: Callable[[str], bytes]
 ) -> Callable[[Any], Storage]:
     """Record the storages that a pickle names, to find their blocks afterwards."""
 
@@ -153,7 +153,7 @@ def _persistent_legacy(
         view = identifier[5] if len(identifier) > 5 else None
         if view is not None:
             raise _no_checkpoint("it has views of blocks, as torch wrote before version 0.4")
-        storage = storages.setdefault(key, Storage(key, kind, numbers, read))
+        storage = storages.setdefault(key, Storage(key, kind, numbers, read_block))
         if (storage.kind, storage.numbers) != (kind, numbers):
             raise _no_checkpoint(f"block {key!r:.40} is described in two ways")
         return storage

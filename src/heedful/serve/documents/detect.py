@@ -58,8 +58,8 @@ def _identifier() -> LanguageIdentifier:
     return LanguageIdentifier.from_model_file(MODEL_FILE)
 
 
-def _code(language: str, known: dict[str, float]) -> str:
+def _code(language: str, odds: dict[str, float]) -> str:
     """Map the identifier's code to a model's: pt-BR to pt."""
     first = language.replace("_", "-").split("-")[0].lower()
     alias = _ALIASES.get(first, first)
-    return first if first in known or alias not in known else alias
+    return first if first in odds or alias not in odds else alias

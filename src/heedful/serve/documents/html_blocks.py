@@ -178,9 +178,9 @@ class _Elements:
                 place -= 1
             self._drop(place)
 
-    def _drop(self, place: int) -> None:
+    def _drop(self, index: int) -> None:
         """End elements from this one on."""
-        while len(self.open) > place:
+        while len(self.open) > index:
             one = self.open.pop()
             self.counts[one.name] -= 1
             self.kept -= one.kept

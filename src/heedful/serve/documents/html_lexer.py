@@ -151,23 +151,23 @@ class _Foreign:
         return token._replace(foreign=True)
 
 
-def _markup(html: str, place: int, foreign: bool) -> HtmlToken | None:
+def _markup(html: str, start: int, foreign: bool) -> HtmlToken | None:
     """Parse what a ``<`` begins; None if it is text."""
-    following = html[place + 1 : place + 2]
+    following = html[start + 1 : start + 2]
     if following == "!":
-        return HtmlToken(HtmlTokenKind.OTHER, html[place : _declaration_end(html, place, foreign)])
-    if following == "?" or (following == "/" and not _is_letter(html, place + 2)):
-        if place + 2 >= len(html):
+        return HtmlToken(HtmlTokenKind.OTHER, html[start : _declaration_end(html, start, foreign)])
+    if following == "?" or (following == "/" and not _is_letter(html, start + 2)):
+        if start + 2 >= len(html):
             return None
-        return HtmlToken(HtmlTokenKind.OTHER, html[place : _after(html, ">", place)])
+        return HtmlToken(HtmlTokenKind.OTHER, html[start : _after(html, ">", start)])
     if following == "/":
-        return _tag(html, place, place + 2)
-    return _tag(html, place, place + 1) if _is_letter(html, place + 1) else None
+        return _tag(html, start, start + 2)
+    return _tag(html, start, start + 1) if _is_letter(html, start + 1) else None
 
 
-def _is_letter(html: str, place: int) -> bool:
+def _is_letter(html: str, position: int) -> bool:
     """Whether there is an ASCII letter here."""
-    letter = html[place : place + 1]
+    letter = html[position : position + 1]
     return letter.isascii() and letter.isalpha()
 
 
@@ -177,24 +177,24 @@ def _after(html: str, mark: str, start: int) -> int:
     return found + len(mark) if found >= 0 else len(html)
 
 
-def _declaration_end(html: str, place: int, foreign: bool) -> int:
+def _declaration_end(html: str, start: int, foreign: bool) -> int:
     """Find the end of what begins with ``<!``."""
-    if html.startswith("<!--", place):
+    if html.startswith("<!--", start):
         for short in (">", "->"):
-            if html.startswith(short, place + 4):
-                return place + 4 + len(short)
-        found = _COMMENT_END.search(html, place + 4)
+            if html.startswith(short, start + 4):
+                return start + 4 + len(short)
+        found = _COMMENT_END.search(html, start + 4)
         return found.end() if found else len(html)
-    if foreign and html.startswith("<![CDATA[", place):
-        return _after(html, "]]>", place)
-    return _after(html, ">", place)
+    if foreign and html.startswith("<![CDATA[", start):
+        return _after(html, "]]>", start)
+    return _after(html, ">", start)
 
 
-def _tag(html: str, place: int, name_start: int) -> HtmlToken:
+def _tag(html: str, start: int, name_start: int) -> HtmlToken:
     """Parse a tag; an unclosed one takes everything that follows."""
     named = _NAME.match(html, name_start)
     if named is None:
-        return HtmlToken(HtmlTokenKind.OTHER, html[place:])
+        return HtmlToken(HtmlTokenKind.OTHER, html[start:])
     # Only ASCII letters change their case in names.
     name, here = _lower(named.group()), named.end()
     attributes: list[tuple[str, str]] = []
@@ -202,7 +202,7 @@ def _tag(html: str, place: int, name_start: int) -> HtmlToken:
         before = _BEFORE_ATTRIBUTE.match(html, here)
         here = before.end() if before else here
         if here >= len(html):
-            return HtmlToken(HtmlTokenKind.OTHER, html[place:])
+            return HtmlToken(HtmlTokenKind.OTHER, html[start:])
         if html[here] == ">":
             break
         found = _ATTRIBUTE_NAME.match(html, here)
@@ -213,13 +213,13 @@ def _tag(html: str, place: int, name_start: int) -> HtmlToken:
             if quote and quote in "\"'":
                 end = html.find(quote, here + 1)
                 if end < 0:
-                    return HtmlToken(HtmlTokenKind.OTHER, html[place:])
+                    return HtmlToken(HtmlTokenKind.OTHER, html[start:])
                 value, here = html[here + 1 : end], end + 1
             elif unquoted := _UNQUOTED.match(html, here):
                 value, here = unquoted.group(), unquoted.end()
         attributes.append((_lower(attribute), value))
-    raw = html[place : here + 1]
-    if html[place + 1] == "/":
+    raw = html[start : here + 1]
+    if html[start + 1] == "/":
         return HtmlToken(HtmlTokenKind.CLOSE, raw, name)
     kind = HtmlTokenKind.VOID if name in VOID else HtmlTokenKind.OPEN
     return HtmlToken(kind, raw, name, tuple(attributes))

@@ -102,17 +102,17 @@ def keep_whole(text: str, fits: Fits) -> TextLayout:
 
 
 def sentence_spans(
-    line: str, language: str, fits: Fits | None = None, read: str = ""
+    line: str, language: str, fits: Fits | None = None, readable: str = ""
 ) -> list[Span]:
     """
     Find the spans of a line that are to be translated.
 
     Between them are spaces and untranslated text.
     """
-    read = read or line
+    readable = readable or line
 
     def is_readable(start: int, end: int) -> bool:
-        return end - start <= _MOST_CHARACTERS and (fits is None or fits(read[start:end]))
+        return end - start <= _MOST_CHARACTERS and (fits is None or fits(readable[start:end]))
 
     found: list[Span] = []
     for start, end in _segments(line, language):

@@ -135,7 +135,7 @@ def _tree(marks: Iterable[Mark], length: int) -> _Element:
     return root
 
 
-def _close(waiting: list[_Element], raw: str, name: str, where: int) -> None:
+def _close(waiting: list[_Element], raw: str, name: str, position: int) -> None:
     """Handle an end tag."""
     places = [k for k in range(len(waiting) - 1, 0, -1) if waiting[k].name == name]
     if places:
@@ -145,13 +145,13 @@ def _close(waiting: list[_Element], raw: str, name: str, where: int) -> None:
             point = _Element(alone.start, alone.start, alone.before)
             waiting[-1].inside += [point, *alone.inside]
         closed = waiting.pop()
-        closed.end, closed.after = where, raw
+        closed.end, closed.after = position, raw
         waiting[-1].inside.append(closed)
     elif len(waiting) == 1:
         root = waiting[0]
-        root.inside = [_Element(0, where, after=raw, inside=root.inside, from_start=True)]
+        root.inside = [_Element(0, position, after=raw, inside=root.inside, from_start=True)]
     else:
-        waiting[-1].inside.append(_Element(where, where, raw))
+        waiting[-1].inside.append(_Element(position, position, raw))
 
 
 class _Words:
@@ -182,25 +182,27 @@ class _Words:
         touched = _touched(self.source, (element.start, element.end))
         return (touched[0], touched[-1] + 1) if touched else (0, 0)
 
-    def inside(self, room: Span) -> list[tuple[int, Span]]:
+    def inside(self, span: Span) -> list[tuple[int, Span]]:
         """Find the target words of a span, clipped to it."""
-        return [(j, self.stretch(j, j, room)) for j in _touched(self.target, room)]
+        return [(j, self.stretch(j, j, span)) for j in _touched(self.target, span)]
 
-    def stretch(self, first: int, last: int, room: Span) -> Span:
+    def stretch(self, first: int, last: int, clip: Span) -> Span:
         """Return the span from one target word to another, clipped."""
-        return max(self.target[first][0], room[0]), min(self.target[last][1], room[1])
+        return max(self.target[first][0], clip[0]), min(self.target[last][1], clip[1])
 
-    def translations(self, source: int, room: Span) -> list[Span]:
+    def translations(self, source: int, span: Span) -> list[Span]:
         """Find the target words of a span that translate a source word, in order."""
-        inside = _touched(self.target, room)
-        return [self.stretch(j, j, room) for j in self._translated[source] if j in inside]
+        inside = _touched(self.target, span)
+        return [self.stretch(j, j, span) for j in self._translated[source] if j in inside]
 
-    def weights(self, among: Span) -> list[float]:
+    def weights(self, source_words: Span) -> list[float]:
         """Score how much each target word belongs to some source words: 1 fully, -1 not at all."""
         weights = self._unrelated.copy()
-        for j in {j for i in range(*among) for j in self._translated[i]}:
+        for j in {j for i in range(*source_words) for j in self._translated[i]}:
             found = self.linked[j]
-            weights[j] = 2 * sum(among[0] <= i < among[1] for i in found) / len(found) - 1
+            weights[j] = (
+                2 * sum(source_words[0] <= i < source_words[1] for i in found) / len(found) - 1
+            )
         return weights
 
     def copied(self, element: _Element) -> Span | None:
@@ -217,10 +219,10 @@ class _Words:
         return None
 
 
-def _touched(words: Sequence[Span], room: Span) -> range:
+def _touched(words: Sequence[Span], span: Span) -> range:
     """Find the indices of the words that a span touches; words are in order."""
-    first = bisect_right(words, room[0], key=itemgetter(1))
-    return range(first, max(first, bisect_left(words, room[1], key=itemgetter(0))))
+    first = bisect_right(words, span[0], key=itemgetter(1))
+    return range(first, max(first, bisect_left(words, span[1], key=itemgetter(0))))
 
 
 def _assign_spans(parent: _Element, words: _Words) -> None:
@@ -272,16 +274,16 @@ def _wanted(element: _Element, free: Sequence[Span], words: _Words) -> tuple[flo
 
 
 def _wanted_at_edge(
-    element: _Element, room: Span, words: _Words, among: Span
+    element: _Element, span: Span, words: _Words, source_words: Span
 ) -> tuple[float, _Element, Span]:
     """Find the target span of an element at an edge of its parent."""
-    inside, weights = words.inside(room), words.weights(among)
-    best = (room[0], room[0]) if element.from_start else (room[1], room[1])
+    inside, weights = words.inside(span), words.weights(source_words)
+    best = (span[0], span[0]) if element.from_start else (span[1], span[1])
     score = best_score = 0.0
     for j, (start, end) in inside if element.from_start else reversed(inside):
         score += weights[j]
         if score > best_score:
-            best = (room[0], end) if element.from_start else (start, room[1])
+            best = (span[0], end) if element.from_start else (start, span[1])
             best_score = score
     return best_score, element, _trimmed(element, best, words)
 
@@ -315,24 +317,24 @@ def _elsewhere(element: _Element, free: Sequence[Span], words: _Words, parent: _
     return _trimmed(element, min(open_words, key=lambda s: abs((s[0] + s[1]) / 2 - where)), words)
 
 
-def _share(where: int | float, parent: _Element) -> float:
+def _share(position: int | float, parent: _Element) -> float:
     """Map a span to the same fraction of the target."""
     start, end = parent.place
-    return start + (where - parent.start) / max(1, parent.end - parent.start) * (end - start)
+    return start + (position - parent.start) / max(1, parent.end - parent.start) * (end - start)
 
 
-def _point(where: int, words: _Words, parent: _Element) -> int:
+def _point(position: int, words: _Words, parent: _Element) -> int:
     """Place an empty element: before the word that follows it, or after the last."""
     start, end = parent.place
-    if where <= parent.start or where >= parent.end:
-        return start if where <= parent.start else end
-    following = bisect_right(words.source, where, key=itemgetter(1))
+    if position <= parent.start or position >= parent.end:
+        return start if position <= parent.start else end
+    following = bisect_right(words.source, position, key=itemgetter(1))
     if following == len(words.source):
         return end
     first = words.source[following][0]
-    rest = words.text[where : words.source[following][1]]
+    rest = words.text[position : words.source[following][1]]
     before = following - 1
-    if first < where and not any(map(str.isalnum, rest)):
+    if first < position and not any(map(str.isalnum, rest)):
         # Between a word and its full stop.
         before = following
     else:
@@ -344,7 +346,7 @@ def _point(where: int, words: _Words, parent: _Element) -> int:
         word = words.target_text[slice(*linked[-1])]
         kept = re.sub(r"\W+\Z", "", word) if before == following else word
         return linked[-1][0] + len(kept or word)
-    share = _share(where, parent)
+    share = _share(position, parent)
     starts = (span[0] for _, span in words.inside(parent.place))
     return min(starts, key=lambda at: abs(at - share), default=end)
 
