@@ -16,7 +16,7 @@ _HERE = Path("benchmarks/peers")
 
 app = typer.Typer(
     name="bench",
-    help="Measure speed and memory, of other toolkits too if they are installed.",
+    help="Measure speed and memory, of other installed toolkits too.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -213,7 +213,7 @@ def data(
     as_json: Json = False,
     threads: Threads = 0,
 ) -> None:
-    """Time subword encoding, ids on disk and padded batches separately."""
+    """Time subwords, ids on disk and padded batches separately."""
     from heedful.bench.data import bench_data
 
     report = bench_data(

@@ -61,7 +61,7 @@ def figure4(
     weights: Weights = "default",
 ) -> None:
     """
-    Draw two heads that attend from a pronoun to the words that it stands for.
+    Draw two heads that find the words a pronoun stands for.
 
     After figure 4 of the paper: from “its”, two heads of layer 5 attend to “Law” and “application”.
     Drawn are the two heads with the largest weights there: above, all lines of the first; below,

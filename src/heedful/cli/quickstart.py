@@ -19,7 +19,7 @@ def quickstart(
     threads: Threads = 0,
 ) -> None:
     """
-    Train a small translator without any download, score it and draw its attention.
+    Train a small translator without any download, then score it.
 
     A small English-French grammar generates the text. A small model learns it in a minute or two.
     Its checkpoints are averaged, and it translates unseen sentences, with BLEU, alignments and

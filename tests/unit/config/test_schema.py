@@ -199,7 +199,7 @@ def test_a_table_made_alone_names_its_settings_in_full(make, name):
 def test_heads_that_do_not_divide_name_their_neighbours_that_do():
     message = complaint({"model.heads": 7})
     assert "`model.heads` must divide `model.d_model` (512)" in message
-    assert "7 came" in message
+    assert "but it is 7" in message
     assert "4 and 8 would do" in message
 
 
