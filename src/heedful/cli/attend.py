@@ -94,7 +94,7 @@ def attend(
     threads: Threads = 0,
 ) -> None:
     """
-    Show the attention of each head, and each step of the decoding.
+    Show the attention of each head, and decoding step by step.
 
     Prints the translation with the probability of each subword and of the next best. The page of
     --out FILE.html needs no network: every head of every layer, decoding step by step, and the beam

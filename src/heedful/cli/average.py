@@ -13,7 +13,7 @@ def average(
         typer.Option(min=1, help="Number of checkpoints; by default the recipe's keep_last."),
     ] = None,
 ) -> None:
-    """Average the last checkpoints; translate uses the average by default."""
+    """Average the last checkpoints; translate uses it by default."""
     from heedful.runs.average import average_checkpoints
     from heedful.runs.run import Run
 

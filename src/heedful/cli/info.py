@@ -14,7 +14,7 @@ def info(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show versions, devices and missing packages, or facts about a run."""
+    """Show versions and devices, or the facts about a run."""
     from heedful.analysis.info import as_text, describe_installation, describe_run
 
     description = describe_installation() if run is None else describe_run(run)
