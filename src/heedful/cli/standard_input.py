@@ -1,7 +1,6 @@
 """Lines from standard input."""
 
 import os
-import sys
 from collections.abc import Iterator
 
 from heedful.errors import TextError
@@ -14,8 +13,12 @@ def standard_input() -> Iterator[bytes]:
     A thread that waits in `sys.stdin.buffer` holds its lock, and Python aborts if it must exit
     while a thread waits there: at Ctrl-C, or when the reader of the output is gone.
     """
-    if sys.stdin is None:  # another file may have this descriptor by now
-        raise TextError("the text must come from stdin, but stdin is closed; name a file instead.")
+    try:
+        os.read(0, 0)
+    except OSError as error:
+        raise TextError(
+            "the text must come from stdin, but stdin is closed; name a file instead."
+        ) from error
     return _lines()
 
 
