@@ -42,9 +42,12 @@ WRITERS = {
 }
 """Where the writer of each format is."""
 
-# Seconds for made-up sentences, and what may be looked at for one: some minutes.
+# Seconds for made-up sentences, checked between sentences.
 _PATIENCE = 60.0
-_MOST_CANDIDATES = 1 << 32
+# Most hypotheses extended, and candidates scored, for one sentence, so that a search that never
+# ends takes about a minute: a base model extends about a thousand hypotheses a second.
+_MOST_ROWS = 1 << 15
+_MOST_CANDIDATES = 1 << 30
 
 
 class _HeedfulReference:
@@ -114,8 +117,8 @@ def import_model(
     theirs = reader.reference(origin, model)
     with replacing(goal) as beside:
         run = _write_run(beside, kind, model)
-        _refuse_endless(run, origin)
         fitting, patience = _fitting(run, sentences), None if sentences else _PATIENCE
+        _refuse_endless(run, origin, fitting)
         parity = compare(_HeedfulReference(run), theirs, fitting, reader.bound, patience)
         parity.check()
     return parity, model.notes
@@ -145,10 +148,12 @@ def export_model(
     with replacing(goal) as beside:
         written = writer.write(model, beside, options)
         alike = replace(run, config=run.config.model_copy(update={"search": written.search}))
+        fitting = _fitting(alike, sentences)
+        _refuse_endless(alike, run.folder.path, fitting)
         parity = compare(
             _HeedfulReference(alike, weights),
             writer.reference(beside, model),
-            _fitting(alike, sentences),
+            fitting,
             writer.bound(options),
             None if sentences else _PATIENCE,
         )
@@ -182,11 +187,13 @@ def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
     return found
 
 
-def _refuse_endless(run: Run, origin: Path) -> None:
-    """Refuse search settings that would take hours for one sentence of the parity check."""
+def _refuse_endless(run: Run, origin: Path, sentences: Sequence[str]) -> None:
+    """Refuse search settings that would take minutes for one sentence of the parity check."""
     search, rows = run.config.search, run.tokenizer.target_size
-    most = LengthLimit.parse(search.max_length).tokens(run.config.data.max_length)
-    if search.beam * most * rows > _MOST_CANDIDATES:
+    longest = max(len(row) for row in run.tokenizer.encode_source(sentences))
+    most = LengthLimit.parse(search.max_length).tokens(longest)
+    hypotheses = search.beam * most
+    if hypotheses > _MOST_ROWS or hypotheses * rows > _MOST_CANDIDATES:
         raise ExchangeError(
             f"{origin} must ask for a search that ends, but its beam of {search.beam:,} looks at "
             f"{rows:,} subwords up to {most:,} times; lower its beam or its greatest length."

@@ -183,10 +183,13 @@ def run(tmp_path_factory):
     return folder / "run"
 
 
-def test_a_search_that_would_take_hours_is_refused(tmp_path):
-    words = [*old_joey.TARGET, *[f"x{n}" for n in range(4_000)]]
-    told = old_joey.settings(beam_size=200, max_output_length=9_999)
-    old_joey.write(tmp_path / "old", told, (old_joey.SOURCE, words))
+@pytest.mark.parametrize(
+    ("beam", "length", "words"), [(200, 300, 20_000), (4, 9_999, 0)], ids=["wide", "long"]
+)
+def test_a_search_that_would_take_minutes_is_refused(tmp_path, beam, length, words):
+    target = [*old_joey.TARGET, *[f"x{n}" for n in range(words)]]
+    settings = old_joey.settings(beam_size=beam, max_output_length=length)
+    old_joey.write(tmp_path / "old", settings, (old_joey.SOURCE, target))
     with pytest.raises(ExchangeError, match="must ask for a search that ends"):
         import_model("joey", tmp_path / "old", tmp_path / "run")
     assert not (tmp_path / "run").exists()
