@@ -45,7 +45,7 @@ class ForeignCheckpoint:
     tensors: Mapping[str, Array]
     """Tensors by these names."""
     model: Mapping[str, Any]
-    """Our model settings, but for norms, scales and what follows from the tables."""
+    """Our model settings, except norms, scales and those inferred from the tables."""
     norms: tuple[str, str]
     """For encoder and decoder."""
     scaled: tuple[bool, bool]
@@ -187,7 +187,7 @@ class ForeignCheckpoint:
             "none": (),
         }[tie]
         learned = () if self.learned else (names.source_positions, names.target_positions)
-        # `names.source_table` is ours for both sides where all are tied
+        # With all tables tied, `names.source_table` is our table of both sides.
         return (*self.ignored, *tied, *filter(None, learned))
 
     def _positions(self) -> Callable[[str, int, int], Array]:

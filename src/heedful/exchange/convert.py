@@ -1,8 +1,8 @@
 """
 Import and export of models, each compared with its original.
 
-Both ways end in a `Parity`. Where it fails nothing is left behind: a folder is filled beside its
-place and moved there when the comparison has been passed.
+Both ways end in a `Parity`. If it fails nothing is left behind: a folder is filled under a
+temporary name and renamed after the comparison.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,15 +34,15 @@ READERS = {
     "opennmt": "heedful.exchange.opennmt:READER",
     "joey": "heedful.exchange.joey:READER",
 }
-"""Where the reader of each format is: its module, loaded when it is asked for, and its name."""
+"""Module and name of the reader of each format; modules are imported on first use."""
 WRITERS = {
     "ctranslate2": "heedful.exchange.ctranslate2.write:WRITER",
     "marian": "heedful.exchange.marian.write:WRITER",
     "onnx": "heedful.exchange.onnx.write:WRITER",
 }
-"""Where the writer of each format is."""
+"""Module and name of the writer of each format."""
 
-# Seconds for made-up sentences, checked between sentences.
+# Seconds for generated sentences, checked between sentences.
 _PATIENCE = 60.0
 # Most hypotheses extended, and candidates scored, for one sentence, so that a search that never
 # ends takes about a minute: a base model extends about a thousand hypotheses a second.
@@ -110,7 +110,8 @@ def import_model(
     known = recognise(origin)
     if known is not None and known.kind != kind:
         raise ExchangeError(
-            f"--from {kind} must name whose model {origin} is, but it is {known.name}; "
+            f"--from {kind} must name the toolkit of {origin}, but that is a "
+            f"model of {known.name}; "
             f"{known.advice}."
         )
     model = reader.read(origin, options or ReadOptions())
@@ -181,7 +182,7 @@ def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
     if not found:
         hint = "this model is for shorter text than any" if made else "give shorter ones"
         raise ExchangeError(
-            f"the sentences to compare on must have at most {most:,} subwords "
+            f"the sentences of the comparison must have at most {most:,} subwords "
             f"(search.max_source_length), but all are longer; {hint}."
         )
     return found
@@ -195,8 +196,9 @@ def _refuse_endless(run: Run, origin: Path, sentences: Sequence[str]) -> None:
     hypotheses = search.beam * most
     if hypotheses > _MOST_ROWS or hypotheses * rows > _MOST_CANDIDATES:
         raise ExchangeError(
-            f"{origin} must ask for a search that ends, but its beam of {search.beam:,} looks at "
-            f"{rows:,} subwords up to {most:,} times; lower its beam or its greatest length."
+            f"{origin} must have search settings that end within a minute, but its beam of "
+            f"{search.beam:,} compares {rows:,} subwords up to {most:,} times; lower its beam or "
+            "its maximum length."
         )
 
 
@@ -212,7 +214,7 @@ def _refuse_taken(folder: Path) -> None:
     """Refuse an existing output folder."""
     if folder.exists():
         raise RunFolderError(
-            f"what is written must be a new folder, but {folder} is there; name another one."
+            f"the output must be a new folder, but {folder} exists; name another one."
         )
 
 

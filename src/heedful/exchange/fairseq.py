@@ -43,7 +43,7 @@ _ACTIVATIONS = {
     "swish": "silu",
 }
 _IGNORED = ("*.version", "*._float_tensor", "*.embed_positions.weights")
-# Options that change what is computed, with what they must be where they are set at all.
+# Options that change the computation, with the only value that can be imported.
 _MUST_BE_OFF = (
     "layernorm_embedding",
     "adaptive_softmax_cutoff",
@@ -116,7 +116,7 @@ def read_original(
     file = checkpoint_file(path)
     saved = read_torch_file(file)
     if not isinstance(saved, dict) or not isinstance(saved.get("model"), dict):
-        raise ExchangeError(f"{file} must be a checkpoint of fairseq, but has no `model` in it.")
+        raise ExchangeError(f"{file} must be a checkpoint of fairseq, but contains no `model`.")
     settings = options_in(saved, file)
     tensors = upgrade_tensors(read_arrays(saved["model"], file))
     _refuse(settings, file)
@@ -175,7 +175,7 @@ def _refuse(settings: Mapping[str, Any], file: Path) -> None:
     reasons.add_if(learned[0] != learned[1], "only one side has learned positions")
     reasons.refuse(
         f"{file} cannot be expressed here",
-        "A model without these can be imported; there is nothing to set",
+        "A model without these can be imported; no option changes this",
     )
 
 
@@ -187,7 +187,8 @@ def _languages(settings: Mapping[str, Any], options: ReadOptions, folder: Path) 
         found = [file.name.split(".")[1] for file in sorted(folder.glob("dict.*.txt"))]
         raise ExchangeError(
             "The languages of a model must be known, but its checkpoint does not name them; give "
-            f"--source-language and --target-language (beside it are {', '.join(found) or 'none'})."
+            "--source-language and --target-language (dictionaries in the folder: "
+            f"{', '.join(found) or 'none'})."
         )
     return str(source), str(target)
 
@@ -264,7 +265,9 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], NumpySearch, l
             f"here they end at the source's length + {constant + 1} (search.max_length)"
         )
     if power < 0:
-        notes.append(f"a length penalty of {power:g} is none here: scores are not divided")
+        notes.append(
+            f"a length penalty of {power:g} means no penalty in heedful: scores are not divided"
+        )
     search = {
         "beam": beam,
         "stop": "when-beam-finished",

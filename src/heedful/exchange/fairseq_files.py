@@ -69,7 +69,7 @@ def read_dictionary(file: Path) -> dict[str, int]:
             continue
         found = re.fullmatch(r"(.+) (-?[0-9]+)( #fairseq:overwrite)?", line.rstrip())
         symbol, _, flag = found.groups() if found else ("", "", None)
-        if found is None:  # the flag stands before the count in some files
+        if found is None:  # in some files the flag is before the count
             found = re.fullmatch(r"(.+) (-?[0-9]+)", line.rstrip())
         if found is None or (symbol in numbers and not flag):
             raise ExchangeError(
@@ -118,7 +118,7 @@ def checkpoint_file(path: Path) -> Path:
     if len(files) != 1:
         names = ", ".join(file.name for file in files[:6]) or "none"
         raise ExchangeError(
-            f"{path} must be a checkpoint of fairseq or a folder with one, but has {names}; name "
+            f"{path} must be a checkpoint of fairseq or a folder with one, but has {names}; give "
             "the file."
         )
     return files[0]
@@ -134,8 +134,8 @@ def options_in(saved: Mapping[Any, Any], file: Path) -> dict[str, Any]:
         return settings_of(saved["args"])
     if saved.get("cfg") is None:
         raise ExchangeError(
-            f"{file} must have the options of its training (`args` or `cfg`), but has neither; it "
-            "is no checkpoint that fairseq wrote."
+            f"{file} must have the options of its training (`args` or `cfg`), but has neither; "
+            "fairseq did not write it."
         )
     parts = settings_of(saved["cfg"])
     settings: dict[str, Any] = {"generation": parts.get("generation") or {}}

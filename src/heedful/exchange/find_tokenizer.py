@@ -14,8 +14,8 @@ from heedful.tokenization.tokenizer import Tokenizer
 _SENTENCEPIECE = (".model", ".spm")
 _CODES = ("code", "codes", "bpecodes", "bpe")
 SPACES_NOTE = (
-    "no sentencepiece model and no codes were found beside the model: text is cut at its spaces "
-    "and has to come as it did for training; name the file with --tokenizer"
+    "no sentencepiece model and no BPE codes were found beside the model: text is split at spaces "
+    "and needs the same form as in training; name a tokenizer file with --tokenizer"
 )
 
 
@@ -45,7 +45,7 @@ def find_splitters(
     """
     place = options.tokenizer or folder
     if not place.exists():
-        raise ExchangeError(f"--tokenizer must name a file or folder, but {place} is not there.")
+        raise ExchangeError(f"--tokenizer must name a file or folder, but {place} does not exist.")
     if place.is_file():
         return [read_splitter(place)] * 2
     files = sorted(file for file in place.iterdir() if file.is_file() and _is_cutter(file))
@@ -78,7 +78,7 @@ def read_splitter(file: Path) -> TextSplitter:
     try:
         content = read_within(file)
     except OSError as error:
-        raise ExchangeError(f"{file} must be there to read, but: {error.strerror}.") from error
+        raise ExchangeError(f"{file} must be readable, but: {error.strerror}.") from error
     if file.name.endswith(_SENTENCEPIECE):
         return TextSplitter("sentencepiece", content)
     return TextSplitter("codes", _as_codes(content))
@@ -96,7 +96,7 @@ def _choose(files: list[Path], language: str, folder: Path) -> TextSplitter:
     found = own or files
     if len(found) > 1:
         raise ExchangeError(
-            f"One file must say how text is cut, but {folder} has {len(found)}: "
+            f"There must be one tokenizer file, but {folder} has {len(found)}: "
             f"{', '.join(file.name for file in found[:6])}; name the right one with --tokenizer."
         )
     return read_splitter(found[0]) if found else TextSplitter("spaces")

@@ -62,9 +62,9 @@ class ExportResult:
 @dataclass(frozen=True)
 class ReadOptions:
     """
-    Import options that files do not tell.
+    Import options, for facts that the files do not contain.
 
-    A reader ignores those it has no use for.
+    A reader ignores those that it does not need.
     """
 
     source_language: str = ""
@@ -79,7 +79,7 @@ class WriteOptions:
     """
     Export options.
 
-    A writer ignores those it has no use for.
+    A writer ignores those that it does not need.
     """
 
     quantization: str = ""
@@ -181,11 +181,11 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(read_within(path, _LARGEST).decode())
     except OSError as error:
-        raise ExchangeError(f"{path} must be there to read, but: {error.strerror}.") from error
+        raise ExchangeError(f"{path} must be readable, but: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        raise ExchangeError(f"{path} must hold JSON, but does not ({error}).") from error
+        raise ExchangeError(f"{path} must be a JSON file, but is not ({error}).") from error
     if not isinstance(content, dict):
-        raise ExchangeError(f"{path} must hold a JSON object, but holds something else.")
+        raise ExchangeError(f"{path} must contain a JSON object, but contains something else.")
     return content
 
 
@@ -204,9 +204,9 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
                     raise ValueError(f"{name!r:.60} has the sizes {shape}")
         return safetensors.torch.load_file(path)
     except FileNotFoundError as error:
-        raise ExchangeError(f"{path} must be there to read, but is not.") from error
+        raise ExchangeError(f"{path} must exist, but does not.") from error
     except (SafetensorError, OSError, ValueError, KeyError) as error:
-        raise ExchangeError(f"{path} must be a whole safetensors file, but: {error}.") from error
+        raise ExchangeError(f"{path} must be a complete safetensors file, but: {error}.") from error
 
 
 def import_extra(module: str, purpose: str) -> ModuleType:

@@ -51,10 +51,10 @@ TENSOR_NAMES = TensorNames(
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu"}
 _IGNORED = ("*.pe.pe", "loss_function.*")
 _CODES_NOTE = (
-    "Joey NMT splits a subword further if it is not in the list of words; here it is unknown"
+    "Joey NMT splits a subword further if it is not in the word list; heedful makes it unknown"
 )
 _SIDES = ("src", "trg")
-# Where nothing is said: the kind of a layer, by stack, without a norm at its end.
+# Default of `layer_norm` in each stack, without a norm at the end of the stack.
 _DEFAULT_NORMS = ("pre-no-final", "post")
 
 
@@ -168,10 +168,12 @@ def _refuse(
     reasons.add_if(len(set(map(str, activations))) > 1, "the activations of the sides differ")
     for text in (_table(data, name) for name in _SIDES):
         level = text.get("level", "word")
-        reasons.add_if(level not in ("word", "bpe"), f"text is cut by `level` {str(level)[:40]!r}")
+        reasons.add_if(
+            level not in ("word", "bpe"), f"text is split by `level` {str(level)[:40]!r}"
+        )
     reasons.refuse(
         f"{path} cannot be expressed here",
-        "A model without these can be imported; there is nothing to set",
+        "A model without these can be imported; no option changes this",
     )
 
 
@@ -232,9 +234,9 @@ def _text_notes(texts: list[dict[str, Any]]) -> list[str]:
     notes = []
     for name in ("lowercase", "normalize"):
         if any(text.get(name) for text in texts):
-            notes.append(f"Joey NMT was told to {name} text first, which is not done here")
+            notes.append(f"Joey NMT was set to {name} text first, which heedful does not do")
     moses = any(_table(text, "tokenizer_cfg").get("pretokenizer") == "moses" for text in texts)
-    return notes + ["text has to come tokenised by Moses' rules, as Joey NMT did first"] * moses
+    return notes + ["text must be tokenised by Moses' rules, which Joey NMT did itself"] * moses
 
 
 def _norm(side: Mapping[str, Any], number: int) -> str:
@@ -311,7 +313,7 @@ def _search(
     for name in ("repetition_penalty", "no_repeat_ngram_size"):
         value = number_in(testing, name, -1)
         if value > 1:
-            notes.append(f"Joey NMT searched with {name} = {value:g}, which is not done here")
+            notes.append(f"Joey NMT searched with {name} = {value:g}, which heedful does not do")
     rule = NumpySearch(
         beam,
         lambda length: float(((5 + length) / 6) ** max(alpha, 0.0)),

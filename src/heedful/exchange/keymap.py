@@ -92,13 +92,13 @@ class RowMap:
     """
 
     origins: tuple[int | None, ...]
-    """For each of our ids theirs, None where they have no such symbol."""
+    """Their id of each of our ids; None if they have no such symbol."""
     count: int
-    """Rows of theirs."""
+    """Rows of their table."""
     filling: float = 0.0
     """Value of rows that they lack."""
     lead: int = 0
-    """Axes of size one that theirs has before the rows."""
+    """Axes of size one before the rows of their tensor."""
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         """Reorder their rows to our ids."""
@@ -130,13 +130,13 @@ class Entry:
     """
     The origin of one of our tensors.
 
-    Several entries may name the same tensor of theirs, if it is tied there and not here.
+    Several entries may name the same tensor of theirs, if it is tied in their model only.
     """
 
     ours: str
     """Its name."""
     theirs: tuple[str, ...]
-    """Names there."""
+    """Their names."""
     change: Change = SAME
     """The conversion in both directions."""
 
@@ -146,7 +146,7 @@ class KeyMap:
     """
     The mapping of all tensors of one model.
 
-    Shapes of theirs follow from the shapes of ours.
+    Their shapes follow from our shapes.
     """
 
     entries: tuple[Entry, ...]
@@ -236,9 +236,8 @@ def check_tensors(
     ]
     if problems:
         raise ExchangeError(
-            f"the tensors of {origin} must be those of the model that its settings describe, but "
-            f"are not; {'; '.join(problems)}. The files belong to different models, or to another "
-            "kind of model."
+            f"the tensors of {origin} must match the settings, but do not; {'; '.join(problems)}. "
+            "The files belong to different models, or to another kind of model."
         )
 
 

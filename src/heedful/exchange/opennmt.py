@@ -76,12 +76,11 @@ _MUST_BE = {
     "layer_norm": "standard",
     "generator_function": "softmax",
 }
-# attention that is computed faster by other means, and is the same
+# a faster computation of the same attention
 _SAME = {"self_attn_type": ("scaled-dot-flash",)}
 _SEARCH_NOTE = (
-    "a checkpoint of OpenNMT-py does not say how it was searched with: the defaults of "
-    "onmt_translate are taken (beam 5, over when the best of a step ends); see the search settings "
-    "of config.json"
+    "a checkpoint of OpenNMT-py has no search settings: the defaults of onmt_translate are used "
+    "(beam 5, stop when the best candidate of a step ends); see the search settings of config.json"
 )
 
 
@@ -172,7 +171,7 @@ def read_original(
         },
         NumpySearch(
             5,
-            # BeamSearchBase.advance counts the start symbol, too
+            # BeamSearchBase.advance counts the start symbol in the length
             (lambda length: length + 1.0) if is_new else lambda length: 1.0,
             lambda length: 250 if is_new else 100,
             0,
@@ -200,8 +199,8 @@ def read_vocabularies(vocab: Any) -> tuple[list[str], list[str]]:
     found = [_pieces(named.get(side)) if isinstance(named, dict) else None for side in _SIDES]
     if found[0] is None or found[1] is None:
         raise ExchangeError(
-            "A checkpoint of OpenNMT-py must hold the words of both sides, but this one has them "
-            "in a form that no version wrote; train with text, and without features of words."
+            "A checkpoint of OpenNMT-py must have the words of both sides, but this one has them "
+            "in a form that no version wrote; only models without word features can be read."
         )
     return found[0], found[1]
 
@@ -255,7 +254,7 @@ def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Pat
     reasons.add_if(_layout(tensors) is None, "its positions are not sinusoids that are added")
     reasons.refuse(
         f"{path} cannot be expressed here",
-        "A model without these can be imported; there is nothing to set",
+        "A model without these can be imported; no option changes this",
     )
 
 

@@ -23,12 +23,14 @@ from heedful.errors import ParityFailed
 from heedful.tokenization.tokenizer import END, UNKNOWN, Tokenizer
 
 Ids = Sequence[int]
-# What double precision may differ by, and how many bounds single precision then may.
+# Largest difference in double precision, and how many times the tolerance single precision may
+# differ if the double-precision difference is within it.
 _PRECISE = 1e-6
 _MAGNIFIED = 100
 # Share of translations that must be equal for two searches to count as the same.
 _EQUAL = 0.95
-# Tokens of a translation along which log-probabilities are compared: each takes a whole vocabulary.
+# Log-probabilities are compared along this many tokens of a translation: each token is a
+# distribution over the whole vocabulary.
 _MOST_TOKENS = 512
 
 
@@ -101,9 +103,9 @@ class Parity:
     same_outputs: int
     """Sentences that both sides translate equally."""
     seconds: float
-    """What heedful took to translate them."""
+    """Seconds that heedful needed to translate them."""
     reference_seconds: float
-    """What the other side took."""
+    """Seconds that the other side needed."""
     precise: float | None = None
     """
     The same difference in double precision; None if single precision was within the tolerance.
@@ -123,8 +125,8 @@ class Parity:
         if alike and self.same_tokens == self.sentences:
             return
         raise ParityFailed(
-            f"the model must be the same on both sides, log-probabilities within {self.bound:g} "
-            f"and all sentences cut alike, but is not: {self}. Nothing was written."
+            f"both models must agree, with log-probabilities within {self.bound:g} and equal "
+            f"subwords of all sentences, but they do not: {self}. Nothing was written."
         )
 
     def check_outputs(self, folder: Path) -> None:
@@ -134,9 +136,9 @@ class Parity:
         raise ParityFailed(
             f"at least {_EQUAL:.0%} of the translations must be equal on both sides, but "
             f"{self.same_outputs} of {self.sentences} are. {folder} is complete and was kept: its "
-            "log-probabilities agree, but rounding or another rule of search gives other "
-            "translations than the original's. Compare with --sentences and text of your own, or "
-            "take it as it is with --accept-differences."
+            "log-probabilities agree, but rounding or another search rule gives "
+            "translations that differ from the original's. Compare with --sentences and your own "
+            "text, or accept the folder with --accept-differences."
         )
 
     def __str__(self) -> str:
@@ -145,8 +147,9 @@ class Parity:
         return (
             f"compared with {self.reference} on {self.sentences} sentences: log-probabilities "
             f"differ by at most {self.difference:.2g} (bound {self.bound:g}){precise}, "
-            f"{self.same_tokens} cut alike, {self.same_outputs} of {self.sentences} translations "
-            f"equal, in {self.seconds:.2f} s and {self.reference_seconds:.2f} s there"
+            f"{self.same_tokens} with equal subwords, {self.same_outputs} of "
+            f"{self.sentences} translations "
+            f"equal, in {self.seconds:.2f} s and {self.reference_seconds:.2f} s"
             + (f"; {self.left_out} more would have taken too long" if self.left_out else "")
         )
 
@@ -181,7 +184,7 @@ def compare(
     sources = theirs.encode(compared)
     own_sources = ours.encode(compared)
     same = [mine == other for mine, other in zip(own_sources, sources, strict=True)]
-    rotated = [*wanted[1:], *wanted[:1]]  # translations of other sentences: improbable ones
+    rotated = [*wanted[1:], *wanted[:1]]  # improbable: translations of other sentences
     pairs = [*zip(sources, wanted, strict=True), *zip(sources, rotated, strict=True)]
     difference, precise = _largest(ours, theirs, pairs), None
     if (

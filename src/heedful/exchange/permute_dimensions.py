@@ -14,7 +14,7 @@ from torch import Tensor
 
 from heedful.errors import ExchangeError
 
-# Which axis of a weight counts the dimensions of a state, by the end of its name.
+# Axis of a weight that has the dimensions of a state, by the end of the weight's name.
 _AXES = {
     "embed_source.weight": 1,
     "embed_target.weight": 1,
@@ -54,4 +54,4 @@ def _reordered(name: str, tensor: Tensor, order: Tensor) -> Tensor:
     for end, axis in _AXES.items():
         if name == end or name.endswith(f".{end}"):
             return tensor if axis is None else tensor.index_select(axis, order)
-    raise ExchangeError(f"{name} must be a weight of the Transformer, but is none that is known.")
+    raise ExchangeError(f"{name} must be a weight of the Transformer, but is unknown.")

@@ -9,7 +9,8 @@ from heedful.errors import ExchangeError
 from heedful.exchange.formats import import_extra
 from heedful.files import read_within
 
-# Far beyond any settings: a file that names one part many times grows with each of them.
+# Far more than any settings file has. Without a limit a small file could expand to any size, by
+# naming one anchor many times.
 _LARGEST = 1 << 15
 _MOST = 5_000
 _DEEPEST = 32
@@ -24,15 +25,15 @@ def read_yaml(file: Path, purpose: str) -> Any:
     yaml = import_extra("yaml", purpose)
     try:
         text = read_within(file, _LARGEST).decode()
-        # PyYAML takes the square of the depth for it, long before it gives up.
+        # PyYAML needs time quadratic in the depth, so the depth is limited before parsing.
         open_at_once = accumulate((_BRACKETS.get(sign, 0) for sign in text), initial=0)
         if max(open_at_once) > _DEEPEST:
             raise ValueError(f"more than {_DEEPEST} brackets are open at once")
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except OSError as error:
         raise ExchangeError(
-            f"{file} must be there to read, but: {error.strerror}; give the folder that the "
-            "training left."
+            f"{file} must be readable, but: {error.strerror}; give the folder that the "
+            "training wrote."
         ) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise _wrong(file, " ".join(str(error).split())[:200]) from error
@@ -89,9 +90,9 @@ class _Values:
                 return text
         if kind in ("int", "str", "timestamp", "value"):
             return text
-        raise _wrong(self._file, f"it asks for {ascii(node.tag)[1:-1][:60]}")
+        raise _wrong(self._file, f"it contains the tag {ascii(node.tag)[1:-1][:60]}")
 
 
 def _wrong(file: Path, reason: str) -> ExchangeError:
     """Build the error for a file that cannot be read."""
-    return ExchangeError(f"{file} must hold plain YAML, but does not ({reason}); copy it again.")
+    return ExchangeError(f"{file} must be plain YAML, but is not ({reason}); copy it again.")

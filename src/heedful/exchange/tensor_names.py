@@ -19,7 +19,7 @@ class TensorNames:
     """
     The tensor names of a toolkit.
 
-    Without “.weight” and “.bias” where a module has both.
+    Modules with a weight and a bias are named without “.weight” and “.bias”.
     """
 
     encoder_layer: str
@@ -47,7 +47,7 @@ class TensorNames:
     source_table: str
     target_table: str
     output_embedding: str
-    """The three tables, with what stands for “weight” at the end."""
+    """The three tables, with the toolkit's word for “weight” at the end."""
     output_bias: str = ""
     """Bias of the logits; empty if there never is one."""
     source_positions: str = ""
@@ -68,7 +68,7 @@ class Tables:
     """From their ids to ours."""
     source_positions: RowMap | None = None
     target_positions: RowMap | None = None
-    """Which rows of the tables of learned positions are used."""
+    """Used rows of the tables of learned positions."""
 
 
 def key_map(
@@ -134,7 +134,8 @@ def with_zero_biases(
     return added
 
 
-# Far below every logit, and still a number: what a model does not know, it does not write.
+# Output bias of a symbol that the original model lacks: far below every logit, so that it is never
+# written, but finite, so that sums stay numbers.
 _IMPOSSIBLE = -1e9
 
 

@@ -72,7 +72,7 @@ def test_sizes_that_hold_nothing_are_not_believed(tmp_path):
         packed = json.dumps(header).encode()
         file = tmp_path / "model.safetensors"
         file.write_bytes(struct.pack("<Q", len(packed)) + packed)
-        with pytest.raises(ExchangeError, match="whole safetensors file"):
+        with pytest.raises(ExchangeError, match="complete safetensors file"):
             read_safetensors(file)
     block = Storage("0", "f4", 4, lambda _: bytes(16))
     for shape, strides in (((0, VAST), (1, 1)), ((VAST, 0), (0, 0)), ((VAST,), (0,))):
@@ -83,7 +83,7 @@ def test_sizes_that_hold_nothing_are_not_believed(tmp_path):
 def test_tensors_that_share_a_block_cannot_multiply_a_small_file(tmp_path):
     shared = torch.zeros(100_000)
     torch.save({f"{n}": shared for n in range(2_000)}, tmp_path / "a.pt")
-    with pytest.raises(ExchangeError, match="many times as many"):
+    with pytest.raises(ExchangeError, match="many times the size"):
         read_arrays(read_torch_file(tmp_path / "a.pt"), tmp_path / "a.pt")
 
 
@@ -113,7 +113,7 @@ ALIASES = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 def test_yaml_that_grows_is_refused(content, tmp_path):
     (tmp_path / "config.yaml").write_text(content)
-    with pytest.raises(ExchangeError, match="must hold plain YAML"):
+    with pytest.raises(ExchangeError, match="must be plain YAML"):
         read_yaml(tmp_path / "config.yaml", "A test")
 
 
@@ -190,7 +190,7 @@ def test_a_search_that_would_take_minutes_is_refused(tmp_path, beam, length, wor
     target = [*old_joey.TARGET, *[f"x{n}" for n in range(words)]]
     settings = old_joey.settings(beam_size=beam, max_output_length=length)
     old_joey.write(tmp_path / "old", settings, (old_joey.SOURCE, target))
-    with pytest.raises(ExchangeError, match="must ask for a search that ends"):
+    with pytest.raises(ExchangeError, match="must have search settings that end"):
         import_model("joey", tmp_path / "old", tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

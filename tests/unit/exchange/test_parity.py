@@ -126,7 +126,7 @@ def test_what_is_no_number_is_not_equal():
 
 
 def test_sentences_that_are_cut_differently_are_not_equal():
-    with pytest.raises(ParityFailed, match="1 cut alike"):
+    with pytest.raises(ParityFailed, match="1 with equal subwords"):
         compare(EVEN, WordTranslator([0.1] * 7, order="cba"), SENTENCES, 1e9).check()
 
 

@@ -32,11 +32,12 @@ from heedful.machine.memory import free_memory
 Array = np.ndarray
 
 _VERSIONS = (2, 3, 4, 5, 6)
-# In the order of the numbers that stand for them; bfloat16 is read as its bits.
+# In the order of their codes; bfloat16 is read as its bits.
 _TYPES = ("float32", "int8", "int16", "int32", "float16", "bfloat16")
 _TYPES_BY_WIDTH = {4: "float32", 2: "int16", 1: "int8"}
 _MOST_SIZES = 4
-# Three tables may be one, and layers may share small vectors.
+# Aliases may multiply the numbers of a file by this much: three tables may be one, and layers may
+# share small vectors.
 _MOST_TIMES = 8
 _ALWAYS = 1 << 18
 
@@ -52,11 +53,11 @@ class ModelFile:
     spec: str
     """Kind of model."""
     revision: int
-    """Of the kind."""
+    """Revision of the kind of model."""
     variables: dict[str, Array]
     """
-    As they are stored: weights in 8 or 16 bits are not yet multiplied by their scales, which stand
-    beside them as ``…_scale``. An alias is the array that it stands for.
+    As they are stored: weights in 8 or 16 bits are not yet divided by their scales, which are the
+    variables ``…_scale``. An alias is the same array as its variable.
     """
     version: int
 
@@ -112,7 +113,7 @@ def read_model_file(path: Path) -> ModelFile:
         content = read_within(path, free_memory() or sys.maxsize)
     except OSError as error:
         raise ExchangeError(
-            f"a folder of CTranslate2 must hold model.bin, but {path} cannot be read: "
+            f"a folder of CTranslate2 must contain model.bin, but {path} cannot be read: "
             f"{error.strerror}; check the path."
         ) from error
     return _Reader(path, content).model()
@@ -145,7 +146,7 @@ class _Reader:
         self._check_aliases(variables)
         if self.place != len(self.content):
             raise self._wrong(
-                f"must end behind what it announces, but goes on for "
+                f"must end after its last alias, but has another "
                 f"{len(self.content) - self.place:,} bytes"
             )
         return ModelFile(spec, revision, variables, version)
@@ -155,20 +156,19 @@ class _Reader:
         alias, name = self._text(), self._text()
         if name not in variables or alias in variables:
             raise self._wrong(
-                f"must alias variables that it holds by new names, but aliases {name!r} as "
-                f"{alias!r}"
+                f"must give new names to its variables, but gives {name!r} the name {alias!r}"
             )
         variables[alias] = variables[name]
         if f"{name}_scale" in variables:
             variables[f"{alias}_scale"] = variables[f"{name}_scale"]
 
     def _check_aliases(self, variables: dict[str, Array]) -> None:
-        """Refuse more aliases than any model has: each would become a weight of its own."""
+        """Refuse more aliases than any model has: each would become a separate weight."""
         stored = sum({id(array): array.size for array in variables.values()}.values())
         named = sum(array.size for array in variables.values())
         if named > _MOST_TIMES * stored + _ALWAYS:
             raise self._wrong(
-                f"must hold a model, but its aliases make {named:,} numbers of {stored:,}"
+                f"must be a model, but its aliases make {named:,} numbers from {stored:,}"
             )
 
     def _array(self, name: str, version: int) -> Array:
@@ -187,7 +187,7 @@ class _Reader:
             kind = _TYPES_BY_WIDTH.get(code)
             count *= code
         if kind is None:
-            raise self._wrong(f"must hold numbers of known types, but {name!r} is of type {code}")
+            raise self._wrong(f"must have numbers of known types, but {name!r} is of type {code}")
         stored = np.dtype("<u2" if kind == "bfloat16" else kind).newbyteorder("<")
         if count != prod(sizes) * stored.itemsize:
             raise self._wrong(
@@ -207,7 +207,7 @@ class _Reader:
                 return raw[:-1].decode("utf-8")
         except UnicodeDecodeError:
             pass
-        raise self._wrong("must hold names that end in a zero, but holds something else")
+        raise self._wrong("must have names that end in a zero byte, but one does not")
 
     def _number(self, kind: str, label: str) -> int:
         """Read an integer."""

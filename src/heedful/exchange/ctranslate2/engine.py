@@ -22,9 +22,10 @@ from heedful.search.length import LengthPenalty
 Tokens = Sequence[str]
 
 COMPUTE = {"auto": "default", "fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
-"""What CTranslate2 calls our precisions; auto is what the folder was written with."""
+"""CTranslate2's names of our precisions; auto is the precision of the folder."""
 
-# With a penalty, however small, a search ends when the beam is full, else when its best has ended.
+# With any penalty a search ends when the beam is full, without one when its best hypothesis ends.
+# So a penalty too small to matter chooses the first rule.
 _NEARLY_NOUGHT = 1e-6
 
 
@@ -65,7 +66,7 @@ class Engine:
     ) -> None:
         check_threads(threads)
         self.library = import_ctranslate2()
-        # else it warns of every number format that this machine computes in another one
+        # it would warn whenever this machine computes in another number format
         self.library.set_log_level(logging.ERROR)
         self.end, self.forbidden = end, frozenset(forbidden)
         kind, _, number = device.partition(":")
@@ -79,7 +80,8 @@ class Engine:
             )
         except ValueError as error:
             raise DeviceError(
-                f"CTranslate2 cannot compute like this here: {error}. Choose another --device or "
+                f"CTranslate2 cannot compute with these options: {error}. "
+                "Choose another --device or "
                 "--precision."
             ) from error
         except RuntimeError as error:

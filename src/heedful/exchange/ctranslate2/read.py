@@ -41,11 +41,11 @@ from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.serialization import RECORD
 from heedful.tokenization.tokenizer import END, Tokenizer
 
-# Padding is no matter of CTranslate2, but these are usual in the vocabularies it is given.
+# CTranslate2 has no padding symbol, but these names are usual in its vocabularies.
 _PADDING = ("<blank>", "<pad>", "[PAD]")
-# An output that they do not have: exp of it is nought.
+# Output bias of a symbol that the original lacks: its exponential is zero.
 _NEVER = -1e4
-# What CTranslate2 does where it is not told otherwise.
+# CTranslate2's default search settings.
 _SEARCH = SearchConfig(
     beam=2,
     length_penalty="power:1",
@@ -79,8 +79,8 @@ class CTranslate2Reader:
         variables = Variables(file, config)
         vocabularies = _Vocabularies.of(path, config, variables, options)
         settings = variables.settings()
-        advice = "Only models that compute what heedful's Transformer can compute can be taken over"
-        variables.reasons.refuse(f"{path} cannot be taken over as it is", advice)
+        advice = "Only models that heedful's Transformer can express can be imported"
+        variables.reasons.refuse(f"{path} cannot be imported", advice)
         model = vocabularies.model_settings(settings, variables)
         tables, biases = vocabularies.rows(filling=0.0), vocabularies.rows(filling=_NEVER)
         positions = variables.weights.get(POSITIONS["encoder"])
@@ -183,7 +183,7 @@ class _Vocabularies:
         languages = options.source_language, options.target_language
         tokenizer = Tokenizer(*models, source_language=languages[0], target_language=languages[1])
         origins = (id_mappings[0].origins, id_mappings[-1].origins)
-        notes = ("Text must come as tokens with spaces between them.",) * (splitter == "spaces")
+        notes = ("The input must be tokens separated by spaces.",) * (splitter == "spaces")
         return cls(tokenizer, origins, counts, len(id_mappings) == 1, start, notes)
 
     def rows(self, filling: float) -> tuple[RowMap, RowMap]:
@@ -301,8 +301,8 @@ def _start(special: Mapping[str, str | None], config: Mapping[str, Any], from_ze
         if special[name] == begin:
             return ours
     raise ExchangeError(
-        f"a model of CTranslate2 must have its start symbol {begin!r} in the vocabulary of the "
-        "target, but has not; the vocabulary is of another model."
+        f"a model of CTranslate2 must have its start symbol {begin!r} in the target "
+        "vocabulary, but does not; the vocabulary is of another model."
     )
 
 
@@ -319,7 +319,7 @@ def _check_beside(
         raise ExchangeError(
             f"the tokenizer in {RECORD} must number its subwords like the model, but it has "
             f"{sizes[0]:,} and {sizes[1]:,} for tables of {counts[0]:,} and {counts[1]:,} rows; "
-            "take it away, or give the right one with --tokenizer."
+            "remove it, or give the right one with --tokenizer."
         )
 
 

@@ -40,7 +40,7 @@ class ExportRecord:
     quantization: str
     """Number format of the weights."""
     version: str
-    """Of heedful, for people."""
+    """Version of heedful, for information."""
     tokenizer: str = ""
     """Fingerprint of the tokenizer beside it; empty in folders of older versions."""
     weights: str = ""
@@ -77,7 +77,7 @@ class ExportRecord:
         if not path.is_file():
             raise RunFolderError(
                 f"--engine ctranslate2 needs a folder that `heedful export --format ctranslate2` "
-                f"made, but {folder} holds no {cls.FILE}; export the run first."
+                f"made, but {folder} has no {cls.FILE}; export the run first."
             )
         content = read_json(path)
         positions, search = content.get("positions"), content.get("search")
@@ -91,7 +91,8 @@ class ExportRecord:
         )
         if not good or not isinstance(positions, int) or not isinstance(search, dict):
             raise ExchangeError(
-                f"{path} must say positions, source_end and search in format {_FORMAT}, but does "
+                f"{path} must contain positions, source_end and search in "
+                f"format {_FORMAT}, but does "
                 "not; it was changed, or another version wrote it: export the run again."
             )
         return cls(

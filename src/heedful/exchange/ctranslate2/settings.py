@@ -27,12 +27,12 @@ from heedful.exchange.ctranslate2.keys import (
 from heedful.exchange.formats import Problems
 from heedful.model.embedding import SINUSOIDS
 
-# Heads of the kinds of model that do not say how many they have.
+# Number of heads of the kinds of model that do not store it.
 _HEADS = {"TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}
 _ACTIVATIONS = {0: "relu", 1: "gelu_tanh", 2: "silu", 3: "gelu"}
 _EPSILON = 1e-5
 _SIDES = ("encoder", "decoder")
-# What matters only to alignments, or where there are several source tables, or as start of a text.
+# Variables that matter only for alignments, several source tables, or the start of a text.
 _WITHOUT_MEANING = ("alignment_layer", "alignment_heads", "embeddings_merge")
 _NOUGHT = (
     "alibi",
@@ -47,9 +47,7 @@ class Variables:
     """
     Settings inferred from a model file; the weights remain.
 
-    `config`: what ``config.json`` says; empty where there is none.
-
-    Shapes are checked by the key map, not here.
+    `config`: the content of ``config.json``; empty if there is none. The key map checks shapes.
     """
 
     def __init__(self, file: ModelFile, config: Mapping[str, Any]) -> None:
@@ -64,7 +62,9 @@ class Variables:
             if f"{old}/{kind}" in self.weights:
                 self.weights[f"{old}_0/{kind}"] = self.weights.pop(f"{old}/{kind}")
         begins = bool(config.get("add_source_bos")) or bool(self._attribute("with_source_bos", 0))
-        self.reasons.add_if(begins, "its source begins with a start symbol, which ours never has")
+        self.reasons.add_if(
+            begins, "its source begins with a start symbol, which heedful's never has"
+        )
         ends = self._attribute("with_source_eos", 0)
         self.source_ends = bool(config.get("add_source_eos") or ends)
         self._attribute("with_target_bos", 1)
@@ -93,7 +93,7 @@ class Variables:
                 self._attribute(f"{side}/{name}", 0)
             for name in _NOUGHT:
                 came = self._attribute(f"{side}/{name}", 0)
-                self.reasons.add_if(came != 0, f"{side}/{name} is set, which ours has not")
+                self.reasons.add_if(came != 0, f"{side}/{name} is set, which heedful does not have")
         return {
             "d_model": d_model,
             **{
@@ -127,7 +127,8 @@ class Variables:
         plain = all(widths[side] * found[f"{side}_heads"] == d_model for side in _SIDES)
         self.reasons.add_if(
             not plain and len(set(widths.values())) > 1,
-            f"heads have width {widths['encoder']} in the encoder, {widths['decoder']} behind it",
+            f"heads have width {widths['encoder']} in the encoder, "
+            f"{widths['decoder']} in the decoder",
         )
         width = None if plain else widths["decoder"]
         code = int(self._alike("activation", 0))

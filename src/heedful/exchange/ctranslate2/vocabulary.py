@@ -34,8 +34,8 @@ def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> tuple[list[str
         path = _file(folder, side)
         if path is None:
             raise ExchangeError(
-                f"a folder of CTranslate2 must hold shared_vocabulary or {side}_vocabulary, as "
-                f".json or .txt, but {folder} holds neither; copy the whole folder."
+                f"a folder of CTranslate2 must contain shared_vocabulary or {side}_vocabulary, as "
+                f".json or .txt, but {folder} has neither; copy the whole folder."
             )
         found.append(_complete(_read(path), unknown))
     return found[0], found[1]
@@ -106,7 +106,9 @@ def _read(path: Path) -> list[str]:
     except OSError as error:
         raise ExchangeError(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        raise ExchangeError(f"{path} must hold tokens in UTF-8, but does not ({error}).") from error
+        raise ExchangeError(
+            f"{path} must contain tokens in UTF-8, but does not ({error})."
+        ) from error
     if not isinstance(found, list) or not all(isinstance(token, str) for token in found):
-        raise ExchangeError(f"{path} must hold a JSON list of tokens, but holds something else.")
+        raise ExchangeError(f"{path} must be a JSON list of tokens, but is something else.")
     return found

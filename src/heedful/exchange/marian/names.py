@@ -148,8 +148,8 @@ def _check_positions(name: str, table: Tensor) -> None:
     expected = grouped_sinusoid(0, *table.shape) if even else None
     if expected is None or not torch.allclose(table.float(), expected, atol=1e-3):
         raise ExchangeError(
-            f"{name} must hold the sinusoids that the class computes, sines before cosines, but "
-            "holds other positions; this is another kind of model."
+            f"{name} must contain the sinusoids that the class computes, sines before cosines, but "
+            "has other positions; this is another kind of model."
         )
 
 

@@ -92,7 +92,7 @@ class MarianReader:
         start = _start(settings, generation, id_mappings[1], reasons)
         positions = settings["max_position_embeddings"]
         rule = read_rule(generation, id_mappings[1], positions, reasons)
-        reasons.refuse(f"the model in {path} cannot be taken over", _ADVICE)
+        reasons.refuse(f"the model in {path} cannot be imported", _ADVICE)
         tokenizer = _tokenizer(path, id_mappings, spelled, options)
         config = _config(settings, start, tokenizer, rule.search)
         weights = _weights(tensors, path / _WEIGHTS, config, id_mappings)
@@ -113,7 +113,7 @@ READER = MarianReader()
 def _check_files(path: Path) -> None:
     """List missing files."""
     if not path.is_dir():
-        raise ExchangeError(f"a Marian model is a folder, but {path} is none; check the path.")
+        raise ExchangeError(f"a Marian model is a folder, but {path} is not; check the path.")
     needed = ("config.json", _WEIGHTS, "source.spm", "target.spm", "vocab.json")
     missing = [name for name in needed if not (path / name).is_file()]
     if not missing:
@@ -125,7 +125,7 @@ def _check_files(path: Path) -> None:
             "transformers and save it again with save_pretrained"
         )
     raise ExchangeError(
-        f"a Marian folder must hold {', '.join(needed)}, but {path} lacks {', '.join(missing)}; "
+        f"a Marian folder must contain {', '.join(needed)}, but {path} lacks {', '.join(missing)}; "
         f"{advice}."
     )
 

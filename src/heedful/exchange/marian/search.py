@@ -57,7 +57,7 @@ _STOPS: dict[Any, Any] = {
     False: "as-transformers",
     "never": "when-none-can-win",
 }
-# What `generate` takes where nothing is said.
+# Defaults of `generate`.
 _NEW_TOKENS = 20
 FORBIDDEN_BESIDES = (PAD, START)
 
@@ -209,7 +209,7 @@ def _forbidden(
     reasons.add_if(bool(unknown), f"bad_words_ids has {unknown}, which are no symbols")
     forbidden = {id_mapping.ours[n] for n in single if n not in unknown} - {END}
     notes = tuple(
-        f"{id_mapping.pieces[ours]} is never written here, while generate may write it"
+        f"heedful never writes {id_mapping.pieces[ours]}, while generate may"
         for ours in FORBIDDEN_BESIDES
         if id_mapping.origins[ours] is not None and ours not in forbidden
     )

@@ -133,11 +133,11 @@ def _check_text(tokenizer: Tokenizer, reasons: Problems) -> None:
     imported = isinstance(first, ImportedModel) and first.kind.endswith("sentencepiece")
     ours = isinstance(first, SentencePieceModel)
     reasons.add_if(
-        not (imported or ours), f"text must be cut by sentencepiece, but is by {tokenizer.kind}"
+        not (imported or ours), f"the tokenizer must be sentencepiece, but is {tokenizer.kind}"
     )
     reasons.add_if(
         ours and bool(tokenizer.tags),
-        "language tags need subwords that ignore the space behind them, but these keep it",
+        "language tags need subwords that ignore the space after a tag, but these keep it",
     )
 
 

@@ -18,7 +18,7 @@ from heedful.exchange.formats import import_extra
 OPSET = 18
 """The set of operators: of the end of 2022, known to onnxruntime since 1.14."""
 _IR = 8  # the file format of that time
-# A file of protocol buffers ends at two gibibytes; larger weights lie in a file beside the graph.
+# A protocol buffers file has at most two gibibytes; larger weights need a second file.
 _LARGEST = 1_900_000_000
 
 Tensors = Mapping[str, str]
@@ -64,7 +64,8 @@ class Nodes:
 
     def weight(self, tensor: Tensor) -> str:
         """Store a weight in fp32."""
-        self._kept.append(tensor)  # so that no other tensor comes to lie at its address
+        # Keep a reference, so that no other tensor gets the same address.
+        self._kept.append(tensor)
         key = (tensor.data_ptr(), tensor.shape, tensor.stride())
         array = np.ascontiguousarray(tensor.detach().float().cpu().numpy())
         return self._store(key, array, f"{self.place}/weight_{len(self._stored)}")

@@ -24,9 +24,9 @@ STORAGES = {
     "ByteStorage": "u1",
     "BoolStorage": "?",
 }
-"""NumPy's name of the type, by torch's name of the storage; one type is unknown to NumPy."""
+"""NumPy's type by torch's name of the storage; NumPy lacks bfloat16."""
 
-# Half precision becomes single, and three tables may be one: six times an honest file.
+# An honest file grows at most by six: half precision becomes single, and three tables may be one.
 _MOST_TIMES = 8
 _ALWAYS = 1 << 20
 
@@ -79,7 +79,7 @@ class StoredTensor:
         self._check()
         content = self.storage.read(self.storage.key)
         if len(content) < self.storage.numbers * self.storage.width:
-            raise _damaged(f"block {self.storage.key!r:.40} is cut off")
+            raise _damaged(f"block {self.storage.key!r:.40} is incomplete")
         kind = "u2" if self.storage.kind == "bfloat16" else self.storage.kind
         numbers = np.frombuffer(content, np.dtype(kind).newbyteorder("<"), self.storage.numbers)
         strides = tuple(stride * self.storage.width for stride in self.strides)
@@ -129,8 +129,8 @@ def read_arrays(values: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]
     size = sum(tensor.size * max(4, tensor.storage.width) for tensor in tensors.values())
     if size > _MOST_TIMES * path.stat().st_size + _ALWAYS:
         raise _damaged(
-            f"its tensors would have {size:,} bytes, many times as many as the file; it was made "
-            "to do harm"
+            f"its tensors would have {size:,} bytes, many times the size of the file; it is "
+            "malicious"
         )
     return {name: tensor.numpy() for name, tensor in tensors.items()}
 
@@ -208,8 +208,8 @@ def _never(arguments: tuple[Any, ...]) -> Any:
 def _damaged(reason: str) -> ExchangeError:
     """Build the error for a damaged or malicious checkpoint."""
     return ExchangeError(
-        f"The tensors of a checkpoint must be inside of the file, but {reason}; copy it again, "
-        "or ask who made it."
+        f"The tensors of a checkpoint must be inside the file, but {reason}; copy it again, or "
+        "ask its author."
     )
 
 

@@ -69,7 +69,8 @@ _PLAIN_TYPES = (
     "NoneType",
     "type",
 )
-# What an honest checkpoint stays far below: pickles may copy the same list again and again.
+# Honest checkpoints stay far below these limits; without them a small pickle could copy one list
+# until memory is full.
 _MOST_COPIED = 1 << 26
 _MOST_NUMBERS = 5_000
 # What keeps values in order looks none of them up.
@@ -98,12 +99,12 @@ def read_inert(file: ByteSource, makers: dict[str, Make], persistent: Callable[[
         result = machine.stack.pop()
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ExchangeError(
-            "A checkpoint must be a whole pickle, but this one cannot be followed "
+            "A checkpoint must be a complete pickle, but this one cannot be decoded "
             f"({type(error).__name__}: {str(error)[:200]}); copy the file again."
         ) from error
     if machine.refused:
         raise ExchangeError(
-            "A checkpoint may hold tensors, numbers, text and settings, but this one asks for "
+            "A checkpoint may contain tensors, numbers, text and settings, but this one names "
             f"{_listed(machine.refused)}; nothing of it was executed. Do not load this file "
             "anywhere else unless you know who made it."
         )
@@ -137,7 +138,7 @@ class _Machine:
         elif name in _STEPS:
             getattr(self, f"_{name.lower()}")(argument)
         elif name not in _IGNORED:
-            raise ValueError(f"the instruction {name} is none that a checkpoint has")
+            raise ValueError(f"checkpoints never have the instruction {name}")
 
     def _memoize(self, argument: None) -> None:
         del argument
@@ -323,7 +324,7 @@ class _Machine:
                     target.entries.append(part)
         elif isinstance(target, GlobalName):
             raise TypeError(f"{target.path} is no object that can have a state")
-        # The attributes of dictionaries and tensors are notes of torch, such as `_metadata`.
+        # Attributes of dictionaries and tensors are torch's own, such as `_metadata`.
 
     def _binpersid(self, argument: None) -> None:
         del argument

@@ -10,7 +10,7 @@ _DEEPEST = 8
 _MOST = 100_000
 _LARGEST = 1_000_000
 WIDEST_BEAM, MOST_TOKENS = 201, 10_000
-"""What a search may be told: more would only fill the memory when the two sides are compared."""
+"""Largest number in search settings: more would fill the memory during the parity check."""
 
 
 def settings_of(value: Any) -> dict[str, Any]:

@@ -135,7 +135,9 @@ def _read_legacy(path: Path) -> Any:
             (numbers,) = struct.unpack("<q", content[first : first + 8])
             size = storage.numbers * storage.width
             if numbers != storage.numbers or first + 8 + size > end:
-                raise _no_checkpoint(f"block {key!r:.40} of {storage.numbers} numbers is cut off")
+                raise _no_checkpoint(
+                    f"block {key!r:.40} of {storage.numbers} numbers is incomplete"
+                )
             blocks[key] = (first + 8, size)
             first += 8 + size
         if len(blocks) != len(storages):
@@ -211,6 +213,5 @@ def _no_storage(identifier: Any) -> Any:
 def _no_checkpoint(reason: str) -> ExchangeError:
     """Build the error for a file that torch has not saved."""
     return ExchangeError(
-        f"It must be a checkpoint as torch saves them, but {reason}; copy it again, or ask who "
-        "made it."
+        f"It must be a checkpoint saved by torch, but {reason}; copy it again, or ask who made it."
     )

@@ -68,7 +68,7 @@ def test_a_file_that_ends_early_is_refused(tmp_path, length):
     ("content", "said"),
     [
         (b"PK\x03\x04" + bytes(99), "version"),
-        (GOOD + b"\0", "goes on for 1 bytes"),
+        (GOOD + b"\0", "has another 1 bytes"),
         (model_bin({"a": ("float32", (2**31, 2**31), b"1234")}), "as many bytes"),
         (model_bin({"a": ("float32", (9,) * 9, b"")}), "9 dimensions"),
         (model_bin({"a": stored(WEIGHT)}, [("b", "c")]), "alias"),
