@@ -4,7 +4,7 @@ Word alignments from a model's attention.
 ::
 
     cross attention (layers, heads, target, source)
-      └ a layer, the mean of its heads ─ subwords to words ─ the word looked at most ─ links
+      └ a layer, the mean of its heads ─ subwords to words ─ the word with most weight ─ links
 
 A translator is never trained on word alignments, but attends to the words it translates. How well
 its attention shows this depends on the layer. Of six it is the penultimate (Garg et al. 2019,
@@ -83,7 +83,7 @@ class Extraction:
                 raise SettingError(
                     "how alignments are read off attention must be parts such as layer=2, layer=-1 "
                     "(the last), head=1, shift, threshold=0.3 (above 0, at most 1), each once and "
-                    f"with commas between them, but {part!r} is none in {text!r}."
+                    f"with commas between them, but {part!r} in {text!r} is not one of these."
                 ) from None
         return cls(**values)  # type: ignore[arg-type]
 

@@ -1,7 +1,7 @@
 """
 Word boundaries of subword sequences, and back.
 
-Attention is between subwords, alignments are between words. Words are what spaces set apart; how
+Attention is between subwords, alignments are between words. Words are separated by spaces; how
 subwords mark the beginning of a word differs between tools.
 """
 

@@ -23,9 +23,9 @@ from jaxtyping import Int
 from heedful.data.micro_batches import Lengths, MicroBatches, Rows, cut_batch, longest_rows
 from heedful.data.mixing import Mixture
 
-# Another way of laying out batches has another number; a run goes on with its own or not at all.
+# Changes whenever batches are formed in another way; a run resumes only with its own version.
 BATCHES_VERSION = 2
-# Pairs whose batches are decided together. A window takes a second and 100 MB to lay out.
+# Pairs whose batches are formed together. A window takes a second and 100 MB.
 _WINDOW = 1_000_000
 # tensor2tensor 3d9c62f2, data_reader.py: buckets end at 8, 12, 16, 24, 32, 48 and so on.
 _FIRST_BUCKET = 8
@@ -53,11 +53,11 @@ class BatchOrder:
     seed: int
     """Seed of the order."""
     mixture: Mixture | None = None
-    """Which pairs an epoch has; all of them, once, when None."""
+    """The mixture that an epoch's pairs are drawn from; None for all pairs once."""
     block_tokens: int | None = None
     """Padded tokens of a block; `batch_tokens` when None. Only for counting 'padded'."""
     padding_cost: float = 1.0
-    """What computing a place of padding costs, where a token costs one."""
+    """Cost of computing a padding position, relative to a real token."""
 
     def epoch(self, number: int) -> list[Rows]:
         """Return the batches of an epoch as indices of pairs; each pair comes once."""
@@ -94,8 +94,8 @@ class BatchOrder:
         # (pairs + 1,) each: tokens before each pair
         sums = [np.concatenate(([0], np.cumsum(side, dtype=np.int64))) for side in sides]
         edges = _equal_edges(sums, float(self.batch_tokens))
-        # The last batch is a part of one. The others take it over, so that no small remainder
-        # takes a step of its own.
+        # The last batch is incomplete. Its tokens are distributed over the others, so that no step
+        # has only a small remainder.
         last = max(int(side[edges[-1]] - side[edges[-2]]) for side in sums)
         parts = len(edges) - 2 + last / self.batch_tokens
         count = max(1, round(parts))

@@ -25,7 +25,7 @@ def unknown_warning(pairs: EncodedPairs, tokenizer: Tokenizer, corpus: Corpus) -
     """
     Warn if more than 1 % of the subwords of the training text are unknown.
 
-    Returns one sentence; None if there is nothing to warn of.
+    Returns one sentence, or None without a warning.
 
     The text is read only if there is something to report.
     """
@@ -52,7 +52,7 @@ def input_warning(
     """
     Warn if more than 10 % of the subwords of an input are unknown.
 
-    Returns one sentence; None if there is nothing to warn of.
+    Returns one sentence, or None without a warning.
 
     Unknown subwords cannot be translated, only guessed from their context.
     """

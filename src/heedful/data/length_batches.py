@@ -9,7 +9,7 @@ def by_length(
     """
     Group items of similar length into batches of limited size.
 
-    `batch_tokens`: most places of a batch, padding included; a longer item gets a batch of its own.
+    `batch_tokens`: most tokens of a batch, padding included; a longer item is a batch alone.
 
     Longest first, so that a lack of memory shows at once.
     """

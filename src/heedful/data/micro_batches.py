@@ -18,14 +18,14 @@ MicroBatches = list[Rows]
 # On a processor products leave padding out; attention and the copies for it do not. A step of
 # multi30k with mixed lengths took 1.05 of one of equal lengths; the value itself was not fitted.
 PADDING_COST_CPU = 0.1
-# A cut must save what this many tokens cost, for every micro-batch has costs of its own. At 25,000
-# tokens of Europarl on one rank 100 gives 30 micro-batches and a useful share of 0.92, 400 gives
-# 14 and 0.86, 800 gives 10 and 0.83. What a micro-batch costs on a GPU was not measured.
+# A cut must save the cost of at least this many tokens, because every micro-batch has a fixed cost.
+# At 25,000 tokens of Europarl on one rank 100 gives 30 micro-batches and a useful share of 0.92,
+# 400 gives 14 and 0.86, 800 gives 10 and 0.83. The cost of a micro-batch on a GPU was not measured.
 _CUT_COST = 400.0
-# The heaviest rank may have this much more to do than the mean. On 8 ranks 1.01 gives a useful
+# The rank with most work may have this much more than the mean. On 8 ranks 1.01 gives a useful
 # share of 0.93 with 7 micro-batches a rank, 1.02 gives 0.90 with 4.4, 1.03 gives 0.89 with 3.9.
 _IMBALANCE = 1.02
-# More micro-batches a rank balance nothing any more: 6.6 were the most needed at 1.01.
+# Bound on micro-batches per rank: at 1.01 balancing needed at most 6.6.
 _MOST_A_RANK = 8
 
 
@@ -50,8 +50,8 @@ class _Part:
         """
         Try every cut of the pairs sorted by source, and of those sorted by target.
 
-        Returns the order, where it is cut, and the places that are left. Most parts that balance
-        the ranks are never asked, and this is most of the time that a cut takes.
+        Returns the order, the position of the cut, and the padded tokens of both parts. Computed
+        on first use: it is most of the work, and most parts that balance the ranks never need it.
         """
         count = np.arange(1, len(self.rows))
         found = np.arange(len(self.rows)), len(self.rows) // 2, self.places

@@ -1,11 +1,9 @@
 """
 Several training corpora: read as one, and mixed with given shares.
 
-What an epoch holds is a pure function of the seed and its number, like everything about the order:
-a small corpus comes round several times in an epoch, a large one over several epochs, and no pair
-of a corpus comes again before all its others have come.
-
-Several encoded corpora, read as one.
+The content of an epoch is a pure function of seed and epoch. A small corpus is read several times
+in an epoch, a large one over several epochs; no pair is repeated before all others of its corpus
+have been read.
 """
 
 from collections.abc import Sequence

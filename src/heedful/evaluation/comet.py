@@ -16,7 +16,7 @@ from heedful.errors import MissingExtra, SettingError, TextError
 from heedful.evaluation.sufficient_statistics import MetricScore
 
 NEEDS = (
-    "COMET needs a package of its own (pip install 'heedful[comet]'), a model that this package "
+    "COMET needs another package (pip install 'heedful[comet]'), a model that this package "
     "downloads once (2.3 GB for Unbabel/wmt22-comet-da) or a checkpoint file, the source text "
     "(--source), and in practice a GPU, for without one a test set can take hours"
 )

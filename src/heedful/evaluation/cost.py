@@ -37,7 +37,7 @@ class Work:
     target: Number
     """Positions of either side, padding included."""
     predicted: Number
-    """Target positions with an output projection; training leaves padding out there."""
+    """Target positions with an output projection, without padding in training."""
     source_source: Number
     target_target: Number
     target_source: Number

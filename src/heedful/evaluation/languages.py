@@ -54,7 +54,7 @@ def is_language(language: str) -> bool:
 
 
 def check_language(language: str) -> None:
-    """Refuse an invalid language code; none at all is allowed."""
+    """Refuse an invalid language code; an empty one is allowed."""
     code = language.replace("_", "-").split("-")[0]
     # ISO 639-3 has 7,900 codes of three letters: those are taken on trust
     if language and not is_language(language) and not (len(code) == 3 and code.isalpha()):

@@ -143,7 +143,7 @@ def paper_bleu(
     """
     Score translations as in the paper.
 
-    Returns the score in percent with the line that says how it was made.
+    Returns the score in percent with its signature.
 
     If no four consecutive words match, the score is 0, as with ``multi-bleu.perl``.
 

@@ -28,8 +28,9 @@ def find_training_data(
     if data is not None:
         if source or target or exclude or corpora or tokenizer:
             raise TextError(
-                f"--data {data} says what is trained on, what was excluded and how text is cut, "
-                "but --source, --target, --corpora, --exclude or --tokenizer came too; give one "
+                f"--data {data} sets the text, the exclusions and the tokenizer, "
+                "but --source, --target, --corpora, --exclude or --tokenizer "
+                "was given too; give one "
                 "or the other."
             )
         return PreparedText.open(data, settings)
@@ -52,7 +53,8 @@ def find_text(
     if corpora is not None:
         if source or target:
             raise TextError(
-                f"--corpora {corpora} names the text, but --source or --target came too; give one "
+                f"--corpora {corpora} names the text, but --source or --target "
+                "was given too; give one "
                 "or the other."
             )
         return RawText(tuple(read_corpora(Path(corpora))), excluded, tokenizer)

@@ -76,7 +76,7 @@ def _fill(
     processes: int,
     say: Say,
 ) -> list[EncodedPairs]:
-    """Train the tokenizer and encode what is missing."""
+    """Train the tokenizer and encode the missing text."""
     subwords = None
     if not has_subwords(folder):
         say("making subwords")
@@ -112,8 +112,8 @@ def _is_complete(path: Path, record: dict[str, Any]) -> bool:
         strangers = _strangers(path)
         if strangers:
             raise RunFolderError(
-                "--out must be a new or empty folder, or one where the same command was begun, but "
-                f"{path} holds other files: {', '.join(strangers[:3])}; name another folder."
+                "--out must be a new or empty folder, or one that the same command began, but "
+                f"{path} has other files: {', '.join(strangers[:3])}; name another folder."
             )
         return False
     begun = read_record(path)

@@ -27,7 +27,7 @@ from heedful.runs.folder import RunFolder, read_json
 from heedful.tokenization.tokenizer import Tokenizer
 
 RECORD = "prepared.json"
-"""Settings, files, and what came of them."""
+"""File with settings, input files and counts of the result."""
 FORMAT = 1
 """Number of the format, in `RECORD`."""
 _SOURCE = re.compile(r"([\w-]+\.)?source").fullmatch
@@ -122,7 +122,7 @@ class PreparedText:
         if record["complete"] is not True:
             raise RunFolderError(
                 f"--data must be a finished folder, but {folder.path} is not: `heedful data "
-                "prepare` was interrupted. Run it again with the same arguments; it goes on from "
+                "prepare` was interrupted. Run it again with the same arguments; it continues from "
                 "there."
             )
         return cls(
@@ -139,7 +139,7 @@ class PreparedText:
         asked = {setting.partition("=")[0].strip() for setting in self.user_settings}
         data = {key: value for key, value in self.settings.items() if key.startswith("data.")}
         other = [
-            f"{key} is {data[key]!r} there and {given[key]!r} was asked for"
+            f"{key} is {data[key]!r} in it, but {given[key]!r} in the command"
             for key in sorted(asked & data.keys())
             if given[key] != data[key]
         ]

@@ -12,9 +12,9 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 # A file, a pattern, or several.
 Files = str | Path | Sequence[str | Path]
-# Told a line for the person at the terminal.
+# Prints a line for the user.
 Say = Callable[[str], object]
-# For each side of a text the names of its files and what else tells them apart.
+# For each side of a text the names and sizes of its files, and the part and tag if any.
 Sizes = dict[str, list[dict[str, Any]]]
 
 
@@ -81,7 +81,7 @@ def as_list(files: Files) -> Sequence[str | Path]:
     """
     Turn a single file into a list of one.
 
-    A string is a sequence too, of letters, which nobody means.
+    A string is a sequence too, but its letters are never file names.
     """
     return [files] if isinstance(files, str | Path) else files
 

@@ -28,7 +28,7 @@ def average_checkpoints(folder: RunFolder, last: int, signature: Signature) -> l
     steps = regular_steps(folder)[-last:]
     if not steps:
         raise RunFolderError(
-            f"averaging needs a checkpoint, but {folder.path} holds none yet; train first."
+            f"averaging needs a checkpoint, but {folder.path} has none yet; train first."
         )
     with only_writer(folder.path, "average"):
         mean = mean_weights(folder, steps, signature)

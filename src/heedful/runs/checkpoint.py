@@ -28,7 +28,7 @@ Tensors = Mapping[str, Tensor]
 Signature = Mapping[str, Any]
 _MASTER = "master"
 _KINDS = ("first", "second", _MASTER)
-# Masters and two moments, and what the header takes.
+# Master weights and two moments of Adam, and the size of the header.
 _MOST_TIMES, _ALWAYS = 4, 1 << 20
 _FLOATING = ("BF16", "F16", "F32", "F64")
 _ONLY_IN_TRAINING = frozenset(("model.dropout",))
@@ -56,7 +56,7 @@ class _Stored(Tensors):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # read, not mapped: what is in use must not change with the file
+        # Read, not mapped: tensors in use must not change with the file.
         self._file = safe_open(path, framework="pt", backend="pread")
         names = self._file.keys()
         self._names = {renamed_tensor(name): name for name in names}

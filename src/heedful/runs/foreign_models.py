@@ -34,7 +34,7 @@ class KnownModel:
     """A recognised model of another toolkit."""
 
     kind: str
-    """What `heedful import --from` calls it; empty where it cannot be imported."""
+    """Its name for `heedful import --from`; empty if it cannot be imported."""
     name: str
     """What it is, for people."""
     advice: str
@@ -62,7 +62,7 @@ def _by_files(path: Path) -> KnownModel | None:
         use = "translate with it by --engine ctranslate2, or " if exported else ""
         return KnownModel(name, "a model of CTranslate2", f"{use}{_importing(path, name)}")
     if (path / "onnx.json").is_file() or (path / "step.onnx").is_file():
-        advice = "give the run that it was exported from; docs/howto/onnx.md says how to use it"
+        advice = "give the run that it was exported from; docs/howto/onnx.md explains its use"
         return KnownModel("", "a run exported to ONNX", advice)
     if (path / "config.yaml").is_file() and any(path.glob("*.ckpt")):
         return KnownModel("joey", "a model of Joey NMT", _importing(path, "joey"))

@@ -18,9 +18,9 @@ from heedful.errors import RunFolderError
 from heedful.files import writing
 
 LOCK = ".lock"
-"""Who writes into the folder; there only while somebody does."""
+"""The file that names the process writing into the folder; it exists only meanwhile."""
 
-# The file is written over, and whoever made the folder may have made a link of it, or a pipe.
+# The file is overwritten, so it must not be a link or a pipe that somebody else put there.
 _NEVER_FOLLOW = os.O_NOFOLLOW | os.O_NONBLOCK
 
 

@@ -180,11 +180,11 @@ class Run:
                 return places[name]
         if not places:
             raise RunFolderError(
-                f"{folder.path} must hold a checkpoint, but has none yet; train first, or copy the "
+                f"{folder.path} must have a checkpoint, but has none yet; train first, or copy the "
                 "whole run folder."
             )
         raise RunFolderError(
-            f"--weights must name weights that {folder.path} holds, but {weights} is not among "
+            f"--weights must name weights in {folder.path}, but {weights} is not among "
             f"them: {', '.join(sorted(places))}."
         )
 

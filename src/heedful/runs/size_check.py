@@ -12,7 +12,7 @@ from heedful.errors import RunFolderError
 from heedful.model.build import parameter_count
 
 _WIDTHS = ("d_model", "d_ff", "encoder_d_ff", "decoder_d_ff", "d_k", "d_v")
-# A model that does not fit is told name by name later; here only what would fill the memory counts.
+# Loading reports wrong tensors by name later; this check only prevents filling the memory.
 _MOST_TIMES = 4
 _ALWAYS = 1_000_000
 

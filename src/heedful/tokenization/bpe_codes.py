@@ -16,9 +16,9 @@ from heedful.errors import TokenizerError
 from heedful.tokenization.bpe import Merges
 
 SEPARATOR = "@@"
-"""Stands behind every subword that is not the last of its word."""
+"""Suffix of every subword that is not the last of its word."""
 VERSION_MARK = "#version:"
-"""How the first line of a codes file begins, if it says its version."""
+"""Beginning of the first line of a codes file, if it names its version."""
 
 _END = "</w>"
 _CACHED_WORDS = 1 << 18
@@ -40,7 +40,7 @@ class BpeCodes:
         self.known = None if known is None else frozenset(known)
         version, pairs = _parse(content)
         self._end_apart = version == "0.1"
-        # Of a merge that is there twice the first counts, and so does the first way to a symbol.
+        # Of repeated merges the first counts, and of several merges to one symbol, too.
         self._ranks = {pair: rank for rank, pair in reversed(list(enumerate(pairs)))}
         self._parts = {first + second: (first, second) for first, second in reversed(pairs)}
         self._merges = Merges(lambda first, second: self._ranks.get((first, second)))

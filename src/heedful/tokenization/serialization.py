@@ -32,7 +32,7 @@ _ENDINGS = {
     **{f"{PREFIX}{cutter}": (*ends, "imported.json") for cutter, ends in CUTTERS.items()},
 }
 KINDS = tuple(_ENDINGS)
-"""How text can be cut: by a sentencepiece model, codes, a list of words, or as it was elsewhere."""
+"""How text is split: by a sentencepiece model, BPE codes, a word list, or as another tool does."""
 
 # Readers of format 1 know neither language tags nor codes nor word lists, those of format 2 no
 # imported vocabularies.

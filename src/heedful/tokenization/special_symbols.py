@@ -25,7 +25,7 @@ SPECIAL_IDS = {"pad": PAD, "unknown": UNKNOWN, "start": START, "end": END}
 SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
 """How the special ids are shown, in their order."""
 UNKNOWN_TEXT = "⁇"
-"""What a reader sees in place of what is unknown."""
+"""Shown in place of unknown text."""
 
 _TAG = re.compile(r">>[\w-]+<<")
 

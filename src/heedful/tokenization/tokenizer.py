@@ -22,7 +22,7 @@ from heedful.tokenization.train import Kind, learn_subwords
 __all__ = ["END", "PAD", "SAMPLED_KINDS", "START", "UNKNOWN", "Tokenizer"]
 
 SAMPLED_KINDS = ("bpe", "unigram", "codes")
-"""The kinds that can cut the same text in several ways."""
+"""The kinds that can split the same text in several ways."""
 
 
 class Tokenizer:

@@ -21,7 +21,7 @@ from heedful.text.file_formats import TextSource
 from heedful.tokenization.special_symbols import SPECIAL_IDS, split_tag
 
 Kind = Literal["bpe", "unigram", "character", "word"]
-"""How text can be cut into subwords."""
+"""Kinds of subword models that can be trained."""
 
 _SENTENCEPIECE_KIND = {"bpe": "bpe", "unigram": "unigram", "character": "char", "word": "word"}
 _MOST_LINES = 1_000_000
@@ -29,7 +29,7 @@ _BYTE_FALLBACK_FROM = 4_000
 _BYTES = 256
 # Sentencepiece counts positions inside a word in 16 bits and drops sentences that are too long.
 _LONGEST_SLICE = 10_000
-# Sentencepiece skips a whole training line that holds this character, which it uses itself.
+# Sentencepiece skips a training line with this character, which it uses itself.
 _RESERVED = "\u2585"
 SPACE = "\u2581"
 """What sentencepiece writes for a space."""

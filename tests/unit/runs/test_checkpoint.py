@@ -260,7 +260,7 @@ def test_averaging_one_checkpoint_changes_nothing(tmp_path):
 
 
 def test_averaging_nothing_is_refused(tmp_path):
-    with pytest.raises(RunFolderError, match="holds none yet"):
+    with pytest.raises(RunFolderError, match="has none yet"):
         average_checkpoints(RunFolder(tmp_path), 5, SIGNATURE)
 
 

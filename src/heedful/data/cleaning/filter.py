@@ -11,14 +11,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 RULES = {
-    "empty": "a side is empty or nothing but spaces",
-    "overlap": "a side occurs in a text that is to stay unseen (--exclude)",
+    "empty": "a side is empty or has only spaces",
+    "overlap": "a side occurs in an excluded text (--exclude)",
     "script": "a side has too few letters of its language's script (data.min_script_share)",
-    "duplicate": "the same pair came before (data.drop_duplicates)",
+    "duplicate": "the pair is a repetition (data.drop_duplicates)",
     "too long": "a side has too many subwords (data.max_length)",
-    "ratio": "one side has too many subwords for the other (data.max_length_ratio)",
+    "ratio": "one side is too long for the other (data.max_length_ratio)",
 }
-"""Each rule and what breaks it, in the order in which they are tried."""
+"""Each rule and the reason it drops a pair for, in the order in which they are applied."""
 
 _EXAMPLES = 5
 _EXAMPLE_CHARACTERS = 200
@@ -60,7 +60,7 @@ class DroppedPair:  # numpydoc ignore=PR02
     source: str
     """Its source line, cut to 200 characters."""
     target: str
-    """Its target line, cut likewise."""
+    """Its target line, cut to 200 characters."""
 
 
 @dataclass
@@ -85,7 +85,7 @@ class CleaningReport:  # numpydoc ignore=PR02
         """
         Count a dropped pair.
 
-        `line`: where it stands, from 1.
+        `line`: its number, from 1.
 
         The first ones are kept as examples, truncated: a line may be a megabyte.
         """

@@ -133,7 +133,7 @@ class TextFilter:
         return reasons
 
     def _reason(self, pair: tuple[str, str]) -> str | None:
-        """Return the first rule that a pair breaks by itself."""
+        """Return the first rule that a pair breaks, duplicates aside."""
         pair = split_tag(pair[0])[1], pair[1]
         if any(not line or line.isspace() for line in pair):
             return "empty"

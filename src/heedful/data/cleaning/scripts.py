@@ -51,7 +51,7 @@ _WRITTEN_IN = {
 _OF_LANGUAGE = {
     code: frozenset(scripts) for scripts, codes in _WRITTEN_IN.items() for code in codes.split()
 }
-# Codes of ISO 15924, which stand in language tags such as sr-Latn or eng_Latn.
+# Codes of ISO 15924 in language tags such as sr-Latn or eng_Latn.
 _OF_TAG = {
     "arab": "ARABIC",
     "armn": "ARMENIAN",
@@ -86,7 +86,7 @@ _OF_TAG = {
     "thai": "THAI",
     "tibt": "TIBETAN",
 }
-# First words of names that tell no script: signs made of letters, marks that several scripts use.
+# First words of names that are not scripts: symbols made of letters, marks of several scripts.
 _OF_NO_SCRIPT = (
     "MODIFIER MATHEMATICAL DOUBLE-STRUCK SCRIPT BLACK-LETTER PLANCK EULER INFORMATION ALEF BET "
     "GIMEL DALET MICRO OHM KELVIN ANGSTROM FEMININE MASCULINE SUPERSCRIPT TURNED ROMAN CARON "

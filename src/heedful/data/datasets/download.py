@@ -112,7 +112,7 @@ def _fetch_once(address: str, partial: Path, size: int | None, watch: Watch) -> 
     with response:
         done, total = _extent(response, partial, had)
         if size not in (None, total) and total is not None:
-            raise DownloadError(f"the file there has {total:,} bytes instead of {size:,}")
+            raise DownloadError(f"the server's file has {total:,} bytes instead of {size:,}")
         total = total or size
         with writing(partial.parent):
             if not done:
@@ -125,7 +125,7 @@ def _fetch_once(address: str, partial: Path, size: int | None, watch: Watch) -> 
                     if total is not None and done > total:
                         break
     if total is not None and done < total:
-        raise _Cut(f"the connection was cut after {done:,} of {total:,} bytes")
+        raise _Cut(f"the connection was lost after {done:,} of {total:,} bytes")
     if total is not None and done > total:
         forget(partial)
         raise DownloadError(f"more than the {total:,} bytes of the file were sent")
@@ -140,13 +140,13 @@ def _open(address: str, headers: dict[str, str]) -> HTTPResponse:
         raise
     except URLError as error:
         if isinstance(error.reason, ConnectionResetError | BrokenPipeError):
-            raise _Cut("the connection was cut") from error
+            raise _Cut("the connection was lost") from error
         why = getattr(error.reason, "strerror", None) or error.reason
         raise Unreachable(f"no answer: {why}") from error
     except OSError as error:
-        raise _Cut("the connection was cut before an answer came") from error
+        raise _Cut("the connection was lost before an answer came") from error
     except (HTTPException, ValueError) as error:
-        raise DownloadError(f"it cannot be asked for: {error}") from error
+        raise DownloadError(f"it cannot be requested: {error}") from error
     if response.status not in (200, 206) or response.headers.get_content_type() == "text/html":
         with response:
             kind = response.headers.get_content_type()
@@ -162,13 +162,15 @@ def _refused(error: HTTPError, partial: Path, had: int, size: int | None) -> Non
             if had == size or (match and match[2] == str(had)):
                 return  # killed between the last byte and the new name
             forget(partial)
-            raise _Cut("the file there is shorter than what had arrived") from error
+            raise _Cut(
+                "the server's file is shorter than the part that was downloaded before"
+            ) from error
         answer = f"HTTP {error.code} {error.reason}"
         raise (_Cut if error.code in _PASSING else DownloadError)(answer) from error
 
 
 def _extent(response: HTTPResponse, partial: Path, had: int) -> tuple[int, int | None]:
-    """Return where the content begins and how long the file is."""
+    """Return the offset of the content and the length of the file."""
     length = response.headers.get("Content-Length", "")
     total = int(length) if length.isdecimal() else None
     if response.status != 206:
@@ -176,7 +178,7 @@ def _extent(response: HTTPResponse, partial: Path, had: int) -> tuple[int, int |
     match = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
     if not match or match[1] != str(had):
         forget(partial)
-        raise _Cut("the server sent another part than was asked for")
+        raise _Cut("the server sent another part of the file than requested")
     return had, None if match[2] == "*" else int(match[2])
 
 
@@ -186,7 +188,7 @@ def _chunks(response: HTTPResponse) -> Iterator[bytes]:
         try:
             chunk = response.read(_CHUNK)
         except (OSError, HTTPException) as error:
-            raise _Cut(f"the connection was cut ({error or type(error).__name__})") from error
+            raise _Cut(f"the connection was lost ({error or type(error).__name__})") from error
         if not chunk:
             return
         yield chunk

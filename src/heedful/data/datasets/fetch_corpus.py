@@ -68,13 +68,14 @@ def get_corpus(
             say("unpacking")
             unpack(folder, corpus.texts)
             lines = _aligned_lines(folder, corpus.texts)
-            # Not before: what turns out to be no archive must not be held to be the right file.
+            # Only after unpacking: a file that is not an archive must not get a recorded checksum.
             sums.by_name |= {text.name: sha256_of(folder / text.name) for text in corpus.texts}
             sums.write()
             return lines
     except KeyboardInterrupt:
         raise RunStopped(
-            f"stopped. What had arrived is kept in {folder}; the same command goes on from there."
+            f"stopped. The data so far is kept in {folder}; the same command "
+            "continues the download."
         ) from None
 
 
@@ -112,7 +113,7 @@ class _Search:
         self._say = say
         self._watch = watch
         self._wait = wait
-        self._silent: dict[str, str] = {}  # hosts that gave no answer are not asked again
+        self._silent: dict[str, str] = {}  # hosts without an answer, which are not tried again
 
     def run(self) -> None:
         """Locate each file; report all missing ones together."""
@@ -132,10 +133,10 @@ class _Search:
                 for (place, why), names in failures.items()
             )
             raise DownloadError(
-                f"every file of {self._corpus.name} must come from somewhere, but some do not: "
-                f"{told}. Put {', '.join(missing)} into {self._folder} by hand and run the command "
-                "again, or name a folder or an address that has them with --mirror; what did "
-                "arrive is kept."
+                f"every file of {self._corpus.name} must be available, but some are not: {told}. "
+                f"Put {', '.join(missing)} into {self._folder} by hand and run the command again, "
+                "or name a folder or an address that has them with --mirror; files that were "
+                "downloaded are kept."
             )
 
     def _accept(self, download: Download, path: Path) -> None:
@@ -186,7 +187,7 @@ class _Search:
             found, state = self._check(download, arriving)
         except _Wrong as wrong:
             forget(arriving)
-            if resumed:  # perhaps only what came before was wrong
+            if resumed:  # perhaps only the earlier part was wrong: try once from the beginning
                 self._take(download, source)
                 return
             raise DownloadError(f"it {wrong}") from wrong

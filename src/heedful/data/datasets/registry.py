@@ -218,7 +218,7 @@ def _stanford(name: str, about: str, pairs: int, folder: str, *stems: str) -> Kn
         about=about,
         languages=languages,
         pairs=pairs,
-        licence="none stated there; research use, as the tasks it was made for",
+        licence="none stated by the source; research use, like the tasks it was made for",
         downloads=tuple(Download((f"{base}/{file}",)) for file in names),
         texts=tuple(CorpusText(file, (ArchiveMember(file),)) for file in names),
         valid=stems[1],
@@ -243,7 +243,7 @@ def _iwslt14() -> KnownCorpus:
     return KnownCorpus(
         name="iwslt14-de-en",
         about="TED talks; test is the field's five sets in its order (6,750 pairs), and the field "
-        "validates on every 23rd training pair, which is not cut out here",
+        "validates on every 23rd training pair, which is not removed here",
         languages=("de", "en"),
         pairs=172_000,
         licence="CC BY-NC-ND 3.0, TED Conference LLC",
@@ -310,10 +310,10 @@ def _tanaka() -> KnownCorpus:
         ]
     return KnownCorpus(
         name="tanaka-en-ja",
-        about="4 to 16 words a sentence, lower-cased and cut into words (small_parallel_enja)",
+        about="4 to 16 words per sentence, lower-cased and tokenised (small_parallel_enja)",
         languages=("en", "ja"),
         pairs=50_000,
-        licence="none stated there; the Tanaka corpus is its origin",
+        licence="none stated by the source; derived from the Tanaka corpus",
         downloads=tuple(Download((f"{base}/{name}",), *known) for name, known in files.items()),
         texts=tuple(texts),
         valid="dev",
@@ -368,7 +368,7 @@ CORPORA = {
         ),
         _stanford(
             "iwslt15-en-vi-stanford",
-            "TED talks, already cut into words by Stanford (Luong and Manning 2015)",
+            "TED talks, already tokenised by Stanford (Luong and Manning 2015)",
             133_000,
             "iwslt15.en-vi",
             *("train", "tst2012", "tst2013"),

@@ -1,9 +1,9 @@
 """
 Archives to line-aligned text.
 
-An archive from the network is not trusted: its names are compared with those of the catalogue and
-never become names on the disk, links are refused, and what comes out may be a hundred times what
-went in, which text never is and a bomb always.
+An archive from the network is not trusted. Its member names are compared with those of the registry
+and never become names on the disk, and links are refused. Decompressed data may have at most a
+hundred times the size of the archive: text never reaches that, a decompression bomb does.
 """
 
 import gzip
@@ -33,7 +33,7 @@ _SEGMENT = re.compile(rb"\s*<seg\b[^>]*>(.*)</seg>", re.DOTALL)
 _ENTITIES = ((b"&lt;", b"<"), (b"&gt;", b">"), (b"&quot;", b'"'), (b"&apos;", b"'"))
 _DAMAGED = (
     EOFError,
-    NotImplementedError,  # a way to compress that zipfile does not know
+    NotImplementedError,  # a compression method that zipfile does not support
     OSError,  # a place outside the file, and what gzip raises
     RuntimeError,  # a password
     ValueError,

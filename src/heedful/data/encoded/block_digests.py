@@ -102,7 +102,7 @@ class CheckedValues:
                 )
         if self._limit is not None and (highest := int(values.max())) >= self._limit:
             raise RunFolderError(
-                f"{where} must hold ids below {self._limit:,}, the size of the vocabulary, but "
-                f"{highest:,} came; {self._again}."
+                f"{where} must contain ids below {self._limit:,}, the size of the vocabulary, but "
+                f"has {highest:,}; {self._again}."
             )
         self._unread.discard(block)

@@ -189,7 +189,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
         meta = json.loads(path.read_bytes())
     except FileNotFoundError as error:
         raise RunFolderError(
-            f"{path.parent} must hold encoded text, but {path.name} is not there; encode the text "
+            f"{path.parent} must contain encoded text, but {path.name} is missing; encode the text "
             "first."
         ) from error
     except OSError as error:
@@ -239,7 +239,7 @@ def _check_whole(folder: Path, meta: Mapping[str, Any]) -> None:
             total.update(file_digest(file, blake2b).digest())
     if total.hexdigest() != meta.get("digest"):
         raise RunFolderError(
-            f"The ids in {folder} must have the digest that {META} tells, but they do not: a file "
+            f"The ids in {folder} must have the digest in {META}, but they do not: a file "
             f"was changed, or they were written before there were digests; {AGAIN}."
         )
 

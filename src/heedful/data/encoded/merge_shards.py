@@ -107,7 +107,7 @@ class _Side:
         self.unknown += int((ids == UNKNOWN).sum())
 
     def describe(self) -> dict[str, Any]:
-        """Return what ``meta.json`` says of this side."""
+        """Return this side's entry in ``meta.json``."""
         share = self.unknown / self.total if self.total else 0.0
         digests = zip(("ids", "offsets"), self._blocks, strict=True)
         return {

@@ -139,7 +139,7 @@ def _encoded(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[
         yield pool.map(partial(_encode, job), range(encoder.shards))
     except BrokenProcessPool as error:
         raise HeedfulError(
-            "Subwords are sampled by processes of their own, but one of them ended before its "
+            "Subwords are sampled by separate processes, but one of them ended before its "
             "time: the machine may be short of memory, or a program of your own starts training "
             'without the guard `if __name__ == "__main__":`; use fewer processes or add it.'
         ) from error
@@ -148,7 +148,7 @@ def _encoded(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[
 
 
 def _begin() -> None:
-    """Initialise a worker process: it leaves Ctrl-C to its parent, and does not outlive it."""
+    """Initialise a worker process: it ignores Ctrl-C and ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

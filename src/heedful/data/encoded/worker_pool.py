@@ -1,7 +1,7 @@
 """
 A pool of worker processes that encode shards.
 
-They are programs of their own, not copies of this one: no memory, threads or modules come along,
+They are separate programs, not copies of this one: no memory, threads or modules are inherited,
 and the program that uses heedful needs no `if __name__ == "__main__"`. Their protocol is described
 in `heedful.data.encoded.worker`.
 """
@@ -27,7 +27,7 @@ _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from heedful.data.encoded.worker import main; main()"
 )
-_KEPT = "Run the same command again: what is encoded is kept, and it goes on from there."
+_KEPT = "Run the same command again: it keeps the encoded text and continues."
 
 
 class Workers:
@@ -136,7 +136,7 @@ class Workers:
 def _start() -> Any:
     """Start a process."""
     command = [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)]
-    # Nothing is multiplied here: threads for it would only take memory.
+    # Encoding has no matrix products: threads for them would only take memory.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     try:
         return subprocess.Popen(

@@ -79,7 +79,7 @@ class Pronoun:  # numpydoc ignore=PR02
     objet: str
     """The French forms."""
     gender: str
-    """Gender in French, “m”, “f”, or “?” where English does not tell."""
+    """Gender in French, “m”, “f”, or “?” if English does not show it."""
     plural: bool
     person: int = 3
     """Grammatical person, 1 or 3."""

@@ -84,7 +84,7 @@ class CopulaPhrase:
 
 @dataclass(frozen=True)
 class Relative:
-    """A relative clause: its noun is the subject, or the object of a subject of its own."""
+    """A relative clause: its noun is the subject, or the object of another subject."""
 
     phrase: VerbPhrase
     subject: Nominal | None = None

@@ -70,7 +70,7 @@ def test_a_cut_connection_goes_on_where_it_ended(partial):
 def test_what_is_cut_too_often_is_kept_for_the_next_run(partial):
     waits = Waits()
     with serving(corpus=Page(CONTENT, cuts=[1000] * 4)) as site:
-        with pytest.raises(DownloadError, match=r"cut after 4,000 of 300,000 bytes, 4 times"):
+        with pytest.raises(DownloadError, match=r"lost after 4,000 of 300,000 bytes, 4 times"):
             fetch(f"{site.address}/corpus", partial, wait=waits)
         assert waits == [1.0, 2.0, 4.0]
         assert partial.read_bytes() == CONTENT[:4000]
@@ -146,7 +146,7 @@ def test_what_came_from_another_address_is_not_continued(partial):
 
 def test_an_address_that_gives_nothing_leaves_what_another_gave(partial):
     with serving(a=Page(CONTENT, cuts=[9000] * 4)) as site:
-        for name, why in (("a", "cut after"), ("nowhere", "HTTP 404 Not Found")):
+        for name, why in (("a", "lost after"), ("nowhere", "HTTP 404 Not Found")):
             with pytest.raises(DownloadError, match=why):
                 fetch(f"{site.address}/{name}", partial, wait=Waits())
         fetch(f"{site.address}/a", partial, wait=never)

@@ -180,7 +180,7 @@ def test_a_host_without_an_answer_is_asked_once(tmp_path):
 def test_a_cut_download_goes_on_in_the_next_run(tmp_path):
     half = len(EN) // 2
     with serving(**pages(cuts=[half, 0, 0, 0])) as site:
-        with pytest.raises(DownloadError, match="cut after"):
+        with pytest.raises(DownloadError, match="lost after"):
             get(corpus_at(site.address), tmp_path)
         assert (tmp_path / "train.en.gz.partial").read_bytes() == EN[:half]
         assert "train.en.gz" not in names(tmp_path)
