@@ -9,7 +9,7 @@ def main() -> None:
     """Run the command line; Ctrl-C ends the process at once while modules are imported."""
     _fill_what_is_closed()
     before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:  # not where the parent has it ignored
+    if before is signal.default_int_handler:  # unless the parent ignores it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from heedful.cli.main import main as run  # noqa: PLC0415
 

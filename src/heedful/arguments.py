@@ -35,7 +35,7 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
         signature = find_signature()
         try:
             given = signature.bind(*args, **keywords).arguments
-        except TypeError:  # Python says better what is missing or unknown
+        except TypeError:  # Python's own message is better
             return function(*args, **keywords)
         for name, value in given.items():
             parameter = signature.parameters[name]
@@ -115,7 +115,7 @@ def _fits(value: Any, annotation: Any) -> bool:
         fits = any(_fits(value, option) for option in inner)
     elif origin is Literal:
         fits = value in inner
-    elif origin is Iterable:  # its entries are checked where it is read, which can be done once
+    elif origin is Iterable:  # checked on reading: only once possible
         fits = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set)
     elif origin in (Sequence, list, tuple):
         fits = _is_list(value) and all(_fits(entry, inner[0]) for entry in value)

@@ -44,7 +44,7 @@ class StorageError(HeedfulError):
 
 
 class DownloadError(HeedfulError):
-    """A file could not be fetched; what arrived is kept, and the same command goes on."""
+    """A file could not be fetched; the part so far is kept, and the same command continues."""
 
 
 class MeasurementFailed(HeedfulError):

@@ -1,8 +1,8 @@
 """
 Atomic writes of files and folders: a kill or a full disk never leaves a partial one in place.
 
-What is written beside, synced and then renamed is whole or not there. `heedful.files` does the same
-for folders.
+A file that is written under a temporary name, synced and then renamed is complete or absent. The
+same holds for folders.
 
 A folder is filled or emptied under a name that begins with a dot: ``.NAME.partial`` is not yet
 complete, ``.NAME.old`` makes room for its successor, ``.NAME.gone`` is being deleted.

@@ -45,7 +45,7 @@ def quickstart(
     """
     if resume and not (out / "text").is_dir():
         raise RunFolderError(
-            f"--resume must find what an earlier quickstart began, but {out} holds nothing of it; "
+            f"--resume continues an interrupted quickstart, but {out} has no files of one; "
             "leave --resume out."
         )
     if not resume and out.exists() and (not out.is_dir() or any(out.iterdir())):

@@ -223,7 +223,7 @@ def test_ctrl_c_keeps_what_has_arrived(heedful_cli, raw, tmp_path):
         finally:
             process.kill()
         done = subprocess.CompletedProcess(arguments, process.returncode, output, errors)
-        refused(done, "stopped", "the same command goes on", code=1)
+        refused(done, "stopped", "the same command continues", code=1)
         arrived = partial.stat().st_size
         assert (raw / "train.en.gz").read_bytes().startswith(partial.read_bytes())
         for page in site.pages.values():

@@ -208,7 +208,7 @@ def _forced(
     """Run a model on a pair: attention, and the best candidates at each step."""
     run, tokenizer = translator.run, translator.tokenizer
     attention = translator.attention_of(source, target)
-    # What was cut has no end: the last row would be that of a step nobody took.
+    # A translation cut at the limit has no end symbol, so there was no last step.
     steps = max(1, len(target) + ended)
     batch = translator.collator.batch([source], [target]).to(translator.model.device)
     rules: list[DecodingRule] = [run.allowed]

@@ -62,5 +62,5 @@ def run_process(
     said = done.stderr.strip().splitlines()
     raise MeasurementFailed(
         f"{' '.join(map(str, command))} must answer with a JSON object, but it ended with exit "
-        f"code {done.returncode}: {said[-1] if said else 'nothing was said'}"
+        f"code {done.returncode}: {said[-1] if said else 'no message'}"
     )

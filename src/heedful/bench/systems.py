@@ -23,7 +23,7 @@ OURS = "heedful"
 
 Say = Callable[[str], None]
 
-# The best counts, so that a machine that is busy for a moment still shows what it can do.
+# Seconds to measure the product rate. The best counts, so that a short load does not lower it.
 _RATE_SECONDS = 0.3
 
 
@@ -155,8 +155,8 @@ def run_in_turns(
     """
     Measure all systems round-robin, in several rounds.
 
-    In turns, so that a slow minute of the machine puts no system at a disadvantage. heedful itself
-    must not fail.
+    Systems take turns, so that a slow minute of the machine affects all alike. heedful itself must
+    not fail.
     """
     answers: dict[System, dict[str, Any]] = {}
     notes: dict[System, str] = {}

@@ -31,7 +31,7 @@ def resolve_device(name: str) -> torch.device:
     if index >= count:
         there = f"only {count} of them" if count else "no CUDA device"
         raise DeviceError(
-            f"the device {name} must be there, but torch sees {there} on this machine; choose "
+            f"the device {name} must exist, but torch finds {there} on this machine; choose "
             "--device cpu or auto, or see `heedful info`."
         )
     return torch.device("cuda", index)

@@ -36,7 +36,7 @@ def free_memory() -> int | None:
         limit = (group / "memory.max").read_text(encoding="ascii").strip()
         current = (group / "memory.current").read_text(encoding="ascii").strip()
         statistics = (group / "memory.stat").read_text(encoding="ascii").splitlines()
-        # what the system remembers of files counts as used, but gives way
+        # the system's file cache counts as used, but is freed when needed
         files = ("active_file", "inactive_file")
         cached = sum(int(line.split()[1]) for line in statistics if line.split()[0] in files)
         found.append(int(limit) - int(current) + cached)

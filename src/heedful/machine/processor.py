@@ -13,7 +13,7 @@ from pathlib import Path
 
 from heedful.errors import SettingError
 
-# More than the cores is of no use, but does no harm up to here.
+# More threads than cores are of no use, but do no harm: up to this many are always accepted.
 _MANY_THREADS = 64
 
 
@@ -89,7 +89,7 @@ def int8_levels() -> int:
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _MOST_BYTES = 64 << 20
-_MOST_LINKS = 40  # as many as Linux follows
+_MOST_LINKS = 40  # the number that Linux follows
 
 
 def cache_folder() -> Path:
@@ -104,7 +104,7 @@ def cache_folder() -> Path:
     status = folder.stat()
     check_owned(folder, status)
     if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) & 0o077:
-        folder.chmod(0o700)  # nobody else could write there, and now nobody else can read
+        folder.chmod(0o700)  # only this user could write; now only this user can read
     return folder
 
 
@@ -143,7 +143,7 @@ def check_owned(
     mode = stat.S_IMODE(status.st_mode)
     if status.st_uid not in (os.geteuid() if user is None else user, 0):
         raise PermissionError(f"{path} must belong to you or root, but belongs to another user")
-    # In a sticky folder such as /tmp others can add names, but not exchange what lies there.
+    # In a sticky folder such as /tmp others can add names, but not replace existing files.
     if stat.S_ISLNK(status.st_mode) or (sticky and mode & stat.S_ISVTX):
         return
     if mode & _OTHERS_WRITE:

@@ -70,7 +70,7 @@ def make_figure(
     if looks.unknown:
         notes.append(
             f"{len(looks.unknown)} of {len(looks.words)} words have subwords that this run does "
-            "not know, so it hardly reads the sentence; --sentence takes one of its own kind of "
+            "not know, so its attention means little; give a --sentence of its own kind of "
             "text"
         )
     layer = _layer(layer, looks, notes)
@@ -145,7 +145,7 @@ def _words(
         return looks.find(text or by_default, option)
     if needed:
         raise SettingError(
-            f"with another sentence, {option} must name the word of it whose look is shown: "
+            f"with another sentence, {option} must name the word whose attention is shown: "
             f"{' '.join(looks.words)}."
         )
     return ()
@@ -197,13 +197,13 @@ def structure(
     """
     Measure attention patterns that are neither a fixed distance nor the same for all words.
 
-    Returns: sharpness (1 where each word looks at one word, 0 where it looks at all alike), the
-    largest mean weight at one distance, what looks have in common (1 where all words look alike),
-    and their summary: sharpness x (1 - the larger of the two).
+    Returns: sharpness (1 if each word attends to one word, 0 if all weights are equal), the largest
+    mean weight at one distance, the overlap of all words' attention (1 if all are the same), and
+    structure: sharpness x (1 - the larger of the two).
 
     The paper chose its heads by eye. A head that always attends to the previous word, or to the
-    full stop, is sharp but knows nothing of the sentence. The overlap of two distributions is what
-    both put on the same words; here each is compared with the mean of all.
+    full stop, is sharp but does not depend on the sentence. The overlap of two distributions is the
+    weight that both put on the same words; here each is compared with the mean of all.
     """
     count = look.shape[-1]
     logarithms = np.log(np.where(look > 0, look, 1.0))
@@ -251,7 +251,7 @@ def _asked_sheet(
     name = " ".join(looks.words[index] for index in asking)
     answer = " ".join(looks.words[index] for index in answers)
     known = [f"on “{answer}”", "from the others"] if answer else []
-    header = ["head", *known, f"“{name}” looks most at"]
+    header = ["head", *known, f"“{name}” attends most to"]
     rated = {
         one.head: one
         for one in rate_heads(looks.weights[layer - 1 : layer], asking, answers or asking)
@@ -264,7 +264,7 @@ def _asked_sheet(
         one = rated[head]
         on_answer = [f"{one.weight:.2f}", f"{one.others:.2f}"] if answer else []
         rows.append((f"head {head}", *on_answer, seen))
-    even = f" Looking at all words alike would put {len(answers) / len(looks.words):.2f} there."
+    even = f" With equal weights for all words it would be {len(answers) / len(looks.words):.2f}."
     return ReportPage(
         f"Figure {number}: from “{name}”, layer {layer} of {looks.layers}",
         told + (even if answer else ""),
@@ -283,8 +283,9 @@ def _structure_sheet(
         for head, values in enumerate(structure(look).tolist(), start=1)
     )
     about = (
-        " Sharpness is 1 where each word looks at one word and 0 where it looks at all alike; "
-        "structure is what of it is neither one distance nor the same for all words. Of the heads "
-        "that have much of it, two that differ are drawn."
+        " Sharpness is 1 if each word attends to one word and 0 if all weights "
+        "are equal; structure "
+        "is the part of it that is neither one distance nor the same for all words. Two heads are "
+        "drawn that have much structure and differ from each other."
     )
     return ReportPage(f"Figure 5: two heads of layer {layer}", told + about, names, rows)

@@ -60,9 +60,9 @@ def find_in_sentence(
     even = 1 / len(looks.words)
     sheet = ReportPage(
         f"Who, did what, to whom: from “{name}”",
-        f"Weight that a head puts, from “{name}”, on the words that answer, and their rank among "
-        f"the {len(looks.words)} words; then the mean weight that the other words put there. "
-        f"{even:.3f} is what one word has if all are looked at alike.",
+        f"Weight of a head from “{name}” to the words of the answer, and their rank among the "
+        f"{len(looks.words)} words; then the mean weight from the other words to the answer. "
+        f"With equal weights each word has {even:.3f}.",
         ("question", "head", "weight", "rank", "from the others"),
         tuple(rows),
     )
@@ -108,10 +108,11 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     sheet = ReportPage(
         "Who, did what, to whom: sentences of the grammar",
         f"Heads chosen by {size // 2:,} sentences and rated by {answers[0].sentences:,} others. "
-        "The verb asks who, did what, to whom; a pronoun, in sentences that have one, for what it "
-        "stands. “Even” is the weight if all words were looked at alike; “right” says how often no "
-        "word is looked at more than the answer; the last column how often the answer stands where "
-        "it stands most often, so many words from the one that asks.",
+        "The questions of a verb are who, did what, to whom; that of a pronoun is its noun. “Even” "
+        "is the weight if all words had equal weights; “right” is how often no "
+        "word has more weight "
+        "than the answer; the last column is how often the answer is at its most frequent distance "
+        "from the query word.",
         ("question", "head", "weight", "even", "right", "by distance alone"),
         rows,
     )

@@ -134,7 +134,7 @@ def expected_gradient(d_k: int, scale: float, keys: int) -> float:
     """
     Compute the expectation of the trace of the softmax's Jacobian.
 
-    `keys`: how many keys there are, at least 2.
+    `keys`: number of keys, at least 2.
 
     Exact but for quadrature. The trace is n (n - 1) times p_1 p_2 in expectation. Given the length
     r of the query, products are independent and normal with deviation s = scale x r. Writing the

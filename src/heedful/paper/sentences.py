@@ -12,13 +12,13 @@ class PaperExample(NamedTuple):
     """
 
     text: str
-    """The sentence as it is written, before words and marks were set apart."""
+    """The sentence as it is written, before words and marks were separated."""
     asks: str
     """The query word whose attention is shown; empty for all."""
     answers: str
     """The words that it attends to."""
     about: str
-    """What the paper says of it."""
+    """The paper's remark on it."""
 
 
 LAYER = 5

@@ -32,7 +32,7 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("solid", "dashed", "dotted", "dashdot")
 _GRID = "#e3e6ea"
-# Ticks stand at these numbers times a power of ten.
+# Ticks are at these numbers times a power of ten.
 _ROUND = (1, 2, 2.5, 5, 10)
 
 # Lengths in inches, letters in points: the width of a page, to be printed as it is.
@@ -42,7 +42,7 @@ _LONGEST_NAME = 48
 _POINTS = 1500
 # More labels than this would be a heap, more markers a thick line.
 _LABELS, _MARKED = 6, 40
-# How far a label stands above its ring, and the room it needs, as parts of the panel's height.
+# Distance of a label from its ring, and height of a label, as parts of the panel's height.
 _ABOVE, _ROOM = 0.1, 0.11
 
 Line = Float64[np.ndarray, " lines"]
@@ -332,7 +332,7 @@ def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> N
 
 
 def _apart(heights: Sequence[float]) -> list[float]:
-    """Move labels, given from low to high, apart by the height of letters."""
+    """Separate labels, given from low to high, by the height of letters."""
     gap = 0.1
     moved: list[float] = []
     for height in heights:

@@ -18,7 +18,7 @@ from heedful.visualise.figure_files import temporary_file
 from heedful.visualise.record import ExplorerRecord
 
 _TAB_TITLE = 80
-# In the order in which they stand on the page; the last makes the explorer of the others.
+# In the order of the page's scripts; the last one builds the explorer from the others.
 _SCRIPTS = (
     "elements",
     "colours",

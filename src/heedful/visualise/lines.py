@@ -41,7 +41,7 @@ _CELL, _LINES, _PAD, _LETTERS, _DPI = 0.27, 1.55, 0.06, 9.0, 200
 _SQUARES, _TITLE, _BETWEEN = 0.1, 0.3, 0.25
 _LETTER, _WIDE_LETTER = 0.078, 0.135
 _LONGEST_WORD = 20
-# Weaker looks are not seen.
+# Weaker lines would be invisible.
 _FAINT = 0.01
 # Between the names of a legend, in widths of a word.
 _SPACE = 0.45

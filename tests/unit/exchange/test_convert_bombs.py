@@ -135,7 +135,7 @@ def test_json_that_is_too_deep_or_too_large_is_refused(tmp_path):
     file = tmp_path / "config.json"
     for content in ("[" * 100_000, '{"a": ' + "9" * 10_000 + "}", '{"a": NaN'):
         file.write_text(content)
-        with pytest.raises(ExchangeError, match="must hold JSON"):
+        with pytest.raises(ExchangeError, match="must be a JSON file"):
             read_settings_file(file)
 
 

@@ -120,7 +120,7 @@ def test_text_of_which_nothing_is_left_can_be_tried_again_elsewhere(text, tmp_pa
 def test_folders_that_hold_something_else_are_refused(text, tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     for out in (tmp_path, tmp_path / "thesis.txt"):
-        with pytest.raises(RunFolderError, match=r"holds other files: .*thesis\.txt"):
+        with pytest.raises(RunFolderError, match=r"has other files: .*thesis\.txt"):
             prepare("tiny", **text, out=out, settings=SETTINGS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text", "thesis.txt"]
 

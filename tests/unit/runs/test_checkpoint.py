@@ -158,7 +158,7 @@ def test_hostile_json_is_refused_in_a_sentence(tmp_path, content):
 
 def test_deep_json_does_not_break_the_reader(tmp_path):
     (tmp_path / "x.json").write_text("[" * 100_000)
-    with pytest.raises(RunFolderError, match="must hold JSON"):
+    with pytest.raises(RunFolderError, match="must be a JSON file"):
         read_json(tmp_path / "x.json")
 
 

@@ -402,7 +402,7 @@ def test_an_interrupt_keeps_what_has_arrived(tmp_path):
         raise KeyboardInterrupt
 
     with serving(**pages()) as site:
-        with pytest.raises(RunStopped, match="the same command goes on"):
+        with pytest.raises(RunStopped, match="the same command continues"):
             get_corpus(corpus_at(site.address), tmp_path, say=lambda _: None, watch=interrupt)
         arrived = (tmp_path / "train.en.gz.partial").read_bytes()
         assert arrived
