@@ -38,7 +38,7 @@ RUNS = {
 
 
 def main() -> None:
-    """Measure one of the four things and write it beside the others."""
+    """Measure one of the four things and add it to the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Plain)
     parser.add_argument("what", choices=("layout", "quickstart", "run", "cost"))
     parser.add_argument("name", choices=("before", "after"))
@@ -271,7 +271,7 @@ def body(found: dict[str, Any]) -> str:
 
 
 def _layout_table(found: dict[str, Any]) -> str:
-    """Write what batches hold."""
+    """Write the content of batches."""
     head = ["tokens a batch", "", "mean", "smallest", "largest", "within 5 %", "spread of lengths"]
     rows = [[*head, *(f"useful, {ranks} ranks" for ranks in RANKS)]]
     for number in range(2):

@@ -18,7 +18,7 @@ _MARK = re.compile(r"<!--([a-z0-9.-]+)-->([^\n]*?)<!--/-->")
 
 
 def rewrite() -> list[Path]:
-    """Write what differs from the JSON; return which files those are."""
+    """Rewrite figures that differ from the JSON; return the changed files."""
     changed = {path: text for path, text in texts().items() if path.read_text("utf-8") != text}
     for path, text in changed.items():
         path.write_text(text, encoding="utf-8")
@@ -149,7 +149,7 @@ def _of_asides() -> dict[str, str]:
 
 
 def _sides(name: str) -> dict[str, str]:
-    """Write what translating in 8 bits gave heedful, and CTranslate2 with a worker a core."""
+    """Write the speeds of 8-bit translation: heedful, and CTranslate2 with one worker per core."""
     found = read(name)["found"]
     by = {one["who"]: one for one in found["measurements"]}
     ours, alone, workers = (

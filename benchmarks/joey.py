@@ -113,7 +113,7 @@ def write_text(folder: Path) -> None:
 
 
 def settings(folder: Path, there: Path, norm: dict[str, str]) -> dict[str, Any]:
-    """Say what to train, in Joey NMT's terms."""
+    """Build the settings of a training for Joey NMT."""
 
     def side(language: str) -> dict[str, Any]:
         return {

@@ -63,7 +63,7 @@ def score(run: Path, raw: Path, name: str, weights: str, beam: int) -> dict[str,
 
 
 def collected(run: Path, rows: list[tuple[str, str, int, dict[str, Any]]]) -> dict[str, Any]:
-    """Collect what the log and the scores say."""
+    """Collect the results from the log and the scores."""
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     last = [line for line in lines if "target_tokens" in line][-1]
     return {

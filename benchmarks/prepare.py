@@ -155,7 +155,7 @@ def processor_seconds() -> float:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Read what training reads of a folder."""
+    """Read the files of a folder that training reads."""
     names = ("source.ids", "source.offsets", "target.ids", "target.offsets", "meta.json")
     return {name: (folder / "data" / name).read_bytes() for name in names}
 

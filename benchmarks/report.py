@@ -37,7 +37,7 @@ def machine() -> str:
 
 
 def keep(name: str, found: dict[str, Any], measured: str) -> None:
-    """Keep what was found in `docs/results/NAME.json`; every page and figure is written from it."""
+    """Store results in `docs/results/NAME.json`; every page and figure is written from it."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     record = {
         "commit": measured,
@@ -50,7 +50,7 @@ def keep(name: str, found: dict[str, Any], measured: str) -> None:
 
 
 def read(name: str) -> dict[str, Any]:
-    """Read what was kept."""
+    """Read stored results."""
     record: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
     return record
 

@@ -41,7 +41,7 @@ def pytest_runtest_setup() -> None:
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Undo what an earlier test asked for with ``torch.set_num_threads``."""
+    """Undo ``torch.set_num_threads`` of an earlier test."""
     yield
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(1)

@@ -53,7 +53,7 @@ def padded(rows: list[list[int]], padding: int) -> list[list[int]]:
 
 
 def sides(request: Request) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
-    """Source, decoder input and what is to be predicted, padded, as heedful has them."""
+    """Source, decoder input and targets, padded as in heedful."""
     model = request["model"]
     pad, start, end = model["pad"], model["start_token"], model["end_token"]
     ending = [end] if model["source_end"] else []
@@ -64,7 +64,7 @@ def sides(request: Request) -> tuple[list[list[int]], list[list[int]], list[list
 
 
 def source_ids(request: Request) -> list[list[int]]:
-    """Read the sources of a translation, end symbols added where the model wants them."""
+    """Read the sources of a translation, with end symbols if the model needs them."""
     model = request["model"]
     ending = [model["end_token"]] if model["source_end"] else []
     with Path(request["sources"]).open(encoding="ascii") as file:
@@ -78,7 +78,7 @@ def write_outputs(request: Request, outputs: list[list[int]]) -> None:
 
 
 def only_paper_shape(model: dict[str, Any]) -> None:
-    """Refuse what no peer is told to build."""
+    """Refuse model settings that no peer supports."""
     wanted = {
         "norm": "post",
         "tie_embeddings": "all",

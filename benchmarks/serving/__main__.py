@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def summary(loaded: Loaded) -> dict[str, Any]:
-    """Write rates in place of the texts that the command line said."""
+    """Replace the texts of the command line by rates."""
     plain = {name: value for name, value in vars(loaded).items() if name not in ("before", "after")}
     return plain | {
         "rate": loaded.rate,

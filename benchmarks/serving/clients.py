@@ -19,7 +19,7 @@ PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class SentRequest:
-    """What a client asks."""
+    """The requests of a client."""
 
     path: str
     """Such as ``/translate``."""
@@ -161,7 +161,7 @@ class ServerProcess:
 
     @property
     def memory(self) -> int:
-        """Bytes that it holds."""
+        """Memory of the process in bytes."""
         return self._status("VmRSS")
 
     @property
@@ -174,7 +174,7 @@ class ServerProcess:
         self.process.send_signal(signal.SIGTERM)
 
     def _status(self, name: str) -> int:
-        """Read a line of what Linux knows of it."""
+        """Read a line of the process's status in /proc."""
         text = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         line = next(line for line in text.splitlines() if line.startswith(f"{name}:"))
         return int(line.split()[1]) * 1024

@@ -46,7 +46,7 @@ ALIKE = ("--device", "cpu", "--precision", "fp32")
 
 
 def make_run(folder: Path, shape: str, vocabulary: int) -> Path:
-    """Write a run that nobody trained; it translates until its length limit."""
+    """Write an untrained run, which translates up to its length limit."""
     folder.mkdir(parents=True)
     make_random_run(folder, RunConfig().with_settings(SHAPES[shape]), vocabulary)
     return folder
@@ -54,7 +54,7 @@ def make_run(folder: Path, shape: str, vocabulary: int) -> Path:
 
 @dataclass(frozen=True)
 class ServedTranslation:
-    """What the command line says of some lines."""
+    """The command line's translations of some lines."""
 
     texts: tuple[str, ...]
     scores: tuple[float, ...]
@@ -132,7 +132,7 @@ class Loaded:
 
     @property
     def share(self) -> float:
-        """Throughput, of what the command line has in batches."""
+        """Throughput, as a share of the command line's in batches."""
         return self.rate / ((self.before.rate + self.after.rate) / 2)
 
     @property
@@ -188,7 +188,7 @@ def measure_load(
 
 
 def _compared(answer: ClientReply, said: ServedTranslation) -> str:
-    """Compare an answer with what the command line says."""
+    """Compare an answer with the command line's."""
     found = json.loads(answer.body)["translations"][0]
     line = answer.number % len(said.texts)
     if found["text"] == said.texts[line]:
@@ -216,7 +216,7 @@ class Flat:
 
 
 def mixed(texts: Sequence[str], number: int) -> SentRequest:
-    """Ask for something else each time, and sometimes for what cannot be."""
+    """Send a different request each time, sometimes an invalid one."""
     text = texts[number % len(texts)]
     both = {"source": "xx", "target": "yy"}
     kinds = (
@@ -264,7 +264,7 @@ def measure_memory(
 
 @dataclass(frozen=True)
 class Stopped:
-    """What clients got of a server that was told to stop while they asked."""
+    """The answers of clients while the server stops."""
 
     before: dict[str, int]
     """Statuses of the requests that were begun before."""

@@ -8,7 +8,7 @@ MOST_GROWTH = 1.05
 
 
 def body(found: dict[str, Any]) -> str:
-    """Write what was found, beside what is asked of it."""
+    """Write the results and the goals."""
     load, stop, flat = found["load"], found["stop"], found["memory"]
     lost = {status: count for status, count in stop["before"].items() if status != "200"}
     rows = [

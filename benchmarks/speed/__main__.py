@@ -28,7 +28,7 @@ FOUND = RESULTS / "speed"
 
 
 def main() -> None:
-    """Measure what is asked for, then write the page."""
+    """Measure the requested sections, then write the page."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

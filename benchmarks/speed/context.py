@@ -29,7 +29,7 @@ class Finished:
 
 @dataclass
 class Context:
-    """Where things lie, and what has been run."""
+    """Folders of the benchmark, and the runs so far."""
 
     data: Path
     """The corpora."""
@@ -50,7 +50,7 @@ class Context:
         return self.data / MULTI30K / f"{part}.{language}.gz"
 
     def bench(self, *arguments: object) -> dict[str, Any]:
-        """Run `heedful bench` and read what it found."""
+        """Run `heedful bench` and read its result."""
         asked = ("bench", *arguments, "--peers", PEERS, "--threads", self.threads)
         return json.loads(self.heedful(*asked, "--json").output)
 
@@ -90,7 +90,7 @@ class Context:
             self.commands.append(line)
 
     def trained(self) -> Path:
-        """Return the run of 6+6 layers; train it first if it is not there."""
+        """Return the run of 6+6 layers; train it first if it does not exist."""
         if not (self.run / "config.json").exists():
             valid = ("--valid-source", self.text("val", "en"))
             settings = [part for setting in BIG for part in ("--set", setting)]

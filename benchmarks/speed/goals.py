@@ -44,7 +44,7 @@ class Goal:
 
 
 def goals(found: dict[str, Found]) -> list[Goal]:
-    """Compare what was found with what was wanted."""
+    """Compare the results with the goals."""
     rows: list[Goal] = []
     if "training" in found:
         rows += _training(found["training"])
@@ -66,7 +66,7 @@ def goals(found: dict[str, Found]) -> list[Goal]:
 
 
 def toolkit(measurement: Found) -> str:
-    """Name whose figures these are, without the variant."""
+    """Return the name of the system, without the variant."""
     return str(measurement["who"]).split()[0]
 
 

@@ -33,7 +33,7 @@ precision."""
 
 
 def write_page(folder: Path) -> Path:
-    """Write the page from all that was found, and its pictures beside it."""
+    """Write the page and its pictures from all results."""
     for name in DRAWN:
         if (folder / f"{name}.json").exists():
             draw(name, _record(folder, name)["found"], folder)
@@ -58,7 +58,7 @@ def page_text(folder: Path) -> str:
 
 
 def _record(folder: Path, name: str) -> dict[str, Any]:
-    """Read what a section found."""
+    """Read the results of a section."""
     record: dict[str, Any] = json.loads((folder / f"{name}.json").read_text("utf-8"))
     return record
 
@@ -77,7 +77,7 @@ def body(name: str, found: Found) -> list[str]:
 
 
 def table(found: Found) -> str:
-    """Write what everybody did."""
+    """Write the results of all systems."""
     units = list(found["measurements"][0]["counts"])
     heads = ["", "precision", *(f"{unit}/s" for unit in units), "seconds", "GFLOP/s"]
     heads += ["share of products", "peak memory, MB", *_extras(found)]
@@ -109,13 +109,13 @@ def table(found: Found) -> str:
 
 
 def _extras(found: Found) -> list[str]:
-    """List what else everybody has a number for."""
+    """List the other measures that all systems have."""
     known = ("milliseconds a sentence", "lines equal to the first", "bleu", "loss")
     return [name for name in known if all(name in one for one in found["measurements"])]
 
 
 def _what(found: Found) -> str:
-    """Say what was measured."""
+    """Describe the measurement."""
     facts = ", ".join(
         f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}"
         for name, value in found["what"].items()
@@ -159,7 +159,7 @@ def _start(found: Found) -> str:
 
 
 def _corpus(found: Found) -> str:
-    """Write what a pair and a token cost."""
+    """Write the cost per pair and per token."""
     rows = [
         "| pairs | microseconds a pair to prepare | peak memory, MB | microseconds a target token "
         "to train | peak memory, MB |",
@@ -198,7 +198,7 @@ def _origin(record: dict[str, Any]) -> str:
 
 
 def _versions(found: Any) -> str:
-    """Collect the versions of everybody, wherever they are told."""
+    """Collect the versions of all systems from the results."""
     seen: dict[str, str] = {}
 
     def look(part: Any) -> None:

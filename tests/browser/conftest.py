@@ -16,7 +16,7 @@ PATIENCE = 60_000
 
 @dataclass
 class Heard:
-    """What a page said on its console, and what it asked for beside itself."""
+    """Console messages of a page, and its requests for other files."""
 
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)

@@ -87,7 +87,7 @@ def slow_rollout(weights, layer):
 
 
 def slow_rollout_of_cross(encoder, decoder, cross, layer):
-    """What came from the source: half of a sub-layer is what was there, half what it brings."""
+    """Rollout to the source: half of a sub-layer's state is its input, half its output."""
     memory = slow_rollout(encoder, len(encoder) - 1)
     found = np.zeros(cross.shape[-2:])
     for each in range(layer + 1):

@@ -105,7 +105,7 @@ def visit(browser, server):
 
 
 def best(server, **body):
-    """What the server itself says of the sentence."""
+    """The server's answer for the sentence."""
     asked = {"q": SENTENCE, "source": "en", "target": "fr"} | body
     answer = server.client.post("/v1/translate", json=asked)
     assert answer.status_code == 200, answer.text

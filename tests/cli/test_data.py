@@ -120,7 +120,7 @@ def test_from_a_web_server_with_a_cut_in_the_middle(heedful_cli, raw, tmp_path):
 
 
 def test_what_nobody_has_is_told_in_one_paragraph(heedful_cli, raw, tmp_path):
-    """The addresses of the catalogue lead to a proxy here that knows none of them."""
+    """The registry's addresses lead to a local proxy that knows none of them."""
     with serving() as site:
         proxies = {"http_proxy": site.address, "https_proxy": site.address, "no_proxy": ""}
         mirror = ("--mirror", raw.parent)

@@ -87,7 +87,7 @@ def test_with_other_subwords_the_rows_they_share_are_taken_over(
 
 
 def trained_weights(run):
-    """The weights that are taken when none are named: the best."""
+    """The default weights: the best."""
     best = json.loads((run / "best.json").read_text())["best"][0]["step"]
     return tensors(run, best)
 

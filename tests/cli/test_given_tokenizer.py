@@ -97,7 +97,7 @@ def test_a_tokenizer_that_cannot_be_used_is_explained(text, tmp_path, given, set
 
 
 def rows(lines):
-    """Read what is shown back in: pairs, their rows, and of each row length, subwords and ids."""
+    """Parse the output of `data show`: pairs, rows, and each row's length, subwords and ids."""
     pairs = {}
     for line in lines:
         if found := re.fullmatch(r"pair (\d+)", line):

@@ -1,4 +1,4 @@
-"""`heedful paper`: figures from a trained run, heads that answer questions, claims that hold."""
+"""`heedful paper`: figures from a trained run, heads that answer questions, checked claims."""
 
 import json
 

@@ -141,7 +141,7 @@ def shards(out):
 
 
 def signalled_after_a_shard(arguments, out, send, number):
-    """Begin, send a signal when there is one shard more, and wait for the end."""
+    """Start the command, send a signal after one more shard, and wait for the end."""
     before = out.with_name("before")
     out.mkdir(exist_ok=True)
     shutil.copytree(out, before)

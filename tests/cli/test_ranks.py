@@ -16,7 +16,7 @@ LAUNCHER = "from torch.distributed.run import main; main()"
 
 
 def torchrun(zygote, program, arguments):
-    """Start what `torchrun` is, with two ranks of a program."""
+    """Start torchrun's module, with two ranks of a program."""
     two = ["--standalone", "--nproc-per-node", 2]
     return zygote.start("-c", LAUNCHER, *two, *program, *arguments)
 

@@ -107,7 +107,7 @@ PLAIN = (
 
 @pytest.fixture(scope="module")
 def whole(zygote, text, tmp_path_factory):
-    """A run that nobody stopped."""
+    """A run without interruption."""
     out = tmp_path_factory.mktemp("whole") / "run"
     finish(zygote, train_arguments(text, out, *PLAIN, validate=False))
     return out

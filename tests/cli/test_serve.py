@@ -1,4 +1,4 @@
-"""`heedful serve`: what its routes answer."""
+"""`heedful serve`: the answers of its routes."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ def server(zygote, trained):
 
 @pytest.fixture(scope="module")
 def by_command(heedful_cli, trained):
-    """What `heedful translate` says of the sentences."""
+    """The output of `heedful translate` for the sentences."""
     done = heedful_cli(
         "translate",
         trained,

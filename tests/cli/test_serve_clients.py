@@ -67,7 +67,7 @@ def others(server, right):
 
 
 def sent(server, *parts, half=False):
-    """Send bytes as they are; give what comes until the connection is closed."""
+    """Send raw bytes; return everything received until the connection is closed."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         for part in parts:
             connection.sendall(part)

@@ -1,4 +1,4 @@
-"""`heedful serve`: its start, what it does on signals, and its end."""
+"""`heedful serve`: start, signals and end."""
 
 import json
 import os
@@ -41,7 +41,7 @@ main()
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A run with random weights, and what it was exported to."""
+    """A run with random weights, and its exported folder."""
     folder = tmp_path_factory.mktemp("life")
     (folder / "run").mkdir()
     make_random_run(folder / "run", RunConfig().with_settings(SMALL), 100)

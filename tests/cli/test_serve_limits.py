@@ -43,7 +43,7 @@ def body(texts, **more):
 
 
 def raw(server, *parts):
-    """Send bytes as they are; give what comes until the connection is closed."""
+    """Send raw bytes; return everything received until the connection is closed."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         for part in parts:
             connection.sendall(part)

@@ -1,4 +1,4 @@
-"""`heedful serve` behind proxies: which client address is believed."""
+"""`heedful serve` behind proxies: which client address is trusted."""
 
 from tests.support.serving import serving
 
@@ -15,7 +15,7 @@ def statuses(server, addresses):
 
 
 def file_address(server, client):
-    """Where the server says that a translated file is, if the proxy speaks TLS."""
+    """The address of a translated file that the server returns behind a proxy with TLS."""
     told = {"X-Forwarded-Proto": "https", "X-Forwarded-For": client, "Host": "translate.example"}
     form = {"source": "en-GB", "target": "FR"}
     sent = {"file": ("a.txt", "the dog")}

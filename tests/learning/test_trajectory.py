@@ -1,4 +1,4 @@
-"""Training by the fast ways of a processor, beside training by the plain ones."""
+"""Training with the fast CPU kernels, compared with training by the plain modules."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A trained model of CTranslate2 is the same model here: probabilities, greedy and beam outputs."""
+"""An imported CTranslate2 model gives the same probabilities, greedy and beam outputs."""
 
 import json
 import lzma

@@ -1,4 +1,4 @@
-"""What is exported is the same model in CTranslate2, and the same again when it comes back."""
+"""An exported model is the same in CTranslate2, and the same again after re-import."""
 
 import json
 import shutil
@@ -73,7 +73,7 @@ OPTIONS = WriteOptions("", 48)
 
 
 def random_run(folder, settings):
-    """A run whose weights are all random, those that training begins with at one or nought too."""
+    """A run with random weights, also those that are initialised to one or zero."""
     folder.mkdir()
     run = make_random_run(folder, RunConfig().with_settings(SMALL | settings), 61)
     drawn = torch.Generator().manual_seed(3)
@@ -88,7 +88,7 @@ def random_run(folder, settings):
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
-    """A folder with the run of no settings, and what it is exported as; none of it changes."""
+    """A folder with a run of default settings, and its export; neither changes."""
     folder = tmp_path_factory.mktemp("exported")
     random_run(folder / "run", {})
     export_model(folder / "run", "ctranslate2", folder / "ct2", options=OPTIONS, sentences=LINES)

@@ -84,7 +84,7 @@ def proxied(proxy, server, folder):
 
 
 def client(address, number):
-    """A client with an address of its own on this machine."""
+    """A client with another address of this machine."""
     transport = httpx2.HTTPTransport(local_address=f"127.0.0.{number}")
     return httpx2.Client(base_url=address, transport=transport, timeout=60)
 

@@ -1,4 +1,4 @@
-"""No two classes of one name: whoever reads a name knows which class is meant."""
+"""No two classes of one name."""
 
 import ast
 from collections import defaultdict

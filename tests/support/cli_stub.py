@@ -15,7 +15,7 @@ import sys
 def ask(
     address: str, args: list[str], streams: tuple[int, int, int], cwd: str, environ: dict[str, str]
 ) -> socket.socket:
-    """Have a command started; the process id and the exit code will come, each as a line."""
+    """Start a command through the server, which answers with process id and exit code."""
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(address)
     socket.send_fds(connection, [b"\n"], streams)

@@ -15,7 +15,7 @@ TESTS = Path(__file__).parent
 
 
 class Started:
-    """A command that was started; used like the Popen that it stands for."""
+    """A started command, with the interface of Popen."""
 
     def __init__(
         self, address: str, args: list[str], stdin: str, cwd: Path, environ: dict[str, str]
@@ -48,7 +48,7 @@ class Started:
         return self.returncode
 
     def wait(self, timeout: float) -> int:
-        """Wait for the end; kill what has not come to it in time."""
+        """Wait for the end; kill the command after the time limit."""
         end = time.monotonic() + timeout
         try:
             while self.returncode is None:
@@ -62,7 +62,7 @@ class Started:
         return self.returncode
 
     def communicate(self, timeout: float = 240) -> tuple[str, str]:
-        """Wait, and give what was written to standard output and error; once."""
+        """Wait, and return standard output and error; works once."""
         self.wait(timeout)
         for file in self._files:
             file.seek(0)

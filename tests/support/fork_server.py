@@ -87,7 +87,7 @@ def run() -> int:
 
 
 def answer(connection: socket.socket) -> None:
-    """Run one command in a child and tell how it ended."""
+    """Run one command in a child and report its exit code."""
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     request = json.loads(connection.makefile().readline())
     child = os.fork()
@@ -107,7 +107,7 @@ def answer(connection: socket.socket) -> None:
 
 
 def reap(number: int, frame: FrameType | None) -> None:
-    """Take note of who has answered."""
+    """Reap the children that have ended."""
     while True:
         try:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:

@@ -45,7 +45,7 @@ def vocabulary(*models, tags=()):
 
 
 def make(folder, *, separate=False, tags=(), generation=None, seed=1, spread=0.3, rows=0, **shape):
-    """Write a folder; what is not said is small."""
+    """Write a folder; settings that are not given are small."""
     folder.mkdir(parents=True, exist_ok=True)
     sides = [subwords(0, 170), subwords(1, 150)]
     for name, content in zip(("source.spm", "target.spm"), sides, strict=True):

@@ -60,7 +60,7 @@ def options(**changes):
 
 
 def weights(given, rows, seed=1):
-    """Draw what a state dictionary of fairseq 0.10 and later has."""
+    """Draw the tensors of a state dictionary of fairseq 0.10 and later."""
     drawn, width = Drawn(seed), given["encoder_embed_dim"]
     closed = not given.get("no_decoder_final_norm")
     for side, language in (("encoder", "en"), ("decoder", "fr")):
@@ -126,7 +126,7 @@ def write(folder, given, *, joined=False, form="args", zipped=True, filled=0, ch
 
 
 def nested(given):
-    """The options as the configurations of 2021 and later hold them."""
+    """The options in the form of configurations of 2021 and later."""
     found = {"_name": "transformer", "encoder": {}, "decoder": {}, "quant_noise": {"pq": 0.0}}
     for name, value in given.items():
         side, _, rest = name.partition("_")

@@ -23,7 +23,7 @@ TARGET = [*SPECIAL, *[f"m{n}" for n in range(12)]]
 
 
 def settings(encoder=None, decoder=None, scale=(True, True), tied=(False, False), **testing):
-    """What ``config.yaml`` says; JSON is YAML."""
+    """The settings of ``config.yaml``; JSON is YAML."""
     shape = {"type": "transformer", "num_layers": 2, "num_heads": 4, "hidden_size": 16}
     shape |= {"ff_size": 24, "dropout": 0.1}
     sides = []
@@ -46,7 +46,7 @@ def settings(encoder=None, decoder=None, scale=(True, True), tied=(False, False)
 
 
 def weights(given, words):
-    """Draw what `model_state` has."""
+    """Draw the tensors of `model_state`."""
     drawn, sides = Drawn(3), given["model"]
     for side, name, pieces in zip(("encoder", "decoder"), ("src", "trg"), words, strict=True):
         one = sides[side]
@@ -78,7 +78,7 @@ def weights(given, words):
 
 
 def write(folder, given, words=(SOURCE, TARGET), offset=0.0):
-    """Write what a training leaves, some biases far from nought if wanted; returns the tensors."""
+    """Write the files of a training, optionally with large biases; returns the tensors."""
     folder.mkdir(exist_ok=True)
     tensors = weights(given, words)
     for name in tensors:  # norms take the offset away again, and with it digits

@@ -26,7 +26,7 @@ EMBEDDING = "{}.embeddings.make_embedding"
 
 
 def options(**changes):
-    """What a training of version 3 leaves; version 2 has a part of it."""
+    """The checkpoint of a training of version 3; version 2 has a part of it."""
     return {
         "encoder_type": "transformer",
         "decoder_type": "transformer",
@@ -55,7 +55,7 @@ def options(**changes):
 
 
 def weights(given, words):
-    """Draw what the state dictionaries of model and generator have."""
+    """Draw the state dictionaries of model and generator."""
     drawn, width, inner = Drawn(2), given["hidden_size"], given["transformer_ff"]
     sinusoids = (
         sines_then_cosines

@@ -104,7 +104,7 @@ def model(
     heads: int = 4,
     seed: int = 1,
 ) -> ModelRecord:
-    """All that a record can hold."""
+    """A record with every optional part."""
     n, m = len(source), len(target)
     return ModelRecord(
         name=name,
@@ -139,7 +139,7 @@ def opened_table(place: Any) -> Any:
 
 
 def long(tokens: int, *, name: str = "runs/en-de", seed: int = 1) -> ModelRecord:
-    """A base model's sentence of so many tokens."""
+    """A base model's sentence of this many tokens."""
     source = [*SOURCE[:-1]] * tokens
     target = [*TARGET[:-1]] * tokens
     source, target = ((*words[: tokens - 1], "</s>") for words in (source, target))

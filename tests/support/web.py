@@ -1,4 +1,4 @@
-"""A small web server with the faults of the real ones, in a thread of its own."""
+"""A small web server with the faults of real ones, in another thread."""
 
 import re
 import threading
@@ -26,14 +26,14 @@ class Page:
 
 @dataclass
 class Site:
-    """What the server has, and what it was asked for."""
+    """The server's files, and the requests it received."""
 
     address: str = ""
     pages: dict[str, Page] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def ranges(self) -> list[tuple[str | None, str | None]]:
-        """Tell the ranges that were asked for, with their conditions."""
+        """Return the requested ranges, with their conditions."""
         return [(head.get("range"), head.get("if-range")) for _, head in self.asked]
 
 

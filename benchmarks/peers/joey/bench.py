@@ -62,7 +62,7 @@ def read(path: str) -> list[str]:
 
 
 def learn_subwords(folder: Path, languages: list[str], size: int) -> None:
-    """Learn one model of both sides, and list it as Joey NMT wants it."""
+    """Learn one subword model of both sides, and write its vocabulary for Joey NMT."""
     import sentencepiece
 
     sentencepiece.SentencePieceTrainer.train(
@@ -83,7 +83,7 @@ def learn_subwords(folder: Path, languages: list[str], size: int) -> None:
 
 
 def settings(request: protocol.Request, folder: Path) -> dict[str, Any]:
-    """Say in Joey NMT's terms what heedful's recipe says."""
+    """Convert heedful's recipe to Joey NMT's settings."""
     shape = request["model"]
     protocol.only_paper_shape(shape)
     source, target = request["languages"]
@@ -162,7 +162,7 @@ def settings(request: protocol.Request, folder: Path) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Name what this is."""
+    """Return the name and version of the toolkit."""
     from importlib.metadata import version
 
     return {name: version(name) for name in ("joeynmt", "torch", "sentencepiece")}

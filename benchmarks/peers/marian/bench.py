@@ -21,7 +21,7 @@ VARIANTS = {
 
 
 def build(request: protocol.Request) -> Any:
-    """Build a model of the asked shape, weights random."""
+    """Build a model of the requested shape with random weights."""
     import torch
     from transformers import MarianConfig, MarianMTModel
 
@@ -148,7 +148,7 @@ def translate(request: protocol.Request) -> protocol.Answer:
 
 
 def batches(sources: list[list[int]], filled: list[int], size: int | None) -> list[list[int]]:
-    """Put sentences of similar length together: so many, or about 2,048 tokens of them."""
+    """Batch sentences of similar length: this many, or about 2,048 tokens."""
     if size == 1:
         return [[row] for row in filled]
     order = sorted(filled, key=lambda row: -len(sources[row]))
@@ -214,7 +214,7 @@ def copy_linear(module: Any, name: str, theirs: dict[str, Any]) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Name what this is."""
+    """Return the name and version of the toolkit."""
     import torch
     import transformers
 

@@ -107,7 +107,7 @@ def test_words_that_were_cut_off_are_in_no_unit():
 
 @st.composite
 def attention(draw):
-    """Draw a pair's words in subwords, and weights with a column more for what is looked at."""
+    """Draw a pair's words in subwords, and weights with one more column for the end symbol."""
     cuts = st.lists(st.integers(1, 3), min_size=1, max_size=5)
     sides = []
     for lengths in (draw(cuts), draw(cuts)):

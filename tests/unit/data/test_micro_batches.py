@@ -13,7 +13,7 @@ def places(lengths, rows):
 
 
 def useful_share(lengths, batch, shares):
-    """Real tokens by what all ranks could compute while the one with most to do is at it."""
+    """Real tokens as a share of what all ranks could compute in the time of the slowest one."""
     heaviest = max(sum(places(lengths, rows) for rows in share) for share in shares)
     return sum(sum(lengths[row]) for row in batch) / (len(shares) * heaviest)
 

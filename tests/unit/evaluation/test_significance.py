@@ -35,7 +35,7 @@ def wmt21(corpora):
 
 @pytest.fixture(scope="module")
 def published(corpora):
-    """What each system of WMT17 got, and its measurement on untokenised text as there."""
+    """The published score of each WMT17 system, and ours on the same untokenised text."""
     folder = corpora / "fixtures-bleu/wmt17-en-de"
     reference = list(read_lines(corpora / "wmt-newstest/en-de/newstest2017.de.xz"))
     metric = BLEU(tokenize="none", references=[reference], force=True)

@@ -140,7 +140,7 @@ def test_json_that_is_too_deep_or_too_large_is_refused(tmp_path):
 
 
 def bases():
-    """Whole files of each format, and what reads them."""
+    """Complete files of each format, and their readers."""
     saved = io.BytesIO()
     torch.save({"a": torch.ones(3, 4), "b": {1: 2}}, saved)
     parts = {"a/weight": stored(np.ones((3, 4), np.int8)), "b": stored(np.ones(3, np.float16))}

@@ -1,4 +1,4 @@
-"""fairseq's models mean the same here: against its forward pass written out in NumPy."""
+"""Imported fairseq models compute the same as its forward pass written in NumPy."""
 
 import json
 

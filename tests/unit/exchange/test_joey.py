@@ -1,4 +1,4 @@
-"""Joey NMT's models mean the same here: against its forward pass written out in NumPy."""
+"""Imported Joey NMT models compute the same as its forward pass written in NumPy."""
 
 import numpy as np
 import pytest

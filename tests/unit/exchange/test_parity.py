@@ -13,7 +13,7 @@ SENTENCES = ["a b", "b", "c a"]
 
 
 class WordTranslator:
-    """A model of four words that gives each the probability it is told to."""
+    """A model of four words with given probabilities."""
 
     name = "words"
 

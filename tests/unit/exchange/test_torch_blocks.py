@@ -1,4 +1,4 @@
-"""Torch's blocks become ours and ours become torch's: outputs and gradients stay what they were."""
+"""Conversion of blocks from and to torch keeps outputs and gradients."""
 
 import pytest
 import torch
@@ -71,7 +71,7 @@ def stack_names(parts, layers):
 
 
 def both_ways(module, there, back):
-    """What was made, and what was made of that again."""
+    """The converted module, and the module converted back."""
     made = there(module)
     return made, back(made)
 

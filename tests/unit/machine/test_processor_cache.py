@@ -1,4 +1,4 @@
-"""What lies in the cache is read only where nobody else could have written it."""
+"""Cached files are read only if nobody else could have written them."""
 
 import os
 import stat

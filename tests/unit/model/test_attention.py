@@ -113,7 +113,7 @@ def test_heads_that_do_not_divide_are_refused():
 
 
 def refused(call, *arguments):
-    """What a block says to a program whose calls nobody checks against the signatures."""
+    """Messages of a block when no type checker checks the calls."""
     function = inspect.unwrap(type(call).forward if isinstance(call, nn.Module) else call)
     with pytest.raises(ArgumentError) as caught:
         function(*([call] if isinstance(call, nn.Module) else []), *arguments)

@@ -1,4 +1,4 @@
-"""Who did what to whom: gold answers of the grammar, and heads rated by plain loops."""
+"""Role heads: gold answers of the grammar, and heads rated by plain loops."""
 
 import numpy as np
 import pytest

@@ -23,7 +23,7 @@ SETTINGS = ("data.vocabulary_size=300", "data.max_length_ratio=2.5")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with text and what was prepared from it, to be copied."""
+    """A folder with text and the folder prepared from it, to be copied."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "text").mkdir()
     pairs = sample_pairs(300, seed=4)

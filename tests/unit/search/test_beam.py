@@ -52,7 +52,7 @@ def test_many_sentences_together_are_found_as_each_alone(seed, beam, penalty):
 
 @dataclass
 class RowsOfTables:
-    """A state that remembers nothing but which table row each hypothesis reads."""
+    """A state that stores only the table row of each hypothesis."""
 
     step: int
     sentences: list[int]

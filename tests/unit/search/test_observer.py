@@ -135,7 +135,7 @@ def test_hypotheses_grow_from_those_before_and_the_best_is_found_again(
 
 
 def slow_tree(model, source, limit, beam, penalty):
-    """Search with plain lists and no cache: for each step what was weighed, and its fate."""
+    """Search with plain lists and no cache: all candidates of each step, and their status."""
     vocabulary = log_probabilities(model, source, torch.tensor([[2]])).size(-1)
     allowed = [token for token in range(vocabulary) if token not in FORBIDDEN]
     open_ones, ended, steps = [((), 0.0)], {}, []

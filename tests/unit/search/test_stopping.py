@@ -114,7 +114,7 @@ def test_a_forced_end_may_cost_what_the_model_says():
 
 
 def slow_joey(model, source, limit, beam, penalty, least):
-    """Search as Joey NMT 2.3 does, with plain lists: what has ended keeps its place in the beam."""
+    """Search as Joey NMT 2.3 does, with plain lists: ended hypotheses keep their positions."""
     texts, totals, complete, seen = [()], [0.0], [], set()
     for step in range(1, limit + 1):
         table = log_probabilities(

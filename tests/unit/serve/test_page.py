@@ -1,4 +1,4 @@
-"""The files of the web page: all there, nothing inline, nothing from elsewhere."""
+"""The files of the web page: complete, nothing inline, nothing from other hosts."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""Bodies: what is optional may be null, and what is not known is told."""
+"""Request bodies: optional fields may be null, and unknown fields are reported."""
 
 import asyncio
 import json

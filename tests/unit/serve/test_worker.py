@@ -1,4 +1,4 @@
-"""Sentences of several requests share batches, in a thread of their own."""
+"""Sentences of several requests share batches in the worker thread."""
 
 import asyncio
 import threading

@@ -182,7 +182,7 @@ def test_expand_refuses_pipes_and_nothing_at_all(tmp_path: Path) -> None:
 
 
 def corpus_of(tmp_path: Path, source: list[int], target: list[int]) -> Corpus:
-    """Files of the given numbers of lines; every line tells its place on its side."""
+    """Files of the given numbers of lines; every line contains its side and number."""
     sides = []
     for side, counts in (("source", source), ("target", target)):
         number, paths = 0, []

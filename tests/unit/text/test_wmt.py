@@ -157,7 +157,7 @@ def test_both_files_of_a_test_set_make_pairs(tmp_path: Path, newstest) -> None:
 
 
 def test_segments_are_not_held_together() -> None:
-    """A segment is there as soon as its line is, and no line is asked for before it is needed."""
+    """A segment is available as soon as its line is, and no line is read before it is needed."""
     lines = iter(as_sgm([["a", "b"], ["c"]]).split("\n"))
     found = read_segments(lines, "set.sgm")
     assert next(found) == "a"

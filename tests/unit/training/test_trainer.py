@@ -31,7 +31,7 @@ PAIRS = [GENERATOR.integers(4, 20, GENERATOR.integers(2, 9)).tolist() for _ in r
 
 
 class Notes(list):
-    """Remember which checkpoints were asked for."""
+    """Record the requested checkpoints."""
 
     trainer = None
 

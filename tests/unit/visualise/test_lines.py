@@ -1,4 +1,4 @@
-"""Lines between words: what is drawn, and the page around it."""
+"""Lines between words: the drawing, and the page around it."""
 
 import re
 from html.parser import HTMLParser

@@ -52,7 +52,7 @@ def pages(en=EN, fr=FR, **behaviour):
 
 
 def get(corpus, folder, *mirrors):
-    """Get a corpus without waiting; return its lines and what was said."""
+    """Get a corpus without waiting; return its lines and the messages."""
     said = []
     waits = []
     lines = get_corpus(
@@ -311,7 +311,7 @@ def test_a_list_with_foreign_lines_is_read_for_what_it_holds(tmp_path):
 
 
 def made_up(part):
-    """Write three lines that tell where they are from, marked up as the part is."""
+    """Write three lines that name their origin, with the markup of the part."""
     lines = [f"{part.download} {part.member} {number} & more" for number in range(3)]
     if part.form == "segments":
         marked = [

@@ -246,7 +246,7 @@ def bombs(folder):
 
 
 def test_a_bomb_does_not_go_off(tmp_path):
-    """Neither on the disk nor in memory; in a process of its own, which can be measured."""
+    """Neither on the disk nor in memory; in a separate process, which can be measured."""
     bombs(tmp_path)
     program = (
         "import resource, sys\n"

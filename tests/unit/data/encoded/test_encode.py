@@ -249,7 +249,7 @@ print(peak, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 
 def limited(folder: Path, kind: str, limit: int, shard: int) -> list[str]:
-    """Encode in a process of its own, under a limit of the system."""
+    """Encode in a separate process, under a limit of the system."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", LIMITED, str(folder), kind, str(limit), str(shard)],
         capture_output=True,

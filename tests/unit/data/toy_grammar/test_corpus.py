@@ -84,7 +84,7 @@ ASPIRATED = ("hibou", "hiboux")
 
 
 def draw(count: int, *seeds: int, hashing: str = "0") -> list[list[tuple[str, str]]]:
-    """Draw in a process of its own: without torch, and without the checks that slow a test down."""
+    """Draw in a separate process: without torch, and without the checks that slow a test down."""
     code = (
         "import sys; sys.modules['torch'] = None\n"
         "from heedful.data.toy_grammar.corpus import sample_pairs\n"

@@ -91,7 +91,7 @@ def test_known_sentences_have_the_links_that_were_drawn_by_hand():
 
 @pytest.fixture(scope="module")
 def aligned():
-    """Draw in a process of its own, without the checks that slow a test down."""
+    """Draw in a separate process, without the checks that slow a test down."""
     code = (
         "from heedful.data.toy_grammar.corpus import sample_aligned\n"
         "print([(*p[:2], sorted(p.sure), sorted(p.possible)) for p in sample_aligned(4000, 11)])"

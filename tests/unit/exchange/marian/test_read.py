@@ -1,4 +1,4 @@
-"""What is refused, and how it is said; that models are equal is in tests/parity."""
+"""Refused models and their messages; tests/parity compares models."""
 
 import json
 import pickle

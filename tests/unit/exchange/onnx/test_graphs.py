@@ -1,4 +1,4 @@
-"""What is written in ONNX operators is what the model computes, for every recipe."""
+"""The ONNX graphs compute the same as the model, for every recipe."""
 
 import tempfile
 from pathlib import Path

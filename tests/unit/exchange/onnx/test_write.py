@@ -1,4 +1,4 @@
-"""A run as ONNX graphs: the same numbers in onnxruntime, and a search where there is no torch."""
+"""A run as ONNX graphs: the same numbers in onnxruntime, and a search without torch."""
 
 import json
 import re
@@ -108,7 +108,7 @@ def write_run(folder, text, settings):
 
 @pytest.fixture(scope="module", params=RECIPES)
 def exported(request, heedful_cli, text, tmp_path_factory):
-    """A run, the folder that was written for it, and what the command said."""
+    """A run, its exported folder, and the output of the command."""
     folder = tmp_path_factory.mktemp(request.param)
     run = write_run(folder / "run", text, RECIPES[request.param])
     done = heedful_cli("export", folder / "run", folder / "out", "--format", "onnx")

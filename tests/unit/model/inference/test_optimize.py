@@ -21,7 +21,7 @@ PACKED = [
 
 
 def outputs(model):
-    """Everything that is asked of a model: whole targets, steps, logits and weights."""
+    """All interfaces of a model: whole targets, steps, logits and weights."""
     source, target = batch()
     target[:, 0] = model.start_token
     with torch.inference_mode():

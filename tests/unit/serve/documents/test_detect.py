@@ -1,4 +1,4 @@
-"""Languages are guessed, and the confidence is what it says."""
+"""Language detection, and its calibrated confidence."""
 
 import lzma
 import re

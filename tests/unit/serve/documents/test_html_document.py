@@ -64,7 +64,7 @@ def test_the_words_of_a_kept_element_count():
 
 
 def elements(page):
-    """What a browser's parser finds: elements with attributes, and what is never shown."""
+    """The result of a browser's parser: elements with attributes, and hidden content."""
     tree = LexborHTMLParser(page.encode("utf-8", "replace").decode().replace("\x00", ""))
     found = set()
     for node in tree.root.traverse(include_text=False):

@@ -1,4 +1,4 @@
-"""Text is taken apart into sentences and put together again without losing a character."""
+"""Text is split into sentences and joined again without losing a character."""
 
 import pytest
 from hypothesis import given

@@ -23,7 +23,7 @@ def script(path, text):
 
 
 def small_compiler(folder):
-    """A compiler that ignores what it is given: a library of one function is made in no time."""
+    """A compiler that ignores its input: a library of one function compiles at once."""
     (folder / "one.c").write_text("int lanes(void) { return 1; }\n", encoding="ascii")
     made = f'exec cc -shared -fPIC {folder}/one.c -o "$2"'
     return script(folder / "small", f'while [ "$1" != -o ]; do shift; done; {made}')
