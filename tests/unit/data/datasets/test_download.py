@@ -327,7 +327,7 @@ def test_a_server_that_falls_silent_is_cut(partial, monkeypatch):
 
 def test_a_chunked_answer_that_is_cut_is_noticed(partial):
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n5\r\nab"
-    with answering(head) as address, pytest.raises(DownloadError, match="cut"):
+    with answering(head) as address, pytest.raises(DownloadError, match="lost"):
         fetch(address, partial, wait=Waits())
 
 

@@ -135,7 +135,7 @@ def test_stored_positions_must_be_the_sinusoids(folder):
     tensors = safetensors.torch.load_file(path)
     tensors["model.encoder.embed_positions.weight"] = torch.rand(64, 16)
     safetensors.torch.save_file(tensors, path)
-    assert "embed_positions.weight must hold the sinusoids" in complaint(folder)
+    assert "embed_positions.weight must contain the sinusoids" in complaint(folder)
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "source.spm", "vocab.json"])
@@ -191,7 +191,7 @@ def test_a_format_that_is_not_known_lists_those_that_are(tmp_path):
 
 
 def test_a_folder_that_is_none_is_told(tmp_path):
-    assert "is none" in complaint(tmp_path / "nothing")
+    assert "is not; check the path" in complaint(tmp_path / "nothing")
 
 
 def test_sentences_to_compare_on_come_from_a_file(tmp_path):
