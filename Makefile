@@ -15,7 +15,8 @@ SOAK := $(wildcard tests/soak)
 PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,model/%.py,attention feed_forward residual layer_config layers layout \
         projections embedding transformer seq2seq output) \
-    $(patsubst %,training/%.py,loss schedule optimizer) $(patsubst %,search/%.py,beam length stopping))
+    $(patsubst %,training/%.py,loss schedule optimizer) \
+    $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey figures peers docs screenshots reading-path clean

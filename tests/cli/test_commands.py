@@ -15,6 +15,7 @@ from heedful.search.greedy import greedy_search
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens
 from heedful.search.scoring import pair_log_probabilities
+from heedful.search.settings import SearchSettings
 from heedful.translation.translator import Translator
 from tests.support.commands import train_arguments
 
@@ -85,7 +86,7 @@ def test_score_agrees_with_the_search(heedful_cli, trained, tmp_path):
         translator.model,
         translator.collator.source(ids),
         [9, 9, 9],
-        penalty=LengthPenalty("gnmt", 0.6),
+        SearchSettings(penalty=LengthPenalty("gnmt", 0.6)),
     )
     targets = [best.tokens for (best,) in found]
     forced = pair_log_probabilities(translator.model, translator.collator, ids, targets)
@@ -137,7 +138,7 @@ def test_a_beam_of_one_is_greedy(heedful_cli, trained):
         translator.model,
         translator.collator.source(ids),
         [len(ids[0]) + 50],
-        penalty=LengthPenalty("gnmt", 0.6),
+        SearchSettings(penalty=LengthPenalty("gnmt", 0.6)),
         rules=[AllowedTokens(forbidden=(0, 2))],
     )
     options = ("--beam", 1, "--precision", "fp32")

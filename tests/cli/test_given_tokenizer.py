@@ -54,13 +54,14 @@ def test_a_run_with_given_codes_knows_its_tags(tagged, translator):
 
 
 def test_unknown_input_is_warned_of_once_and_long_lines_as_before(translator, tmp_path):
+    from heedful.search.options import SearchOptions
     from heedful.translation.translate import OutputFormat, translate_lines
 
     warnings = []
     lines = [">>xx<< Ж Ж", ">>fr<< ", *[""] * 2046, "Ж " * 1025, "the dog"]
-    search = {"beam": 1, "max_length": "1", "batch_tokens": 4096}
+    options = SearchOptions(beam=1, max_length="1")
     with (tmp_path / "out").open("w", encoding="utf-8") as output:
-        translate_lines(translator, lines, output, OutputFormat(), warnings.append, **search)
+        translate_lines(translator, lines, output, OutputFormat(), warnings.append, options)
     translated = (tmp_path / "out").read_text("utf-8").split("\n")
     assert len(translated) == len(lines) + 1
     assert translated[1:2048] == [""] * 2047

@@ -10,8 +10,9 @@ from heedful.errors import RunFolderError, TextError
 from heedful.search.beam import beam_search
 from heedful.search.ensemble import Ensemble
 from heedful.search.length import LengthPenalty
-from heedful.search.options import Sampling
+from heedful.search.options import Sampling, SearchOptions
 from heedful.search.rules import AllowedTokens
+from heedful.search.settings import SearchSettings
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.translate import OutputFormat, translate_lines
 from heedful.translation.translator import Translator
@@ -76,7 +77,7 @@ def test_several_runs_translate_as_the_mean_of_their_probabilities(
         Ensemble([translator.model, other.model]),
         translator.collator.source(ids),
         [12],
-        penalty=LengthPenalty("gnmt", 0.6),
+        SearchSettings(penalty=LengthPenalty("gnmt", 0.6)),
         rules=[AllowedTokens(translator.tokenizer.target_size, (0, 2))],
     )
     done = heedful_cli("translate", trained, earlier, *SHORT, "--format", "jsonl", stdin=STDIN)
@@ -225,9 +226,9 @@ def test_files_of_another_length_are_an_error_after_the_lines_that_they_have(tra
             output,
             OutputFormat(),
             print,
+            SearchOptions(max_length="9"),
             name="in.en",
             side_files=beside,
-            max_length="9",
         )
     assert "has 2 and in.en has more" in str(caught.value)
     found = (tmp_path / "out").read_text().splitlines()

@@ -14,6 +14,7 @@ from heedful.exchange.ctranslate2.read import READER
 from heedful.exchange.formats import Reader, ReadOptions
 from heedful.exchange.parity import ReferenceModel, compare
 from heedful.search.length import LengthPenalty
+from heedful.search.settings import SearchSettings
 from heedful.translation.translator import Translator
 
 OPTIONS = ReadOptions("ar", "en")
@@ -95,8 +96,7 @@ def test_the_engine_searches_as_its_library_does(aren, cases, name):
     found = engine.search(
         [case["source"] for case in cases],
         [len(case["source"]) + 50 for case in cases],
-        beam=4,
-        penalty=LengthPenalty.parse(PENALTIES[name]),
+        SearchSettings(penalty=LengthPenalty.parse(PENALTIES[name])),
     )
     for mine, case in zip(found, cases, strict=True):
         assert [list(one.tokens) for one in mine] == [one["tokens"] for one in case[name]]
@@ -107,9 +107,10 @@ def test_the_engine_searches_as_its_library_does(aren, cases, name):
 def test_the_engine_keeps_to_the_limit_of_each_line(aren, cases):
     engine = Engine(aren, threads=1)
     sources = [case["source"] for case in cases[:6]]
-    free = engine.search(sources, [60] * 6, beam=3, penalty=LengthPenalty.parse("power:1"))
+    settings = SearchSettings(beam=3, penalty=LengthPenalty("power", 1.0))
+    free = engine.search(sources, [60] * 6, settings)
     limits = [2, 60, 4, 60, 1, 60]
-    kept = engine.search(sources, limits, beam=3, penalty=LengthPenalty.parse("power:1"))
+    kept = engine.search(sources, limits, settings)
     assert kept[1::2] == free[1::2]
     for found, limit in zip(kept[::2], limits[::2], strict=True):
         assert found
@@ -119,16 +120,16 @@ def test_the_engine_keeps_to_the_limit_of_each_line(aren, cases):
 
 def test_forbidden_tokens_are_searched_around(aren, cases):
     source = [cases[0]["source"]]
-    options = {"beam": 2, "penalty": LengthPenalty.parse("none")}
-    assert "a" in Engine(aren, threads=1).search(source, [60], **options)[0][0].tokens
-    found = Engine(aren, forbidden=["a"], threads=1).search(source, [60], **options)
+    settings = SearchSettings(beam=2, penalty=LengthPenalty("none"))
+    assert "a" in Engine(aren, threads=1).search(source, [60], settings)[0][0].tokens
+    found = Engine(aren, forbidden=["a"], threads=1).search(source, [60], settings)
     assert all("a" not in one.tokens for one in found[0])
 
 
 def test_a_prefix_is_scored_like_all_other_tokens(aren, imported, cases):
     source, prefix = cases[0]["source"], ["a", "t", "s"]
     found = Engine(aren, threads=1).search(
-        [source], [60], beam=4, penalty=LengthPenalty.parse("none"), prefixes=[prefix]
+        [source], [60], SearchSettings(penalty=LengthPenalty("none")), [prefix]
     )[0][0]
     ours = imported.translate(
         [" ".join(source)], beam=4, length_penalty="none", target_prefix=[" ".join(prefix)]

@@ -19,6 +19,7 @@ from heedful.exchange.formats import ReadOptions, WriteOptions, Writer
 from heedful.runs.checkpoint import load_checkpoint, save_checkpoint
 from heedful.runs.run import Run
 from heedful.search.length import LengthPenalty
+from heedful.search.options import SearchOptions
 from heedful.tokenization.special_symbols import END, PAD, START
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.translator import Translator
@@ -170,8 +171,9 @@ def test_the_least_length_holds_on_both_sides(tmp_path, least):
     here = Translator.load(tmp_path / "run", device="cpu", precision="fp32", threads=1)
     assert {len(one.tokens) for one in there.translate(LINES)} == {least}
     for lowest in (None, 2):
-        found = [one.tokens for one in there.translate(LINES, beam=1, min_length=lowest)]
-        assert found == [one.tokens for one in here.translate(LINES, beam=1, min_length=lowest)]
+        options = SearchOptions(beam=1, min_length=lowest)
+        found = [one.tokens for one in there.translate(LINES, options)]
+        assert found == [one.tokens for one in here.translate(LINES, options)]
 
 
 def test_what_is_equal_comes_back_bit_by_bit(exported):

@@ -30,6 +30,7 @@ PUBLISHED = {
     "model.transformer",
     "search.beam",
     "search.length",
+    "search.settings",
     "search.stopping",
     "training.loss",
     "training.optimizer",

@@ -21,9 +21,10 @@ from heedful.analysis.plot import run_names
 from heedful.data.coverage import input_warning
 from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.runs.run import Run
-from heedful.search.length import LengthPenalty
+from heedful.search.options import SearchOptions
 from heedful.search.rules import DecodingRule, Renormalization
 from heedful.search.scoring import best_candidates
+from heedful.search.settings import SearchSettings
 from heedful.search.trace import Trace
 from heedful.translation.translator import Translator
 from heedful.visualise.record import ExplorerRecord, ModelRecord, Node, Step
@@ -75,10 +76,7 @@ def attend_all(
     models: dict[str, Translator],
     sentence: str,
     target: str | None = None,
-    *,
-    beam: int | None = None,
-    length_penalty: str | None = None,
-    max_length: str | None = None,
+    options: SearchOptions | None = None,
     warn: Warn | None = None,
 ) -> ExplorerRecord:
     """
@@ -87,16 +85,7 @@ def attend_all(
     `target`: a translation for all of them; each makes its own if None.
     """
     records = tuple(
-        attend(
-            translator,
-            sentence,
-            target,
-            name=name,
-            beam=beam,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            warn=warn,
-        )
+        attend(translator, sentence, target, options, name=name, warn=warn)
         for name, translator in models.items()
     )
     return ExplorerRecord(" ".join(sentence.split()), records)
@@ -106,11 +95,9 @@ def attend(
     translator: Translator,
     sentence: str,
     target: str | None = None,
+    options: SearchOptions | None = None,
     *,
     name: str = "",
-    beam: int | None = None,
-    length_penalty: str | None = None,
-    max_length: str | None = None,
     warn: Warn | None = None,
 ) -> ModelRecord:
     """
@@ -131,13 +118,7 @@ def attend(
     trace: Trace | None = None
     if target is None:
         trace = Trace()
-        found = translator.translate(
-            [sentence],
-            beam=beam,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            observer=trace,
-        )[0]
+        found = translator.translate([sentence], options, observer=trace)[0]
         end = translator.model.end_token
         best, _ = trace.best()
         ended = best[-1:] == (end,)
@@ -146,8 +127,8 @@ def attend(
     else:
         tokens, ended, text = tuple(_ids(translator, target, "--target", "target")), True, target
         given = translator.score([sentence], [target])[0]
-        named = length_penalty or translator.run.config.search.length_penalty
-        score = sum(given) / LengthPenalty.parse(named).divisor(len(given))
+        penalty = SearchSettings.of(translator.run.config.search, options).penalty
+        score = sum(given) / penalty.divisor(len(given))
     record = _forced(translator, source, tokens, ended)
     return replace(
         record,
@@ -212,7 +193,7 @@ def _forced(
     steps = max(1, len(target) + ended)
     batch = translator.collator.batch([source], [target]).to(translator.model.device)
     rules: list[DecodingRule] = [run.allowed]
-    if run.stopping.renormalise:
+    if run.config.search.renormalise:
         rules.append(Renormalization())
     candidates = best_candidates(
         translator.model, batch.source, batch.target_in, batch.target_out, rules=rules

@@ -8,6 +8,7 @@ import torch
 
 from heedful.bench.process import time_repeats
 from heedful.machine.memory import peak_memory
+from heedful.search.options import SearchOptions
 from heedful.text.corpus import read_lines
 from heedful.translation.result import Translation
 from heedful.translation.translate import OutputFormat, translate_lines
@@ -25,7 +26,7 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
 
     `request`: `run` and `weights`, `input` (a file with plain lines), `output` (where translations
     go), `batch` (sentences searched together; None for what `heedful translate` does), `search`
-    (keywords of `Translator.translate`), `repeats`, `precision`, `device` and `threads`. Returns:
+    (fields of `SearchOptions`), `repeats`, `precision`, `device` and `threads`. Returns:
     `seconds` of each pass after warming up, `memory`.
 
     From lines to lines: tokenization and detokenization are included. As in `heedful translate`,
@@ -39,25 +40,25 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
         threads=request["threads"],
     )
     source, output = Path(request["input"]), Path(request["output"])
-    search, batch = request["search"], request["batch"]
+    options, batch = SearchOptions(**request["search"]), request["batch"]
 
     def stream() -> None:
         with output.open("w", encoding="utf-8") as file:
-            translate_lines(translator, read_lines(source), file, _LAYOUT, _ignore, **search)
+            translate_lines(translator, read_lines(source), file, _LAYOUT, _ignore, options)
 
     def batches() -> None:
         lines = list(read_lines(source))
         found: dict[int, Translation] = {}
         for rows in _batches(lines, batch):
             texts = [lines[row] for row in rows]
-            some = translator.translate(texts, batch_tokens=_ANY_TOKENS, **search)
+            some = translator.translate(texts, options, batch_tokens=_ANY_TOKENS)
             found.update(zip(rows, some, strict=True))
         with output.open("w", encoding="utf-8") as file:
             for row in range(len(lines)):
                 file.writelines(f"{line}\n" for line in _LAYOUT.lines(row, found[row]))
 
     first = [line for line, _ in zip(read_lines(source), range(batch or _WARM_UP), strict=False)]
-    translator.translate(first, **search)
+    translator.translate(first, options)
     seconds = time_repeats(stream if batch is None else batches, request["repeats"])
     memory = peak_memory()
     if translator.model.device.type == "cuda":

@@ -111,7 +111,7 @@ def attend(
     )
     from heedful.search.options import SearchOptions
 
-    SearchOptions(beam, length_penalty, max_length)
+    options = SearchOptions(beam=beam, length_penalty=length_penalty, max_length=max_length)
     choice = AttentionSelection(
         tuple(kind or ()), tuple(layer or ()), tuple(head or ()), view, numbers
     )
@@ -136,9 +136,7 @@ def attend(
         models,
         f">>{target_language}<< {text}" if target_language and text.strip() else text,
         target,
-        beam=beam,
-        length_penalty=length_penalty,
-        max_length=max_length,
+        options,
         warn=warn,
     )
     lines = [*format_lines(record), *(format_measures(record, choice) if measures else ())]

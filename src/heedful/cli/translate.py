@@ -164,32 +164,32 @@ def translate(
     from heedful.search.options import SearchOptions
     from heedful.text.corpus import one_file, read_lines
     from heedful.text.lines import decode_lines
+    from heedful.translation.engine import check_engine
 
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     sampling = _sampling(sample or mbr > 0, drawn)
     options = SearchOptions(
-        beam,
-        length_penalty,
-        max_length,
-        mbr or n_best,
-        sampling,
-        no_repeat_ngram,
-        diverse_groups,
-        diversity_strength,
-        min_length,
+        beam=beam,
+        length_penalty=length_penalty,
+        max_length=max_length,
+        min_length=min_length,
+        n_best=mbr or n_best,
+        stop=stop,
+        sample=sampling,
+        no_repeat_ngram=no_repeat_ngram,
+        diverse_groups=diverse_groups,
+        diversity_strength=diversity_strength,
     )
     if force_phrases is not None:
         options.check_constraints()
     if 0 < mbr < n_best:
         raise typer.BadParameter("must be at least --n-best.", param_hint="--mbr")
     known = read_dictionary(dictionary) if dictionary is not None else replace_unknown
-    _check_engine(
+    check_engine(
         engine,
+        options,
         {
-            "sample": sample,
             "mbr": mbr,
-            "diverse-groups": diverse_groups > 1,
-            "stop": stop,
             "force-phrases": force_phrases,
             "avoid-phrases": avoid_phrases,
             "alignments": alignments,
@@ -242,29 +242,13 @@ def translate(
             stream,
             OutputFormat(format, n_best, scores, alignments),
             warn,
+            options,
             name="stdin" if input is None else str(input),
             side_files={what: path for what, path in given.items() if path is not None},
-            mbr=mbr,
-            beam=beam,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            min_length=min_length,
-            stop=stop,
-            sample=sampling,
-            no_repeat_ngram=no_repeat_ngram,
-            diverse_groups=diverse_groups,
-            diversity_strength=diversity_strength,
-            alignments=alignments,
+            mbr=mbr > 0,
             align_by=align_by,
             replace_unknown=known,
         )
-
-
-def _check_engine(engine: str, asked: dict[str, object]) -> None:
-    """Refuse options that the engine lacks before anything is loaded."""
-    from heedful.translation.engine import check_engine
-
-    check_engine(engine, asked)
 
 
 def _sampling(wanted: bool, details: dict[str, Any]) -> "Sampling | None":

@@ -26,7 +26,6 @@ from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, s
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.size_check import check_sizes
 from heedful.search.rules import AllowedTokens
-from heedful.search.stopping import StoppingPolicy
 from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
 
 _FORMAT = 1
@@ -96,18 +95,6 @@ class Run:
         """A digest stored with the weights of this run and compared when they are read."""
         settings = flat_settings(self.config)
         return {"tokenizer": self.tokenizer.fingerprint, "settings": settings}
-
-    @property
-    def stopping(self) -> StoppingPolicy:
-        """The stopping rules of its searches."""
-        search = self.config.search
-        return StoppingPolicy(
-            search.eos_candidates == "twice",
-            search.stop,
-            search.length_limit_policy,
-            search.renormalise,
-            search.min_length,
-        )
 
     @property
     def allowed(self) -> AllowedTokens:

@@ -31,6 +31,7 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.observer import Candidate, DropReason, SearchObserver, StepDecision
 from heedful.search.rules import DecodingRule, apply_all
+from heedful.search.settings import PAPER_SEARCH, SearchSettings
 from heedful.search.step import (
     COMPACT_SHARE,
     Candidates,
@@ -40,9 +41,6 @@ from heedful.search.step import (
     start_decoding,
 )
 from heedful.search.stopping import ClosedPlaces, StoppingPolicy, may_improve
-
-PAPER_STOPPING = StoppingPolicy()
-"""The paper's."""
 
 
 def prune(ended: Bool[Tensor, "sentences candidates"], beam: int) -> Int[Tensor, "sentences beam"]:
@@ -66,7 +64,7 @@ def prune(ended: Bool[Tensor, "sentences candidates"], beam: int) -> Int[Tensor,
     A stable sort by “complete or not” keeps the order of the scores. Each open hypothesis has one
     extension that ends, so 2 x beam candidates leave `beam` others unless the vocabulary is tiny.
     """
-    return ended.int().sort(dim=1, stable=True).indices[:, :beam]
+    return ended.int().sort(dim=1, stable=True).indices[:, :beam]  # (sentences, beam)
 
 
 def _keep_places(ended: Tensor, beam: int) -> Tensor:
@@ -110,12 +108,7 @@ def beam_search(
     model: Seq2Seq,
     source: Int[Tensor, "sentences source"],
     limits: Sequence[int],
-    *,
-    beam: int = 4,
-    penalty: LengthPenalty,
-    n_best: int = 1,
-    eos_candidates: int | None = None,
-    stopping: StoppingPolicy = PAPER_STOPPING,
+    settings: SearchSettings = PAPER_SEARCH,
     rules: Sequence[DecodingRule] = (),
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
@@ -130,17 +123,8 @@ def beam_search(
         Padded ids, on the model's device.
     limits : sequence of int
         Maximum number of target tokens of each sentence, the end symbol not counted.
-    beam : int, default 4
-        Open hypotheses per sentence.
-    penalty : LengthPenalty
-        Orders complete hypotheses of different lengths.
-    n_best : int, default 1
-        Hypotheses to return per sentence, at most `beam`.
-    eos_candidates : int, optional
-        EOS finishes a hypothesis only if it ranks within this many best candidates of a step;
-        `beam` if None.
-    stopping : StoppingPolicy, optional
-        When a sentence is done, and what happens to hypotheses at their limit.
+    settings : SearchSettings, optional
+        Beam, length penalty, stopping and n-best list; the paper's by default.
     rules : sequence of DecodingRule, optional
         Rules for the next token.
     observer : callable, optional
@@ -155,17 +139,13 @@ def beam_search(
     -----
     Section 6.1: beam 4, alpha 0.6, early termination. A hypothesis at its limit ends if the end
     symbol is among its best continuations; otherwise it is cut, and counts only where too few have
-    ended.
+    ended. A step costs one forward pass of `beam` rows per sentence.
     """
     return search(
         *start_decoding(model, source),
         limits,
+        settings,
         end_token=model.end_token,
-        beam=beam,
-        penalty=penalty,
-        n_best=n_best,
-        eos_candidates=eos_candidates,
-        stopping=stopping,
         rules=rules,
         observer=observer,
     )
@@ -176,13 +156,9 @@ def search(
     state: DecodingState,
     tokens: Int[Tensor, " beams"],
     limits: Sequence[int],
+    settings: SearchSettings,
     *,
     end_token: int,
-    beam: int,
-    penalty: LengthPenalty,
-    n_best: int = 1,
-    eos_candidates: int | None = None,
-    stopping: StoppingPolicy = PAPER_STOPPING,
     rules: Sequence[DecodingRule] = (),
     extend_by: Expand | None = None,
     groups: int = 1,
@@ -202,19 +178,10 @@ def search(
         The tokens that precede the first one.
     limits : sequence of int
         Maximum number of target tokens of each sentence, the end symbol not counted.
+    settings : SearchSettings
+        Of each group: its beam, its n-best list, and what all groups share.
     end_token : int
         The end symbol.
-    beam : int
-        Open hypotheses per group.
-    penalty : LengthPenalty
-        Orders complete hypotheses of different lengths.
-    n_best : int, default 1
-        Hypotheses to return per group.
-    eos_candidates : int, optional
-        EOS finishes a hypothesis only if it ranks within this many best candidates of a step;
-        `beam` if None.
-    stopping : StoppingPolicy, optional
-        When a sentence is done, and what happens to hypotheses at their limit.
     rules : sequence of DecodingRule, optional
         Rules for the next token.
     extend_by : callable, optional
@@ -233,58 +200,74 @@ def search(
     -----
     Tests call it with tables of probabilities and compare it with an exhaustive search.
     """
-    penalty, eos_candidates = stopping.counted(penalty), eos_candidates or beam
+    beam, stopping, eos_candidates = settings.beam, settings.stopping, settings.eos_candidates
     choose = extend_by or partial(_extend, candidates=2 * beam)
-    device = tokens.device
+    # Where a search may stop early only the n-best list counts; else the whole beam must be full.
+    keep = settings.n_best if stopping.needs_no_more else max(settings.n_best, beam)
+    penalty = stopping.counted(settings.penalty)
     active = beams = [_Beam(limit) for limit in limits for _ in range(groups)]
-    sentences = torch.arange(len(limits), device=device).repeat_interleave(groups)
-    totals = torch.zeros(len(beams), 1, device=device)
-    written = tokens.new_empty(len(beams), 0)
+    sentences = torch.arange(len(limits), device=tokens.device).repeat_interleave(
+        groups
+    )  # (beams,)
+    totals = torch.zeros(
+        len(beams), 1, device=tokens.device
+    )  # (beams, width); width is 1, then `beam`
+    prefixes = tokens.new_empty(len(beams), 0)  # (beams * width, length)
     length = 0
     while active:
-        scores, state = next_log_probabilities(tokens, state)
+        # 1. extend: log-probabilities of the next token, then the best continuations of each beam
+        scores, state = next_log_probabilities(tokens, state)  # (beams * width, vocabulary)
         width = totals.size(1)
-        owners = sentences.repeat_interleave(width)
-        scores = apply_all(rules, scores, written, owners)
-        found = choose(totals, scores.view(len(active), width, -1), written, owners)
-        ended = found.tokens == end_token
-        columns = _keep_places(ended, beam) if stopping.has_places else prune(ended, beam)
+        sentence_of_row = sentences.repeat_interleave(width)  # (beams * width,)
+        scores = apply_all(rules, scores, prefixes, sentence_of_row)
+        by_beam = scores.view(len(active), width, -1)  # (beams, width, vocabulary)
+        candidates = choose(totals, by_beam, prefixes, sentence_of_row)  # (beams, 2 * beam)
+
+        # 2. prune: which columns stay open, and their totals
+        is_eos = candidates.tokens == end_token  # (beams, candidates)
+        columns = _keep_places(is_eos, beam) if stopping.has_places else prune(is_eos, beam)
         if stopping.stop == "as-joey":  # what has ended is extended, too, and ends once
-            totals = found.totals.gather(1, columns)
-            over = (written == end_token).any(dim=1).view(len(active), width)
-            ended &= ~over.gather(1, found.parents)
+            totals = candidates.totals.gather(1, columns)  # (beams, beam)
+            over = (prefixes == end_token).any(dim=1).view(len(active), width)  # (beams, width)
+            is_eos &= ~over.gather(1, candidates.parents)
         else:  # where fewer than `beam` are left without an end, the rest of the rows is dead
-            totals = found.totals.masked_fill(ended, float("-inf")).gather(1, columns)
-        ended[:, eos_candidates:] = False
+            totals = candidates.totals.masked_fill(is_eos, float("-inf")).gather(1, columns)
+
+        # 3. finish: an end counts only among the best `eos_candidates`
+        is_eos[:, eos_candidates:] = False
         length += 1
-        keep = n_best if stopping.needs_no_more else max(n_best, beam)
-        step = _StepRecorder(length, end_token, penalty, keep, stopping)
+        step = _StepRecorder(length, end_token, penalty, keep, stopping, eos_candidates)
         before = [] if observer is None else [[] if each.done else each.open for each in active]
-        step.advance(active, found, ended, columns, eos_candidates)
-        # A sentence stays whole: what one of its groups does next may depend on the others.
+        step.advance(active, candidates, is_eos, columns)
+
+        # 4. stop: groups of one sentence end together, for later groups depend on earlier ones
         alive_sentences = [
             row for row in range(0, len(active), groups) if _goes_on(active, row, groups)
         ]
         if observer is not None:
             where = [(sentence, row % groups) for row, sentence in enumerate(sentences.tolist())]
             beams_now = zip(where, active, before, strict=True)
-            step.record(observer, beams_now, found, ended, columns, eos_candidates)
+            step.record(observer, beams_now, candidates, is_eos, columns)
         if not alive_sentences:
             break
+
+        # 5. compact once a quarter of the batch is finished, for that copies the cache
         staying = list(range(len(active)))
         if len(alive_sentences) * groups <= (1 - COMPACT_SHARE) * len(active):
             staying = [row + group for row in alive_sentences for group in range(groups)]
-        kept = torch.tensor(staying, device=device)
-        parents = found.parents.gather(1, columns)
-        rows = (torch.arange(len(active), device=device)[:, None] * width + parents)[kept]
+        kept = torch.tensor(staying, device=tokens.device)  # (staying,)
+
+        # 6. reorder: every open hypothesis continues the row of its parent
+        parents = candidates.parents.gather(1, columns)  # (beams, beam)
+        rows = (torch.arange(len(active), device=tokens.device)[:, None] * width + parents)[kept]
         all_stay = len(staying) == len(active)
         state = state.select(rows.flatten(), None if all_stay else kept[::groups] // groups)
         active = [active[row] for row in staying]
-        totals, sentences = totals[kept], sentences[kept]
+        totals, sentences = totals[kept], sentences[kept]  # (staying, beam), (staying,)
         totals[[row for row, each in enumerate(active) if each.done]] = float("-inf")
-        tokens = found.tokens.gather(1, columns)[kept].flatten()
-        written = torch.cat([written[rows.flatten()], tokens.unsqueeze(1)], dim=1)
-    return [each.complete[:n_best] for each in beams]
+        tokens = candidates.tokens.gather(1, columns)[kept].flatten()  # (staying * beam,)
+        prefixes = torch.cat([prefixes[rows.flatten()], tokens.unsqueeze(1)], dim=1)
+    return [each.complete[: settings.n_best] for each in beams]
 
 
 def _goes_on(active: list[_Beam], row: int, groups: int) -> bool:
@@ -298,10 +281,10 @@ def _goes_on(active: list[_Beam], row: int, groups: int) -> bool:
 
 
 def _extend(
-    totals: Tensor, scores: Tensor, written: Tensor, owners: Tensor, *, candidates: int
+    totals: Tensor, scores: Tensor, prefixes: Tensor, sentence_of_row: Tensor, *, candidates: int
 ) -> Candidates:
     """Extend as plain beam search does, without regard to prefix and sentence."""
-    del written, owners
+    del prefixes, sentence_of_row
     return expand(totals, scores, candidates)
 
 
@@ -312,56 +295,52 @@ class _StepRecorder(NamedTuple):
     end_token: int
     penalty: LengthPenalty
     keep: int
+    """Complete hypotheses to keep of each beam."""
     stopping: StoppingPolicy
+    eos_candidates: int
 
     def advance(
-        self,
-        active: list[_Beam],
-        found: Candidates,
-        ended: Tensor,
-        columns: Tensor,
-        eos_candidates: int,
+        self, active: list[_Beam], candidates: Candidates, is_eos: Tensor, columns: Tensor
     ) -> None:
-        """Record the step in the beams that are not done; return whether each goes on."""
-        each, parents, tokens = (
-            part.tolist() for part in (found.log_probabilities, found.parents, found.tokens)
-        )
-        ends, kept = ended.tolist(), columns.tolist()
+        """Record the step in the beams that are not done."""
+        parts = (candidates.parents, candidates.log_probabilities, candidates.tokens)
+        parents, each, tokens = (part.tolist() for part in parts)
+        ends, kept = is_eos.tolist(), columns.tolist()
         for row, beam in enumerate(active):
             if beam.done:
                 continue
-            candidates = list(zip(parents[row], each[row], tokens[row], strict=True))
+            of_beam = list(zip(parents[row], each[row], tokens[row], strict=True))
             last = self.stopping.length_limit_policy == "keep" and self.length >= beam.limit
-            for column, (parent, score, token) in enumerate(candidates):
-                if ends[row][column] or (last and column < eos_candidates):
+            for column, (parent, score, token) in enumerate(of_beam):
+                if ends[row][column] or (last and column < self.eos_candidates):
                     self._finish(beam, beam.open[parent], score, token)
-            self._open(beam, [candidates[column] for column in kept[row]], last)
+            self._open(beam, [of_beam[column] for column in kept[row]], last)
 
     def record(
         self,
         observer: SearchObserver,
         beams: Iterable[tuple[tuple[int, int], _Beam, list[_OpenHypothesis]]],
-        found: Candidates,
-        ended: Tensor,
+        candidates: Candidates,
+        is_eos: Tensor,
         columns: Tensor,
-        eos_candidates: int,
     ) -> None:
         """Show the observer each active beam: sentence, group, open hypotheses before the step."""
-        parts = (found.parents, found.log_probabilities, found.tokens, ended, columns)
-        rows = zip(*(part.tolist() for part in parts), strict=True)
-        for (*candidates, ends, kept), (where, beam, before) in zip(rows, beams, strict=True):
+        of_step = (candidates.parents, candidates.log_probabilities, candidates.tokens)
+        rows = zip(*(part.tolist() for part in (*of_step, is_eos, columns)), strict=True)
+        for (*of_beam, ends, kept), (where, beam, before) in zip(rows, beams, strict=True):
             if not before:
                 continue
             past_limit = self.length > beam.limit
             last = self.stopping.length_limit_policy == "keep" and self.length >= beam.limit
-            finished = (c for c, end in enumerate(ends) if end or (last and c < eos_candidates))
+            counted = self.eos_candidates if last else 0
+            finished = (c for c, end in enumerate(ends) if end or c < counted)
             full: DropReason = "full" if self.stopping.stop == "when-beam-finished" else "win"
             uncut = {h.tokens for h in beam.complete if past_limit and not h.ended}
             weighed = StepDecision(
                 *where,
                 self.length,
                 [(past.tokens, self._alive(past)) for past in before],
-                [*map(Candidate, *candidates)],
+                [*map(Candidate, *of_beam)],
                 frozenset(finished),
                 frozenset(kept),
                 frozenset(i for i, past in enumerate(before) if tuple(past.tokens) in uncut),

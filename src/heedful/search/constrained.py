@@ -28,14 +28,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
-from heedful.search.beam import PAPER_STOPPING, search
+from heedful.search.beam import search
 from heedful.search.hypothesis import Hypothesis
-from heedful.search.length import LengthPenalty
 from heedful.search.observer import SearchObserver
 from heedful.search.phrases import PhraseProgress, Phrases
 from heedful.search.rules import DecodingRule
+from heedful.search.settings import SearchSettings
 from heedful.search.step import Candidates, pick, start_decoding
-from heedful.search.stopping import StoppingPolicy
 
 _Item = TypeVar("_Item")
 
@@ -45,13 +44,8 @@ def constrained_beam_search(
     model: Seq2Seq,
     source: Int[Tensor, "sentences source"],
     limits: Sequence[int],
-    *,
+    settings: SearchSettings,
     phrases: Sequence[Sequence[Sequence[int]]],
-    beam: int = 10,
-    penalty: LengthPenalty,
-    n_best: int = 1,
-    eos_candidates: int | None = None,
-    stopping: StoppingPolicy = PAPER_STOPPING,
     rules: Sequence[DecodingRule] = (),
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
@@ -60,11 +54,9 @@ def constrained_beam_search(
 
     `limits`: maximum number of target tokens of each sentence, the end symbol not counted.
     `phrases`: for each sentence the token sequences that must occur, each as often as it is listed.
-    `n_best`: hypotheses to return per sentence, at most `beam`. `eos_candidates`: EOS finishes a
-    hypothesis only if it ranks within this many first candidates of a step; `beam` if None. Returns
-    for each sentence its best hypotheses, best first. All that have ended contain the phrases;
-    where too few did so within the limit, the list goes on with hypotheses that were cut there,
-    those that have met most first, their `ended` False.
+    Returns for each sentence its best hypotheses, best first. All that have ended contain the
+    phrases; where too few did so within the limit, the list goes on with hypotheses that were cut
+    there, those that have met most first, their `ended` False.
 
     A hypothesis may end only when it contains all phrases. Without phrases it is `beam_search`.
     """
@@ -72,15 +64,11 @@ def constrained_beam_search(
     return search(
         *start_decoding(model, source),
         limits,
+        settings,
         end_token=model.end_token,
-        beam=beam,
-        penalty=penalty,
-        n_best=n_best,
-        eos_candidates=eos_candidates,
-        stopping=stopping,
         rules=rules,
+        extend_by=_Allocation(sought, settings.beam, model.end_token),
         observer=observer,
-        extend_by=_Allocation(sought, beam, model.end_token),
     )
 
 
@@ -110,28 +98,31 @@ class _Allocation:
         self,
         totals: Float[Tensor, "sentences width"],
         scores: Float[Tensor, "sentences width vocabulary"],
-        written: Int[Tensor, "rows length"],
-        owners: Int[Tensor, " rows"],
+        prefixes: Int[Tensor, "rows length"],
+        sentence_of_row: Int[Tensor, " rows"],
     ) -> Candidates:
         """Collect candidates, sort them into banks and divide the beam."""
+        # 1. what each hypothesis has met; it may not end before that is all
         width, vocabulary = scores.shape[1:]
-        sought = [self.sought[owner] for owner in owners[::width].tolist()]
-        texts = iter(written.tolist())
+        sought = [self.sought[sentence] for sentence in sentence_of_row[::width].tolist()]
+        texts = iter(prefixes.tolist())
         progress = [[some.read(tuple(next(texts))) for _ in range(width)] for some in sought]
         pairs = list(zip(sought, progress, strict=True))
         unmet = [[not some.met(one) for one in group] for some, group in pairs]
         may_not_end = torch.tensor(unmet, device=scores.device)
         scores[:, :, self.end_token].masked_fill_(may_not_end, float("-inf"))
 
-        everything = (totals.unsqueeze(2) + scores).flatten(1)
+        # 2. candidates: the best of all, the best of each hypothesis
+        everything = (totals.unsqueeze(2) + scores).flatten(1)  # (sentences, width * vocabulary)
         wanted = min(2 * self.beam, width * vocabulary)
         firsts = torch.arange(width, device=scores.device) * vocabulary
-        best_of_each = everything.view(scores.shape).argmax(dim=2) + firsts
+        best_of_each = everything.view(scores.shape).argmax(dim=2) + firsts  # (sentences, width)
         best = torch.cat([everything.topk(wanted, dim=1).indices, best_of_each], dim=1)
-        values = everything.gather(1, best).tolist()
+        values = everything.gather(1, best).tolist()  # (sentences, wanted + width)
         candidates = [
             dict(zip(*some, strict=True)) for some in zip(best.tolist(), values, strict=True)
         ]
+        # 3. and each hypothesis by every token that carries a phrase on
         onward = [
             (row, hypothesis * vocabulary + token)
             for row, (some, group) in enumerate(pairs)
@@ -142,6 +133,7 @@ class _Allocation:
             rows, places = torch.tensor(onward, device=scores.device).unbind(dim=1)
             for (row, place), total in zip(onward, everything[rows, places].tolist(), strict=True):
                 candidates[row][place] = total
+        # 4. banks, and the beam divided among them
         chosen = [
             self._choose(some, group, totals_of, vocabulary)[:wanted]
             for (some, group), totals_of in zip(pairs, candidates, strict=True)

@@ -13,7 +13,7 @@ leaves its group, as in all of heedful; its end symbol counts as chosen like any
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
 import torch
@@ -21,13 +21,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
-from heedful.search.beam import PAPER_STOPPING, beam_search, prune, search
+from heedful.search.beam import beam_search, prune, search
 from heedful.search.hypothesis import Hypothesis
-from heedful.search.length import LengthPenalty
 from heedful.search.observer import SearchObserver
 from heedful.search.rules import DecodingRule
+from heedful.search.settings import SearchSettings
 from heedful.search.step import Candidates, expand, start_decoding
-from heedful.search.stopping import StoppingPolicy
 
 
 @torch.inference_mode()
@@ -35,14 +34,7 @@ def diverse_beam_search(
     model: Seq2Seq,
     source: Int[Tensor, "sentences source"],
     limits: Sequence[int],
-    *,
-    beam: int = 4,
-    groups: int = 2,
-    diversity: float = 0.5,
-    penalty: LengthPenalty,
-    n_best: int = 1,
-    eos_candidates: int | None = None,
-    stopping: StoppingPolicy = PAPER_STOPPING,
+    settings: SearchSettings,
     rules: Sequence[DecodingRule] = (),
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
@@ -50,32 +42,27 @@ def diverse_beam_search(
     Translate a batch of sentences by diverse beam search.
 
     `limits`: maximum number of target tokens of each sentence, the end symbol not counted.
-    `n_best`: hypotheses to return per sentence, at most `beam`. `eos_candidates`: EOS finishes a
-    hypothesis only if it ranks within this many best candidates of a group's step; the group's
-    width if None. Returns for each sentence different hypotheses, best first.
+    `settings`: its beam is divided among `diverse_groups`, and `eos_candidates` are those of a
+    group. Returns for each sentence different hypotheses, best first.
 
     The best of each group come first, then the second best of each, and so on. Duplicates between
     groups are removed, and plain beam search fills the list up. The paper finds costs of 0.2 to 0.8
     useful, and as many groups as hypotheses.
     """
     next_log_probabilities, state, tokens = start_decoding(model, source)
+    groups, width, n_best = settings.diverse_groups, settings.width, settings.n_best
     beams = torch.arange(len(limits), device=source.device).repeat_interleave(groups)
-    width = beam // groups
     found = search(
         next_log_probabilities,
-        state.select(beams),
+        state.select(beams),  # one row per group
         tokens[beams],
         limits,
+        replace(settings, beam=width, n_best=width, diverse_groups=1),
         end_token=model.end_token,
-        beam=width,
-        penalty=penalty,
-        n_best=width,
-        eos_candidates=eos_candidates,
-        stopping=stopping,
         rules=rules,
-        observer=observer,
-        extend_by=_Apart(groups, diversity, width, eos_candidates or width, model.end_token),
+        extend_by=_GroupsInTurn(settings, model.end_token),
         groups=groups,
+        observer=observer,
     )
     lists = [
         interleave_groups(found[row * groups : (row + 1) * groups], n_best)
@@ -83,17 +70,13 @@ def diverse_beam_search(
     ]
     if all(len(chosen) == n_best for chosen in lists):
         return lists
-    plain = beam_search(
-        model,
-        source,
-        limits,
-        beam=beam,
-        penalty=penalty,
-        n_best=beam,
-        eos_candidates=eos_candidates and eos_candidates * groups,
-        stopping=stopping,
-        rules=rules,
+    whole = replace(
+        settings,
+        n_best=settings.beam,
+        diverse_groups=1,
+        eos_candidates=settings.eos_candidates * groups,
     )
+    plain = beam_search(model, source, limits, whole, rules)
     return [_filled(chosen, more, n_best) for chosen, more in zip(lists, plain, strict=True)]
 
 
@@ -123,41 +106,44 @@ def interleave_groups(groups: Sequence[Sequence[Hypothesis]], n_best: int) -> li
 
 
 @dataclass(frozen=True)
-class _Apart:
+class _GroupsInTurn:
     """Extension of the groups of each sentence, one after the other."""
 
-    groups: int
-    diversity: float
-    width: int
-    eos_candidates: int
+    settings: SearchSettings
     end_token: int
 
     def __call__(
         self,
         totals: Float[Tensor, "beams width"],
         scores: Float[Tensor, "beams width vocabulary"],
-        written: Int[Tensor, "rows length"],
-        owners: Int[Tensor, " rows"],
+        prefixes: Int[Tensor, "rows length"],
+        sentence_of_row: Int[Tensor, " rows"],
     ) -> Candidates:
         """Subtract the diversity cost of earlier groups' tokens from each group's scores."""
-        del written, owners
-        sentences, vocabulary = len(scores) // self.groups, scores.size(2)
+        del prefixes, sentence_of_row
+        groups, width = self.settings.diverse_groups, self.settings.width
+        sentences, vocabulary = len(scores) // groups, scores.size(2)
         counts = scores.new_zeros(sentences, vocabulary)
         parts = []
-        for group in range(self.groups):
-            own = scores[group :: self.groups]
-            paid = own - self.diversity * counts.unsqueeze(1)
-            best = expand(totals[group :: self.groups], paid, 2 * self.width)
+        for group in range(groups):
+            # 1. extend with the cost; what the model says is read off the scores without it
+            own = scores[group::groups]  # (sentences, width, vocabulary)
+            paid = own - self.settings.diversity_strength * counts.unsqueeze(1)
+            best = expand(totals[group::groups], paid, 2 * width)  # (sentences, 2 * width)
             where = best.parents * vocabulary + best.tokens
-            unpaid = own.flatten(1).gather(1, where)
+            unpaid = own.flatten(1).gather(1, where)  # (sentences, 2 * width)
             parts.append((best.totals, unpaid, best.parents, best.tokens))
+
+            # 2. count what this group has chosen: its open hypotheses and its ends that count
             ended = best.tokens == self.end_token
-            chosen = torch.zeros_like(ended).scatter(1, prune(ended, self.width), True) & ~ended
-            chosen[:, : self.eos_candidates] |= ended[:, : self.eos_candidates]
+            chosen = torch.zeros_like(ended).scatter(1, prune(ended, width), True) & ~ended
+            counted = self.settings.eos_candidates
+            chosen[:, :counted] |= ended[:, :counted]
             chosen &= best.totals > float("-inf")
             counts.scatter_add_(1, best.tokens, chosen.to(counts.dtype))
         totals, each, parents, tokens = (
-            torch.stack(some, dim=1).flatten(0, 1) for some in zip(*parts, strict=True)
+            torch.stack(some, dim=1).flatten(0, 1)  # (sentences * groups, 2 * width)
+            for some in zip(*parts, strict=True)
         )
         return Candidates(totals, each, parents, tokens)
 

@@ -11,6 +11,7 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.observer import HypothesisView, SearchObserver, Snapshot
 from heedful.search.rules import DecodingRule, apply_all
+from heedful.search.settings import PAPER_SEARCH, SearchSettings
 from heedful.search.step import COMPACT_SHARE, NextLogProbabilities, start_decoding
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
@@ -37,17 +38,20 @@ def decode_stepwise(
 
     Finished rows leave the batch, a few at a time, so the work shrinks with it.
     """
-    live = torch.arange(len(limits), device=tokens.device)
-    rows_written = tokens.new_empty(len(limits), 0)
+    live = torch.arange(len(limits), device=tokens.device)  # (rows,), indices of walks
+    prefixes = tokens.new_empty(len(limits), 0)  # (rows, length)
     written: list[list[int]] = [[] for _ in limits]
     scores: list[list[float]] = [[] for _ in limits]
     ended = [False] * len(limits)
     done = [False] * len(limits)
     while len(live):
-        found, state = next_log_probabilities(tokens, state)
-        found = apply_all(rules, found, rows_written, live // each)
-        tokens = choose(found, live, rows_written.size(1))
-        chosen = found.gather(1, tokens.unsqueeze(1)).squeeze(1)
+        # 1. choose one token for each row
+        scores_now, state = next_log_probabilities(tokens, state)  # (rows, vocabulary)
+        scores_now = apply_all(rules, scores_now, prefixes, live // each)
+        tokens = choose(scores_now, live, prefixes.size(1))  # (rows,)
+        chosen = scores_now.gather(1, tokens.unsqueeze(1)).squeeze(1)  # (rows,)
+
+        # 2. append it; a walk at its limit keeps only an end symbol
         steps = zip(live.tolist(), tokens.tolist(), chosen.tolist(), strict=True)
         for index, token, score in steps:
             if done[index]:
@@ -61,15 +65,17 @@ def decode_stepwise(
                 scores[index].append(score)
             if observer is not None:
                 text = (*written[index], token) if ended[index] else tuple(written[index])
-                where = (*divmod(index, each), rows_written.size(1) + 1)
+                where = (*divmod(index, each), prefixes.size(1) + 1)
                 total = sum(scores[index], 0.0)
                 observer(_shown(where, text, total, penalty, ended[index], done[index]))
-        rows_written = torch.cat([rows_written, tokens.unsqueeze(1)], dim=1)
+        prefixes = torch.cat([prefixes, tokens.unsqueeze(1)], dim=1)
+
+        # 3. drop finished rows once they are a quarter of the batch
         open_rows = [row for row, index in enumerate(live.tolist()) if not done[index]]
         if len(open_rows) <= (1 - COMPACT_SHARE) * len(live):
             going = torch.tensor(open_rows, dtype=torch.long, device=live.device)
             state = state.select(going, going)
-            live, tokens, rows_written = live[going], tokens[going], rows_written[going]
+            live, tokens, prefixes = live[going], tokens[going], prefixes[going]
     return [
         Hypothesis(tuple(t), tuple(s), sum(s) / penalty.divisor(max(1, len(s))), e)
         for t, s, e in zip(written, scores, ended, strict=True)
@@ -103,15 +109,15 @@ def greedy_search(
     model: Seq2Seq,
     source: Int[Tensor, "sentences source"],
     limits: Sequence[int],
-    *,
-    penalty: LengthPenalty,
+    settings: SearchSettings = PAPER_SEARCH,
     rules: Sequence[DecodingRule] = (),
     observer: SearchObserver | None = None,
 ) -> list[Hypothesis]:
     """
     Translate a batch of sentences by the most probable token at each step.
 
-    `limits`: maximum number of target tokens of each sentence, the end symbol not counted.
+    `limits`: maximum number of target tokens of each sentence, the end symbol not counted. Of the
+    settings only the length penalty counts, for the score.
 
     Not the same as beam search with one hypothesis, which continues past a first end while a longer
     one may score better. Validation uses this; it is several times cheaper.
@@ -121,7 +127,7 @@ def greedy_search(
         limits,
         _most_probable,
         end_token=model.end_token,
-        penalty=penalty,
+        penalty=settings.penalty,
         rules=rules,
         observer=observer,
     )

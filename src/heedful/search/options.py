@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from heedful.arguments import check_fields
 from heedful.errors import SettingError
 from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.search.stopping import StoppingPolicy
 
+DIVERSITY = 0.5
+"""Cost of a token that an earlier group chose; Vijayakumar et al. find 0.2 to 0.8 useful."""
 _LARGEST_SEED = 2**63 - 1
-_DIVERSITY = 0.5
 # A step of a search holds this many times the vocabulary in memory, for each sentence.
 _WIDEST = 10_000
 
@@ -65,9 +67,10 @@ class Sampling:
 @dataclass(frozen=True)
 class SearchOptions:
     """
-    Settings of the search, for all lines alike.
+    What a caller asks of the search, for all lines alike, as written on the command line.
 
-    Raises `SettingError` for values out of range and for what cannot go together.
+    It is made before a model is loaded; `SearchSettings.of` puts it over a recipe. Raises
+    `SettingError` for values out of range and for what cannot go together.
     """
 
     beam: int | None = None
@@ -88,12 +91,16 @@ class SearchOptions:
     """Cost of a token that an earlier group chose in the same step; 0.5 if None."""
     min_length: int | None = None
     """Minimum number of tokens of a translation; the recipe's if None."""
+    stop: str | None = None
+    """The stopping rule, one of `heedful.search.stopping.STOPS`; the recipe's if None."""
 
     def __post_init__(self) -> None:
         """Check types, ranges and combinations."""
         check_fields(self)
         LengthPenalty.parse(self.length_penalty or "none")
         LengthLimit.parse(self.max_length or "input+50")
+        if self.stop:
+            StoppingPolicy(self.stop)
         widths = {"beam": self.beam, "n-best": self.n_best, "diverse-groups": self.diverse_groups}
         least = {name: (value, 1) for name, value in widths.items()}
         least |= {"no-repeat-ngram": (self.no_repeat_ngram, 0), "min-length": (self.min_length, 0)}
@@ -140,13 +147,9 @@ class SearchOptions:
         """
         if self.sample is not None:
             return self.n_best
+        # The n-best list is read off the beam, so it must fit in.
         wanted = max(beam if self.beam is None else self.beam, self.n_best)
         return math.ceil(wanted / self.diverse_groups) * self.diverse_groups
-
-    @property
-    def diversity_cost(self) -> float:
-        """Cost of a token that an earlier group chose in the same step."""
-        return _DIVERSITY if self.diversity_strength is None else self.diversity_strength
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from torch import Tensor
 from heedful.model.seq2seq import Seq2Seq
 from heedful.search.greedy import decode_stepwise
 from heedful.search.hypothesis import Hypothesis
-from heedful.search.length import LengthPenalty
 from heedful.search.observer import SearchObserver
 from heedful.search.options import Sampling
 from heedful.search.rules import DecodingRule
+from heedful.search.settings import SearchSettings
 from heedful.search.step import start_decoding
 
 # SplitMix64: an odd number near 2^64 / golden ratio, and the two multipliers of its mixer.
@@ -35,16 +35,13 @@ def sample(
     model: Seq2Seq,
     source: Int[Tensor, "sentences source"],
     limits: Sequence[int],
-    *,
-    sampling: Sampling,
-    samples: int = 1,
+    settings: SearchSettings,
     lines: Sequence[int] | None = None,
-    penalty: LengthPenalty,
     rules: Sequence[DecodingRule] = (),
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
-    Draw translations of a batch of sentences.
+    Draw `n_best` translations of each sentence of a batch.
 
     `limits`: maximum number of target tokens of each sentence, the end symbol not counted. `lines`:
     the number of each sentence in its text, which the draws depend on; its place in the batch if
@@ -54,6 +51,8 @@ def sample(
     of the source is repeated for every sample, so that each may end on its own.
     """
     next_log_probabilities, state, tokens = start_decoding(model, source)
+    sampling, samples = settings.sample or Sampling(), settings.n_best
+    # (sentences * samples,): of each walk its sentence, its line, and its number in that sentence
     owners = torch.arange(len(limits), device=source.device).repeat_interleave(samples)
     numbers = range(len(limits)) if lines is None else lines
     line_of = torch.tensor(list(numbers), device=source.device)[owners]
@@ -70,7 +69,7 @@ def sample(
         [limits[owner] for owner in owners.tolist()],
         draw,
         end_token=model.end_token,
-        penalty=penalty,
+        penalty=settings.penalty,
         rules=rules,
         each=samples,
         observer=observer,
@@ -91,7 +90,7 @@ def filter_scores(
     """
     scores = scores.double() / sampling.temperature
     if 0 < sampling.top_k < scores.size(1):
-        least = scores.topk(sampling.top_k, dim=1).values[:, -1:]
+        least = scores.topk(sampling.top_k, dim=1).values[:, -1:]  # (rows, 1)
         scores = scores.masked_fill(scores < least, float("-inf"))
     probabilities = torch.softmax(scores, dim=1)
     if sampling.top_p < 1.0:

@@ -1,22 +1,21 @@
-"""Selection of the search that the options ask for."""
+"""Selection of the search that the settings name."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
-from heedful.search.beam import PAPER_STOPPING, beam_search
+from heedful.search.beam import beam_search
 from heedful.search.constrained import constrained_beam_search
 from heedful.search.diverse import diverse_beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
-from heedful.search.length import LengthPenalty
 from heedful.search.observer import SearchObserver
-from heedful.search.options import LineConstraints, SearchOptions
+from heedful.search.options import LineConstraints
 from heedful.search.rules import (
-    AllowedTokens,
     AvoidPhrases,
     DecodingRule,
     ForcedEos,
@@ -26,119 +25,74 @@ from heedful.search.rules import (
     Renormalization,
 )
 from heedful.search.sampling import sample
-from heedful.search.stopping import StoppingPolicy
+from heedful.search.settings import SearchSettings
 
 
 def run_search(
     model: Seq2Seq,
     source: Int[Tensor, "sentences source"],
     limits: Sequence[int],
+    settings: SearchSettings,
     *,
-    options: SearchOptions,
-    beam: int,
-    penalty: LengthPenalty,
-    stopping: StoppingPolicy = PAPER_STOPPING,
-    allowed: AllowedTokens,
-    line_constraints: Sequence[LineConstraints],
-    lines: Sequence[int],
+    rules: Sequence[DecodingRule] = (),
+    line_constraints: Sequence[LineConstraints] = (),
+    lines: Sequence[int] | None = None,
     constrained: bool = False,
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
-    Translate a batch of sentences with the search that the options name.
+    Translate a batch of sentences with the search that the settings name.
 
-    `limits`: maximum number of target tokens of each sentence, the end symbol not counted. Returns
-    for each sentence its hypotheses: samples as they were drawn, all others best first.
+    `limits`: maximum number of target tokens of each sentence, the end symbol not counted. `rules`:
+    those that hold whatever the settings. `lines`: number of each sentence in its text, which
+    samples depend on. `constrained`: whether any line of the text has phrases that must occur.
+    Returns for each sentence its hypotheses: samples as they were drawn, all others best first.
 
     The search of a sentence does not depend on its batch: without constraints of its own a
     constrained beam is a plain one. (Its probabilities may: in bf16 products of other shapes round
     differently.) A beam of 1 is greedy search, except with constraints.
     """
-    stopping = stopping.under(penalty)
-    least = MinLength(stopping.min_length, model.end_token)
-    rules = rules_for(options, [allowed, least], line_constraints, source.device)
-    if stopping.length_limit_policy in ("end", "force"):
-        is_free = stopping.length_limit_policy == "end"
-        rules.append(ForcedEos(limits, model.end_token, source.device, is_free=is_free))
-    if stopping.renormalise:
-        rules.append(Renormalization())
-    if options.sample is not None:
-        return sample(
-            model,
-            source,
-            limits,
-            sampling=options.sample,
-            samples=options.n_best,
-            lines=lines,
-            penalty=penalty,
-            rules=rules,
-            observer=observer,
-        )
-    if beam == 1 and not constrained:
-        greedy = greedy_search(
-            model, source, limits, penalty=penalty, rules=rules, observer=observer
-        )
+    rules = rules_for(settings, rules, line_constraints, limits, model.end_token, source.device)
+    phrases = [constraint.phrases for constraint in line_constraints]
+    in_groups = replace(settings, stopping=settings.stopping.in_groups())
+    if settings.sample is not None:
+        return sample(model, source, limits, settings, lines, rules, observer)
+    if settings.beam == 1 and not constrained:
+        greedy = greedy_search(model, source, limits, settings, rules, observer)
         return [[hypothesis] for hypothesis in greedy]
-    eos_candidates = beam // options.diverse_groups * (2 if stopping.among_twice else 1)
-    if options.diverse_groups > 1:
-        return diverse_beam_search(
-            model,
-            source,
-            limits,
-            beam=beam,
-            groups=options.diverse_groups,
-            diversity=options.diversity_cost,
-            penalty=penalty,
-            n_best=options.n_best,
-            eos_candidates=eos_candidates,
-            stopping=stopping.in_groups(),
-            rules=rules,
-            observer=observer,
-        )
-    if any(constraint.phrases for constraint in line_constraints):
-        return constrained_beam_search(
-            model,
-            source,
-            limits,
-            phrases=[constraint.phrases for constraint in line_constraints],
-            beam=beam,
-            penalty=penalty,
-            n_best=options.n_best,
-            eos_candidates=eos_candidates,
-            stopping=stopping.in_groups(),
-            rules=rules,
-            observer=observer,
-        )
-    return beam_search(
-        model,
-        source,
-        limits,
-        beam=beam,
-        penalty=penalty,
-        n_best=options.n_best,
-        eos_candidates=eos_candidates,
-        stopping=stopping,
-        rules=rules,
-        observer=observer,
-    )
+    if settings.diverse_groups > 1:
+        return diverse_beam_search(model, source, limits, in_groups, rules, observer)
+    if any(phrases):
+        return constrained_beam_search(model, source, limits, in_groups, phrases, rules, observer)
+    return beam_search(model, source, limits, settings, rules, observer)
 
 
 def rules_for(
-    options: SearchOptions,
+    settings: SearchSettings,
     always: Sequence[DecodingRule],
     line_constraints: Sequence[LineConstraints],
+    limits: Sequence[int],
+    end_token: int,
     device: torch.device,
 ) -> list[DecodingRule]:
     """
-    Collect the rules that a batch needs.
+    Collect the rules that a batch needs; what is not asked for costs nothing.
 
-    Without constraints it is `always` alone, so they cost nothing unless used.
+    The order counts: a forced end at the limit overrules what forbids it, and probabilities are
+    renormalised when all that is forbidden is known.
     """
     rules = [*always]
+    if settings.min_length:
+        rules.append(MinLength(settings.min_length, end_token))
     if any(constraint.prefix for constraint in line_constraints):
         rules.append(ForcedPrefix([constraint.prefix for constraint in line_constraints], device))
     if any(constraint.avoided for constraint in line_constraints):
         rules.append(AvoidPhrases([constraint.avoided for constraint in line_constraints], device))
-    if options.no_repeat_ngram:
-        rules.append(NoRepeatNgram(options.no_repeat_ngram))
+    if settings.no_repeat_ngram:
+        rules.append(NoRepeatNgram(settings.no_repeat_ngram))
+    if settings.stopping.length_limit_policy in ("end", "force"):
+        is_free = settings.stopping.length_limit_policy == "end"
+        rules.append(ForcedEos(limits, end_token, device, is_free=is_free))
+    if settings.renormalise:
+        rules.append(Renormalization())
     return rules

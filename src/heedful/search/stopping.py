@@ -46,11 +46,6 @@ class StoppingPolicy:
     The defaults are the paper's, as far as it says.
     """
 
-    among_twice: bool = False
-    """
-    Whether EOS finishes a hypothesis if it ranks within the top 2 x beam candidates of a step
-    instead of `beam`.
-    """
     stop: str = "when-none-can-win"
     """When a sentence is done."""
     length_limit_policy: str = "cut"
@@ -59,10 +54,6 @@ class StoppingPolicy:
     or it gets the end symbol at no cost; or with its own probability (fairseq); or it is cut and
     counts like any other.
     """
-    renormalise: bool = False
-    """Whether the probabilities of allowed tokens are renormalised to one."""
-    min_length: int = 0
-    """Minimum number of tokens before the end symbol."""
 
     def __post_init__(self) -> None:
         """Refuse an unknown rule."""

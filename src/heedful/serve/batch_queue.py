@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from heedful.search.observer import Snapshot
+from heedful.search.options import SearchOptions
 from heedful.serve.models import ServedModel
 from heedful.translation.result import Translation
 
@@ -20,24 +21,12 @@ from heedful.translation.result import Translation
 class Search:
     """Search settings of a job; jobs with equal settings can share a batch."""
 
-    beam: int | None = None
-    """Open hypotheses; the model's if None."""
-    length_penalty: str | None = None
-    """Length penalty; the model's if None."""
-    n_best: int = 1
-    """Translations of each sentence."""
+    options: SearchOptions = field(default_factory=SearchOptions)
+    """Of the search; a beam of None is the model's."""
     probabilities: bool = False
     alignments: bool = False
     attention: bool = False
     """Whether each of these is returned besides the text."""
-
-    def keywords(self) -> dict[str, Any]:
-        """
-        Return the keyword arguments of `TranslationEngine.translate`.
-
-        An engine without attention refuses the keyword even with a false value.
-        """
-        return {name: value for name, value in vars(self).items() if value}
 
 
 @dataclass(eq=False)

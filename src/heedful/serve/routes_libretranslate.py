@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from heedful.search.options import SearchOptions
 from heedful.serve.batch_queue import Search
 from heedful.serve.documents.detect import detect
 from heedful.serve.limits import HttpError
@@ -193,7 +194,7 @@ async def _translated(
     texts, form = body.texts, body.format
     service.check_search(None, None, alternatives + 1)
     route = await choose_route(service.models, texts, body.source, body.target, form=form)
-    search = Search(n_best=alternatives + 1)
+    search = Search(SearchOptions(n_best=alternatives + 1))
     return await translate_all(service.worker, texts, route, search, form=form)
 
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
+from heedful.search.options import SearchOptions
 from heedful.serve.batch_queue import Search
 from heedful.serve.limits import HttpError
 from heedful.serve.models import Direction, ServedModel
@@ -101,8 +102,9 @@ async def _attended(service: Service, body: AttentionRequest) -> dict[str, Any]:
             {model.name: model.translator},  # type: ignore[dict-item]
             line,
             " ".join(target.split()) if target else None,
-            beam=body.beam or model.facts["beam"],
-            length_penalty=body.length_penalty,
+            SearchOptions(
+                beam=body.beam or model.facts["beam"], length_penalty=body.length_penalty
+            ),
         ).document()
 
     return await service.worker.call(attend)
@@ -119,9 +121,7 @@ def _search(service: Service, body: TranslateV1Request, model: ServedModel | Non
     if model is not None and (body.alignments or body.attention):
         _check_attention(model)
     return Search(
-        body.beam,
-        body.length_penalty,
-        body.n_best,
+        SearchOptions(beam=body.beam, length_penalty=body.length_penalty, n_best=body.n_best),
         body.probabilities,
         body.alignments,
         body.attention,

@@ -17,9 +17,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from heedful.search.observer import Snapshot
+from heedful.search.observer import SearchObserver, Snapshot
 from heedful.serve.batch_queue import FunctionJob, Queue, QueuedSentence, Search, TranslationJob
 from heedful.serve.limits import HttpError
 from heedful.serve.models import ServedModel
@@ -221,9 +222,10 @@ class Worker:
     def _search(self, batch: list[QueuedSentence]) -> list[Translation]:
         """Call the engine."""
         first = batch[0].sentences
-        keywords = first.search.keywords()
-        if first.search.beam is None:
-            keywords["beam"] = first.model.facts["beam"]
+        search, options = first.search, first.search.options
+        observe: SearchObserver | None = None
+        if options.beam is None:
+            options = replace(options, beam=first.model.facts["beam"])
         if any(job.observer for job, _ in batch):
 
             def observer(snapshot: Snapshot) -> None:
@@ -231,9 +233,15 @@ class Worker:
                 if job.observer is not None:
                     job.observer(row, snapshot)
 
-            keywords["observer"] = observer
-        texts = [job.texts[row] for job, row in batch]
-        return first.model.translator.translate(texts, **keywords)
+            observe = observer
+        return first.model.translator.translate(
+            [job.texts[row] for job, row in batch],
+            options,
+            probabilities=search.probabilities,
+            attention=search.attention,
+            alignments=search.alignments,
+            observer=observe,
+        )
 
     def _post(self, function: Callable[..., None], *arguments: object) -> None:
         """Continue in the event loop, unless it has ended."""

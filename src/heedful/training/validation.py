@@ -13,9 +13,9 @@ from heedful.model.transformer import Transformer
 from heedful.preparation.training_data import Files, Sizes, as_list, file_records
 from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
-from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.rules import AllowedTokens
 from heedful.search.scoring import pair_log_probabilities
+from heedful.search.settings import SearchSettings
 from heedful.text.corpus import Corpus, expand
 from heedful.tokenization.tokenizer import PAD, START
 from heedful.training.log import perplexity
@@ -149,14 +149,13 @@ def _translate(
     model: Transformer, run: Run, collator: Collator, sources: Sequence[Ids]
 ) -> list[str]:
     """Translate greedily, in order."""
-    limit = LengthLimit.parse(run.config.search.max_length)
-    penalty = LengthPenalty.parse(run.config.search.length_penalty)
+    settings = SearchSettings.of(run.config.search)
     rules = [AllowedTokens(run.tokenizer.target_size, (PAD, START))]
     translations = [""] * len(sources)
     for rows in by_length([len(ids) for ids in sources], _BATCH_TOKENS):
         source = collator.source([sources[i] for i in rows]).to(model.device)  # (rows, source)
-        limits = [limit.tokens(len(sources[i])) for i in rows]
-        found = greedy_search(model, source, limits, penalty=penalty, rules=rules)
+        limits = [settings.limit.tokens(len(sources[i])) for i in rows]
+        found = greedy_search(model, source, limits, settings, rules)
         for i, hypothesis in zip(rows, found, strict=True):
             translations[i] = run.tokenizer.decode(hypothesis.tokens)
     return translations

@@ -1,9 +1,11 @@
 """The interface of translation engines."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from heedful.errors import SettingError
+from heedful.search.observer import SearchObserver
+from heedful.search.options import SearchOptions
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.result import Translation
 
@@ -18,8 +20,24 @@ class TranslationEngine(Protocol):
 
     tokenizer: Tokenizer
 
-    def translate(self, *texts: Any, **search: Any) -> list[Translation]:
-        """Translate some lines."""
+    def translate(
+        self,
+        texts: Sequence[str],
+        options: SearchOptions | None = None,
+        *,
+        target_prefix: Sequence[str] | None = None,
+        force_phrases: Sequence[Sequence[str]] | None = None,
+        avoid_phrases: Sequence[Sequence[str]] | None = None,
+        probabilities: bool = False,
+        attention: bool = False,
+        alignments: bool = False,
+        align_by: str = "",
+        replace_unknown: bool | Mapping[str, str] = False,
+        first_line: int = 1,
+        warn: Callable[[str], None] | None = None,
+        observer: SearchObserver | None = None,
+    ) -> list[Translation]:
+        """Translate some lines; the keywords are those of `Translator.translate`."""
         ...
 
 
@@ -34,6 +52,7 @@ _CANNOT = (
     "stop",
     "force-phrases",
     "avoid-phrases",
+    "attention",
     "alignments",
     "align-by",
     "replace-unknown",
@@ -43,13 +62,22 @@ _CANNOT = (
 )
 
 
-def check_engine(engine: str, options: Mapping[str, object]) -> None:
+def check_engine(engine: str, options: SearchOptions, others: Mapping[str, object]) -> None:
     """
     Refuse options that an engine lacks, all of them at once.
 
+    `others`: those that are not of the search, by their names on the command line.
+
     Raises `SettingError`. torch has them all.
     """
-    wrong = [f"--{name}" for name in _CANNOT if options.get(name)]
+    given = {
+        "sample": options.sample and not others.get("mbr"),  # which samples by itself
+        "diverse-groups": options.diverse_groups > 1,
+        "diversity-strength": options.diversity_strength,
+        "stop": options.stop,
+        **others,
+    }
+    wrong = [f"--{name}" for name in _CANNOT if given.get(name)]
     if engine == "ctranslate2" and wrong:
         raise SettingError(
             f"--engine ctranslate2 must be asked for what it can do, but {', '.join(wrong)} came; "

@@ -15,6 +15,8 @@ from jaxtyping import Float
 from heedful.alignment.links import write_links
 from heedful.arguments import checked
 from heedful.errors import MissingExtra, SettingError
+from heedful.search.hypothesis import Hypothesis
+from heedful.tokenization.tokenizer import Tokenizer
 from heedful.visualise.heatmap import AttentionPlot
 
 
@@ -159,6 +161,26 @@ class Translation:
             for one in (self, *self.alternatives)
         )
         return f"<table><tr><th>score</th><th>translation</th></tr>{rows}</table>"
+
+
+def as_translation(
+    tokenizer: Tokenizer,
+    hypotheses: Sequence[Hypothesis],
+    attention: Attention | None = None,
+    probabilities: bool = False,
+) -> Translation:
+    """Write the hypotheses of a line, best first, as text."""
+    best, *others = (
+        Translation(
+            tokenizer.decode(hypothesis.tokens),
+            hypothesis.score,
+            tuple(tokenizer.pieces_target(hypothesis.tokens)),
+            hypothesis.log_probability,
+            log_probabilities=hypothesis.log_probabilities if probabilities else (),
+        )
+        for hypothesis in hypotheses
+    )
+    return replace(best, alternatives=tuple(others), attention=attention)
 
 
 def with_notes(translation: Translation, notes: Sequence[TranslationNote]) -> Translation:

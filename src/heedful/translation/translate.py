@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
+from heedful.search.options import SearchOptions
 from heedful.translation.engine import TranslationEngine
 from heedful.translation.mbr import least_risk
 from heedful.translation.result import Translation, WordAlignment
 from heedful.translation.side_files import zip_side_files
 
-# So many lines are sorted by length together: enough for full batches of similar length.
+# This many lines are sorted by length together: enough for full batches of similar length.
 _WINDOW = 2048
 _PAUSE_SECONDS = 0.05
 _Item = TypeVar("_Item")
@@ -31,7 +32,7 @@ class OutputFormat:
     format: str = "text"
     """Plain lines, or one JSON object a line."""
     n_best: int = 1
-    """Translations per line."""
+    """Translations written per line."""
     scores: bool = False
     """Whether plain lines carry the score."""
     alignments: bool = False
@@ -69,16 +70,19 @@ def translate_lines(
     output: TextIO,
     output_format: OutputFormat,
     warn: Callable[[str], None],
+    options: SearchOptions | None = None,
     *,
     name: str = "the input",
     side_files: Mapping[str, Path] | None = None,
-    mbr: int = 0,
-    **search: Any,
+    mbr: bool = False,
+    align_by: str = "",
+    replace_unknown: bool | Mapping[str, str] = False,
 ) -> int:
     """
     Translate a stream of lines.
 
-    `mbr`: candidates to draw for each line, of which the one of least risk is written; 0 for none.
+    `options`: of the search; `n_best` is the number of translations that are found for each line.
+    `mbr`: whether to write those of least risk among them.
 
     Reads ahead in a thread of its own, at most two windows, so memory does not grow with the text.
     """
@@ -94,14 +98,18 @@ def translate_lines(
             warn(text)
 
     for window in windows(zip_side_files(lines, name, files)):
-        asked: dict[str, Any] = {what: [entries[what] for _, entries in window] for what in files}
+        beside = {what: [entries[what] for _, entries in window] for what in files}
         found = translator.translate(
             [line for line, _ in window],
-            n_best=mbr or output_format.n_best,
+            options,
+            target_prefix=beside.get("target_prefix"),
+            force_phrases=beside.get("force_phrases"),
+            avoid_phrases=beside.get("avoid_phrases"),
+            alignments=output_format.alignments,
+            align_by=align_by,
+            replace_unknown=replace_unknown,
             first_line=done + 1,
             warn=warn_once,
-            **asked,
-            **search,
         )
         if mbr:
             found = [least_risk(translation, output_format.n_best) for translation in found]

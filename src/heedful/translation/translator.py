@@ -11,7 +11,6 @@ import math
 import platform
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -19,23 +18,28 @@ import torch
 
 from heedful.arguments import check_counts, checked, read_pairs, read_texts
 from heedful.data.length_batches import by_length
-from heedful.errors import DeviceError, HeedfulError
+from heedful.errors import ArgumentError, DeviceError, HeedfulError
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
 from heedful.model.inference.native.product import why_not_native
 from heedful.model.transformer import Transformer
 from heedful.runs.run import Run
 from heedful.search.ensemble import Ensemble
-from heedful.search.hypothesis import Hypothesis
-from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.observer import SearchObserver, offset_sentence
 from heedful.search.options import Sampling, SearchOptions
 from heedful.search.scoring import pair_log_probabilities
 from heedful.search.search import run_search
+from heedful.search.settings import SearchSettings
 from heedful.translation.aligner import Aligner
 from heedful.translation.constraints import by_line, check_prefixes, read_constraints, warn_missing
 from heedful.translation.ensemble import check_members
-from heedful.translation.result import Attention, Translation, WordAlignment, with_notes
+from heedful.translation.result import (
+    Attention,
+    Translation,
+    WordAlignment,
+    as_translation,
+    with_notes,
+)
 from heedful.translation.sources import check_ids, source_ids
 
 _BATCH_TOKENS = 2048
@@ -129,15 +133,20 @@ class Translator:
         return cls(runs[0], *(run.load_model(weights, place, precision) for run in runs))
 
     @overload
-    def translate(self, texts: str, **options: Any) -> Translation: ...
+    def translate(
+        self, texts: str, options: SearchOptions | None = None, **keywords: Any
+    ) -> Translation: ...
 
     @overload
-    def translate(self, texts: Iterable[str], **options: Any) -> list[Translation]: ...
+    def translate(
+        self, texts: Iterable[str], options: SearchOptions | None = None, **keywords: Any
+    ) -> list[Translation]: ...
 
     @checked  # type: ignore[misc]  # of the keywords, which the overloads do not repeat
     def translate(
         self,
         texts: str | Iterable[str],
+        options: SearchOptions | None = None,
         *,
         beam: int | None = None,
         length_penalty: str | None = None,
@@ -169,6 +178,9 @@ class Translator:
         ----------
         texts : str or iterable of str
             One sentence or several.
+        options : SearchOptions, optional
+            The options of the search as one object, instead of the keywords from `beam` to
+            `diversity_strength`.
         beam : int, optional
             Open hypotheses, 1 for greedy search; the recipe's if None.
         length_penalty : str, optional
@@ -232,28 +244,30 @@ class Translator:
         Phrases match as the tokenizer cuts them: the same letters in other subwords are another
         phrase.
         """
+        # 1. what is asked for, refused before anything is computed
         lines, one = read_texts("texts", texts), isinstance(texts, str)
-        options = SearchOptions(
-            beam,
-            length_penalty,
-            None if max_length is None else str(max_length),
-            n_best,
-            sample,
-            no_repeat_ngram,
-            diverse_groups,
-            diversity_strength,
-            min_length,
+        from_keywords = SearchOptions(
+            beam=beam,
+            length_penalty=length_penalty,
+            max_length=None if max_length is None else str(max_length),
+            min_length=min_length,
+            n_best=n_best,
+            stop=stop,
+            sample=sample,
+            no_repeat_ngram=no_repeat_ngram,
+            diverse_groups=diverse_groups,
+            diversity_strength=diversity_strength,
         )
+        if options is not None and from_keywords != SearchOptions():
+            raise ArgumentError("`options` must hold all options of the search, but keywords came.")
+        options = options or from_keywords
         check_counts(batch_tokens=batch_tokens, first_line=first_line)
         if force_phrases is not None:
             options.check_constraints()
-        search = self.run.config.search
-        beam = options.width(search.beam)
-        penalty = LengthPenalty.parse(length_penalty or search.length_penalty)
-        limit = LengthLimit.parse(str(max_length or search.max_length))
-        least = search.min_length if min_length is None else min_length
-        stopping = replace(self.run.stopping, stop=stop or search.stop, min_length=least)
+        settings = SearchSettings.of(self.run.config.search, options)
         by = self.aligner.extraction(align_by)
+
+        # 2. text to ids
         line_constraints = read_constraints(
             self.tokenizer,
             len(lines),
@@ -266,29 +280,31 @@ class Translator:
         ids = self._source_ids(lines, warn, first_line)
         results = [Translation("", 0.0, (), 0.0)] * len(lines)
         written: list[list[tuple[int, ...]]] = [[()] for _ in lines]
+
+        # 3. batches of similar length, bounded by what a step of the search holds at once
         filled = [index for index, row in enumerate(ids) if row]
-        each_row = beam * self.run.vocabularies[1] * len(self.models)
+        each_row = settings.beam * self.run.vocabularies[1] * len(self.models)
         most_rows = max(1, _STEP_LOGITS // each_row)
         for group in by_length([len(ids[index]) for index in filled], batch_tokens, most_rows):
             rows = [filled[position] for position in group]
             source = self.collator.source([ids[row] for row in rows]).to(self.model.device)
-            limits = [limit.tokens(len(ids[row])) for row in rows]
+            limits = [settings.limit.tokens(len(ids[row])) for row in rows]
             numbers = [first_line + row for row in rows]
-            check_prefixes([line_constraints[row] for row in rows], limits, numbers)
+            constraints = [line_constraints[row] for row in rows]
+            check_prefixes(constraints, limits, numbers)
             found = run_search(
                 self.model,
                 source,
                 limits,
-                options=options,
-                beam=beam,
-                penalty=penalty,
-                stopping=stopping,
-                allowed=self.run.allowed,
-                line_constraints=[line_constraints[row] for row in rows],
+                settings,
+                rules=[self.run.allowed],
+                line_constraints=constraints,
                 lines=numbers,
                 constrained=force_phrases is not None,
                 observer=observer and offset_sentence(observer, rows),
             )
+
+            # 4. ids to text
             for row, line, hypotheses in zip(rows, numbers, found, strict=True):
                 if not hypotheses or not math.isfinite(hypotheses[0].score):
                     raise HeedfulError(
@@ -298,7 +314,7 @@ class Translator:
                 if warn is not None:
                     warn_missing(self.tokenizer, line_constraints[row], hypotheses[0], line, warn)
                 weights = self.attention_of(ids[row], hypotheses[0].tokens) if attention else None
-                results[row] = self._translation(hypotheses, weights, probabilities)
+                results[row] = as_translation(self.tokenizer, hypotheses, weights, probabilities)
                 written[row] = [hypothesis.tokens for hypothesis in hypotheses]
         if alignments or replace_unknown is not False:
             notes = self.aligner.note(lines, ids, written, by, alignments, replace_unknown)
@@ -422,9 +438,8 @@ class Translator:
                 return found
         read_texts("target", target or "")
         target_ids = self.tokenizer.encode_target([target or ""])[0]
-        return self.attention_of(
-            self._source_ids(read_texts("source", source), None)[0], target_ids
-        )
+        (ids,) = self._source_ids(read_texts("source", source), None)
+        return self.attention_of(ids, target_ids)
 
     @checked
     @torch.inference_mode()
@@ -472,7 +487,7 @@ class Translator:
             return scored[0]
         device = self.model.device
         return [
-            self.model.mean(torch.tensor(each, device=device).T).tolist()
+            self.model.mean(torch.tensor(each, device=device).T).tolist()  # (target,)
             for each in zip(*scored, strict=True)
         ]
 
@@ -480,21 +495,5 @@ class Translator:
         self, texts: Sequence[str], warn: Warn | None, first_line: int = 1
     ) -> list[list[int]]:
         """Encode the lines; truncate those longer than `search.max_source_length`."""
-        limit = self.run.config.search.max_source_length
-        return source_ids(self.tokenizer, texts, limit, warn, first_line)
-
-    def _translation(
-        self, hypotheses: Sequence[Hypothesis], attention: Attention | None, probabilities: bool
-    ) -> Translation:
-        """Convert the hypotheses of a line to a translation."""
-        best, *others = (
-            Translation(
-                self.tokenizer.decode(hypothesis.tokens),
-                hypothesis.score,
-                tuple(self.tokenizer.pieces_target(hypothesis.tokens)),
-                hypothesis.log_probability,
-                log_probabilities=hypothesis.log_probabilities if probabilities else (),
-            )
-            for hypothesis in hypotheses
-        )
-        return replace(best, alternatives=tuple(others), attention=attention)
+        most = self.run.config.search.max_source_length
+        return source_ids(self.tokenizer, texts, most, warn, first_line)

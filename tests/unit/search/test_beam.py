@@ -12,6 +12,7 @@ from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens
+from heedful.search.settings import SearchSettings
 from heedful.search.step import expand
 from heedful.search.stopping import can_still_win
 from tests.support.exhaustive_search import (
@@ -32,7 +33,9 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(seed, penalty):
     model = tiny(seed)
     source = torch.tensor([[4, 5, END]])
     expected = every_sequence(model, source, 3, penalty)[:4]
-    (found,) = beam_search(model, source, [3], beam=200, penalty=penalty, n_best=4, rules=RULES)
+    (found,) = beam_search(
+        model, source, [3], SearchSettings(beam=200, penalty=penalty, n_best=4), rules=RULES
+    )
     is_close(found, expected)
 
 
@@ -41,7 +44,10 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(seed, penalty):
 def test_many_sentences_together_are_found_as_each_alone(seed, beam, penalty):
     model = tiny(seed, vocabulary=12)
     source, limits = batch_of_five(seed)
-    options = {"beam": beam, "penalty": penalty, "n_best": min(beam, 2), "rules": RULES}
+    options = {
+        "settings": SearchSettings(beam=beam, penalty=penalty, n_best=min(beam, 2)),
+        "rules": RULES,
+    }
     together = beam_search(model, source, limits, **options)
     for row, limit in enumerate(limits):
         (single,) = beam_search(model, alone(source, row), [limit], **options)
@@ -80,10 +86,8 @@ def test_the_hypotheses_of_fairseqs_table_are_found(corpora, case):
         RowsOfTables(0, [0, 1]),
         torch.tensor([0, 0]),
         [len(table) - 1] * 2,
+        SearchSettings(beam=wanted["beam"], penalty=penalty, n_best=wanted["beam"]),
         end_token=columns.index("eos"),
-        beam=wanted["beam"],
-        penalty=penalty,
-        n_best=wanted["beam"],
     )
     for hypotheses, expected in zip(found, wanted["expected"], strict=True):
         for hypothesis, answer in zip(hypotheses, expected, strict=True):
@@ -135,11 +139,13 @@ def test_output_is_cut_at_the_limit_and_an_end_is_not_forced(limit):
     model = never_ending(tiny(1, output_bias=True))
     source = torch.tensor([[4, 5, END]])
     (found,) = beam_search(
-        model, source, [limit], beam=2, penalty=PENALTIES[1], n_best=2, rules=RULES
+        model, source, [limit], SearchSettings(beam=2, penalty=PENALTIES[1], n_best=2), rules=RULES
     )
     assert all(len(h.tokens) == limit and not h.ended for h in found)
     assert all(len(h.log_probabilities) == limit for h in found)
-    (greedy,) = greedy_search(model, source, [limit], penalty=PENALTIES[1], rules=RULES)
+    (greedy,) = greedy_search(
+        model, source, [limit], SearchSettings(penalty=PENALTIES[1]), rules=RULES
+    )
     assert (len(greedy.tokens), greedy.ended) == (limit, False)
 
 
@@ -147,16 +153,17 @@ def test_forbidden_and_filling_ids_are_never_generated():
     for seed in range(6):
         model = tiny(seed, vocabulary=12)
         source = torch.tensor([[4, 5, END]])
-        options = {"penalty": PENALTIES[1], "rules": [AllowedTokens(9, (0, 2, 4))]}
-        found = beam_search(model, source, [9], beam=4, n_best=4, **options)[0]
-        found += greedy_search(model, source, [9], **options)
+        wide = SearchSettings(beam=4, penalty=PENALTIES[1], n_best=4)
+        rules = [AllowedTokens(9, (0, 2, 4))]
+        found = beam_search(model, source, [9], wide, rules)[0]
+        found += greedy_search(model, source, [9], wide, rules)
         assert {token for h in found for token in h.tokens} <= {1, 5, 6, 7, 8}
 
 
 def test_greedy_takes_the_most_probable_token_each_time():
     model = tiny(2, vocabulary=12)
     source = torch.tensor([[4, 5, END, 0], [6, 7, 8, END]])
-    found = greedy_search(model, source, [6, 2], penalty=PENALTIES[0], rules=RULES)
+    found = greedy_search(model, source, [6, 2], SearchSettings(penalty=PENALTIES[0]), rules=RULES)
     for row, hypothesis in enumerate(found):
         tokens = [model.start_token]
         for position, log_probability in enumerate(hypothesis.log_probabilities):
@@ -184,12 +191,10 @@ def test_ends_among_twice_the_beam_may_count_as_in_the_authors_code():
             RowsOfTables(0, [0]),
             torch.tensor([0]),
             [1],
+            SearchSettings(beam=2, penalty=PENALTIES[0], n_best=2, eos_candidates=eos_candidates),
             end_token=3,
-            beam=2,
-            penalty=PENALTIES[0],
-            n_best=2,
-            eos_candidates=eos_candidates,
         )[0]
 
-    assert () not in [h.tokens for h in run(None)]
+    assert () not in [h.tokens for h in run(2)]
+    assert run(0) == run(2)
     assert run(4)[0].tokens == ()

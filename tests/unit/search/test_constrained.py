@@ -9,6 +9,7 @@ from heedful.search.beam import beam_search
 from heedful.search.constrained import constrained_beam_search, divide_beam
 from heedful.search.phrases import Phrases
 from heedful.search.rules import ForcedPrefix, NoRepeatNgram
+from heedful.search.settings import SearchSettings
 from tests.support.exhaustive_search import (
     END,
     FORBIDDEN,
@@ -60,10 +61,8 @@ def test_a_wide_beam_finds_the_best_of_all_sequences_that_contain_the_phrases(ph
         tiny(seed),
         SOURCE,
         [limit],
+        SearchSettings(beam=330, penalty=PENALTY, n_best=len(expected)),
         phrases=[phrases],
-        beam=330,
-        penalty=PENALTY,
-        n_best=len(expected),
         rules=RULES,
     )
     is_close(found, expected)
@@ -129,10 +128,8 @@ def test_a_narrow_beam_is_divided_among_banks_as_it_says(seed, phrases, beam, li
         tiny(seed, vocabulary=8),
         SOURCE,
         [limit],
+        SearchSettings(beam=beam, penalty=PENALTY, n_best=beam),
         phrases=[phrases],
-        beam=beam,
-        penalty=PENALTY,
-        n_best=beam,
         rules=RULES,
     )
     ended, cut = allocation(tiny(seed, vocabulary=8), limit, phrases, beam)
@@ -148,10 +145,8 @@ def test_a_narrow_beam_meets_all_phrases_if_there_is_room(seed, phrases, beam, m
         tiny(seed),
         SOURCE,
         [limit],
+        SearchSettings(beam=beam, penalty=PENALTY, n_best=beam),
         phrases=[phrases],
-        beam=beam,
-        penalty=PENALTY,
-        n_best=beam,
         rules=RULES,
     )
     assert not lacks(found[0].tokens, phrases)
@@ -163,7 +158,12 @@ def test_a_narrow_beam_meets_all_phrases_if_there_is_room(seed, phrases, beam, m
 def test_where_the_limit_is_too_short_the_nearest_come_first_and_have_not_ended():
     phrases = [[5, 1, 4], [1, 1]]
     (found,) = constrained_beam_search(
-        tiny(2), SOURCE, [3], phrases=[phrases], beam=6, penalty=PENALTY, n_best=6, rules=RULES
+        tiny(2),
+        SOURCE,
+        [3],
+        SearchSettings(beam=6, penalty=PENALTY, n_best=6),
+        phrases=[phrases],
+        rules=RULES,
     )
     assert len(found) == 6
     assert not any(hypothesis.ended for hypothesis in found)
@@ -178,7 +178,7 @@ def test_each_sentence_of_a_batch_has_its_own_phrases():
     source, limits = batch_of_five(9)
     phrases = [[[5, 6], [7]], [], [[9, 9]], [[4]], [[8], [8]]]
     prefixes = [[], [4], [10], [], [8]]
-    options = {"beam": 4, "penalty": PENALTY, "n_best": 2}
+    options = {"settings": SearchSettings(beam=4, penalty=PENALTY, n_best=2)}
     rules = [*RULES, ForcedPrefix(prefixes), NoRepeatNgram(2)]
     together = constrained_beam_search(
         model, source, limits, phrases=phrases, rules=rules, **options
@@ -198,7 +198,7 @@ def test_each_sentence_of_a_batch_has_its_own_phrases():
 def test_without_phrases_it_is_beam_search(beam):
     model = tiny(6, vocabulary=12)
     source, limits = batch_of_five(6)
-    options = {"beam": beam, "penalty": PENALTY, "n_best": beam, "rules": RULES}
+    options = {"settings": SearchSettings(beam=beam, penalty=PENALTY, n_best=beam), "rules": RULES}
     plain = beam_search(model, source, limits, **options)
     found = constrained_beam_search(model, source, limits, phrases=[[]] * 5, **options)
     assert found == plain

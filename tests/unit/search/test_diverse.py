@@ -1,5 +1,7 @@
 """Diverse beam search against algorithm 1 of the paper, written down again with lists."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from heedful.search.beam import beam_search
 from heedful.search.diverse import diverse_beam_search, interleave_groups
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.rules import ForcedPrefix
+from heedful.search.settings import SearchSettings
 from tests.support.exhaustive_search import (
     END,
     FORBIDDEN,
@@ -78,11 +81,13 @@ def test_groups_are_those_of_the_papers_algorithm(seed, shape, diversity, limit)
         model,
         source,
         [limit],
-        beam=beam,
-        groups=groups,
-        diversity=diversity,
-        penalty=PENALTY,
-        n_best=beam,
+        SearchSettings(
+            beam=beam,
+            diverse_groups=groups,
+            diversity_strength=diversity,
+            penalty=PENALTY,
+            n_best=beam,
+        ),
         rules=RULES,
     )
     entries = sorted(entry for group in expected for entry in group)
@@ -97,11 +102,19 @@ def test_groups_are_those_of_the_papers_algorithm(seed, shape, diversity, limit)
     assert order == sorted(order)
 
 
+def in_groups(settings, groups, strength):
+    width = settings.beam // groups
+    return replace(
+        settings, diverse_groups=groups, diversity_strength=strength, eos_candidates=width
+    )
+
+
 def test_a_list_in_which_groups_agree_is_filled_up():
     model, source = tiny(4, vocabulary=12), torch.tensor([[4, 5, END], [6, 4, END]])
-    options = {"beam": 4, "penalty": PENALTY, "n_best": 4, "rules": RULES}
-    plain = beam_search(model, source, [6, 5], **options)
-    found = diverse_beam_search(model, source, [6, 5], groups=4, diversity=0.0, **options)
+    wide = SearchSettings(beam=4, penalty=PENALTY, n_best=4)
+    plain = beam_search(model, source, [6, 5], wide, RULES)
+    groups = in_groups(wide, 4, 0.0)
+    found = diverse_beam_search(model, source, [6, 5], groups, RULES)
     for chosen, others in zip(found, plain, strict=True):
         assert len({one.tokens for one in chosen}) == 4
         assert len({one.tokens for one in chosen} - {one.tokens for one in others}) <= 1
@@ -110,9 +123,9 @@ def test_a_list_in_which_groups_agree_is_filled_up():
 def test_one_group_is_plain_beam_search():
     model = tiny(4, vocabulary=12)
     source, limits = batch_of_five(4)
-    options = {"beam": 4, "penalty": PENALTY, "n_best": 4, "rules": RULES}
-    plain = beam_search(model, source, limits, **options)
-    assert diverse_beam_search(model, source, limits, groups=1, **options) == plain
+    wide = SearchSettings(beam=4, penalty=PENALTY, n_best=4)
+    plain = beam_search(model, source, limits, wide, RULES)
+    assert diverse_beam_search(model, source, limits, wide, RULES) == plain
 
 
 @pytest.mark.parametrize("groups", [2, 4])
@@ -120,7 +133,7 @@ def test_many_sentences_together_are_found_as_each_alone(groups):
     model = tiny(groups, vocabulary=12)
     source, limits = batch_of_five(groups)
     prefixes = [[], [5], [], [6], [7, 8]]
-    options = {"beam": 4, "groups": groups, "penalty": PENALTY, "n_best": 3}
+    options = {"settings": SearchSettings(beam=4, diverse_groups=groups, penalty=PENALTY, n_best=3)}
     rules = [*RULES, ForcedPrefix(prefixes)]
     together = diverse_beam_search(model, source, limits, rules=rules, **options)
     for row, limit in enumerate(limits):
@@ -131,9 +144,9 @@ def test_many_sentences_together_are_found_as_each_alone(groups):
 
 def test_a_high_cost_makes_every_group_begin_with_another_token():
     model, source = tiny(5, vocabulary=12), torch.tensor([[4, 5, END]])
-    options = {"beam": 4, "penalty": PENALTY, "n_best": 4, "rules": RULES}
-    (plain,) = beam_search(model, source, [6], **options)
-    (found,) = diverse_beam_search(model, source, [6], groups=4, diversity=50.0, **options)
+    wide = SearchSettings(beam=4, penalty=PENALTY, n_best=4)
+    (plain,) = beam_search(model, source, [6], wide, RULES)
+    (found,) = diverse_beam_search(model, source, [6], in_groups(wide, 4, 50.0), RULES)
     begun = [hypothesis.tokens[0] for hypothesis in found if hypothesis.tokens]
     assert len(set(begun)) == len(begun) >= 3
     assert len({hypothesis.tokens[0] for hypothesis in plain if hypothesis.tokens}) < 3

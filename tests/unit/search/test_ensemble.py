@@ -9,6 +9,7 @@ from heedful.search.greedy import greedy_search
 from heedful.search.options import Sampling
 from heedful.search.rules import AllowedTokens
 from heedful.search.sampling import sample
+from heedful.search.settings import SearchSettings
 from tests.support.exhaustive_search import (
     END,
     FORBIDDEN,
@@ -65,7 +66,9 @@ def test_a_wide_beam_finds_the_best_of_all_sequences_under_the_mean(weights, sha
 
     expected = every_sequence(ensemble, SOURCE, 3, PENALTY, without_filling)[:4]
     rules = [AllowedTokens(6, FORBIDDEN)]
-    (found,) = beam_search(ensemble, SOURCE, [3], beam=100, penalty=PENALTY, n_best=4, rules=rules)
+    (found,) = beam_search(
+        ensemble, SOURCE, [3], SearchSettings(beam=100, penalty=PENALTY, n_best=4), rules=rules
+    )
     is_close(found, expected)
 
 
@@ -74,11 +77,12 @@ def test_a_model_with_itself_is_the_model(times):
     model = tiny(5, vocabulary=12)
     ensemble = Ensemble([model] * times)
     source, limits = batch_of_five(5)
-    options = {"penalty": PENALTY, "rules": RULES}
+    wide = SearchSettings(beam=3, penalty=PENALTY)
+    drawn = SearchSettings(sample=Sampling(2.0), penalty=PENALTY)
     searches = [
-        lambda one: [h for (h,) in beam_search(one, source, limits, beam=3, **options)],
-        lambda one: greedy_search(one, source, limits, **options),
-        lambda one: [h for (h,) in sample(one, source, limits, sampling=Sampling(2.0), **options)],
+        lambda one: [h for (h,) in beam_search(one, source, limits, wide, RULES)],
+        lambda one: greedy_search(one, source, limits, wide, RULES),
+        lambda one: [h for (h,) in sample(one, source, limits, drawn, None, RULES)],
     ]
     for search in searches:
         for found, expected in zip(search(ensemble), search(model), strict=True):

@@ -14,8 +14,9 @@ from heedful.search.constrained import constrained_beam_search
 from heedful.search.diverse import diverse_beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.observer import HypothesisView, Snapshot, offset_sentence
-from heedful.search.options import Sampling
+from heedful.search.options import Sampling, SearchOptions
 from heedful.search.sampling import sample
+from heedful.search.settings import SearchSettings
 from heedful.search.stopping import StoppingPolicy
 from heedful.search.trace import Trace
 from heedful.translation.engine import check_engine
@@ -31,14 +32,15 @@ from tests.support.exhaustive_search import (
 )
 
 KINDS = {
-    "beam": (beam_search, {"beam": 3, "n_best": 2}),
-    "greedy": (greedy_search, {}),
-    "diverse": (diverse_beam_search, {"beam": 4, "groups": 2, "n_best": 2}),
+    "beam": (beam_search, {"beam": 3}, {}),
+    "greedy": (greedy_search, {}, {}),
+    "diverse": (diverse_beam_search, {"beam": 4, "diverse_groups": 2}, {}),
     "constrained": (
         constrained_beam_search,
-        {"beam": 3, "phrases": [[(7,)], [], [(5, 6)], [], []]},
+        {"beam": 3},
+        {"phrases": [[(7,)], [], [(5, 6)], [], []]},
     ),
-    "sample": (sample, {"sampling": Sampling(seed=3), "samples": 2}),
+    "sample": (sample, {"sample": Sampling(seed=3), "n_best": 2}, {}),
 }
 
 
@@ -57,8 +59,9 @@ def tokens_of(branches, step, place):
 def test_watching_changes_nothing_and_shows_every_sentence_to_its_end(kind, seed):
     model = tiny(seed, vocabulary=12)
     source, limits = batch_of_five(seed)
-    search, options = KINDS[kind]
-    options = {**options, "penalty": PENALTIES[1], "rules": RULES}
+    search, changes, options = KINDS[kind]
+    settings = SearchSettings(penalty=PENALTIES[1], **changes)
+    options = {**options, "settings": settings, "rules": RULES}
     seen = []
     assert search(model, source, limits, observer=seen.append, **options) == search(
         model, source, limits, **options
@@ -98,10 +101,8 @@ def test_hypotheses_grow_from_those_before_and_the_best_is_found_again(
         model,
         source,
         limits,
-        beam=beam,
-        penalty=penalty,
+        SearchSettings(beam=beam, penalty=penalty, stopping=stopping),
         rules=RULES,
-        stopping=stopping,
         observer=observer,
     )
     for row, (best,) in enumerate(found):
@@ -181,7 +182,14 @@ def test_the_tree_is_that_of_a_search_with_plain_lists(seed, beam, penalty, limi
     model = tiny(seed, vocabulary=9)
     source = torch.tensor([[4, 5, END]])
     trace = Trace()
-    beam_search(model, source, [limit], beam=beam, penalty=penalty, rules=RULES, observer=trace)
+    beam_search(
+        model,
+        source,
+        [limit],
+        SearchSettings(beam=beam, penalty=penalty),
+        rules=RULES,
+        observer=trace,
+    )
     tree = trace.tree()
     expected = slow_tree(model, source, limit, beam, penalty)
     assert len(tree) == len(expected)
@@ -199,7 +207,7 @@ def test_the_tree_is_that_of_a_search_with_plain_lists(seed, beam, penalty, limi
 def test_a_sentence_is_seen_in_a_batch_as_it_is_alone():
     model = tiny(4, vocabulary=12)
     source, limits = batch_of_five(4)
-    options = {"beam": 3, "penalty": PENALTIES[1], "rules": RULES}
+    options = {"settings": SearchSettings(beam=3, penalty=PENALTIES[1]), "rules": RULES}
     trace = Trace()
     beam_search(model, source, limits, observer=trace, **options)
     for row, limit in enumerate(limits):
@@ -219,7 +227,10 @@ def test_groups_of_a_diverse_beam_stand_side_by_side_in_one_tree():
     model = tiny(1, vocabulary=12)
     source, limits = batch_of_five(1)
     trace = Trace()
-    options = {"beam": 4, "groups": 2, "penalty": PENALTIES[1], "rules": RULES}
+    options = {
+        "settings": SearchSettings(beam=4, diverse_groups=2, penalty=PENALTIES[1]),
+        "rules": RULES,
+    }
     diverse_beam_search(model, source, limits, observer=trace, **options)
     tree = trace.tree(0)
     for step, branches in enumerate(tree):
@@ -239,7 +250,7 @@ def test_what_the_watcher_raises_ends_the_search():
             tiny(0, vocabulary=12),
             source,
             limits,
-            penalty=PENALTIES[0],
+            SearchSettings(penalty=PENALTIES[0]),
             rules=RULES,
             observer=observer,
         )
@@ -247,7 +258,7 @@ def test_what_the_watcher_raises_ends_the_search():
 
 def test_another_engine_says_that_it_cannot_be_watched():
     with pytest.raises(SettingError, match="--observer came"):
-        check_engine("ctranslate2", {"observer": print})
+        check_engine("ctranslate2", SearchOptions(), {"observer": print})
 
 
 def test_rows_are_named_by_their_place_in_the_text():

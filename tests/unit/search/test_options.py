@@ -24,6 +24,7 @@ from heedful.search.options import Sampling, SearchOptions
             {"diversity_strength": float("nan"), "diverse_groups": 2},
             "diversity-strength must be a number of at least 0",
         ),
+        ({"stop": "soon"}, "stop must be when-none-can-win or .* but is 'soon'"),
         ({"min_length": -1}, "min-length must be at least 0, but is -1"),
         ({"sample": Sampling(), "beam": 4}, "a beam came"),
         ({"sample": Sampling(), "diverse_groups": 2}, "diverse-groups came"),

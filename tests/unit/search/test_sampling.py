@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from heedful.search.greedy import greedy_search
 from heedful.search.options import Sampling
 from heedful.search.rules import ForcedPrefix, NoRepeatNgram
 from heedful.search.sampling import choose, filter_scores, sample, uniforms
+from heedful.search.settings import SearchSettings
 from tests.support.exhaustive_search import (
     END,
     FORBIDDEN,
@@ -93,7 +95,11 @@ def test_samples_follow_the_distribution_of_all_translations(sampling):
     model, drawn = tiny(11), 3000
     expected = every_outcome(model, SOURCE, 3, sampling)
     (found,) = sample(
-        model, SOURCE, [3], sampling=sampling, samples=drawn, penalty=PENALTY, rules=RULES
+        model,
+        SOURCE,
+        [3],
+        SearchSettings(sample=sampling, n_best=drawn, penalty=PENALTY),
+        rules=RULES,
     )
     seen = Counter((hypothesis.tokens, hypothesis.ended) for hypothesis in found)
     assert set(seen) <= set(expected)
@@ -110,8 +116,7 @@ def test_lines_and_seeds_draw_as_samples_do():
             model,
             SOURCE.expand(500, -1),
             [2] * 500,
-            sampling=Sampling(seed=seed),
-            penalty=PENALTY,
+            SearchSettings(sample=Sampling(seed=seed), penalty=PENALTY),
             rules=RULES,
         )
         seen.update((hypothesis.tokens, hypothesis.ended) for (hypothesis,) in found)
@@ -154,12 +159,12 @@ def test_a_draw_falls_into_the_share_of_its_token():
 def test_a_sample_does_not_depend_on_its_batch(seed, samples):
     model = tiny(3, vocabulary=12)
     source, limits = batch_of_five(3)
-    options = {"sampling": Sampling(1.3, top_p=0.95, seed=seed), "penalty": PENALTY, "rules": RULES}
+    three = SearchSettings(sample=Sampling(1.3, top_p=0.95, seed=seed), n_best=3, penalty=PENALTY)
     lines = [10, 11, 12, 13, 14]
-    together = sample(model, source, limits, samples=3, lines=lines, **options)
+    together = sample(model, source, limits, three, lines, RULES)
     for row, limit in enumerate(limits):
-        few = {**options, "samples": samples, "lines": [lines[row]]}
-        (single,) = sample(model, alone(source, row), [limit], **few)
+        few = replace(three, n_best=samples)
+        (single,) = sample(model, alone(source, row), [limit], few, [lines[row]], RULES)
         assert [h.tokens for h in single] == [h.tokens for h in together[row][:samples]]
         for one, other in zip(single, together[row], strict=False):
             assert one.score == pytest.approx(other.score, abs=1e-4)
@@ -169,7 +174,9 @@ def test_log_probabilities_are_the_models_own():
     model = tiny(4, vocabulary=9)
     hard = Sampling(temperature=2.0, top_k=4, top_p=0.9, seed=9)
     rules = [*RULES, ForcedPrefix([(5, 6)]), NoRepeatNgram(2)]
-    (found,) = sample(model, SOURCE, [6], sampling=hard, samples=20, penalty=PENALTY, rules=rules)
+    (found,) = sample(
+        model, SOURCE, [6], SearchSettings(sample=hard, n_best=20, penalty=PENALTY), rules=rules
+    )
     assert len({hypothesis.tokens for hypothesis in found}) > 5
     for hypothesis in found:
         assert hypothesis.tokens[:2] == (5, 6)
@@ -184,8 +191,10 @@ def test_log_probabilities_are_the_models_own():
 def test_where_one_token_is_left_sampling_is_greedy(sampling):
     model = tiny(5, vocabulary=12)
     source, limits = batch_of_five(5)
-    greedy = greedy_search(model, source, limits, penalty=PENALTY, rules=RULES)
-    found = sample(model, source, limits, sampling=sampling, penalty=PENALTY, rules=RULES)
+    greedy = greedy_search(model, source, limits, SearchSettings(penalty=PENALTY), rules=RULES)
+    found = sample(
+        model, source, limits, SearchSettings(sample=sampling, penalty=PENALTY), rules=RULES
+    )
     assert [hypothesis.tokens for (hypothesis,) in found] == [h.tokens for h in greedy]
 
 

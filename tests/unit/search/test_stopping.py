@@ -4,9 +4,9 @@ import torch
 from heedful.search.beam import beam_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
-from heedful.search.options import LineConstraints, SearchOptions
 from heedful.search.rules import AllowedTokens, ForcedEos, Renormalization
 from heedful.search.search import run_search
+from heedful.search.settings import SearchSettings
 from heedful.search.stopping import StoppingPolicy, may_improve
 from tests.support.exhaustive_search import (
     END,
@@ -51,15 +51,13 @@ def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, length_limit_po
             model,
             rows,
             bounds,
-            options=SearchOptions(),
-            beam=3,
-            penalty=POWER,
-            stopping=StoppingPolicy(
-                stop=stop, length_limit_policy=length_limit_policy, renormalise=True
+            SearchSettings(
+                beam=3,
+                penalty=POWER,
+                stopping=StoppingPolicy(stop, length_limit_policy),
+                renormalise=True,
             ),
-            allowed=AllowedTokens(12, (0, 2)),
-            line_constraints=[LineConstraints()] * len(rows),
-            lines=range(len(rows)),
+            rules=[AllowedTokens(12, (0, 2))],
         )
 
     together = search(source, limits)
@@ -79,13 +77,14 @@ def test_the_limit_counts_more_than_the_least_length(length_limit_policy, beam):
         model,
         source,
         limits,
-        options=SearchOptions(no_repeat_ngram=1),
-        beam=beam,
-        penalty=POWER,
-        stopping=StoppingPolicy(length_limit_policy=length_limit_policy, min_length=4),
-        allowed=AllowedTokens(12, (0, 2)),
-        line_constraints=[LineConstraints()] * len(source),
-        lines=range(len(source)),
+        SearchSettings(
+            beam=beam,
+            penalty=POWER,
+            stopping=StoppingPolicy(length_limit_policy=length_limit_policy),
+            min_length=4,
+            no_repeat_ngram=1,
+        ),
+        rules=[AllowedTokens(12, (0, 2))],
     )
     lengths = [len(hypotheses[0].tokens) for hypotheses in found]
     assert min(limits) < 4 < max(limits)
@@ -155,13 +154,13 @@ def test_joey_ends_when_every_place_of_the_beam_has_held_an_end(alpha, least):
                 model,
                 source,
                 limits,
-                options=SearchOptions(),
-                beam=3,
-                penalty=penalty,
-                stopping=StoppingPolicy(stop=stop, length_limit_policy="keep", min_length=least),
-                allowed=AllowedTokens(12, FORBIDDEN),
-                line_constraints=[LineConstraints()] * 5,
-                lines=range(5),
+                SearchSettings(
+                    beam=3,
+                    penalty=penalty,
+                    stopping=StoppingPolicy(stop, "keep"),
+                    min_length=least,
+                ),
+                rules=[AllowedTokens(12, FORBIDDEN)],
             )
 
         for row, ((best, *_), (other, *_)) in enumerate(
@@ -217,7 +216,11 @@ def test_opennmt_ends_when_the_best_of_a_step_ends(penalty):
         def found(stop, model=model, source=source, limits=limits):
             stopping = StoppingPolicy(stop=stop, length_limit_policy="keep")
             return beam_search(
-                model, source, limits, beam=3, penalty=penalty, rules=RULES, stopping=stopping
+                model,
+                source,
+                limits,
+                SearchSettings(beam=3, penalty=penalty, stopping=stopping),
+                rules=RULES,
             )
 
         for row, ((best, *_), (other, *_)) in enumerate(
@@ -244,10 +247,9 @@ def test_all_that_reach_the_limit_may_count_like_the_others():
         model,
         source,
         [2],
-        beam=3,
-        penalty=POWER,
-        n_best=3,
-        stopping=StoppingPolicy(length_limit_policy="keep"),
+        SearchSettings(
+            beam=3, penalty=POWER, n_best=3, stopping=StoppingPolicy(length_limit_policy="keep")
+        ),
         rules=RULES,
     )
     assert max(len(hypothesis.tokens) for hypothesis in kept) == 2

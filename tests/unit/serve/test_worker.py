@@ -8,11 +8,13 @@ import pytest
 
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
+from heedful.search.options import SearchOptions
 from heedful.serve.batch_queue import Queue, Search, TranslationJob
 from heedful.serve.limits import HttpError
 from heedful.serve.models import ModelLoader, Models, ModelSpec
 from heedful.serve.worker import Worker
 
+GREEDY = Search(SearchOptions(beam=1))
 LINES = random_lines(20, 12, 30, seed=6)
 SMALL = {
     "model.d_model": 16,
@@ -72,7 +74,7 @@ async def at_once(worker, *asked):
 
 def test_answers_come_in_the_order_of_the_sentences(model):
     async def work(worker):
-        return await worker.translate(model, LINES, Search(beam=1))
+        return await worker.translate(model, LINES, GREEDY)
 
     expected = model.translator.translate(LINES, beam=1)
     assert [one.tokens for one in run(work)] == [one.tokens for one in expected]
@@ -85,8 +87,8 @@ def test_a_long_text_does_not_keep_a_short_one_waiting(model):
         def tell(name):
             return lambda number, translation: done.append((name, number))
 
-        long = worker.translate(model, LINES, Search(beam=1), on_sentence=tell("long"))
-        short = worker.translate(model, ["w1 w2"], Search(beam=1), on_sentence=tell("short"))
+        long = worker.translate(model, LINES, GREEDY, on_sentence=tell("long"))
+        short = worker.translate(model, ["w1 w2"], GREEDY, on_sentence=tell("short"))
         await at_once(worker, long, short)
 
     run(work, batch_tokens=1, gather_seconds=0.0)
@@ -99,7 +101,7 @@ def test_sentences_of_similar_length_go_together(model):
     texts = ["w1 " * 40, "w1", "w2", "w1 " * 39]
 
     async def work(worker):
-        asked = [worker.translate(model, [text.strip()], Search(beam=1)) for text in texts]
+        asked = [worker.translate(model, [text.strip()], GREEDY) for text in texts]
         await at_once(worker, *asked)
 
     def tell(sentences, tokens, seconds):
@@ -113,7 +115,11 @@ def test_searches_that_differ_do_not_mix(model):
     batches = []
 
     async def work(worker):
-        searches = [Search(beam=1), Search(beam=2), Search(beam=1)]
+        searches = [
+            GREEDY,
+            Search(SearchOptions(beam=2)),
+            GREEDY,
+        ]
         await at_once(worker, *(worker.translate(model, ["w1"], one) for one in searches))
 
     run(work, on_batch=lambda sentences, *_: batches.append(sentences))
@@ -125,13 +131,13 @@ def test_what_nobody_waits_for_is_dropped(model):
 
     async def work(worker):
         async with busy(worker):
-            first = asyncio.ensure_future(worker.translate(model, LINES, Search(beam=1)))
+            first = asyncio.ensure_future(worker.translate(model, LINES, GREEDY))
             await asyncio.sleep(0)
             assert worker.waiting == len(LINES)
             first.cancel()
             await asyncio.gather(first, return_exceptions=True)
             assert worker.waiting == 0
-        return await worker.translate(model, ["w1"], Search(beam=1))
+        return await worker.translate(model, ["w1"], GREEDY)
 
     found = run(work, on_batch=lambda count, *_: translated.append(count))
     assert len(found) == 1
@@ -140,8 +146,8 @@ def test_what_nobody_waits_for_is_dropped(model):
 
 def test_a_queue_has_an_end_but_takes_one_request_of_any_length(model):
     async def work(worker):
-        long = worker.translate(model, LINES, Search(beam=1))
-        short = worker.translate(model, ["w1"], Search(beam=1))
+        long = worker.translate(model, LINES, GREEDY)
+        short = worker.translate(model, ["w1"], GREEDY)
         return await at_once(worker, long, short)
 
     answers, refused = run(work, queue=5, batch_tokens=1)
@@ -157,8 +163,8 @@ def test_other_work_has_its_turn_and_its_errors_come_back(model):
         with pytest.raises(ZeroDivisionError):
             await worker.call(lambda: 1 // 0)
         with pytest.raises(ValueError, match="watched"):
-            await worker.translate(model, ["w1"], Search(beam=1), observer=_fail)
-        return await worker.translate(model, ["w1"], Search(beam=1))
+            await worker.translate(model, ["w1"], GREEDY, observer=_fail)
+        return await worker.translate(model, ["w1"], GREEDY)
 
     assert len(run(work)) == 1
 
@@ -170,8 +176,8 @@ def _fail(number, snapshot):
 def test_one_that_fails_does_not_spoil_the_others(model):
     async def work(worker):
         asked = [
-            worker.translate(model, ["w1"], Search(beam=1), observer=_fail),
-            worker.translate(model, ["w2"], Search(beam=1)),
+            worker.translate(model, ["w1"], GREEDY, observer=_fail),
+            worker.translate(model, ["w2"], GREEDY),
         ]
         return await at_once(worker, *asked)
 
@@ -183,13 +189,13 @@ def test_one_that_fails_does_not_spoil_the_others(model):
 def test_who_waits_at_the_stop_is_told(model):
     async def work(worker):
         async with busy(worker):
-            asked = asyncio.ensure_future(worker.translate(model, LINES, Search(beam=1)))
+            asked = asyncio.ensure_future(worker.translate(model, LINES, GREEDY))
             await asyncio.sleep(0)
             worker.stop()
             with pytest.raises(HttpError):
                 await asked
             with pytest.raises(HttpError):
-                await worker.translate(model, ["w1"], Search(beam=1))
+                await worker.translate(model, ["w1"], GREEDY)
 
     run(work)
 
@@ -214,7 +220,9 @@ def test_a_short_request_waits_for_no_more_than_two_long_ones(model):
     loop.close()
 
     def waits(name, sentences):
-        search = Search(beam=name)  # of no two alike, so that each has batches of its own
+        search = Search(
+            SearchOptions(beam=name)
+        )  # of no two alike, so that each has batches of its own
         one = TranslationJob(model, search, [""] * sentences, [4] * sentences, done)
         queue.put(one)
         return one

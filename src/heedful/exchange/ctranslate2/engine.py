@@ -17,7 +17,7 @@ from typing import Any
 
 from heedful.errors import DeviceError, ExchangeError, MissingExtra
 from heedful.machine.processor import check_threads
-from heedful.search.length import LengthPenalty
+from heedful.search.settings import SearchSettings
 
 Tokens = Sequence[str]
 
@@ -99,12 +99,8 @@ class Engine:
         self,
         sources: Sequence[Tokens],
         limits: Sequence[int],
-        *,
-        beam: int,
-        penalty: LengthPenalty,
+        settings: SearchSettings,
         prefixes: Sequence[Tokens] | None = None,
-        no_repeat: int = 0,
-        least: int = 0,
         batch_tokens: int = 2048,
     ) -> list[list[EngineHypothesis]]:
         """
@@ -120,12 +116,13 @@ class Engine:
         with a forbidden token are searched again with those tokens suppressed, which redistributes
         their probability, and are scored once more too.
         """
-        alpha = {"power": penalty.alpha, "gnmt": _NEARLY_NOUGHT * penalty.alpha}
+        penalty, alpha = settings.penalty, settings.penalty.alpha
+        powers = {"power": alpha, "gnmt": _NEARLY_NOUGHT * alpha}
         options: dict[str, Any] = {
-            "beam_size": beam,
-            "num_hypotheses": beam,
-            "length_penalty": alpha.get(penalty.kind, 0.0),
-            "no_repeat_ngram_size": no_repeat,
+            "beam_size": settings.beam,
+            "num_hypotheses": settings.beam,
+            "length_penalty": powers.get(penalty.kind, 0.0),
+            "no_repeat_ngram_size": settings.no_repeat_ngram,
             "max_input_length": 0,
             "max_batch_size": batch_tokens,
             "batch_type": "tokens",
@@ -141,7 +138,7 @@ class Engine:
             found = self._translator.translate_batch(
                 [list(sources[row]) for row in rows],
                 target_prefix=begun if any(begun) else None,
-                min_decoding_length=min(least, limit),
+                min_decoding_length=min(settings.min_length, limit),
                 max_decoding_length=limit + 1,
                 suppress_sequences=[list(one) for one in suppressed] or None,
                 **options,

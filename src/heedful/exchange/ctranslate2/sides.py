@@ -10,7 +10,7 @@ from heedful.exchange.ctranslate2.engine import Engine
 from heedful.exchange.ctranslate2.reference import NumpyCTranslate2
 from heedful.exchange.formats import ModelBundle
 from heedful.exchange.parity import Ids
-from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.search.settings import SearchSettings
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.subword_model import SubwordModel
 from heedful.tokenization.tokenizer import END, UNKNOWN
@@ -59,14 +59,9 @@ class CTranslate2Reference:
         By the settings of the run, up to the length of the position table.
         """
         sources = self.encode(sentences)
-        limit = LengthLimit.parse(self._search.max_length)
-        found = self._engine.search(
-            [self._tokens(row) for row in sources],
-            [min(limit.tokens(len(row)), self._most) for row in sources],
-            beam=self._search.beam,
-            penalty=LengthPenalty.parse(self._search.length_penalty),
-            least=self._search.min_length,
-        )
+        settings = SearchSettings.of(self._search)
+        limits = [min(settings.limit.tokens(len(row)), self._most) for row in sources]
+        found = self._engine.search([self._tokens(row) for row in sources], limits, settings)
         number = self._numbers.get
         return [[number(token, UNKNOWN) for token in one[0].tokens] for one in found]
 
@@ -121,7 +116,7 @@ class NumpyCTranslate2Reference:
 
         Step by step, without a cache.
         """
-        limit = LengthLimit.parse(self._search.max_length)
+        limit = SearchSettings.of(self._search).limit
         found = []
         for row in self.encode(sentences):
             target: list[int] = []

@@ -7,7 +7,7 @@ The CTranslate2 engine, which needs no torch.
     translator.translate(["A dog runs."])[0].text
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +15,10 @@ from heedful.errors import SettingError
 from heedful.exchange.ctranslate2.engine import Engine, EngineHypothesis
 from heedful.exchange.ctranslate2.record import ExportRecord
 from heedful.exchange.ctranslate2.vocabulary import never_written, read_vocabularies
-from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.search.length import LengthLimit
+from heedful.search.observer import SearchObserver
 from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchSettings
 from heedful.tokenization.tokenizer import END, Tokenizer
 from heedful.translation.constraints import check_prefixes, read_constraints
 from heedful.translation.engine import check_engine
@@ -74,42 +76,42 @@ class ExportedTranslator:
     def translate(
         self,
         texts: Sequence[str],
+        options: SearchOptions | None = None,
         *,
-        beam: int | None = None,
-        length_penalty: str | None = None,
-        max_length: str | None = None,
-        min_length: int | None = None,
-        n_best: int = 1,
-        no_repeat_ngram: int = 0,
         target_prefix: Sequence[str] | None = None,
+        force_phrases: Sequence[Sequence[str]] | None = None,
+        avoid_phrases: Sequence[Sequence[str]] | None = None,
         probabilities: bool = False,
+        attention: bool = False,
+        alignments: bool = False,
+        align_by: str = "",
+        replace_unknown: bool | Mapping[str, str] = False,
         first_line: int = 1,
         warn: Warn | None = None,
-        **others: object,
+        observer: SearchObserver | None = None,
     ) -> list[Translation]:
         """
-        Translate some lines.
-
-        `beam`: open hypotheses, 1 for greedy search; the run's if None. `length_penalty`:
-        ``gnmt:0.6``, ``power:1.0`` or ``none``; the run's if None. `max_length`: ``input+50`` or a
-        number of tokens; the run's if None. `min_length`: minimum number of tokens of a
-        translation; the run's if None. `n_best`: translations per line; the beam is at least as
-        wide.
+        Translate some lines, as `Translator.translate` does; refuse what CTranslate2 cannot do.
 
         Searches stop when the beam is full, as in CTranslate2; the `gnmt` penalty reorders the
         hypotheses found by then.
         """
-        asked = {name.replace("_", "-"): value for name, value in others.items()}
-        check_engine("ctranslate2", asked | {"diverse-groups": asked.get("diverse-groups", 1) != 1})
-        search = self.record.search
-        options = SearchOptions(
-            beam,
-            length_penalty,
-            max_length,
-            n_best,
-            no_repeat_ngram=no_repeat_ngram,
-            min_length=min_length,
+        options = options or SearchOptions()
+        check_engine(
+            "ctranslate2",
+            options,
+            {
+                "force-phrases": force_phrases,
+                "avoid-phrases": avoid_phrases,
+                "attention": attention,
+                "alignments": alignments,
+                "align-by": align_by,
+                "replace-unknown": replace_unknown,
+                "observer": observer,
+            },
         )
+        search = self.record.search
+        settings = SearchSettings.of(search, options)
         line_constraints = read_constraints(
             self.tokenizer,
             len(texts),
@@ -129,24 +131,15 @@ class ExportedTranslator:
             self.tokenizer, texts, min(search.max_source_length, longest), warn, first_line, setting
         )
         rows = [row for row, line in enumerate(ids) if line]
-        limits = self._limits(max_length or search.max_length, [len(ids[row]) for row in rows])
+        limits = self._limits(settings.limit, [len(ids[row]) for row in rows])
         begun = [line_constraints[row] for row in rows]
         check_prefixes(begun, limits, [first_line + row for row in rows])
         sources = [[self._source[number] for number in ids[row]] for row in rows]
-        found = self.engine.search(
-            sources,
-            limits,
-            beam=options.width(search.beam),
-            penalty=LengthPenalty.parse(length_penalty or search.length_penalty),
-            prefixes=[
-                [self._target[number] for number in constraint.prefix] for constraint in begun
-            ],
-            no_repeat=no_repeat_ngram,
-            least=search.min_length if min_length is None else min_length,
-        )
+        prefixes = [[self._target[number] for number in constraint.prefix] for constraint in begun]
+        found = self.engine.search(sources, limits, settings, prefixes)
         results = [Translation("", 0.0, (), 0.0)] * len(texts)
         for row, source, hypotheses in zip(rows, sources, found, strict=True):
-            kept = hypotheses[:n_best]
+            kept = hypotheses[: settings.n_best]
             each = self._each(source, kept) if probabilities else [()] * len(kept)
             results[row] = self._translation(kept, each)
         return results
@@ -161,9 +154,9 @@ class ExportedTranslator:
             for one, each in zip(hypotheses, scored, strict=True)
         ]
 
-    def _limits(self, max_length: str, lengths: Sequence[int]) -> list[int]:
+    def _limits(self, limit: LengthLimit, lengths: Sequence[int]) -> list[int]:
         """Compute length limits from the options and the number of positions."""
-        limit, most = LengthLimit.parse(max_length), self.record.positions - 1
+        most = self.record.positions - 1
         if not limit.relative and limit.extra > most:
             raise SettingError(
                 f"max-length must be at most {most:,} with this folder, whose table of positions "

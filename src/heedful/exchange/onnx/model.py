@@ -22,11 +22,9 @@ from heedful.exchange.parity import Ids
 from heedful.model.output import OutputLayer
 from heedful.model.seq2seq import Seq2Seq
 from heedful.runs.folder import read_json
-from heedful.search.length import LengthLimit, LengthPenalty
-from heedful.search.options import LineConstraints, SearchOptions
 from heedful.search.rules import AllowedTokens
 from heedful.search.search import run_search
-from heedful.search.stopping import StoppingPolicy
+from heedful.search.settings import SearchSettings
 from heedful.tokenization.tokenizer import PAD, START, Tokenizer
 
 DESCRIPTION = "onnx.json"
@@ -200,25 +198,13 @@ class OnnxReference:
         filled = [row for row in ids if row]
         if not filled:
             return [[] for _ in ids]
-        search, options = self._search, SearchOptions()
-        limit = LengthLimit.parse(search.max_length)
+        settings = SearchSettings.of(self._search)
         found = run_search(
             self._model,
             self._collator.source(filled),
-            [limit.tokens(len(row)) for row in filled],
-            options=options,
-            beam=options.width(search.beam),
-            penalty=LengthPenalty.parse(search.length_penalty),
-            stopping=StoppingPolicy(
-                search.eos_candidates == "twice",
-                search.stop,
-                search.length_limit_policy,
-                search.renormalise,
-                search.min_length,
-            ),
-            allowed=AllowedTokens(self._tokenizer.target_size, never_written(search)),
-            line_constraints=[LineConstraints()] * len(filled),
-            lines=list(range(1, len(filled) + 1)),
+            [settings.limit.tokens(len(row)) for row in filled],
+            settings,
+            rules=[AllowedTokens(self._tokenizer.target_size, never_written(self._search))],
         )
         best = iter(found)
         return [list(next(best)[0].tokens) if row else [] for row in ids]
