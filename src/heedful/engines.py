@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from heedful.errors import MissingExtra, SettingError
 from heedful.translation.engine import TranslationEngine
+
+if TYPE_CHECKING:
+    from heedful.translation.translator import Translator
 
 
 def open_engine(
@@ -23,13 +26,12 @@ def open_engine(
 
     Engines are imported on demand: CTranslate2 runs where torch is not installed.
     """
-    how: dict[str, Any] = {"device": device, "precision": precision, "threads": threads}
     if engine == "torch":
-        translator: Any = _torchs_translator()
-        opened = translator.load(paths, weights=weights, **how)
-        opened.aligner.extraction(align_by)
-        found: TranslationEngine = opened
-        return found
+        translator = _import_translator().load(
+            paths, weights=weights, device=device, precision=precision, threads=threads
+        )
+        translator.aligner.extraction(align_by)  # refused before the first line is read
+        return translator
     if len(paths) != 1:
         raise SettingError(
             f"--engine ctranslate2 translates with one exported folder, but {len(paths)} came; "
@@ -37,11 +39,10 @@ def open_engine(
         )
     from heedful.exchange.ctranslate2.translator import ExportedTranslator
 
-    found = ExportedTranslator.load(paths[0], **how)
-    return found
+    return ExportedTranslator.load(paths[0], device=device, precision=precision, threads=threads)
 
 
-def _torchs_translator() -> Any:
+def _import_translator() -> "type[Translator]":
     """Import the torch engine, or explain what works without torch."""
     try:
         from heedful.translation.translator import Translator

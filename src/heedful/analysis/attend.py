@@ -65,9 +65,10 @@ def open_models(
             f"two different models must be named to be shown side by side, but both are {names[0]};"
             " name another run with --beside or other weights with --beside-weights."
         )
-    how = {"device": device, "precision": precision}
     return {
-        name: Translator.load(path, weights=which, threads=threads, **how)
+        name: Translator.load(
+            path, weights=which, device=device, precision=precision, threads=threads
+        )
         for name, (path, which) in zip(names, chosen, strict=True)
     }
 

@@ -4,18 +4,17 @@ Rules for the next token, applied by every search to the log-probabilities of a 
 A rule is a function. It sees the log-probabilities, the tokens of each open row so far, and whose
 row it is. It puts minus infinity where a token must not come and leaves the rest as the model said
 it, so the scores of a hypothesis stay log-probabilities of the model; only the last two, which
-other toolkits have, change them. Rules are applied one after the other (those about the end are in
-`heedful.search.rules`):
+other toolkits have, change them. Rules are applied one after the other:
 
 ::
 
-    Allowed        ids that are no subwords are never written
-    MinLength    a translation does not end before it has some tokens
-    ForcedPrefix   a translation begins with given tokens
-    AvoidPhrases   some phrases must not occur
-    NoRepeatNgram       no n tokens occur twice in a row anywhere
-    ForcedEos      a translation at its limit ends
-    Renormalised   the probabilities of what is left add up to one
+    AllowedTokens    ids that are no subwords are never written
+    MinLength        a translation does not end before it has some tokens
+    ForcedPrefix     a translation begins with given tokens
+    AvoidPhrases     some phrases must not occur
+    NoRepeatNgram    no n-gram occurs twice
+    ForcedEos        a translation at its limit ends
+    Renormalization  the probabilities of what is left add up to one
 
 AvoidPhrases and NoRepeatNgram give way where they would leave nothing: a given prefix may repeat
 itself.
@@ -102,13 +101,13 @@ class ForcedPrefix:
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
         """Forbid everything but the next token of the prefix, while there is one."""
-        position = written.size(1)  # what stands there can only be the prefix, as far as it goes
+        position = written.size(1)  # what is written so far can only be the prefix
         if position >= self.longest:
             return scores
-        wanted = self.tokens[sentences, position].unsqueeze(1)
+        wanted = self.tokens[sentences, position].unsqueeze(1)  # (rows, 1)
         only = torch.full_like(scores, float("-inf"))
         only.scatter_(1, wanted, scores.gather(1, wanted))
-        free = self.lengths[sentences] <= position
+        free = self.lengths[sentences] <= position  # (rows,)
         return torch.where(free.unsqueeze(1), scores, only)
 
 
@@ -147,7 +146,7 @@ class AvoidPhrases:
             start = written.size(1) - (phrases.size(1) - 1)
             if start >= 0:
                 same = (written[:, None, start:] == phrases[None, :, :-1]).all(dim=2)
-                match = same & (sentences[:, None] == owners[None])
+                match = same & (sentences[:, None] == owners[None])  # (rows, phrases)
                 scores = _forbid(scores, phrases[:, -1].expand(len(scores), -1), match)
         return scores
 
@@ -175,8 +174,8 @@ class NoRepeatNgram:
         start = written.size(1) - (self.size - 1)
         if start <= 0:
             return scores
-        grams = written.unfold(1, self.size, 1)
-        match = (grams[:, :, :-1] == written[:, None, start:]).all(dim=2)
+        grams = written.unfold(1, self.size, 1)  # (rows, n-grams, size)
+        match = (grams[:, :, :-1] == written[:, None, start:]).all(dim=2)  # (rows, n-grams)
         return _forbid(scores, grams[:, :, -1], match)
 
 
@@ -223,7 +222,7 @@ def _forbid(
     """Mask the tokens, unless that would mask the whole row."""
     bans = torch.zeros_like(where, dtype=scores.dtype).masked_fill_(where, float("-inf"))
     fewer = scores.scatter_add(1, tokens, bans)
-    hopeless = fewer.isneginf().all(dim=1, keepdim=True)
+    hopeless = fewer.isneginf().all(dim=1, keepdim=True)  # (rows, 1)
     return torch.where(hopeless, scores, fewer)
 
 
@@ -288,5 +287,5 @@ class ForcedEos:
         end = scores[:, self.end_token]
         is_free = end.isneginf() | self.is_free
         only[:, self.end_token] = end.masked_fill(is_free, 0.0)
-        full = self.limits[sentences] <= written.size(1)
+        full = self.limits[sentences] <= written.size(1)  # (rows,)
         return torch.where(full.unsqueeze(1), only, scores)

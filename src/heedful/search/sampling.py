@@ -94,6 +94,7 @@ def filter_scores(
         scores = scores.masked_fill(scores < least, float("-inf"))
     probabilities = torch.softmax(scores, dim=1)
     if sampling.top_p < 1.0:
+        # A token stays if those before it fall short of the share, so the first always stays.
         falling, order = probabilities.sort(dim=1, descending=True, stable=True)
         before = falling.cumsum(dim=1) - falling
         falling = falling.masked_fill(before >= sampling.top_p, 0.0)
@@ -113,9 +114,9 @@ def choose(
     Inversion of the cumulative distribution needs one random number per draw; Gumbel noise would
     need one for each token of the vocabulary.
     """
-    cumulative = probabilities.cumsum(dim=1)
-    aim = chance.unsqueeze(1) * cumulative[:, -1:]
-    found = torch.searchsorted(cumulative, aim, right=True).squeeze(1)
+    cumulative = probabilities.cumsum(dim=1)  # (rows, vocabulary)
+    aim = chance.unsqueeze(1) * cumulative[:, -1:]  # (rows, 1)
+    found = torch.searchsorted(cumulative, aim, right=True).squeeze(1)  # (rows,)
     # Past the end only where the model gave no numbers; the caller sees that from the score.
     return found.clamp_(max=probabilities.size(1) - 1)
 

@@ -41,12 +41,12 @@ def target_ranks(
     """
     states = model(source, target_in)
     real = target_out != model.padding
-    states, targets = states[real], target_out[real]
+    states, targets = states[real], target_out[real]  # (tokens, d_model), (tokens,)
     table, bias = model.output.weight, model.output.bias
     ranks = torch.empty_like(targets)
     for part in chunk_rows(len(targets), table.size(0)):
-        scores = logits(states[part], table, bias)[:, :vocabulary]
-        chosen = scores.gather(1, targets[part].unsqueeze(1))
+        scores = logits(states[part], table, bias)[:, :vocabulary]  # (part, vocabulary)
+        chosen = scores.gather(1, targets[part].unsqueeze(1))  # (part, 1)
         ranks[part] = (scores > chosen).sum(dim=1) + 1
     return [row.tolist() for row in ranks.split(real.sum(dim=1).tolist())]
 
@@ -75,7 +75,7 @@ def best_candidates(
     found: list[list[tuple[int, float]]] = []
     for some, own_tokens in zip(states.split(_ROWS), given.split(_ROWS), strict=True):
         scores = model.log_probabilities(some)
-        own = scores.gather(1, own_tokens.unsqueeze(1)).squeeze(1).exp()
+        own = scores.gather(1, own_tokens.unsqueeze(1)).squeeze(1).exp()  # (places,)
         nothing, first = given.new_empty(len(some), 0), given.new_zeros(len(some))
         best = apply_all(rules, scores, nothing, first).topk(min(wanted, scores.size(1)), dim=1)
         columns = (best.indices, best.values.exp(), own_tokens, own)

@@ -87,11 +87,11 @@ def expand(
     """
     sentences, width, vocabulary = next_log_probabilities.shape
     scores, tokens = best_of_each(next_log_probabilities.flatten(0, 1), min(candidates, vocabulary))
-    each = scores.view(sentences, width, -1)
-    sums = (totals.unsqueeze(2) + each).flatten(1)
-    best, where = sums.topk(min(candidates, sums.size(1)), dim=1)
+    each = scores.view(sentences, width, -1)  # (sentences, width, candidates)
+    sums = (totals.unsqueeze(2) + each).flatten(1)  # (sentences, width * candidates)
+    best, where = sums.topk(min(candidates, sums.size(1)), dim=1)  # (sentences, candidates)
     parents = where // each.size(2)
-    tokens = tokens.view(sentences, -1).gather(1, where)
+    tokens = tokens.view(sentences, -1).gather(1, where)  # (sentences, candidates)
     return Candidates(best, each.flatten(1).gather(1, where), parents, tokens)
 
 
@@ -116,10 +116,10 @@ def best_of_each(
         best = scores.topk(wanted, dim=1)
         return best.values, best.indices
     cut = scores.view(rows, blocks, size)
-    chosen = cut.amax(dim=2).topk(wanted, dim=1, sorted=False).indices
-    first = torch.arange(0, rows * blocks, blocks).unsqueeze(1)
+    chosen = cut.amax(dim=2).topk(wanted, dim=1, sorted=False).indices  # (rows, wanted)
+    first = torch.arange(0, rows * blocks, blocks).unsqueeze(1)  # (rows, 1)
     few = cut.view(-1, size).index_select(0, (first + chosen).flatten()).view(rows, -1)
-    values, where = few.topk(wanted, dim=1)
+    values, where = few.topk(wanted, dim=1)  # (rows, wanted), places among wanted * size
     return values, chosen.gather(1, where // size) * size + where % size
 
 
@@ -130,6 +130,6 @@ def pick(
 ) -> Candidates:
     """Gather the chosen continuations."""
     vocabulary = next_log_probabilities.size(2)
-    each = next_log_probabilities.flatten(1).gather(1, where)
+    each = next_log_probabilities.flatten(1).gather(1, where)  # (sentences, candidates)
     parents = where // vocabulary
     return Candidates(totals.gather(1, parents) + each, each, parents, where % vocabulary)

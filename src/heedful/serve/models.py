@@ -111,14 +111,13 @@ class ModelLoader:
 
         Raises what `open_engine` raises, and `SettingError` if its languages are not known.
         """
-        options: dict[str, Any] = {} if self.engine == "ctranslate2" else {"weights": self.weights}
         translator = open_engine(
             self.engine,
             [spec.path],
+            weights=self.weights,  # an exported folder has one set of weights
             device=self.device,
             precision=self.precision,
             threads=self.threads,
-            **options,
         )
         tokenizer = translator.tokenizer
         languages = tokenizer.source_language, tokenizer.target_language

@@ -324,6 +324,7 @@ class Trainer:
     def _warn_of_warmup(self, step: int, ended: bool) -> None:
         """Warn once if the minutes end before the learning rate has reached its peak."""
         config, seconds = self.config, self.clock.seconds - self.clock.earlier
+        # The pace is known after ten seconds or fifty steps, when the log has its first line.
         known = seconds >= 10 or step - self._began_at >= 50
         if config.minutes is None or not (ended or (known and not self._warned_of_warmup)):
             return
