@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.arguments import check_counts, checked
-from heedful.errors import SettingError
+from heedful.errors import ArgumentError, SettingError
 from heedful.model.cpu.attention import SHORT, short_attention, use_cpu_kernel
 from heedful.model.cpu.linear import Linear, linear
 from heedful.model.cpu.step_attention import cached_attention
@@ -176,14 +176,16 @@ def attend(
 
     Notes
     -----
-    Three kernels compute equation 1, and the tests hold them equal: short sequences on a processor
-    take `heedful.model.cpu.attention.short_attention`; whoever needs the weights takes
-    `scaled_dot_product_attention`; all others take `fused_attention`. The choice depends on device,
-    type and lengths alone.
+    Three kernels compute equation 1, and the tests hold them equal. Attention whose weights are
+    wanted takes `scaled_dot_product_attention`, short sequences on a processor take
+    `heedful.model.cpu.attention.short_attention`, all others `fused_attention`. The choice depends
+    on device, type and lengths alone. Raises `ArgumentError` if weights are wanted without padding.
     """
     record = need_weights or layout.weights is not None
     queries, keys_values, heads, d_k = projections
     keys = (queries if keys_values is None else keys_values).size(1)
+    if record and layout.is_unpadded:
+        raise ArgumentError("attention weights need padded rows, but padding was removed.")
     if layout.is_unpadded or (not record and use_cpu_kernel(queries, keys)):
         packings = layout.queries, layout.keys
         return short_attention(queries, keys_values, layout.mask, heads, d_k, packings), None

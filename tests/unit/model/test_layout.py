@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from heedful.errors import ArgumentError
 from heedful.model.attention import MultiHeadAttention, padding_mask
 from heedful.model.cpu.unpadding import Packing
 from heedful.model.layout import Layout, pad, unpad
@@ -40,6 +41,8 @@ def test_attention_without_padding_gives_the_same_at_real_tokens():
     tokens, _ = attention(*[packing.pack(x)] * 2, layout)
     assert tokens.shape == (1, 15, 8)
     torch.testing.assert_close(pad(tokens, packing)[REAL], rows[REAL])
+    with pytest.raises(ArgumentError, match="weights need padded rows"):
+        attention(*[packing.pack(x)] * 2, layout, need_weights=True)
 
 
 @pytest.mark.parametrize(
