@@ -1,5 +1,5 @@
 """
-The picture of the reading path in the README: the files of a whole run, in order.
+The picture of the reading path in the README: the files of a whole run, in reading order.
 
     python docs/draw_reading_path.py        writes docs/images/reading-path.svg
 """
@@ -15,16 +15,16 @@ READING_PATH = (
     (("config/recipes.py",), "what is trained", "settings"),
     (("training/train.py",), "how a run is put together", "text"),
     (("text/corpus.py", "tokenization/tokenizer.py"), "lines, cut into subwords", "ids"),
-    (("data/batching.py",), "batches and micro-batches", "a batch"),
-    (("model/attention.py",), "equation 1, several heads", "context"),
-    (("model/layers.py",), "encoder and decoder layers", "states"),
-    (("model/transformer.py",), "the whole model", "logits"),
+    (("data/batching.py", "data/micro_batches.py"), "batches, cut for memory", "a batch"),
+    (("model/attention.py",), "equation 1, several heads", "sub-layers"),
+    (("model/layers.py",), "encoder and decoder layers", "stacks"),
+    (("model/transformer.py",), "the whole model", "states"),
     (
         ("training/trainer.py", "training/loss.py", "training/schedule.py"),
         "steps: loss, gradients, update",
         "weights",
     ),
-    (("runs/checkpoint.py",), "what is kept, what resumes", "run folder"),
+    (("runs/checkpoint.py",), "what is kept", "run folder"),
     (("search/beam.py",), "the best translations", "hypotheses"),
     (("translation/translator.py",), "text in, text out", ""),
 )
@@ -93,7 +93,7 @@ def picture() -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
         'font-family="system-ui, sans-serif">',
-        "<title>The files of a whole run, in the order in which data flows</title>",
+        "<title>The files of a whole run, in reading order</title>",
         "<style>.file{font-family:ui-monospace,monospace}"
         f".arrow{{fill:none;stroke:{ACCENT};stroke-width:1.5;marker-end:url(#tip)}}</style>",
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '

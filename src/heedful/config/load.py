@@ -32,6 +32,9 @@ def load_config(
     """
     Load checked settings from a recipe or a TOML file, with changes.
 
+    From low to high precedence: defaults, the recipe that a file names as its base, the file,
+    `inherited` (a pretrained run's settings, when fine-tuning), `settings`.
+
     A built-in name takes precedence over a file of the same name; ``./small`` is the file. File and
     changes are checked one after the other, so each message can say where the fault is.
 
@@ -47,7 +50,11 @@ def load_config(
 
 
 def setting_list(settings: Settings) -> list[str]:
-    """List settings as ``key=value``; a mapping may be nested or have dotted keys."""
+    """
+    List settings as ``key=value``; a mapping may be nested or have dotted keys.
+
+    One parser then reads settings from Python and the command line, with the same refusals.
+    """
     if not isinstance(settings, Mapping):
         return list(settings)
     listed = []
@@ -97,8 +104,8 @@ def _read(path: Path) -> RunConfig:
         for name, value in tables.items():
             if isinstance(value, dict):
                 given = {key: _or_none(f"{name}.{key}", inner) for key, inner in value.items()}
-                inherited = values.get(name)
-                values[name] = {**inherited, **given} if isinstance(inherited, dict) else given
+                below = values.get(name)
+                values[name] = {**below, **given} if isinstance(below, dict) else given
             else:
                 values[name] = value
         return RunConfig.from_dict(values)

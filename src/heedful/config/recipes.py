@@ -227,8 +227,8 @@ _T2T = {  # files of tensor2tensor 3d9c62f2
     "train.block_tokens": 4096,  # transformer.py: batch_size, a block of one bucket a device
     "train.smoothing_target": "others",  # common_layers.py: e / (V - 1) for every other class
     "search.eos_candidates": "twice",  # beam_search.py: top_k of 2 * beam_size, ends among them
-    # learning_rate_factor stays 1: its rate of 0.1 times 5000 * 0.002 * d^-0.5 is the paper's
-    # d^-0.5, and its counter starts at 0 and adds 1, so the schedule is the same.
+    # learning_rate_factor stays 1: tensor2tensor's rate of 0.1 times 5000 * 0.002 * d^-0.5 is the
+    # paper's d^-0.5, and its step counter starts at 0 and adds 1, so the schedule is the same.
 }
 
 
@@ -308,7 +308,7 @@ def _table3_big() -> RunConfig:
 
 @_register("tiny")
 def _tiny() -> RunConfig:
-    """Learn the embedded corpus in a minute or two on two cores."""
+    """Learn the corpus of `heedful quickstart` in a minute or two on two cores."""
     return _paper_base().with_settings(
         {
             "reading": "own",
@@ -364,7 +364,8 @@ def _multi30k() -> RunConfig:
             "train.steps": 9000,  # 75 epochs
             "train.batch_tokens": 4096,
             "train.warmup": 2000,
-            "train.learning_rate_factor": 0.005 * sqrt(128 * 2000),  # a peak rate of 0.005
+            "train.learning_rate_factor": 0.005
+            * sqrt(128 * 2000),  # peak 0.005 = factor / sqrt(d_model * warmup)
             "train.checkpoint_steps": 240,  # about two epochs
             "train.checkpoint_minutes": None,  # the same checkpoints on every machine
             "train.keep_last": 10,  # their mean is worth about two BLEU over the last one

@@ -91,7 +91,7 @@ class _Settings(BaseModel):
             raise setting_error(error, self.table, setting_fields()) from None
 
     # Pydantic calls an overridden __init__ for nested tables too, unless it is marked like this.
-    # Without that call one error names the wrong settings of all tables.
+    # Marked, tables are checked together, and one error lists the wrong settings of all of them.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 
@@ -129,7 +129,7 @@ class ModelConfig(_Settings):
     dropout: Share = 0.1
     """Dropout probability of each sub-layer's output and of the sum of embedding and position."""
     norm: Norm = "post"
-    """Layer norm after each sum (paper), before each sub-layer, or before and with no last one."""
+    """Layer norm: post each sum (paper), pre each sub-layer, or pre and no final one."""
     encoder_norm: Norm | None = None
     """Where the encoder normalises. None means norm."""
     decoder_norm: Norm | None = None
@@ -280,7 +280,7 @@ class TrainConfig(_Settings):
     clip_norm: Positive | None = None
     """Clip the gradient to this norm. None means no clipping."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    """Weight decay: each update subtracts this times the learning rate from every weight."""
+    """Weight decay (AdamW): each update multiplies the weights by 1 - learning rate x this."""
     ema_decay: Share | None = None
     """Decay of the exponential moving average of the weights. None means off."""
 

@@ -37,7 +37,7 @@ class BatchOrder:
     The batches of each epoch, as a pure function of (seed, epoch) (section 5.1).
 
     A batch holds about `batch_tokens` source and `batch_tokens` target tokens, mixed in length.
-    “Batched together by approximate sequence length” is read as the cut into micro-batches.
+    The paper's “batched together by approximate sequence length” holds for micro-batches only.
     """
 
     source_lengths: Lengths
@@ -60,7 +60,7 @@ class BatchOrder:
     """Cost of computing a padding position, relative to a real token."""
 
     def epoch(self, number: int) -> list[Rows]:
-        """Return the batches of an epoch as indices of pairs; each pair comes once."""
+        """Return the batches of an epoch as indices of pairs; each pair of its mixture once."""
         rows = np.arange(len(self.source_lengths))
         if self.mixture is not None:
             rows = self.mixture.rows(number)
@@ -93,12 +93,14 @@ class BatchOrder:
         sides = (self.source_lengths[order], self.target_lengths[order])
         # (pairs + 1,) each: tokens before each pair
         sums = [np.concatenate(([0], np.cumsum(side, dtype=np.int64))) for side in sides]
+        # 1. cut: all batches but the last are full
         edges = _equal_edges(sums, float(self.batch_tokens))
-        # The last batch is incomplete. Its tokens are distributed over the others, so that no step
-        # has only a small remainder.
+        # 2. round the number of batches: the last one is distributed over the others, or the others
+        # give to it, so that no step has only a small remainder
         last = max(int(side[edges[-1]] - side[edges[-2]]) for side in sums)
         parts = len(edges) - 2 + last / self.batch_tokens
         count = max(1, round(parts))
+        # 3. cut again into that many equal batches; only the edges between them are taken
         inner = _equal_edges(sums, self.batch_tokens * parts / count)[1:count]
         edges = [0, *(edge for edge in inner if edge < len(order)), len(order)]
         return [order[first:end] for first, end in pairwise(edges)]
@@ -153,7 +155,7 @@ def _equal_edges(sums: list[Int[np.ndarray, " edges"]], batch_tokens: float) -> 
         end = min(max(reached, first + 1), pairs)
         if end > first + 1 and goal - size(first, end - 1) < size(first, end) - goal:
             end -= 1
-        # One pair may be larger than a whole batch.
+        # A pair larger than a batch must not shrink the next batch by more than half.
         carried = max(goal - size(first, end), -0.5 * batch_tokens)
         edges.append(end)
     return edges
@@ -164,5 +166,5 @@ def _bucket_ends(longest: int) -> list[int]:
     ends, end = [], _FIRST_BUCKET
     while end < longest:
         ends.append(end)
-        end += 1 << (end.bit_length() - 2)
+        end += 1 << (end.bit_length() - 2)  # half of the largest power of two in `end`
     return [*ends, longest]

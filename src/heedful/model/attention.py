@@ -2,9 +2,10 @@
 Attention and its masks: section 3.2 of the paper.
 
 `scaled_dot_product_attention` is equation 1 as it is printed. `MultiHeadAttention` runs several of
-them side by side (section 3.2.2): it projects, attends and projects again. `attend` is the only
-place that chooses a kernel; the tests hold all kernels to equation 1. A mask is always called
-`mask` and is true where a query may attend to a key; the additive form of a search is `mask_bias`.
+them side by side (section 3.2.2): it projects, attends and projects again. `attend` chooses the
+kernel for whole sequences, `cached_attention` the one for a step of a search; the tests hold all
+kernels to equation 1. A mask is always called `mask` and is true where a query may attend to a key;
+the additive form in a search is `mask_bias`.
 """
 
 import math
@@ -113,7 +114,10 @@ def scaled_dot_product_attention(
     [[0.5, 0.5], [0.5, 0.5]]
     """
     check_tensors("scaled_dot_product_attention", query=query, key=key, value=value)
-    scores = (query * (1.0 / math.sqrt(query.size(-1)))) @ key.transpose(-2, -1)
+    # the query is scaled, not the scores: fewer numbers
+    scores = (query * (1.0 / math.sqrt(query.size(-1)))) @ key.transpose(
+        -2, -1
+    )  # (.., queries, keys)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     weights = torch.softmax(scores, dim=-1)
@@ -176,21 +180,25 @@ def attend(
 
     Notes
     -----
-    Three kernels compute equation 1, and the tests hold them equal. Attention whose weights are
-    wanted takes `scaled_dot_product_attention`, short sequences on a processor take
-    `heedful.model.cpu.attention.short_attention`, all others `fused_attention`. The choice depends
-    on device, type and lengths alone. Raises `ArgumentError` if weights are wanted without padding.
+    Three kernels compute equation 1, and the tests hold them equal:
+
+    - `heedful.model.cpu.attention.short_attention`: at most 256 keys on a processor with oneDNN,
+      and rows whose padding was removed;
+    - `scaled_dot_product_attention`: weights are wanted, or at most 256 keys on another processor;
+    - `fused_attention`: all else.
+
+    Raises `ArgumentError` if weights are wanted where padding was removed.
     """
     record = need_weights or layout.weights is not None
-    queries, keys_values, heads, d_k = projections
-    keys = (queries if keys_values is None else keys_values).size(1)
+    qkv, kv, heads, d_k = projections
+    keys = (qkv if kv is None else kv).size(1)
     if record and layout.is_unpadded:
         raise ArgumentError("attention weights need padded rows, but padding was removed.")
-    if layout.is_unpadded or (not record and use_cpu_kernel(queries, keys)):
+    if layout.is_unpadded or (not record and use_cpu_kernel(qkv, keys)):
         packings = layout.queries, layout.keys
-        return short_attention(queries, keys_values, layout.mask, heads, d_k, packings), None
+        return short_attention(qkv, kv, layout.mask, heads, d_k, packings), None
     query, key_value = projections.split()  # (batch, heads, time, d_k or d_v)
-    if not record and (queries.device.type != "cpu" or keys > SHORT):
+    if not record and (qkv.device.type != "cpu" or keys > SHORT):
         return merge_heads(fused_attention(query, *key_value, layout.mask)), None
     context, weights = scaled_dot_product_attention(query, *key_value, layout.mask)
     if layout.weights is not None:
@@ -318,9 +326,10 @@ class MultiHeadAttention(nn.Module):
         Section 3.2.2, W^Q, W^K and W^V: one product for self-attention, else two.
         """
         if queries_from is keys_from:
-            return Projections(self._project(queries_from, 0, 3), None, self.heads, self.d_k)
-        queries = self._project(queries_from, 0, 1)
-        return Projections(queries, self._project(keys_from, 1, 3), self.heads, self.d_k)
+            qkv = self.qkv_proj(queries_from)  # (batch, time, heads * (2 d_k + d_v))
+            return Projections(qkv, None, self.heads, self.d_k)
+        queries, kv = self._queries(queries_from), self._keys_values(keys_from)
+        return Projections(queries, kv, self.heads, self.d_k)
 
     def project_query(
         self, queries_from: Float[Tensor, "batch queries d_model"]
@@ -342,7 +351,7 @@ class MultiHeadAttention(nn.Module):
         -----
         Section 3.2.2, W^Q.
         """
-        return split_heads(self._project(queries_from, 0, 1), self.heads)
+        return split_heads(self._queries(queries_from), self.heads)
 
     def project_kv(self, keys_from: Float[Tensor, "batch keys d_model"]) -> KeyValue:
         """
@@ -362,7 +371,7 @@ class MultiHeadAttention(nn.Module):
         -----
         Search calls this once per source sentence, not once per step.
         """
-        keys, values = self._project(keys_from, 1, 3).split(self.widths[1:], dim=-1)
+        keys, values = self._keys_values(keys_from).split(self.widths[1:], dim=-1)
         return KeyValue(split_heads(keys, self.heads), split_heads(values, self.heads))
 
     def attend_cached(
@@ -395,10 +404,15 @@ class MultiHeadAttention(nn.Module):
         context = cached_attention(query.to(cached.keys.dtype), *cached, mask_bias)
         return self.out_proj(merge_heads(context.to(query.dtype)))
 
-    def _project(self, x: Tensor, first: int, last: int) -> Tensor:
-        """Multiply by some of W^Q, W^K and W^V (numbers 0, 1, 2), all heads together."""
-        if last - first == 3:
-            return self.qkv_proj(x)  # (batch, time, heads * (2 d_k + d_v))
-        part = slice(sum(self.widths[:first]), sum(self.widths[:last]))
+    def _queries(self, x: Tensor) -> Tensor:
+        """Multiply by W^Q alone: (batch, time, heads * d_k)."""
+        return self._rows_of_qkv_proj(x, slice(self.widths[0]))
+
+    def _keys_values(self, x: Tensor) -> Tensor:
+        """Multiply by W^K and W^V: (batch, time, heads * (d_k + d_v))."""
+        return self._rows_of_qkv_proj(x, slice(self.widths[0], None))
+
+    def _rows_of_qkv_proj(self, x: Tensor, rows: slice) -> Tensor:
+        """Multiply by some rows of the stacked matrices."""
         bias = self.qkv_proj.bias
-        return linear(x, self.qkv_proj.weight[part], None if bias is None else bias[part])
+        return linear(x, self.qkv_proj.weight[rows], None if bias is None else bias[rows])

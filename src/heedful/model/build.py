@@ -3,7 +3,7 @@ A model from settings: the only module of this package that imports the configur
 
 Initial weights follow the authors' first public code (tensor2tensor 3d9c62f2) where the paper is
 silent: Glorot's uniform bound on every product, taken over the shape of the product as it was fused
-there, and N(0, d_model^-0.5) for the embeddings.
+there, and normal numbers with standard deviation d_model^-0.5 for the embeddings.
 """
 
 import math
@@ -37,8 +37,8 @@ def build_model(
     `source_vocabulary, target_vocabulary`: rows of the two tables, filling included; equal when the
     tables are tied.
 
-    `start` decides what precedes the first target token: the start symbol, the end symbol, the
-    padding symbol, or a zero vector (the authors' code: padding with a zero embedding).
+    `config.decoder_start` chooses the decoder's first input: the start, end or padding symbol, or a
+    zero vector (the authors' code: padding, whose embedding is zero).
     """
     zero_token = padding if config.decoder_start == "zero" else None
     first = {"symbol": start_token, "end": end_token, "pad": padding, "zero": padding}
@@ -152,5 +152,5 @@ def _glorot(weight: Tensor, generator: torch.Generator) -> None:
 
 @torch.no_grad()
 def _embedding(weight: Tensor, generator: torch.Generator) -> None:
-    """Draw from N(0, 1/d_model); the factor sqrt(d_model) brings the variance to one."""
+    """Draw with standard deviation d_model^-0.5; scaling by sqrt(d_model) makes it one."""
     weight.normal_(0.0, weight.size(1) ** -0.5, generator=generator)

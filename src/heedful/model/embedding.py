@@ -241,7 +241,7 @@ class SinusoidalPositions(nn.Module):
         start : int
             Index of the first position, counted from 0.
         length : int
-            Number of layers.
+            Number of positions.
 
         Returns
         -------
@@ -289,7 +289,7 @@ class LearnedPositions(nn.Module):
         start : int
             Index of the first position, counted from 0.
         length : int
-            Number of layers.
+            Number of positions.
 
         Returns
         -------

@@ -33,7 +33,7 @@ class LayerConfig:
     dropout: float = 0.1
     """Dropout probability of each sub-layer's output."""
     norm: str = "post"
-    """Where layers normalise; open means pre without a final norm."""
+    """``post``, ``pre``, or ``pre-no-final``: pre without the stack's final norm."""
     norm_epsilon: float = 1e-6
     """Added to the variance."""
     projection_bias: bool = True

@@ -132,7 +132,7 @@ class Encoder(nn.Module):
         """
         if mask is not None:
             check_mask("Encoder", mask)
-        # attention weights are those of padded rows
+        # recorded weights have padded rows, so nothing is unpadded then
         real = None if mask is None or weights is not None else mask[:, 0, 0]  # (batch, time)
         x, packing = unpad(x, real, keys=x.size(1))
         layout = Layout(mask, packing, packing, weights)
@@ -308,7 +308,7 @@ class Decoder(nn.Module):
         check_mask("Decoder", memory_mask)
         mask, most_keys = causal_mask(x.size(1), x.device), max(x.size(1), memory.size(1))
         packing = memory_packing = None
-        if weights is None:  # they are those of padded rows
+        if weights is None:  # recorded weights have padded rows
             x, packing = unpad(x, real, most_keys)
             memory, memory_packing = unpad(memory, memory_mask[:, 0, 0], most_keys)
         layout = Layout(mask, packing, packing, own_weights)
@@ -399,6 +399,7 @@ class Decoder(nn.Module):
         Equal to the last position of `forward` on the whole target; the tests hold them equal.
         """
         width, heads = x.size(1), cache.layers[0].keys.size(1)
+        # copied, not expanded: the products of a step start from dense biases
         own_bias = cache.mask_bias.unsqueeze(1).repeat(1, heads, 1, 1)  # (.., heads, width, slots)
         memory_bias = mask_bias.repeat(1, heads, width, 1)  # (sentences, heads, width, source)
         for index, layer in enumerate(self.layers):

@@ -99,10 +99,10 @@ class Projections(NamedTuple):
     apart first would cost one more copy.
     """
 
-    queries: Float[Tensor, "batch queries width"]
-    """Queries; in self-attention the keys and values follow on the last axis."""
-    keys_values: Float[Tensor, "other keys width2"] | None
-    """Keys, then values, on the last axis; None in self-attention."""
+    qkv: Float[Tensor, "batch queries width"]
+    """Queries, then in self-attention keys and values, on the last axis."""
+    kv: Float[Tensor, "other keys width2"] | None
+    """Keys, then values, on the last axis; None in self-attention, where `qkv` holds all three."""
     heads: int
     """Number of heads."""
     d_k: int
@@ -124,11 +124,11 @@ class Projections(NamedTuple):
         Views, not copies.
         """
         width = self.heads * self.d_k
-        if self.keys_values is None:
-            rest = self.queries.size(2) - 2 * width
-            query, keys, values = self.queries.split([width, width, rest], dim=-1)
+        if self.kv is None:
+            rest = self.qkv.size(2) - 2 * width
+            query, keys, values = self.qkv.split([width, width, rest], dim=-1)
         else:
-            query, rest = self.queries, self.keys_values.size(2) - width
-            keys, values = self.keys_values.split([width, rest], dim=-1)
+            query, rest = self.qkv, self.kv.size(2) - width
+            keys, values = self.kv.split([width, rest], dim=-1)
         query, keys, values = (split_heads(x, self.heads) for x in (query, keys, values))
         return query, KeyValue(keys, values)

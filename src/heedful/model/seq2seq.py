@@ -1,9 +1,9 @@
 """
 The interface between models, training and search.
 
-Training calls `forward`; search calls `encode` once, `start` once, then `step` and `project` for
-each new token. Any model that implements it can be trained and searched; nothing above this module
-depends on the architecture.
+Training calls `forward`; search calls `encode` and `start` once, then `step` and
+`log_probabilities` for each new token. Any model that implements it can be trained and searched;
+nothing above this module depends on the architecture.
 """
 
 from abc import ABC, abstractmethod

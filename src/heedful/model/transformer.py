@@ -7,8 +7,8 @@ The Transformer: figure 1 of the paper.
                                                                             │
     target ids ── embedding + positions ── N x DecoderLayer (attends to the memory) ── states
 
-The layers are in `heedful.model.layers`; here they meet embeddings, positions and the output, and
-remember what they need between two steps of a search.
+The layers are in `heedful.model.layers`. This module adds embeddings, positions and the output, and
+`DecoderState`, which a search carries from step to step.
 """
 
 from dataclasses import dataclass

@@ -28,7 +28,8 @@ Tensors = Mapping[str, Tensor]
 Signature = Mapping[str, Any]
 _MASTER = "master"
 _KINDS = ("first", "second", _MASTER)
-# Master weights and two moments of Adam, and the size of the header.
+# A training file holds at most three tensors for each weight: master and two moments. Four times
+# the weights leaves room for fp32 masters of smaller types, and the header has up to a megabyte.
 _MOST_TIMES, _ALWAYS = 4, 1 << 20
 _FLOATING = ("BF16", "F16", "F32", "F64")
 _ONLY_IN_TRAINING = frozenset(("model.dropout",))
@@ -235,7 +236,7 @@ def regular_steps(folder: RunFolder) -> list[int]:
 
 
 def _reason(checkpoint: Path) -> str:
-    """Return why a checkpoint was written; none for a damaged one, which is not kept."""
+    """Return why a checkpoint was written, or “damaged”; such a one is not kept."""
     try:
         return str(read_json(checkpoint / STATE).get("reason"))
     except RunFolderError:
@@ -291,7 +292,7 @@ def _check_numbers(stored: _Stored) -> None:
 
 
 def _size(path: Path) -> int:
-    """Return the size of a file in bytes; None if it is missing."""
+    """Return the size of a file in bytes; 0 if it is missing."""
     return path.stat().st_size if path.exists() else 0
 
 

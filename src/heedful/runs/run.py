@@ -92,7 +92,7 @@ class Run:
 
     @property
     def signature(self) -> dict[str, Any]:
-        """A digest stored with the weights of this run and compared when they are read."""
+        """Tokenizer fingerprint and settings, stored beside the weights and compared when read."""
         settings = flat_settings(self.config)
         return {"tokenizer": self.tokenizer.fingerprint, "settings": settings}
 

@@ -25,7 +25,7 @@ def expand(patterns: Sequence[str | Path]) -> list[TextSource]:
     once.
 
     Raises `TextError` if nothing was given, a file is missing or is no regular file, a pattern
-    matches none, or a part is wanted or not wanted.
+    matches none, or a part is named where the format has none, or missing where it has some.
     """
     if not patterns:
         raise TextError("At least one text file must be given, and none was.")
@@ -62,7 +62,7 @@ def language_of(file: TextSource | Path) -> str:
     """
     Return the language suffix of a file name.
 
-    Returns “en” in all three cases; empty if the name does not tell.
+    Returns the ending without compression, or the part of a TMX file; empty if there is neither.
 
     A convention, not a check: ``notes.txt`` gives “txt”.
 

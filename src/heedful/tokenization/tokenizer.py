@@ -134,8 +134,8 @@ class Tokenizer:
 
         `sampling`: other subwords each time: the probability that BPE-dropout leaves a merge out
         (“bpe”, “codes”), or the alpha of sampled segmentations (“unigram”). 0 means the same
-        always. Returns the ids of each line, the tag's first, without other special symbols; none
-        for a line that is empty or a tag with nothing but spaces behind it.
+        always. Returns the ids of each line, the tag's first, without other special symbols; an
+        empty list for a line that is empty or only a tag and spaces.
 
         Special symbols are added where batches are made, so that ids on disk serve every model. A
         tokenizer without tags treats a tag as text. The same generator state gives the same ids in
@@ -157,10 +157,12 @@ class Tokenizer:
                     f"“{texts[number - 1][:60]}”; correct it, or train with text that has it."
                 )
         rows = self._encode(self._source, [rest for _, rest in parts], sampling, generator)
-        return [
-            [tags[tag], *row] * (not rest.isspace() and row != []) if tag else row
-            for (tag, rest), row in zip(parts, rows, strict=True)
-        ]
+        encoded = []
+        for (tag, rest), row in zip(parts, rows, strict=True):
+            if tag:  # a tag alone translates nothing
+                row = [tags[tag], *row] if row and not rest.isspace() else []
+            encoded.append(row)
+        return encoded
 
     def encode_target(
         self, texts: Sequence[str], sampling: float = 0.0, generator: Random | None = None
@@ -168,7 +170,7 @@ class Tokenizer:
         """
         Convert target text to ids.
 
-        Returns the ids of each line, without special symbols; none for an empty line.
+        Returns the ids of each line, without special symbols; an empty list for an empty line.
 
         Like `encode_source` if the vocabulary is shared, but a language tag is text here.
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from heedful.model.feed_forward import ACTIVATIONS
 from heedful.model.inference.native.layers import AttendedStates, NativeLayers, log_probabilities
 from heedful.model.inference.native.product import NativeLinear
-from heedful.model.inference.quantized import PrepackedAttention, PrepackedOutput
+from heedful.model.inference.quantized import PrepackedCrossAttention, PrepackedOutput
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from heedful.model.projections import KeyValue
@@ -172,11 +172,10 @@ def _norms(
 def _products(layer: EncoderLayer | DecoderLayer) -> list[nn.Module]:
     """List the products of a layer in execution order."""
     own, network = layer.self_attention, layer.feed_forward
-    assert isinstance(own, PrepackedAttention)
-    found = [*own.parts.values(), own.out_proj]
+    found: list[nn.Module] = [own.qkv_proj, own.out_proj]
     if isinstance(layer, DecoderLayer):
         cross = layer.cross_attention
-        assert isinstance(cross, PrepackedAttention)
-        # its second part makes the source's keys and values, once a sentence
-        found += [*list(cross.parts.values())[:1], cross.out_proj]
+        assert isinstance(cross, PrepackedCrossAttention)
+        # `kv_proj` projects the source, once per sentence and outside the steps
+        found += [cross.q_proj, cross.out_proj]
     return [*found, network.linear1, network.linear2]

@@ -23,36 +23,35 @@ from heedful.model.inference.quantized import (
     Int8Linear,
     LinearFactory,
     PrepackedAttention,
+    PrepackedCrossAttention,
     PrepackedOutput,
 )
 from heedful.model.layers import DecoderLayer
 from heedful.model.transformer import Transformer
 
 
-def optimize_for_inference(model: Transformer, layout: str, native: bool = True) -> Transformer:
+def optimize_for_inference(model: Transformer, kind: str, native: bool = True) -> Transformer:
     """
     Prepack all weights of a model that will not change any more.
 
-    `layout`: the same numbers in another order, or rounded to 8 bits (the model must be fp32).
-    Returns the same object, in evaluation mode.
+    `kind`: ``packed``, the same numbers in another order, or ``int8``, rounded to 8 bits (the model
+    must be fp32). Returns the same object, in evaluation mode.
 
     The embedding tables stay as they are: their rows are looked up, not multiplied.
     """
-    make_linear = LINEAR_FACTORIES[layout]
-    if layout == "int8" and native and all(map(can_multiply, _inner_widths(model))):
+    make_linear = LINEAR_FACTORIES[kind]
+    if kind == "int8" and native and all(map(can_multiply, _inner_widths(model))):
         make_linear = NativeLinear
     with torch.no_grad():
         for layer in [*model.encoder.layers, *model.decoder.layers]:
-            layer.self_attention = PrepackedAttention(layer.self_attention, make_linear, True)
+            layer.self_attention = PrepackedAttention(layer.self_attention, make_linear)
             if isinstance(layer, DecoderLayer):
-                layer.cross_attention = PrepackedAttention(
-                    layer.cross_attention, make_linear, False
-                )
+                layer.cross_attention = PrepackedCrossAttention(layer.cross_attention, make_linear)
             _pack_network(layer.feed_forward, make_linear)
         # the largest matrix last: the layers have freed their plain weights by then
         output = Int8Output if make_linear is NativeLinear else PrepackedOutput
         model.output = output(model.output, make_linear)
-    if layout == "int8":
+    if kind == "int8":
         compiled = supports_int8(model.decoder)
         model.decoder = (Int8Decoder if compiled else ShortCacheDecoder)(model.decoder)
         if supports_int8(model.encoder):

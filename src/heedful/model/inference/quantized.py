@@ -14,7 +14,6 @@ Each row is rounded on its own, so what a sentence gets does not depend on its n
 """
 
 from collections.abc import Callable
-from itertools import pairwise
 
 import torch
 from jaxtyping import Float, UInt8
@@ -137,30 +136,38 @@ LINEAR_FACTORIES: dict[str, LinearFactory] = {"packed": PrepackedLinear, "int8":
 
 
 class PrepackedAttention(MultiHeadAttention):
-    """
-    `MultiHeadAttention` with prepacked or quantized projections.
+    """Self-attention with prepacked or quantized projections."""
 
-    Cross-attention takes two products: queries, and keys with values.
-    """
-
-    def __init__(
-        self, plain: MultiHeadAttention, make_linear: LinearFactory, to_itself: bool
-    ) -> None:
+    def __init__(self, plain: MultiHeadAttention, make_linear: LinearFactory) -> None:
         nn.Module.__init__(self)
         self.d_model, self.heads = plain.d_model, plain.heads
         self.d_k, self.d_v, self.widths = plain.d_k, plain.d_v, plain.widths
-        weight, bias = plain.qkv_proj.weight, plain.qkv_proj.bias
-        cuts = [0, 3] if to_itself else [0, 1, 3]
-        self.parts = nn.ModuleDict()
-        for first, last in pairwise(cuts):
-            rows = slice(sum(self.widths[:first]), sum(self.widths[:last]))
-            part = make_linear(weight[rows], None if bias is None else bias[rows])
-            self.parts[f"{first}:{last}"] = part
-        out = plain.out_proj
-        self.add_module("out_proj", make_linear(out.weight, out.bias))
+        self._pack(plain, make_linear)
+        self.add_module("out_proj", make_linear(plain.out_proj.weight, plain.out_proj.bias))
 
-    def _project(self, x: Tensor, first: int, last: int) -> Tensor:
-        out: Tensor = self.parts[f"{first}:{last}"](x)
+    def _pack(self, plain: MultiHeadAttention, make_linear: LinearFactory) -> None:
+        """Prepack W^Q, W^K and W^V as one matrix."""
+        self.add_module("qkv_proj", make_linear(plain.qkv_proj.weight, plain.qkv_proj.bias))
+
+
+class PrepackedCrossAttention(PrepackedAttention):
+    """Cross-attention with prepacked projections: one of queries, one of keys and values."""
+
+    q_proj: nn.Module
+    kv_proj: nn.Module
+
+    def _pack(self, plain: MultiHeadAttention, make_linear: LinearFactory) -> None:
+        weight, bias = plain.qkv_proj.weight, plain.qkv_proj.bias
+        width = self.widths[0]
+        for name, rows in (("q_proj", slice(width)), ("kv_proj", slice(width, None))):
+            self.add_module(name, make_linear(weight[rows], None if bias is None else bias[rows]))
+
+    def _queries(self, x: Tensor) -> Tensor:
+        out: Tensor = self.q_proj(x)
+        return out
+
+    def _keys_values(self, x: Tensor) -> Tensor:
+        out: Tensor = self.kv_proj(x)
         return out
 
 
