@@ -115,11 +115,7 @@ def replacing_file(path: Path) -> Iterator[TextIO]:
 
 
 def sync(path: Path) -> None:
-    """
-    Sync a file, or the entries of a folder, to disk.
-
-    A rename is safe only between the two.
-    """
+    """Sync a file, or the entries of a folder, to disk; a rename is safe only between the two."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -142,20 +142,12 @@ def read_gold(line: str, location: str = "a line of gold links") -> GoldLinks:
 
 
 def write_links(links: Iterable[Link]) -> str:
-    """
-    Format the links of a sentence pair.
-
-    `read_links` reads it back.
-    """
+    """Format the links of a sentence pair. `read_links` reads it back."""
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
 
 
 def write_gold(gold: GoldLinks) -> str:
-    """
-    Format the gold links of a sentence pair.
-
-    `read_gold` reads it back.
-    """
+    """Format the gold links of a sentence pair. `read_gold` reads it back."""
     marked = ((i, j, "-" if (i, j) in gold.sure else "p") for i, j in gold.possible | gold.sure)
     return " ".join(f"{source}{mark}{target}" for source, target, mark in sorted(marked))
 

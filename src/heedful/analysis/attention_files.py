@@ -207,11 +207,7 @@ def format_lines(record: ExplorerRecord) -> Iterator[str]:
 
 
 def format_measures(record: ExplorerRecord, choice: AttentionSelection) -> Iterator[str]:
-    """
-    Format the measures of each head.
-
-    See `heedful.visualise.heads.HeadMeasure`.
-    """
+    """Format the measures of each head; see `heedful.visualise.heads.HeadMeasure`."""
     for model in record.models:
         yield f"{model.name}: entropy in bits, largest weight, distance and offset in subwords"
         yield "  kind     layer  head  entropy  largest  distance  offset"

@@ -49,11 +49,7 @@ FACTS = (
 
 @dataclass(frozen=True)
 class RunComparison:
-    """
-    The comparison of two runs.
-
-    Plain values throughout.
-    """
+    """The comparison of two runs; plain values throughout."""
 
     names: tuple[str, str]
     """Names of the runs."""

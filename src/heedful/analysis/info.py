@@ -66,11 +66,7 @@ def _compiled() -> str:
 
 
 def describe_run(path: str | Path) -> dict[str, Any]:
-    """
-    Describe a run.
-
-    Reads no weights, so it is quick for any model.
-    """
+    """Describe a run; reads no weights, so it is quick for any model."""
     run = Run.open(path)
     model = _outline(run)
     steps = run.folder.steps()

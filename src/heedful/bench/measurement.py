@@ -55,11 +55,7 @@ class SpeedMeasurement:
         return self.counts[unit] / self.median
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Convert to plain values.
-
-        All repetitions are kept, so that others can judge the noise.
-        """
+        """Convert to plain values; all repetitions are kept, so that others can judge the noise."""
         return {
             "who": self.who,
             "precision": self.precision,

@@ -43,11 +43,7 @@ def make_random_run(folder: Path, config: RunConfig, vocabulary: int) -> Run:
 
 
 def random_lines(vocabulary: int, length: int, count: int, seed: int = 1) -> list[str]:
-    """
-    Make lines of made-up words.
-
-    `length`: mean tokens of a line, the end symbol included.
-    """
+    """Make lines of made-up words. `length`: mean tokens of a line, the end symbol included."""
     drawn = random.Random(seed)
     lengths = spread_lengths(length, count)
     drawn.shuffle(lengths)

@@ -64,11 +64,7 @@ class FixedBatch:
         return self._parts[-1]
 
     def collate(self, rows: Rows) -> Batch:
-        """
-        Collate pairs into tensors.
-
-        Part of the timed step, as it is part of training.
-        """
+        """Collate pairs into tensors, part of the timed step, as it is part of training."""
         chosen = rows.tolist()
         return self._collator.batch(
             [self._sources[row] for row in chosen], [self._targets[row] for row in chosen]

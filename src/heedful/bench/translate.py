@@ -69,11 +69,7 @@ def bench_trained(
     conditions: Conditions | None = None,
     say: Say,
 ) -> SpeedReport:
-    """
-    Time the translation of a text with a trained run.
-
-    Raises `TextError` if there is no text.
-    """
+    """Time the translation of a text with a trained run. Raises `TextError` if there is no text."""
     if text.input is None:
         raise TextError("a trained run translates a text, but --input names none.")
     lines = list(islice(read_lines(text.input), text.lines))

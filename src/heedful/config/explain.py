@@ -61,11 +61,7 @@ def unknown_setting(name: str, known: Collection[str]) -> str:
 
 
 def did_you_mean(names: Sequence[str]) -> str:
-    """
-    Format a suggestion.
-
-    `names`: what may have been meant, at least one.
-    """
+    """Format a suggestion. `names`: what may have been meant, at least one."""
     return "did you mean " + " or ".join(f"`{name}`" for name in names) + "?"
 
 

@@ -45,11 +45,7 @@ class Work:
 
     @classmethod
     def of_batch(cls, rows: int, source: int, target: int, predicted: int) -> "Work":
-        """
-        Count the positions of one batch.
-
-        All rows are as long as the longest.
-        """
+        """Count the positions of one batch; all rows are as long as the longest."""
         return cls(
             rows * source,
             rows * target,

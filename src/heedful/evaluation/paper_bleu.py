@@ -59,11 +59,7 @@ def split_compounds(line: str) -> str:
 
 
 def paper_text(line: str, language: str, punctuation: Punctuation = "unicode") -> str:
-    """
-    Prepare a line for the paper's BLEU.
-
-    Raises `MissingExtra` if sacremoses is not installed.
-    """
+    """Prepare a line for the paper's BLEU. Raises `MissingExtra` if sacremoses is not installed."""
     plain = _PUNCTUATION[punctuation](line, language)
     return split_compounds(tokenise(plain, language))
 

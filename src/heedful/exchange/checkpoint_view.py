@@ -33,11 +33,7 @@ Array = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class ForeignCheckpoint:
-    """
-    A model as its toolkit stored it.
-
-    Nothing else of the file is kept.
-    """
+    """A model as its toolkit stored it; nothing else of the file is kept."""
 
     name: str
     """File and toolkit, for messages."""
@@ -103,11 +99,7 @@ class ForeignCheckpoint:
         return ModelBundle(config, weights, self.tokenizer, self.notes)
 
     def side(self) -> NumpyTranslator:
-        """
-        Build the NumPy reference for the parity check.
-
-        Does not need the toolkit.
-        """
+        """Build the NumPy reference for the parity check; does not need the toolkit."""
         model = self.model
         width, heads = model["d_model"], model["heads"]
         plain = NumpyTransformer(

@@ -163,11 +163,7 @@ def export_model(
 
 
 def read_sentences(path: Path | None) -> list[str]:
-    """
-    Read the sentences of a parity check.
-
-    Raises `TextError` if it cannot be read.
-    """
+    """Read the sentences of a parity check. Raises `TextError` if it cannot be read."""
     return [] if path is None else [line for line in read_lines(path) if line.strip()]
 
 

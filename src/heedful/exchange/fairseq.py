@@ -92,11 +92,7 @@ class FairseqReader:
         return read_original(path, options).portable()
 
     def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
-        """
-        Read the checkpoint again for a NumPy reference.
-
-        Raises what `read` raises.
-        """
+        """Read the checkpoint again for a NumPy reference. Raises what `read` raises."""
         data = model.config.data
         options = ReadOptions(data.source_language, data.target_language)
         return read_original(path, options, model).side()
@@ -108,11 +104,7 @@ READER = FairseqReader()
 def read_original(
     path: Path, options: ReadOptions, bundle: ModelBundle | None = None
 ) -> ForeignCheckpoint:
-    """
-    Read a checkpoint of fairseq.
-
-    Raises `ExchangeError`. Nothing in the file is executed.
-    """
+    """Read a checkpoint of fairseq. Raises `ExchangeError`. Nothing in the file is executed."""
     file = checkpoint_file(path)
     saved = read_torch_file(file)
     if not isinstance(saved, dict) or not isinstance(saved.get("model"), dict):

@@ -104,11 +104,7 @@ def upgrade_tensors(tensors: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def checkpoint_file(path: Path) -> Path:
-    """
-    Find the checkpoint.
-
-    Raises `ExchangeError` that lists what is there.
-    """
+    """Find the checkpoint. Raises `ExchangeError` that lists what is there."""
     if path.is_file():
         return path
     files = sorted(path.glob("*.pt")) if path.is_dir() else []
@@ -125,11 +121,7 @@ def checkpoint_file(path: Path) -> Path:
 
 
 def options_in(saved: Mapping[Any, Any], file: Path) -> dict[str, Any]:
-    """
-    Collect the training options.
-
-    Raises `ExchangeError` if there are none.
-    """
+    """Collect the training options. Raises `ExchangeError` if there are none."""
     if saved.get("args") is not None:
         return settings_of(saved["args"])
     if saved.get("cfg") is None:

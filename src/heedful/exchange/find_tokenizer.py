@@ -20,11 +20,7 @@ SPACES_NOTE = (
 
 
 class TextSplitter(NamedTuple):
-    """
-    The tokenizer files of an imported model.
-
-    A tokenizer that splits at spaces needs no file.
-    """
+    """The tokenizer files of an imported model; a tokenizer that splits at spaces needs no file."""
 
     kind: str
     """``sentencepiece``, ``codes`` or ``spaces``."""
@@ -70,11 +66,7 @@ def tokenizer_of(
 
 
 def read_splitter(file: Path) -> TextSplitter:
-    """
-    Read a tokenizer file and detect its kind.
-
-    Raises `ExchangeError` if it cannot be read.
-    """
+    """Read a tokenizer file and detect its kind. Raises `ExchangeError` if it cannot be read."""
     try:
         content = read_within(file)
     except OSError as error:

@@ -47,11 +47,7 @@ class ModelBundle:
 
 @dataclass(frozen=True)
 class ExportResult:
-    """
-    The result of an export.
-
-    Both sides translate with the same search.
-    """
+    """The result of an export; both sides translate with the same search."""
 
     search: SearchConfig
     """Search settings of the exported model, in our terms."""
@@ -76,11 +72,7 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """
-    Export options.
-
-    A writer ignores those that it does not need.
-    """
+    """Export options; a writer ignores those that it does not need."""
 
     quantization: str = ""
     """Number format of the weights, where the format has several."""
@@ -98,11 +90,7 @@ class Reader(Protocol):
     """Tolerance for differences of log-probabilities."""
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
-        """
-        Read a model.
-
-        Raises `ExchangeError` with all reasons at once.
-        """
+        """Read a model. Raises `ExchangeError` with all reasons at once."""
         ...
 
     def reference(self, path: Path, model: ModelBundle) -> ReferenceModel:
@@ -134,11 +122,7 @@ class Writer(Protocol):
         ...
 
     def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
-        """
-        Write a model.
-
-        Raises `ExchangeError` with all reasons at once.
-        """
+        """Write a model. Raises `ExchangeError` with all reasons at once."""
         ...
 
     def reference(self, folder: Path, model: ModelBundle) -> ReferenceModel:
@@ -210,11 +194,7 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
 
 
 def import_extra(module: str, purpose: str) -> ModuleType:
-    """
-    Import a package of an extra.
-
-    Raises `MissingExtra` with the command that installs it.
-    """
+    """Import a package of an extra. Raises `MissingExtra` with the command that installs it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -59,11 +59,7 @@ _DEFAULT_NORMS = ("pre-no-final", "post")
 
 
 class JoeyReader:
-    """
-    Importer of Joey NMT models.
-
-    The parity check uses a NumPy reference.
-    """
+    """Importer of Joey NMT models; the parity check uses a NumPy reference."""
 
     name = "joey"
     """Its name on the command line."""
@@ -71,19 +67,11 @@ class JoeyReader:
     """Tolerance for differences of log-probabilities."""
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
-        """
-        Read a model folder.
-
-        Raises `ExchangeError` with all reasons at once.
-        """
+        """Read a model folder. Raises `ExchangeError` with all reasons at once."""
         return read_original(path, options).portable()
 
     def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
-        """
-        Read the folder again for a NumPy reference.
-
-        Raises what `read` raises.
-        """
+        """Read the folder again for a NumPy reference. Raises what `read` raises."""
         return read_original(path, ReadOptions(), model).side()
 
 
@@ -93,11 +81,7 @@ READER = JoeyReader()
 def read_original(
     path: Path, options: ReadOptions, bundle: ModelBundle | None = None
 ) -> ForeignCheckpoint:
-    """
-    Read a model folder of Joey NMT.
-
-    Raises `ExchangeError`. Nothing in the files is executed.
-    """
+    """Read a model folder of Joey NMT. Raises `ExchangeError`. Nothing in the files is executed."""
     settings = settings_of(read_yaml(path / "config.yaml", "Reading a model of Joey NMT"))
     data, model = _table(settings, "data"), _table(settings, "model")
     file = path / "best.ckpt"

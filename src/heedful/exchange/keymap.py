@@ -67,11 +67,7 @@ class Stacked:
 
 @dataclass(frozen=True)
 class Transposed:
-    """
-    Transposition.
-
-    Other toolkits often store weights as (in, out).
-    """
+    """Transposition; other toolkits often store weights as (in, out)."""
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         """Transpose theirs."""
@@ -143,11 +139,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class KeyMap:
-    """
-    The mapping of all tensors of one model.
-
-    Their shapes follow from our shapes.
-    """
+    """The mapping of all tensors of one model; their shapes follow from our shapes."""
 
     entries: tuple[Entry, ...]
     """One for each tensor of ours."""
@@ -209,11 +201,7 @@ def check_tensors(
     origin: object,
     ignored: Iterable[str] = (),
 ) -> None:
-    """
-    Compare names and shapes.
-
-    Raises `ExchangeError` that names everything that is wrong.
-    """
+    """Compare names and shapes. Raises `ExchangeError` that names everything that is wrong."""
     patterns = tuple(ignored)
     extra = [
         name

@@ -85,11 +85,7 @@ _SEARCH_NOTE = (
 
 
 class OpenNmtReader:
-    """
-    Importer of OpenNMT-py models.
-
-    The parity check uses a NumPy reference.
-    """
+    """Importer of OpenNMT-py models; the parity check uses a NumPy reference."""
 
     name = "opennmt"
     """Its name on the command line."""
@@ -97,19 +93,11 @@ class OpenNmtReader:
     """Tolerance for differences of log-probabilities."""
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
-        """
-        Read a checkpoint.
-
-        Raises `ExchangeError` with all reasons at once.
-        """
+        """Read a checkpoint. Raises `ExchangeError` with all reasons at once."""
         return read_original(path, options).portable()
 
     def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
-        """
-        Read the checkpoint again for a NumPy reference.
-
-        Raises what `read` raises.
-        """
+        """Read the checkpoint again for a NumPy reference. Raises what `read` raises."""
         return read_original(path, ReadOptions(), model).side()
 
 
@@ -119,11 +107,7 @@ READER = OpenNmtReader()
 def read_original(
     path: Path, options: ReadOptions, bundle: ModelBundle | None = None
 ) -> ForeignCheckpoint:
-    """
-    Read a checkpoint of OpenNMT-py.
-
-    Raises `ExchangeError`. Nothing in the file is executed.
-    """
+    """Read a checkpoint of OpenNMT-py. Raises `ExchangeError`. Nothing in the file is executed."""
     saved = read_torch_file(path)
     parts = ("model", "generator", "opt", "vocab")
     if not isinstance(saved, dict) or not all(saved.get(part) is not None for part in parts):

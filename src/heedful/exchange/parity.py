@@ -46,11 +46,7 @@ class ReferenceModel(Protocol):
     """Name of the engine, such as ``transformers 5.23.0``."""
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """
-        Tokenize source sentences.
-
-        The comparison fails if the sides' ids differ.
-        """
+        """Tokenize source sentences; the comparison fails if the sides' ids differ."""
         ...
 
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:

@@ -57,11 +57,7 @@ class TensorNames:
 
 @dataclass(frozen=True)
 class Tables:
-    """
-    The row orders of the tables.
-
-    A toolkit may have rows for positions that it never uses.
-    """
+    """The row orders of the tables; a toolkit may have rows for positions that it never uses."""
 
     source: RowMap
     target: RowMap

@@ -77,11 +77,7 @@ def copy_parameters(source: nn.Module, target: nn.Module, names: Mapping[str, st
 
 
 def refuse(summary: str, reasons: Iterable[str]) -> None:
-    """
-    Raise an error with all reasons at once.
-
-    Raises `ExchangeError` if there is anything.
-    """
+    """Raise an error with all reasons at once. Raises `ExchangeError` if there is anything."""
     Problems(list(reasons)).refuse(
         f"{summary} must compute the same, but cannot", "Exchange the other parts one by one"
     )
@@ -155,11 +151,7 @@ def layer_from_torch_reasons(
 
 
 def norm_reasons(norm: nn.Module, path: str) -> Iterator[str]:
-    """
-    List reasons why a norm exists on one side only.
-
-    It may lack a bias, but not a weight.
-    """
+    """List reasons why a norm exists on one side only; it may lack a bias, but not a weight."""
     if not isinstance(norm, nn.LayerNorm):
         yield f"{path} is a {type(norm).__name__}, not a torch.nn.LayerNorm"
     elif not norm.elementwise_affine:

@@ -17,11 +17,7 @@ _LACK_OF_MEMORY = (
 
 
 def peak_of(device: torch.device) -> int:
-    """
-    Return the peak memory in bytes.
-
-    Of the GPU if there is one, else of this process.
-    """
+    """Return the peak memory in bytes, of the GPU if there is one, else of this process."""
     if device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(device))
     return peak_memory()
@@ -37,11 +33,7 @@ def bound_of(device: torch.device) -> AbstractContextManager[None]:
 
 
 def is_lack_of_memory(error: BaseException) -> bool:
-    """
-    Recognise an out-of-memory error.
-
-    On a CPU torch has no exception class for it.
-    """
+    """Recognise an out-of-memory error; on a CPU torch has no exception class for it."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return any(words in str(error) for words in _LACK_OF_MEMORY)

@@ -16,11 +16,7 @@ from heedful.machine.processor import (
 
 
 def resolve_device(name: str) -> torch.device:
-    """
-    Resolve a device setting to an available device.
-
-    Raises `DeviceError` if it is not there.
-    """
+    """Resolve a device setting to an available device. Raises `DeviceError` if it is not there."""
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
         raise DeviceError(f"a device must be auto, cpu, cuda or cuda:N, but is {name!r}.")
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -53,11 +49,7 @@ def resolve_threads(threads: int) -> int:
 
 
 def has_int8(device: torch.device) -> bool:
-    """
-    Whether 8-bit matrix products are fast here.
-
-    They are oneDNN's, which are fast there only.
-    """
+    """Whether 8-bit matrix products are fast here; they are oneDNN's, which are fast there only."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     return device.type == "cpu" and x86 and torch.backends.mkldnn.is_available()
 

@@ -23,11 +23,7 @@ from heedful.translation.translator import Translator
 
 
 class Word(NamedTuple):
-    """
-    A word and its subwords.
-
-    A punctuation mark that stands alone is a word, too.
-    """
+    """A word and its subwords; a punctuation mark that stands alone is a word, too."""
 
     name: str
     """Its spelling."""

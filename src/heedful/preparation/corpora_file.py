@@ -35,11 +35,7 @@ _KEYS = {"source", "target", "weight", "tag"}
 
 @dataclass(frozen=True)
 class CorpusPart:
-    """
-    One corpus of a run.
-
-    A run on two files is a run on one corpus.
-    """
+    """One corpus of a run; a run on two files is a run on one corpus."""
 
     name: str
     """Its name in the file; empty for the only corpus of a run."""

@@ -196,11 +196,7 @@ class PreparedText:
         return [float(entry[0]["weight"]) for entry in found if entry] or None
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterator[str]:
-        """
-        Describe the prepared text.
-
-        `heedful data prepare` has reported the details.
-        """
+        """Describe the prepared text. `heedful data prepare` has reported the details."""
         for name, encoded in zip(self.names, pairs, strict=True):
             yield f"{name}: {encoded.report.summary()}" if name else encoded.report.summary()
 

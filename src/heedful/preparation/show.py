@@ -54,11 +54,7 @@ def show_pairs(
 def show_pair(
     folder: str | Path, source: str, target: str, *, ids: bool = False, seed: int = 1
 ) -> Iterator[str]:
-    """
-    Show one given pair.
-
-    Needs no training data, so it works with any run that translates.
-    """
+    """Show one given pair; without training data, so it works with any run that translates."""
     view = _PairView.open(Path(folder), ids, seed)
     encoded = view.tokenizer.encode_source([source])[0], view.tokenizer.encode_target([target])[0]
     yield from view.lines(*encoded, (source, target))

@@ -23,27 +23,15 @@ class TrainingData(Protocol):
     """The interface of training data: raw text, or a prepared folder."""
 
     def configure(self, config: RunConfig) -> RunConfig:
-        """
-        Fill in settings that the data decide.
-
-        The names of raw text files tell the languages.
-        """
+        """Fill in settings that the data decide; the names of raw text files tell the languages."""
         ...
 
     def fingerprint(self) -> Sizes:
-        """
-        List the files and their sizes.
-
-        A resumed run is checked against them.
-        """
+        """List the files and their sizes; a resumed run is checked against them."""
         ...
 
     def describe(self) -> str:
-        """
-        Describe the amount of data.
-
-        Checks it on the way.
-        """
+        """Check the data, and describe their amount."""
         ...
 
     def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
@@ -57,11 +45,7 @@ class TrainingData(Protocol):
         ...
 
     def ids(self, folder: RunFolder) -> list[Path]:
-        """
-        Return the folders of a run's ids.
-
-        In the run itself or in the prepared folder.
-        """
+        """Return the folders of a run's ids, in the run itself or in the prepared folder."""
         ...
 
     def weights(self) -> list[float] | None:

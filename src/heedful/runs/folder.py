@@ -64,11 +64,7 @@ class RunFolder:
         return self.path / "best.json"
 
     def checkpoint(self, step: int) -> Path:
-        """
-        Return the checkpoint folder of a step.
-
-        Eight digits, so that names sort like numbers.
-        """
+        """Return the checkpoint folder of a step; eight digits, so that names sort like numbers."""
         return self.path / "checkpoints" / f"step-{step:08d}"
 
     def steps(self) -> list[int]:
@@ -84,11 +80,7 @@ class RunFolder:
         return sorted(int(match[1]) for match in found if match)
 
     def require(self) -> None:
-        """
-        Check that this is a run folder.
-
-        Raises `RunFolderError` if it is not.
-        """
+        """Check that this is a run folder. Raises `RunFolderError` if it is not."""
         known = recognise(self.path)
         if known is not None:
             raise RunFolderError(

@@ -74,11 +74,7 @@ class Run:
 
     @classmethod
     def open(cls, path: str | Path) -> "Run":
-        """
-        Read a run folder.
-
-        Raises `RunFolderError` if something is missing or damaged.
-        """
+        """Read a run folder. Raises `RunFolderError` if something is missing or damaged."""
         folder = RunFolder(Path(path))
         folder.require()
         return cls(folder, read_settings(folder), Tokenizer.load(folder.path))

@@ -25,11 +25,7 @@ from heedful.model.seq2seq import DecodingState, Seq2Seq
 
 @dataclass(frozen=True)
 class EnsembleState:
-    """
-    The states of all members.
-
-    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
-    """
+    """The states of all members; fulfils the contract `heedful.model.seq2seq.DecodingState`."""
 
     members: tuple[DecodingState, ...]
     """Their states, in order."""
@@ -37,11 +33,7 @@ class EnsembleState:
     """Whether the first target token has been read."""
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "EnsembleState":
-        """
-        Select rows.
-
-        `sentences`: indices of the sentences that stay; all if None.
-        """
+        """Select rows. `sentences`: indices of the sentences that stay; all if None."""
         members = tuple(member.select(rows, sentences) for member in self.members)
         return EnsembleState(members, self.begun)
 

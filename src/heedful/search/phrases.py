@@ -77,11 +77,7 @@ class Phrases:
         return all(have >= want for have, want in zip(progress.counts, self.wanted, strict=True))
 
     def bank(self, progress: PhraseProgress) -> int:
-        """
-        Count the tokens of the phrases that are met.
-
-        Breaking off a phrase loses its tokens.
-        """
+        """Count the tokens of the phrases that are met; breaking off a phrase loses its tokens."""
         whole = sum(
             min(have, want) * len(phrase)
             for phrase, have, want in zip(self.phrases, progress.counts, self.wanted, strict=True)

@@ -74,11 +74,7 @@ class Connection(H11Protocol):
             self._reading = self.loop.call_later(self._limits.read_seconds, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """
-        Cancel the timers.
-
-        `exc`: why, if it was not closed in order.
-        """
+        """Cancel the timers. `exc`: why, if it was not closed in order."""
         self._stop_reading_clock()
         self.resume_writing()
         super().connection_lost(exc)
@@ -114,11 +110,7 @@ class Connection(H11Protocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """
-        Answer invalid HTTP.
-
-        In the middle of an answer nothing more can be sent.
-        """
+        """Answer invalid HTTP; in the middle of an answer nothing more can be sent."""
         del msg
         self._end(400, "a request must be HTTP/1.1, but this one is not.")
 

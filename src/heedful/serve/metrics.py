@@ -63,11 +63,7 @@ class Metrics:
         queue.set_function(waiting)
 
     def record_batch(self, sentences: int, tokens: int, seconds: float) -> None:
-        """
-        Count a batch.
-
-        Called in the worker thread.
-        """
+        """Count a batch; called in the worker thread."""
         self.sentences.inc(sentences)
         self.tokens.inc(tokens)
         self.batch.observe(sentences)

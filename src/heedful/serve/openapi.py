@@ -102,11 +102,7 @@ def _narrow(schema: dict[str, Any], limits: Limits) -> None:
 
 
 def document(app: FastAPI, limits: Limits) -> dict[str, Any]:
-    """
-    Build the OpenAPI document.
-
-    Adds the bodies, which FastAPI does not see.
-    """
+    """Build the OpenAPI document; adds the bodies, which FastAPI does not see."""
     if app.openapi_schema is None:
         found = get_openapi(
             title="heedful",

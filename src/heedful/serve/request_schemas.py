@@ -158,11 +158,7 @@ def _read_file(sent: object) -> DecodedFile:
 
 
 class TranslateFileRequest(RequestBody):
-    """
-    The body of ``POST /translate_file``.
-
-    A form only, for JSON has no files.
-    """
+    """The body of ``POST /translate_file``; a form only, for JSON has no files."""
 
     types: ClassVar[tuple[str, ...]] = (MULTIPART,)
 
@@ -241,11 +237,7 @@ class StreamV1Request(TranslateV1Request):
 
 
 class AttentionRequest(SearchRequest):
-    """
-    The body of ``POST /v1/attend``.
-
-    The answer is the explorer's document.
-    """
+    """The body of ``POST /v1/attend``; the answer is the explorer's document."""
 
     q: str = Field(description="A sentence.", json_schema_extra={"pattern": r"\S"})
     target_text: str | None = Field(

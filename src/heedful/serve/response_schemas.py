@@ -14,11 +14,7 @@ class ResponseBody(BaseModel):
 
 
 class ErrorResponse(ResponseBody):
-    """
-    An error, in one paragraph.
-
-    The body of every response that is not a success.
-    """
+    """An error, in one paragraph; the body of every response that is not a success."""
 
     error: str
 
@@ -43,11 +39,7 @@ class TranslateResponse(ResponseBody):
 
 
 class TranslateFileResponse(ResponseBody):
-    """
-    The response of ``POST /translate_file``.
-
-    The file is deleted after some minutes.
-    """
+    """The response of ``POST /translate_file``; the file is deleted after some minutes."""
 
     translatedFileUrl: str = Field(description="Address of the translated file.")  # noqa: N815
 
@@ -104,11 +96,7 @@ class SentenceTranslation(TranslationWithAlternatives):
 
 
 class TextTranslation(TranslationWithAlternatives):
-    """
-    The translation of one text.
-
-    `sentences` is present if the text has more than one.
-    """
+    """The translation of one text. `sentences` is present if the text has more than one."""
 
     sentences: list[SentenceTranslation] | None = None
     detected: DetectedLanguage | None = None
@@ -139,11 +127,7 @@ class PartialHypothesis(ResponseBody):
 
 
 class StepEvent(ResponseBody):
-    """
-    A step of the search.
-
-    A line of ``POST /v1/stream``. Slow readers get fewer of them.
-    """
+    """A step of the search, a line of ``POST /v1/stream``; slow readers get fewer of them."""
 
     event: Literal["step"] = "step"
     sentence: int
@@ -207,11 +191,7 @@ class ModelInfo(ResponseBody):
 
 
 class ModelsResponse(ResponseBody):
-    """
-    The response of ``GET /v1/models``.
-
-    The default is the first model on the command line.
-    """
+    """The response of ``GET /v1/models``; the default is the first model on the command line."""
 
     models: list[ModelInfo]
     default: str

@@ -18,11 +18,7 @@ from heedful.visualise.record import ExplorerRecord, ModelRecord
 
 
 def text_translation(result: TextResult) -> TextTranslation:
-    """
-    Build the response for a text.
-
-    Attention is shown only for a text of one sentence.
-    """
+    """Build the response for a text; attention is shown only for a text of one sentence."""
     name = result.route.name
     best = _best(result.translation, name)
     several = [
@@ -36,11 +32,7 @@ def text_translation(result: TextResult) -> TextTranslation:
 
 
 def sentence_translation(source: str, translation: Translation, model: str) -> SentenceTranslation:
-    """
-    Build the response for a sentence.
-
-    Part of `text_translation`, and an event of a stream.
-    """
+    """Build the response for a sentence: a part of `text_translation`, and an event of a stream."""
     return SentenceTranslation(source=source, **_best(translation, model))
 
 

@@ -80,11 +80,7 @@ _HOST = re.compile(r"[A-Za-z0-9._\-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
 
 
 def libre_routes(service: Service) -> APIRouter:
-    """
-    Create the routes.
-
-    Files are text or HTML only; `/suggest` accepts nothing.
-    """
+    """Create the routes; files are text or HTML only, and `/suggest` refuses everything."""
     routes = APIRouter(tags=["LibreTranslate"])
 
     @routes.post("/translate", **describe_route(TranslateResponse, request=TranslateRequest))

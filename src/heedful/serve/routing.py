@@ -23,11 +23,7 @@ _REGION = re.compile(r"-([a-z]{2}|[0-9]{3})$")
 
 @dataclass(frozen=True)
 class ModelRoute:
-    """
-    The model and languages chosen for a text.
-
-    Made by `choose_route`.
-    """
+    """The model and languages chosen for a text; made by `choose_route`."""
 
     model: ServedModel | None
     """The model; None if the text is already in the target language."""

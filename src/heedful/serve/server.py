@@ -66,11 +66,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """
-        Install signal handlers.
-
-        Replaces uvicorn's own. Called when the event loop runs.
-        """
+        """Install signal handlers; replaces uvicorn's own. Called when the event loop runs."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._begin, self._stop)
@@ -181,11 +177,7 @@ def serve(
     gather_seconds: float,
     on_ready: Callable[[str], None],
 ) -> None:
-    """
-    Serve models until a signal ends it.
-
-    Runs in the main thread, which receives signals.
-    """
+    """Serve models until a signal ends it; runs in the main thread, which receives signals."""
     metrics: Metrics
 
     # The metrics need the worker's queue, and the worker reports to the metrics: hence a function.

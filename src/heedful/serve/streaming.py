@@ -67,11 +67,7 @@ class Stream:
             self._task.result()
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """
-        Yield all events as lines.
-
-        Call after `begin`. Limited in time like every answer.
-        """
+        """Yield all events as lines; call after `begin`. Limited in time like every answer."""
         task = self._task
         latest = time.monotonic() + self.service.limits.seconds
         try:

@@ -34,11 +34,7 @@ def expand(patterns: Sequence[str | Path]) -> list[TextSource]:
 
 
 def one_file(pattern: str | Path) -> TextSource:
-    """
-    Resolve a name to exactly one text.
-
-    Raises `TextError` if there is none or more than one.
-    """
+    """Resolve a name to exactly one text. Raises `TextError` if there is none or more than one."""
     found = expand([pattern])
     if len(found) != 1:
         raise TextError(f"{pattern} must name one file, but names {len(found)}.")

@@ -106,11 +106,7 @@ def split_name(name: str) -> tuple[str, str]:
 
 
 def same_file(first: TextSource, second: TextSource) -> bool:
-    """
-    Whether two texts are parts of one file.
-
-    Then `read_rows` can read both in one pass.
-    """
+    """Whether two texts are parts of one file; then `read_rows` can read both in one pass."""
     return bool(first.part and second.part) and first.path.resolve() == second.path.resolve()
 
 

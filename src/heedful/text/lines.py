@@ -89,11 +89,7 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def without_compression(path: Path) -> Path:
-    """
-    Remove the compression suffix from a name.
-
-    The suffix before it tells the format.
-    """
+    """Remove the compression suffix from a name; the suffix before it tells the format."""
     return path.with_suffix("") if path.suffix in _COMPRESSED else path
 
 

@@ -47,11 +47,7 @@ class BpeCodes:
         self.cut = lru_cache(_CACHED_WORDS)(self._cut)
 
     def sample(self, word: str, dropout: float, generator: Random) -> tuple[str, ...]:
-        """
-        Split a word with BPE-dropout.
-
-        `cut` does the same without dropout.
-        """
+        """Split a word with BPE-dropout. `cut` does the same without dropout."""
         return self._finished(self._merges.sample(self._symbols(word), dropout, generator))
 
     def apply(self, line: str) -> str:

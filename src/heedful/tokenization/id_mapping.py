@@ -64,11 +64,7 @@ class IdMapping:
         return len(self.ours)
 
     def to_ours(self, ids: Sequence[int]) -> list[int]:
-        """
-        Map their ids to ours.
-
-        Ids beyond their table become unknown.
-        """
+        """Map their ids to ours; ids beyond their table become unknown."""
         return [self.ours.get(int(number), UNKNOWN) for number in ids]
 
     def to_theirs(self, ids: Sequence[int]) -> list[int]:

@@ -65,11 +65,7 @@ class ImportedModel:
         return len(self.id_mapping.pieces)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """
-        Convert lines to ids.
-
-        A piece missing from the vocabulary is unknown.
-        """
+        """Convert lines to ids; a piece missing from the vocabulary is unknown."""
         refuse_half_characters(texts)
         number = self._ids.get
         return [[number(piece, UNKNOWN) for piece in row] for row in self._cut(texts)]
@@ -80,11 +76,7 @@ class ImportedModel:
         return self.encode(texts)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """
-        Convert ids to text.
-
-        Pre-tokenised text stays tokenised.
-        """
+        """Convert ids to text. Pre-tokenised text stays tokenised."""
         if self._processor is None:
             shown = [UNKNOWN_TEXT if n == UNKNOWN else self.piece(n) for n in ids]
             return join_pieces(shown) if self._codes is not None else " ".join(shown)
@@ -98,20 +90,12 @@ class ImportedModel:
         return f" {UNKNOWN_TEXT} ".join(parts).replace(SPACE, " ").strip()
 
     def piece(self, number: int) -> str:
-        """
-        Return the text of one id.
-
-        A row without a token is shown by its original number.
-        """
+        """Return the text of one id; a row without a token is shown by its original number."""
         piece = self.id_mapping.pieces[number]
         return f"<{self.id_mapping.origins[number]}>" if piece is None else piece
 
     def files(self) -> dict[str, bytes]:
-        """
-        Return the files to save.
-
-        Model and codes are kept byte for byte.
-        """
+        """Return the files to save; model and codes are kept byte for byte."""
         cutter = dict.fromkeys(CUTTERS[self._cutter], self._content)
         return {**cutter, "imported.json": self.id_mapping.to_json()}
 

@@ -55,11 +55,7 @@ class SentencePieceModel:
         return int(self._processor.get_piece_size())
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """
-        Convert lines to ids.
-
-        Consecutive unknown characters are one unknown subword.
-        """
+        """Convert lines to ids; consecutive unknown characters are one unknown subword."""
         try:
             return encode_lines(self._processor, texts, int)
         except TypeError:
@@ -92,27 +88,15 @@ class SentencePieceModel:
         return lines
 
     def decode(self, ids: Sequence[int]) -> str:
-        """
-        Convert ids to text.
-
-        Control symbols are dropped.
-        """
+        """Convert ids to text; control symbols are dropped."""
         return str(self._processor.decode(list(ids))) if ids else ""
 
     def piece(self, number: int) -> str:
-        """
-        Return the text of one id.
-
-        Special symbols too, such as ``</s>``.
-        """
+        """Return the text of one id; special symbols too, such as ``</s>``."""
         return str(self._processor.id_to_piece(number))
 
     def files(self) -> dict[str, bytes]:
-        """
-        Return the files to save.
-
-        Byte for byte the file that the model was loaded from.
-        """
+        """Return the files to save; byte for byte the file that the model was loaded from."""
         return {"model": self._content}
 
     @cached_property

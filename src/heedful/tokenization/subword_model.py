@@ -26,11 +26,7 @@ class SubwordModel(Protocol):
         """Number of ids, special ones included."""
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """
-        Convert lines to ids.
-
-        Adds no special symbols, and treats language tags as text.
-        """
+        """Convert lines to ids; adds no special symbols, and treats language tags as text."""
 
     def sample(self, texts: Sequence[str], rate: float, generator: Random) -> list[list[int]]:
         """

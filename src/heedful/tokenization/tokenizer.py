@@ -195,11 +195,7 @@ class Tokenizer:
         return self._target.decode(kept)
 
     def decode_source(self, ids: Iterable[int]) -> str:
-        """
-        Convert source ids to text.
-
-        Encoding the result again may give other ids.
-        """
+        """Convert source ids to text; encoding the result again may give other ids."""
         return self._source.decode(list(ids))
 
     def pieces_source(self, ids: Iterable[int]) -> list[str]:

@@ -56,19 +56,11 @@ class Vocabulary:
         return len(self._shown)
 
     def piece(self, number: int) -> str:
-        """
-        Return the text of an id.
-
-        Returns the subword, tag or special symbol.
-        """
+        """Return the text of an id. Returns the subword, tag or special symbol."""
         return self._shown[number]
 
     def to_bytes(self) -> bytes:
-        """
-        Serialise the list as JSON.
-
-        Without ids: they follow from the order.
-        """
+        """Serialise the list as JSON, without ids: they follow from the order."""
         record = {
             "splits_others": self.splits_others,
             "tags": list(self.tags),

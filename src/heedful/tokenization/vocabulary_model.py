@@ -80,11 +80,7 @@ class VocabularyModel:
         return join_pieces(UNKNOWN_TEXT if number == UNKNOWN else piece(number) for number in ids)
 
     def piece(self, number: int) -> str:
-        """
-        Return the text of one id.
-
-        Special symbols too, such as ``</s>``.
-        """
+        """Return the text of one id; special symbols too, such as ``</s>``."""
         return self._vocabulary.piece(number)
 
     def files(self) -> dict[str, bytes]:

@@ -109,11 +109,7 @@ class TrainingPairs:
         return self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
 
     def describe(self, rows: list[int]) -> list[dict[str, Any]]:
-        """
-        Show pairs as subwords.
-
-        For the report of a batch with a non-finite loss.
-        """
+        """Show pairs as subwords, for the report of a batch with a non-finite loss."""
         tokenizer: Tokenizer = self._run.tokenizer
         shown = []
         for row in rows:

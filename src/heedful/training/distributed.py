@@ -52,11 +52,7 @@ class RankGroup:
         return self.rank == 0
 
     def all_reduce(self, values: Tensor) -> Tensor:
-        """
-        Sum a tensor over all ranks.
-
-        Raises `TrainingFailed` if another rank is gone.
-        """
+        """Sum a tensor over all ranks. Raises `TrainingFailed` if another rank is gone."""
         if self.world > 1:
             with _peer_failures():
                 dist.all_reduce(values)

@@ -94,11 +94,7 @@ class RunLog:
             self._file.close()
 
     def training(self, line: dict[str, Any], share: float, remaining: float) -> None:
-        """
-        Log a training line.
-
-        Flushed at once: a killed process loses no line.
-        """
+        """Log a training line; flushed at once: a killed process loses no line."""
         self._write(line)
         rate, speed = line["learning_rate"], line["target_tokens_per_second"]
         if self._bar is not None:  # fits into 80 columns
@@ -114,11 +110,7 @@ class RunLog:
         )
 
     def validation(self, line: dict[str, Any]) -> None:
-        """
-        Log a validation.
-
-        Scores may be absent: a run can be validated by loss alone.
-        """
+        """Log a validation; scores may be absent: a run can be validated by loss alone."""
         self._write(line)
         scores = "".join(
             f", {metric.label} {line[metric.key]:.1f}" for metric in SCORES if metric.key in line

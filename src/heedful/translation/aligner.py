@@ -162,11 +162,7 @@ class Aligner:
     def align(
         self, sources: Sequence[str], targets: Sequence[str], by: Extraction
     ) -> list[WordAlignment]:
-        """
-        Align the words of given pairs.
-
-        A pair with an empty side has no links.
-        """
+        """Align the words of given pairs; a pair with an empty side has no links."""
         pairs = self._given(sources, targets)
         found = [WordAlignment((), (), ())] * len(pairs)
         for number, cross in self._cross_of(pairs):

@@ -11,11 +11,7 @@ from heedful.translation.result import Translation
 
 @runtime_checkable
 class RatedCandidate(Protocol):
-    """
-    Anything with a text, such as a `Translation`.
-
-    Other fields are returned unchanged.
-    """
+    """Anything with a text, such as a `Translation`; other fields are returned unchanged."""
 
     @property
     def text(self) -> str:

@@ -113,11 +113,7 @@ def score_pairs(
     targets: Sequence[str],
     score_format: ScoreFormat,
 ) -> list[ScoredPair]:
-    """
-    Score given translations.
-
-    Ranks and alignments each take another pass.
-    """
+    """Score given translations; ranks and alignments each take another pass."""
     _, ids = translator.aligner.pair_ids(sources, targets)
     scores = translator.score(sources, targets)
     ranks = _ranks(translator, sources, targets) if score_format.ranks else [None] * len(ids)

@@ -51,11 +51,7 @@ Validations = Float64[np.ndarray, " validations"]
 
 @dataclass(frozen=True)
 class RunCurves:
-    """
-    The curves of one run.
-
-    Plain arrays; the caller reads them.
-    """
+    """The curves of one run, as plain arrays that the caller has read."""
 
     name: str
     """For the legend."""

@@ -47,11 +47,7 @@ def explorer_script() -> str:
 
 @cache
 def explorer_styles() -> str:
-    """
-    Return the explorer's style sheet.
-
-    Light and dark follow the reader's system setting.
-    """
+    """Return the explorer's style sheet; light and dark follow the reader's system setting."""
     return _read("explorer.css")
 
 

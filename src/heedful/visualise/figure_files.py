@@ -50,11 +50,7 @@ def check_ending(out: Path, formats: Sequence[str] = PICTURES) -> None:
 
 
 def check_drawing() -> None:
-    """
-    Refuse to start if matplotlib is missing.
-
-    Imports it, as drawing would do anyway.
-    """
+    """Refuse to start if matplotlib is missing; imports it, as drawing would do anyway."""
     try:
         import_module("matplotlib")
     except ImportError as error:

@@ -50,11 +50,7 @@ _MOST_PIXELS = 30_000
 
 @dataclass(frozen=True)
 class Head:
-    """
-    One head of a panel.
-
-    A head keeps its colour in all panels.
-    """
+    """One head of a panel; a head keeps its colour in all panels."""
 
     name: str
     """For the legend."""

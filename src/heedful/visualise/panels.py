@@ -53,11 +53,7 @@ class Canvas:
         self.figure: Figure = Figure(figsize=self.size, dpi=dpi, facecolor="white")
 
     def place(self, left: float, top: float, width: float, height: float) -> "Axes":
-        """
-        Add axes.
-
-        Labels may extend beyond the page: the file is cropped around them.
-        """
+        """Add axes; labels may extend beyond the page: the file is cropped around them."""
         page = self.size
         bottom = page[1] - top - height
         return self.figure.add_axes(
@@ -105,11 +101,7 @@ class Canvas:
             axes.text(*at, text, color=colour, ha="center", va="center", fontsize=size)
 
     def scale(self, left: float, top: float, height: float, what: "ScalarMappable") -> None:
-        """
-        Draw the colour scale.
-
-        Of the same size on every page, however small the squares.
-        """
+        """Draw the colour scale, of the same size on every page, however small the squares."""
         axes = self.place(left, top, 0.11, height)
         full = what.get_clim()[1]
         scale = self.figure.colorbar(what, cax=axes, ticks=[0, full / 2, full], format="{x:g}")

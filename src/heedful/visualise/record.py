@@ -102,11 +102,7 @@ class ModelRecord:
         _check_beam(self.beam)
 
     def document(self) -> dict[str, Any]:
-        """
-        Convert to JSON values.
-
-        Numbers are rounded to the digits that the page can show.
-        """
+        """Convert to JSON values; numbers are rounded to the digits that the page can show."""
         return {
             "name": self.name,
             "text": self.text,
@@ -157,11 +153,7 @@ class ExplorerRecord:
         }
 
     def to_json(self) -> str:
-        """
-        Serialise the document.
-
-        Infinity and NaN become null, because JSON has neither.
-        """
+        """Serialise the document; infinity and NaN become null, because JSON has neither."""
         return json.dumps(self.document(), separators=(",", ":"), allow_nan=False)
 
 

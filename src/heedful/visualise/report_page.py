@@ -74,11 +74,7 @@ $body
 
 @dataclass(frozen=True)
 class ReportPage:
-    """
-    The text around a picture.
-
-    Only an HTML page shows all of it.
-    """
+    """The text around a picture; only an HTML page shows all of it."""
 
     title: str
     """A few words."""

@@ -52,11 +52,7 @@ def sha256_of(path: Path) -> str:
 
 @dataclass
 class Checksums:
-    """
-    The SHA-256 checksums of the files in a folder.
-
-    Stored in `SHA256SUMS`, sorted by name.
-    """
+    """The SHA-256 checksums of the files in a folder; stored in `SHA256SUMS`, sorted by name."""
 
     folder: Path
     title: str = ""

@@ -53,11 +53,7 @@ class ArchiveMember:
 
 @dataclass(frozen=True)
 class CorpusText:
-    """
-    A text file of a corpus.
-
-    Texts that differ only in the language are line-aligned.
-    """
+    """A text file of a corpus; texts that differ only in the language are line-aligned."""
 
     name: str
     """Its name; the ending is the language."""

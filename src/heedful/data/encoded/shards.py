@@ -41,11 +41,7 @@ class Shard:  # numpydoc ignore=PR02
     """Their target lines."""
 
     def pack(self) -> bytes:
-        """
-        Serialise the shard to bytes.
-
-        Sent to another process, and digested.
-        """
+        """Serialise the shard to bytes; sent to another process, and digested."""
         text = json.dumps([self.lines, self.sources, self.targets], ensure_ascii=False)
         return text.encode("utf-8", "surrogatepass")
 
@@ -71,11 +67,7 @@ def shard_digest(packed: bytes, fingerprint: str, pair_filter: PairFilter) -> st
 
 
 def encode_shard(shard: Shard, tokenizer: Tokenizer, pair_filter: PairFilter, path: Path) -> None:
-    """
-    Encode a shard and write it atomically.
-
-    Raises `OSError` if it cannot be written.
-    """
+    """Encode a shard and write it atomically. Raises `OSError` if it cannot be written."""
     report = CleaningReport()
     sources: list[list[int]] = []
     targets: list[list[int]] = []

@@ -120,11 +120,7 @@ class TextWriter:
                 file.write((json.dumps(digests, indent=2) + "\n").encode())
 
     def append(self, sources: Sequence[str], targets: Sequence[str]) -> None:
-        """
-        Append pairs.
-
-        A sentence may contain anything but lone surrogates, even line feeds.
-        """
+        """Append pairs; a sentence may contain anything but lone surrogates, even line feeds."""
         for side, lines in zip(self._sides, (sources, targets), strict=True):
             encoded = [line.encode() for line in lines]
             side.append(b"".join(encoded), np.array([*map(len, encoded)], np.int64))

@@ -114,11 +114,7 @@ def split_aligned(train: int, held_out: int, seed: int) -> tuple[list[Pair], lis
 
 
 def sample_trees(count: int, seed: int) -> list[Tree]:
-    """
-    Draw the syntax trees of sentences.
-
-    For callers that need the roles in a sentence.
-    """
+    """Draw the syntax trees of sentences, for callers that need the roles in a sentence."""
     return list(_draw(count, seed).values())
 
 

@@ -59,11 +59,7 @@ Nominal = NounPhrase | Pronoun
 
 @dataclass(frozen=True)
 class VerbPhrase:
-    """
-    A verb with its object or place.
-
-    “Does not see a cat”, “sees him”, “slept in the garden”.
-    """
+    """A verb with its object or place. “Does not see a cat”, “sees him”, “slept in the garden”."""
 
     verb: Verb
     past: bool = False

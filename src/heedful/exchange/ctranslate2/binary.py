@@ -44,11 +44,7 @@ _ALWAYS = 1 << 18
 
 @dataclass(frozen=True)
 class ModelFile:
-    """
-    The content of a ``model.bin``.
-
-    `floats` returns weights ready for use.
-    """
+    """The content of a ``model.bin``. `floats` returns weights ready for use."""
 
     spec: str
     """Kind of model."""

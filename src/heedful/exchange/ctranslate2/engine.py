@@ -31,11 +31,7 @@ _NEARLY_NOUGHT = 1e-6
 
 @dataclass(frozen=True)
 class EngineHypothesis:
-    """
-    A hypothesis of CTranslate2.
-
-    A hypothesis that was cut has no end symbol that could count.
-    """
+    """A hypothesis of CTranslate2; one that was cut at the limit has no end symbol to count."""
 
     tokens: tuple[str, ...]
     """Tokens without the end symbol."""

@@ -61,11 +61,7 @@ def key_map(
 
 
 def norm_of(model: ModelConfig, side: str) -> str:
-    """
-    Return where a stack normalises.
-
-    A side may have a setting of its own.
-    """
+    """Return where a stack normalises; a side may have a setting of its own."""
     return str(getattr(model, f"{side}_norm") or model.norm)
 
 
@@ -120,11 +116,7 @@ def head_widths(model: ModelConfig, side: str) -> tuple[int, int, int]:
 
 
 def with_equal_heads(model: ModelConfig, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """
-    Pad the heads to equal widths.
-
-    Equal heads are returned unchanged.
-    """
+    """Pad the heads to equal widths; equal heads are returned unchanged."""
     found = dict(weights)
     for name, weight in weights.items():
         side, _, rest = name.partition(".")

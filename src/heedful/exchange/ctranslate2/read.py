@@ -58,22 +58,14 @@ _SEARCH = SearchConfig(
 
 
 class CTranslate2Reader:
-    """
-    Importer of CTranslate2 models.
-
-    Implements `heedful.exchange.formats.Reader`.
-    """
+    """Importer of CTranslate2 models; implements `heedful.exchange.formats.Reader`."""
 
     name = "ctranslate2"
     bound = 1e-4
     """Tolerance for differences of log-probabilities."""
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
-        """
-        Read a folder.
-
-        Raises `ExchangeError` with all reasons at once.
-        """
+        """Read a folder. Raises `ExchangeError` with all reasons at once."""
         config = read_config(path)
         file = read_model_file(path / "model.bin")
         variables = Variables(file, config)
@@ -105,11 +97,7 @@ class CTranslate2Reader:
         )
 
     def reference(self, path: Path, model: ModelBundle) -> ReferenceModel:
-        """
-        Open the original model.
-
-        The NumPy reference searches greedily.
-        """
+        """Open the original model; the NumPy reference searches greedily."""
         config = read_config(path)
         vocabularies = read_vocabularies(path, config)
         source, target, never = _original_ids(path, model, vocabularies)

@@ -23,11 +23,7 @@ WEIGHTS = "model.bin"
 
 @dataclass(frozen=True)
 class ExportRecord:
-    """
-    How an exported model is to be used.
-
-    `read` and `to_dict` are inverse to each other.
-    """
+    """How an exported model is to be used. `read` and `to_dict` are inverse to each other."""
 
     FILE: ClassVar[str] = "heedful.json"
 

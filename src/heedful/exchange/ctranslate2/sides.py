@@ -53,11 +53,7 @@ class CTranslate2Reference:
         return np.array(found[0], np.float32)[:, None]
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
-        """
-        Translate.
-
-        By the settings of the run, up to the length of the position table.
-        """
+        """Translate by the settings of the run, up to the length of the position table."""
         sources = self.encode(sentences)
         settings = SearchSettings.of(self._search)
         limits = [min(settings.limit.tokens(len(row)), self._most) for row in sources]
@@ -111,11 +107,7 @@ class NumpyCTranslate2Reference:
         return ours
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
-        """
-        Translate greedily.
-
-        Step by step, without a cache.
-        """
+        """Translate greedily, step by step, without a cache."""
         limit = SearchSettings.of(self._search).limit
         found = []
         for row in self.encode(sentences):
@@ -134,11 +126,7 @@ class NumpyCTranslate2Reference:
 
 
 def original_ids(model: SubwordModel, rows: int) -> dict[int, int]:
-    """
-    List their id for each of ours.
-
-    Ids are theirs unless the model was imported.
-    """
+    """List their id for each of ours; ids are theirs unless the model was imported."""
     if not isinstance(model, ImportedModel):
         return {number: number for number in range(rows)}
     origins = enumerate(model.id_mapping.origins)

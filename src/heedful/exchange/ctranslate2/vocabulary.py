@@ -19,11 +19,7 @@ SIDES = ("source", "target")
 
 
 def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """
-    Read the tokens of both sides.
-
-    Raises `ExchangeError` if a file is missing or damaged.
-    """
+    """Read the tokens of both sides. Raises `ExchangeError` if a file is missing or damaged."""
     unknown = special_token(config, "unk_token", "<unk>")
     shared = _file(folder, "shared")
     if shared is not None:
@@ -42,11 +38,7 @@ def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> tuple[list[str
 
 
 def special_token(config: Mapping[str, Any], name: str, usual: str) -> str:
-    """
-    Return the spelling of a special token.
-
-    Raises `ExchangeError` if it is no text.
-    """
+    """Return the spelling of a special token. Raises `ExchangeError` if it is no text."""
     token = config.get(name, usual)
     if not isinstance(token, str):
         raise ExchangeError(

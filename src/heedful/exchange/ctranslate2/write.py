@@ -61,11 +61,7 @@ _ITS_OWN = {
 
 
 class CTranslate2Writer:
-    """
-    Exporter of CTranslate2 models.
-
-    Implements `heedful.exchange.formats.Writer`.
-    """
+    """Exporter of CTranslate2 models; implements `heedful.exchange.formats.Writer`."""
 
     name = "ctranslate2"
 
@@ -79,11 +75,7 @@ class CTranslate2Writer:
         return BOUNDS.get(options.quantization or "float32", 0.0)
 
     def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
-        """
-        Write a model.
-
-        Raises `ExchangeError` with all reasons at once.
-        """
+        """Write a model. Raises `ExchangeError` with all reasons at once."""
         specs = import_extra("ctranslate2.specs", _NEEDS)
         _refuse(model.config, options)
         variables = _variables(model, options.positions)

@@ -73,11 +73,7 @@ class MarianReader:
     bound = 1e-4
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
-        """
-        Read a model.
-
-        Raises `ExchangeError` with all reasons at once.
-        """
+        """Read a model. Raises `ExchangeError` with all reasons at once."""
         _check_files(path)
         settings = read_settings_file(path / "config.json")
         spelled = _optional(path / "tokenizer_config.json")

@@ -64,11 +64,7 @@ FORBIDDEN_BESIDES = (PAD, START)
 
 @dataclass(frozen=True)
 class MarianSearch:
-    """
-    The search settings of a Hugging Face model.
-
-    Read from `generation_config.json`.
-    """
+    """The search settings of a Hugging Face model; read from `generation_config.json`."""
 
     search: SearchConfig
     """The search in our settings."""

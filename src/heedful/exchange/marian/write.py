@@ -46,11 +46,7 @@ _BOUND = 1e-4
 
 
 class MarianWriter:
-    """
-    Exporter of Marian folders.
-
-    An imported model gets its original ids back.
-    """
+    """Exporter of Marian folders; an imported model gets its original ids back."""
 
     name = "marian"
 
@@ -60,11 +56,7 @@ class MarianWriter:
         return _BOUND
 
     def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
-        """
-        Write a model.
-
-        Raises `ExchangeError` with all reasons at once.
-        """
+        """Write a model. Raises `ExchangeError` with all reasons at once."""
         reasons = Problems()
         _check_model(model.config.model, reasons)
         _check_text(model.tokenizer, reasons)

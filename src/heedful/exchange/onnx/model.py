@@ -122,11 +122,7 @@ class OnnxModel(Seq2Seq):
 
     @property
     def output(self) -> OutputLayer:  # type: ignore[override]
-        """
-        Refuse: the output matrix is inside the graph.
-
-        The model can be searched, not trained.
-        """
+        """Refuse: the output matrix is inside the graph; the model can be searched, not trained."""
         raise TypeError("an ONNX graph keeps its output table to itself")
 
 
@@ -171,19 +167,11 @@ class OnnxReference:
         self._collator = Collator(*special, source_end)
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """
-        Tokenize source sentences.
-
-        With the tokenizer written beside the graphs.
-        """
+        """Tokenize source sentences with the tokenizer written beside the graphs."""
         return self._tokenizer.encode_source(sentences)
 
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
-        """
-        Compute the log-probabilities of a translation.
-
-        Step by step, as in a search.
-        """
+        """Compute the log-probabilities of a translation step by step, as in a search."""
         batch = self._collator.batch([list(source)], [list(target)])
         found: np.ndarray = self._model(batch.source, batch.target_in)[0].numpy()
         return found

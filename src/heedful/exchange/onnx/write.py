@@ -115,11 +115,7 @@ WRITER = OnnxWriter()
 
 
 def model_of(portable: ModelBundle) -> Transformer:
-    """
-    Build the model for some weights.
-
-    With the table sizes and positions of the run.
-    """
+    """Build the model for some weights with the table sizes and positions of the run."""
     config, tokenizer = portable.config, portable.tokenizer
     multiple = config.data.vocabulary_multiple
     model = build_model(

@@ -14,11 +14,7 @@ _LONGEST_KEY = 16
 
 @dataclass(frozen=True)
 class GlobalName:
-    """
-    The name of a function or class in a pickle.
-
-    A string only: it is never imported.
-    """
+    """The name of a function or class in a pickle; a string only: it is never imported."""
 
     path: str
     """Module and name, such as “argparse.Namespace”."""

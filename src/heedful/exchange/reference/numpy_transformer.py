@@ -68,11 +68,7 @@ class NumpyTransformer:
     def step(
         self, memory: Sequence[tuple[Array, Array]], past: Past, tokens: Sequence[int], at: int
     ) -> tuple[Array, Past]:
-        """
-        Process one token of several hypotheses.
-
-        Section 3.1 of the paper.
-        """
+        """Process one token of several hypotheses. Section 3.1 of the paper."""
         names, kind = self.tensor_names, self.norms[1]
         x = self.tensors[names.target_table][list(tokens)] * self.scales[1]
         x = (x + self.positions("target", at, 1))[:, None]
@@ -102,11 +98,7 @@ class NumpyTransformer:
         return self._log_softmax(x[:, 0]), newer
 
     def offer_memory(self, states: Array) -> list[tuple[Array, Array]]:
-        """
-        Project the memory to keys and values of each decoder layer.
-
-        Once per sentence.
-        """
+        """Project the memory to keys and values of each decoder layer, once per sentence."""
         names = self.tensor_names
         return [
             self._offer(f"{layer}.{names.cross}", states)

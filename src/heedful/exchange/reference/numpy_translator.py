@@ -130,11 +130,7 @@ class NumpyTranslator:
         return found
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
-        """
-        Translate.
-
-        With the toolkit's search.
-        """
+        """Translate with the toolkit's search."""
         rows = self.encode(sentences)
         is_plain = self._rule.stop == "when-beam-finished"
         search = self._search if is_plain else self._search_places

@@ -61,11 +61,7 @@ _CLOSING = frozenset(".,;:!?)]}…»”’")
 
 
 class AtomKind(Enum):
-    """
-    The kind of an atom.
-
-    Only the first and the last have text.
-    """
+    """The kind of an atom; only the first and the last have text."""
 
     TEXT = auto()
     """A character, an entity or some spaces."""
@@ -80,11 +76,7 @@ class AtomKind(Enum):
 
 
 class Atom(NamedTuple):
-    """
-    The smallest part of an HTML block.
-
-    `raw` of all atoms of a block, in order, is its HTML.
-    """
+    """The smallest part of an HTML block. `raw` of all atoms of a block, in order, is its HTML."""
 
     part: AtomKind
     raw: str

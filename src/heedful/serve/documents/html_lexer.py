@@ -74,11 +74,7 @@ class HtmlTokenKind(Enum):
 
 
 class HtmlToken(NamedTuple):
-    """
-    A token of HTML.
-
-    Of attributes with the same name the first counts.
-    """
+    """A token of HTML; of attributes with the same name the first counts."""
 
     kind: HtmlTokenKind
     raw: str

@@ -89,11 +89,7 @@ def split(text: str, language: str, fits: Fits | None = None) -> TextLayout:
 
 
 def keep_whole(text: str, fits: Fits) -> TextLayout:
-    """
-    Treat a text as one sentence.
-
-    A line break inside becomes a space: a model never sees one.
-    """
+    """Treat a text as one sentence; a line break inside becomes a space: a model never sees one."""
     line = " ".join(text.strip().splitlines())
     start = len(text) - len(text.lstrip())
     cut = _cut(line, 0, len(line), lambda begin, end: fits(line[begin:end]))
