@@ -78,7 +78,7 @@ def beam(target: tuple[str, ...], width: int = 4, seed: int = 3) -> tuple[tuple[
             elif index == 2 and step > 3:
                 fate, why = "ended", "It came to the end symbol."
             if is_last:
-                fate, why = "best", "It has the best score of all that ended."
+                fate, why = "best", "It has the best score of all complete hypotheses."
             name = token if index == 0 else "</s>" if fate == "ended" else f"▁w{step}.{index}"
             place = parent if step == 1 or not found else _open(found[-1])[parent]
             nodes.append(

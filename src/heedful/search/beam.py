@@ -68,7 +68,7 @@ def prune(ended: Bool[Tensor, "sentences candidates"], beam: int) -> Int[Tensor,
 
 
 def _keep_places(ended: Tensor, beam: int) -> Tensor:
-    """Choose the best candidates, ends among them, where an end keeps its place."""
+    """Choose the best candidates, ended ones included, if those keep their positions."""
     columns = torch.arange(min(beam, ended.size(1)), device=ended.device)
     return columns.expand(len(ended), -1)  # (beams, beam)
 
@@ -230,7 +230,7 @@ def search(
             totals = candidates.totals.gather(1, columns)  # (beams, beam)
             over = (prefixes == end_token).any(dim=1).view(len(active), width)  # (beams, width)
             is_eos &= ~over.gather(1, candidates.parents)
-        else:  # where fewer than `beam` are left without an end, the rest of the rows is dead
+        else:  # with fewer than `beam` candidates without EOS, the remaining rows are dead
             totals = candidates.totals.masked_fill(is_eos, float("-inf")).gather(1, columns)
 
         # 3. finish: an end counts only among the best `eos_candidates`

@@ -95,7 +95,7 @@ def interleave_groups(groups: Sequence[Sequence[Hypothesis]], n_best: int) -> li
 
     Ordered by score alone, the list would often contain only the first group.
     """
-    # The same tokens may have ended in one group and been cut in another.
+    # The same tokens may be complete in one group and cut at the limit in another.
     best: dict[tuple[int, ...], Hypothesis] = {}
     for one in sorted(chain.from_iterable(groups), key=_worse):
         best.setdefault(one.tokens, one)

@@ -40,7 +40,7 @@ class HypothesisView:
     log_probability: float
     """Natural logarithm of the probability of all its tokens."""
     score: float
-    """`log_probability` divided by the length penalty, were it to end here."""
+    """`log_probability` divided by the length penalty, as if it ended here."""
     why: DropReason = ""
     """Why it is dropped, see `DropReason`."""
 
@@ -50,7 +50,7 @@ class Snapshot:
     """
     One sentence after one step, as the observer sees it.
 
-    Plain beam search considers twice as many candidates as the beam is wide, and shows all of them.
+    Plain beam search considers 2 x beam candidates and shows all of them.
     """
 
     sentence: int

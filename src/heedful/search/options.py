@@ -16,7 +16,7 @@ from heedful.search.stopping import StoppingPolicy
 DIVERSITY = 0.5
 """Cost of a token that an earlier group chose; Vijayakumar et al. find 0.2 to 0.8 useful."""
 _LARGEST_SEED = 2**63 - 1
-# A step of a search holds this many times the vocabulary in memory, for each sentence.
+# Largest beam: for each sentence a step keeps this many rows of the vocabulary's size in memory.
 _WIDEST = 10_000
 
 
@@ -114,7 +114,7 @@ class SearchOptions:
             raise SettingError(f"diversity-strength must be a number of at least 0, but is {cost}.")
         if cost is not None and self.diverse_groups == 1:
             raise SettingError(
-                "diversity-strength sets the groups of a beam apart, but there is one group; ask "
+                "diversity-strength makes the groups of a beam differ, but there is one group; ask "
                 "for two or more groups, or leave diversity-strength out."
             )
         if self.sample is not None and (self.beam is not None or self.diverse_groups > 1):

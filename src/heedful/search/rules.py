@@ -101,7 +101,7 @@ class ForcedPrefix:
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
         """Forbid everything but the next token of the prefix, while there is one."""
-        position = written.size(1)  # what is written so far can only be the prefix
+        position = written.size(1)  # these tokens can only be the beginning of the prefix
         if position >= self.longest:
             return scores
         wanted = self.tokens[sentences, position].unsqueeze(1)  # (rows, 1)

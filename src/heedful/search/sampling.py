@@ -117,7 +117,7 @@ def choose(
     cumulative = probabilities.cumsum(dim=1)  # (rows, vocabulary)
     aim = chance.unsqueeze(1) * cumulative[:, -1:]  # (rows, 1)
     found = torch.searchsorted(cumulative, aim, right=True).squeeze(1)  # (rows,)
-    # Past the end only where the model gave no numbers; the caller sees that from the score.
+    # Beyond the last token only if the model returned NaN, which the caller notices by the score.
     return found.clamp_(max=probabilities.size(1) - 1)
 
 

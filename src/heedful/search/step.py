@@ -63,7 +63,8 @@ class Candidates:
     """The new token."""
 
 
-# Tokens whose maximum is looked at first; two rounds over about 300 numbers for 8,000 tokens.
+# Tokens per block. Block maxima are compared first, then the best blocks: two rounds over about 300
+# numbers each for a vocabulary of 8,000.
 _BLOCK = 32
 
 Expand = Callable[[Tensor, Tensor, Tensor, Tensor], Candidates]

@@ -86,7 +86,7 @@ class StoppingPolicy:
 
     @property
     def has_places(self) -> bool:
-        """Whether an ended hypothesis keeps its place in the beam."""
+        """Whether an ended hypothesis keeps its position in the beam."""
         return self.stop in ("as-joey", "as-opennmt")
 
     @property

@@ -156,8 +156,11 @@ def _status(
 ) -> tuple[NodeStatus, str]:
     """Return the status of a hypothesis and the reason."""
     if best is not None and seen.tokens == best.tokens:
-        reason = "It has the best score of all that ended."
-        return "best", reason if complete else "None ended within the limit; it was cut there."
+        reason = "It has the best score of all complete hypotheses."
+        return (
+            "best",
+            reason if complete else "No hypothesis ended within the limit; it was cut there.",
+        )
     if seen in snapshot.ended:
         return "ended", f"Its score, {seen.score:.3f}, is not above the best, {best_score:.3f}."
     if seen in snapshot.dropped:

@@ -141,7 +141,7 @@ def check_shape(pretrained: PretrainedRun, model: ModelConfig) -> None:
     if _shapes(there, pretrained) == _shapes(here, pretrained):
         return
     other = [
-        f"model.{name} is {value} there, {getattr(here, name)} here"
+        f"model.{name} is {value} in that run and {getattr(here, name)} in this one"
         for name, value in there
         if value != getattr(here, name)
     ]

@@ -142,7 +142,7 @@ class RunLog:
         """Append one line."""
         if self._file is None:
             return
-        # JSON knows no infinity
+        # JSON has no infinity
         finite = {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
             for key, value in line.items()
@@ -211,7 +211,7 @@ def _drop_later_lines(path: Path, step: int) -> None:
         return
     kept = []
     for line in path.read_bytes().splitlines(keepends=True):
-        entry = parse_line(line)  # None for what a kill cut in half, and for what is no log line
+        entry = parse_line(line)  # None for a truncated line, and for one that is not of a log
         if entry is not None and line.endswith(b"\n") and entry["step"] <= step:
             kept.append(line)
     beside = path.with_suffix(".partial")

@@ -24,9 +24,9 @@ class Claim:
     """Files made by a start, removed if the start is refused."""
 
     emptied: list[Path] = field(default_factory=list)
-    """Folders whose content goes: they were empty or not there."""
+    """Folders to empty on failure: they were empty or did not exist."""
     made: list[Path] = field(default_factory=list)
-    """Folders that were not there."""
+    """Folders to delete on failure: they did not exist."""
     trains: bool = False
     """Whether the loop has been entered."""
     train_state: TrainState | None = None
@@ -113,5 +113,5 @@ def require_usable(folder: RunFolder) -> None:
         run.load_checkpoint(run.checkpoint_folder("last"))
     except RunFolderError as error:
         raise TrainingFailed(
-            f"a training must end with a run that translates, but {folder.path} is none: {error}"
+            f"a training must end with a run that translates, but {folder.path} cannot: {error}"
         ) from error

@@ -49,7 +49,7 @@ from heedful.training.finetune import (
 from heedful.training.tensorboard import require_tensorboard
 from heedful.training.validation import files_of, held_out_corpus, read_held_out
 
-# Settings that say how long, how often and where, but not what the weights become.
+# Settings of duration, frequency and place, which do not change the weights of a step.
 _MAY_CHANGE = frozenset(
     f"train.{name}"
     for name in (
@@ -183,7 +183,7 @@ def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
     elif not folder.path.exists():
         raise RunFolderError(
             f"--resume must find the folder of the run that it continues, but {folder.path} is not "
-            "there; look at the name, or leave --resume out to begin a new run."
+            "there; check the name, or leave --resume out to begin a new run."
         )
     elif folder.config.exists():
         _check_same(folder, setup)

@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful.training.validation_metrics import METRICS, ValidationMetric
 
 _LARGEST = 2**63
-# What a validation found, by name: numbers, and what a person may want to read.
+# Results of a validation by name: numbers, and texts for the reader.
 Validation = dict[str, Any]
 
 
@@ -33,11 +33,11 @@ class StepTotals(NamedTuple):
     cross_pairs: float = 0.0
     """Query-key pairs, padding included."""
     stop_signals: float = 0.0
-    """Ranks that a signal has asked to stop."""
+    """Number of ranks that got a signal to stop."""
     time_over: float = 0.0
     """1 if the planned minutes are over, by rank zero's clock."""
     checkpoint_requests: float = 0.0
-    """Ranks that a signal has asked for a checkpoint."""
+    """Number of ranks that got a signal for a checkpoint."""
 
     def plus(self, other: "StepTotals") -> "StepTotals":
         """Add two sums, field by field."""
@@ -163,7 +163,7 @@ class StopSignal:
     """Signals that request the end or a checkpoint; checked after each step."""
 
     reason: str = ""
-    """Why the run is to end; empty while nobody has asked."""
+    """Reason to end the run; empty while there is none."""
     checkpoint: bool = False
     """Whether a checkpoint is to be written, and training to go on."""
 

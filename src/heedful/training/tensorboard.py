@@ -120,7 +120,7 @@ class EventLog:
         self._flush()
 
     def _flush(self) -> None:
-        """Flush to disk: TensorBoard reads while the run goes on."""
+        """Flush to disk, because TensorBoard reads during the training."""
         try:
             self._writer.flush()
         except OSError as error:

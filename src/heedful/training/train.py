@@ -167,7 +167,7 @@ def train(
 
 
 def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
-    """Train what a setup describes: here the parts are put together, in order."""
+    """Train by a setup: build the parts in order, then run the loop."""
     with _open_session(setup, quiet) as session:
         # 1. the model, its weights initial, pretrained or from the last checkpoint
         run, config = session.run, session.run.config
@@ -257,7 +257,7 @@ def _open_session(setup: TrainingSetup, quiet: bool) -> Iterator["_Session"]:
 
 @dataclass(frozen=True)
 class _Session:
-    """One sitting of a run: what it has before its model is built."""
+    """One sitting of a run: its parts before the model is built."""
 
     setup: TrainingSetup
     run: Run
@@ -320,7 +320,7 @@ class _Session:
         return TrainingPairs(joined, self.run, self.machine_settings, collator, mixture, sampler)
 
     def introduce(self, log: RunLog, parameters: int, train_state: TrainState) -> None:
-        """Report what is about to be trained on what and how."""
+        """Report model, data and machine before the first step."""
         config, machine = self.run.config, self.machine_settings
         source, target = self.run.vocabularies
         for line in self.setup.training_data.report(self.pairs, self.run.tokenizer):
@@ -390,7 +390,7 @@ def _train_state(checkpoint: Checkpoint, place: Path) -> TrainState:
 
 
 def _say(text: str) -> None:
-    """Print what is being done."""
+    """Print progress."""
     print(text, file=sys.stderr, flush=True)
 
 

@@ -281,7 +281,7 @@ class Trainer:
         return minutes is not None and self.ranks.is_first and self.clock.seconds >= minutes * 60
 
     def _end_before_step(self) -> str:
-        """Return the reason if there is nothing left to train."""
+        """Return the reason if the training is already complete."""
         if self.train_state.counters.step >= self.config.steps:
             return "steps"
         if self.ranks.broadcast(float(self._is_out_of_patience())):

@@ -40,7 +40,7 @@ def read_constraints(
         if some is not None and len(some) != lines:
             raise TextError(
                 f"{name} must have one entry for each line that is translated, but there are "
-                f"{len(some):,} for {lines:,} lines; leave an entry empty where nothing is asked."
+                f"{len(some):,} for {lines:,} lines; an entry without a constraint is empty."
             )
     beginnings = tokenizer.encode_target([text.strip() for text in target_prefix or [""] * lines])
     wanted = [_cut(tokenizer, phrases) for phrases in force_phrases or [()] * lines]
@@ -51,7 +51,7 @@ def read_constraints(
             if UNKNOWN in ids and warn is not None:
                 warn(
                     f"line {first_line + number} asks for “{tokenizer.decode(ids)}”, with ⁇ for "
-                    "what the tokenizer does not know; that is how it will be written."
+                    "text that the tokenizer does not know; it will be written like this."
                 )
         found.append(LineConstraints(tuple(prefix), wanted[number], unwanted[number]))
     return found

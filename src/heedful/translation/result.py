@@ -96,7 +96,7 @@ class Attention:
         if head is not None:
             weights = weights[self._number("head", head, len(weights))]
         rows = self.source_tokens if kind == "encoder" else self.target_tokens
-        # The decoder reads what it wrote one step before; the first of its inputs is the start.
+        # The decoder's inputs are its outputs shifted by one, after the start symbol.
         read = ("▶", *self.target_tokens[:-1]) if kind == "decoder" else self.source_tokens
         title = f"{kind} attention, layer {layer}" + (f", head {head}" if head else "")
         return AttentionPlot(weights, rows, read, title)

@@ -42,5 +42,5 @@ def _unequal(name: str, lines: str, path: Path, others: str) -> TextError:
     """Raise an error with the names of both and their line counts."""
     return TextError(
         f"{path} must have one line for each line of {name}, but {path} has {others} and {name} "
-        f"has {lines}; leave a line empty where nothing is asked."
+        f"has {lines}; a line without a constraint is empty."
     )

@@ -43,7 +43,7 @@ from heedful.translation.result import (
 from heedful.translation.sources import check_ids, source_ids
 
 _BATCH_TOKENS = 2048
-# Sentences x beam x vocabulary: what a step of the search may hold at once, a quarter gibibyte.
+# Sentences x beam x vocabulary of one step of the search: a quarter gibibyte of scores.
 _STEP_LOGITS = 1 << 26
 Warn = Callable[[str], None]
 
@@ -125,7 +125,8 @@ class Translator:
             )
         if precision == "int8" and (reason := why_not_native()):
             warnings.warn(
-                f"int8 is slower here, for its compiled functions are missing: {reason}.",
+                "int8 is slow on this machine, because its compiled functions "
+                f"are missing: {reason}.",
                 RuntimeWarning,
                 stacklevel=2,
             )
