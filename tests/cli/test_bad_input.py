@@ -515,7 +515,7 @@ def test_eight_bits_without_compiled_functions_are_warned_of_once(heedful_cli, t
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) == 3
     (said,) = done.stderr.splitlines()
-    assert said.startswith("heedful: warning: int8 is slow on this machine")
+    assert said.startswith("heedful: warning: int8 is slow here")
     reason = said.partition("are missing: ")[2].removesuffix(".")
     assert ("CC must be a command" if "CC" in wrong else "no home folder") in reason
     shown = heedful_cli("-c", program, "info").stdout

@@ -125,8 +125,7 @@ class Translator:
             )
         if precision == "int8" and (reason := why_not_native()):
             warnings.warn(
-                "int8 is slow on this machine, because its compiled functions "
-                f"are missing: {reason}.",
+                f"int8 is slow here, because compiled functions are missing: {reason}.",
                 RuntimeWarning,
                 stacklevel=2,
             )
