@@ -1,0 +1,86 @@
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heedful.data.encoded.flat_file import FlatWriter, map_flat, whole_folder
+from heedful.errors import RunFolderError, StorageError
+
+ROWS = [[3, 1, 2], [], [7], [5, 5]]
+TYPE = np.dtype("<u2")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path, dict[str, list[str]]]:
+    """The rows in two files, written in two pieces, and the digests of both."""
+    values, offsets = tmp_path / "values", tmp_path / "offsets"
+    with values.open("wb") as first, offsets.open("wb") as second:
+        writer = FlatWriter(first, second)
+        for part in (ROWS[:2], ROWS[2:]):
+            content = np.array([value for row in part for value in row], TYPE)
+            writer.append(content.tobytes(), np.array([len(row) for row in part]))
+    assert writer.total == 6
+    return values, offsets, dict(zip(("values", "offsets"), writer.blocks(), strict=True))
+
+
+def test_rows_are_read_back(files):
+    values, offsets, digests = files
+    found, places = map_flat(values, offsets, TYPE, digests, "write it again")
+    assert places.tolist() == [0, 3, 3, 4, 6]
+    whole = found.read_all()
+    assert [whole[a:b].tolist() for a, b in pairwise(places)] == ROWS
+
+
+def test_nothing_at_all_is_read_back(tmp_path):
+    values, offsets = tmp_path / "values", tmp_path / "offsets"
+    with values.open("wb") as first, offsets.open("wb") as second:
+        digests = FlatWriter(first, second).blocks()
+    known = dict(zip(("values", "offsets"), digests, strict=True))
+    found, places = map_flat(values, offsets, TYPE, known, "")
+    assert len(found.read_all()) == 0 and places.tolist() == [0]
+
+
+def test_damage_is_told_with_the_remedy(files):
+    values, offsets, digests = files
+    content = values.read_bytes()
+
+    def message() -> str:
+        with pytest.raises(RunFolderError) as refusal:
+            map_flat(values, offsets, TYPE, digests, "write it again")[0].read_all()
+        assert str(refusal.value).endswith("write it again.")
+        return str(refusal.value)
+
+    values.write_bytes(content[:-1])
+    assert "it was cut off" in message()
+    values.write_bytes(content[:-2])
+    assert "must lead through the 5 values" in message()
+    values.write_bytes(b"\1" + content[1:])
+    assert str(values) in message()
+    values.unlink()
+    assert "No such file" in message()
+
+
+def test_a_folder_is_there_as_a_whole_or_not_at_all(tmp_path):
+    folder = tmp_path / "data"
+    with pytest.raises(KeyboardInterrupt), whole_folder(folder, "mark") as partial:
+        (partial / "mark").touch()
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+    for text in ("first", "second"):  # one that was ours is replaced
+        with whole_folder(folder, "mark") as partial:
+            (partial / "mark").write_text(text)
+        assert (folder / "mark").read_text() == text
+        assert list(tmp_path.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize(
+    ("below", "error", "told"),
+    [("data", RunFolderError, "something else"), ("data/letter/deep", StorageError, "be written")],
+)
+def test_a_folder_of_somebody_else_is_left_alone(tmp_path, below, error, told):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "letter").touch()
+    with pytest.raises(error, match=told), whole_folder(tmp_path / below, "mark"):
+        raise AssertionError("nothing may be written")
+    assert [path.name for path in tmp_path.rglob("*")] == ["data", "letter"]

@@ -1,0 +1,31 @@
+import pytest
+import torch
+
+from heedful.machine.device_memory import bound_of, is_lack_of_memory, peak_of
+
+CPU = torch.device("cpu")
+
+
+def test_the_peak_of_a_processor_is_that_of_the_process():
+    held = torch.ones(10_000_000)
+    assert peak_of(CPU) > held.numel() * 4
+
+
+def test_an_allocation_beyond_the_machine_is_recognised_as_lack_of_memory():
+    with pytest.raises(RuntimeError) as failed, bound_of(CPU):
+        torch.empty(1 << 48)
+    assert is_lack_of_memory(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "lack"),
+    [
+        (MemoryError(), True),
+        (torch.OutOfMemoryError("CUDA"), True),
+        (RuntimeError("could not create a primitive"), True),
+        (RuntimeError("std::bad_alloc"), True),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
+    ],
+)
+def test_errors_are_told_apart(error, lack):
+    assert is_lack_of_memory(error) is lack
