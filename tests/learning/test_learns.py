@@ -16,7 +16,7 @@ def reversals(count, seed):
     chooser = random.Random(seed)
     lines = []
     while len(lines) < count:
-        letters = chooser.choices("abcdefghij", k=chooser.randint(2, 6))
+        letters = chooser.choices("abcdefgh", k=chooser.randint(2, 5))
         lines.append((" ".join(letters), " ".join(reversed(letters))))
     return lines
 
@@ -31,20 +31,19 @@ def task(tmp_path_factory):
 
 
 ONE_LAYER = ("model.encoder_layers=1", "model.decoder_layers=1")
+# In fp32; that bf16 learns the same is in test_trajectory.py.
 RECIPES = {
-    "paper": ("train.precision=fp32",),
+    "paper": (),
     "t2t": (
         "model.positions=halves",
         "model.decoder_start=zero",
         "train.smoothing_target=others",
         "search.eos_candidates=twice",
-        "train.precision=bf16",
         *ONE_LAYER,
     ),
     "pre-norm": (
         "model.norm=pre",
         "model.tie_embeddings=output",
-        "train.precision=bf16",
         *ONE_LAYER,
     ),
 }
@@ -53,18 +52,19 @@ RECIPES = {
 @pytest.mark.parametrize("reading", RECIPES)
 def test_reversing_letters_is_learned(heedful_cli, task, tmp_path, reading):
     settings = (
-        "data.vocabulary_size=25",
+        "data.vocabulary_size=21",
         "model.dropout=0.0",
-        "train.steps=800",
+        "train.precision=fp32",
+        "train.steps=300",
         "train.batch_tokens=300",
-        "train.warmup=200",
+        "train.warmup=100",
         "train.checkpoint_steps=20",
         *RECIPES[reading],
     )
     out = tmp_path / "run"
     files = ("--source", task / "train.x", "--target", task / "train.y", "--out", out)
     chosen = [part for setting in settings for part in ("--set", setting)]
-    done = heedful_cli("train", "tiny", *files, *chosen, timeout=280)
+    done = heedful_cli("train", "tiny", *files, *chosen, timeout=500)
     assert done.returncode == 0, done.stderr
     assert heedful_cli("average", out).returncode == 0
 

@@ -21,34 +21,34 @@ if not fast:
     linear._HAS_ONEDNN = False
     Packing.of = classmethod(lambda cls, real: None)
 shape = {"d_model": 64, "d_ff": 128, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}
-model = build_model(ModelConfig(**shape, dropout=0.0), 100, 100, max_length=20)
+model = build_model(ModelConfig(**shape, dropout=0.0), 25, 25, max_length=20)
 initialise(model, 1)
 weights = MixedPrecisionAdam(model, precision)
 torch.manual_seed(1)
 losses = []
-for step in range(1, 301):
+for step in range(1, 121):
     # the target is the source backwards, one word larger
-    source = torch.randint(4, 99, (48, 8))
-    lengths = torch.randint(3, 9, (48, 1))
-    place = torch.arange(8)
+    source = torch.randint(4, 24, (24, 5))
+    lengths = torch.randint(2, 6, (24, 1))
+    place = torch.arange(5)
     target = (source + 1).gather(1, (lengths - 1 - place).clamp(min=0))
     source[place >= lengths] = 0
     target[place >= lengths] = 0
-    start = torch.full((48, 1), model.start_token)
+    start = torch.full((24, 1), model.start_token)
     states = model(source, torch.cat((start, target[:, :-1]), 1) * (place < lengths))
     real = place < lengths
     loss_of = chunked_loss if fast else plain_loss
     loss, nll = loss_of(states[real], target[real], model.output.weight, model.output.bias)
     loss.backward()
     weights.accumulate_gradients()
-    weights.step(0.025 * min(step ** -0.5, step * 100 ** -1.5), 1.0 / int(real.sum()))
+    weights.step(0.025 * min(step ** -0.5, step * 60 ** -1.5), 1.0 / int(real.sum()))
     losses.append(float(nll) / int(real.sum()))
 print(json.dumps(losses))
 """
 
 
 def trajectory(heedful_cli, precision, way):
-    done = heedful_cli("-c", PROGRAM, precision, way, timeout=240)
+    done = heedful_cli("-c", PROGRAM, precision, way, timeout=500)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -65,11 +65,11 @@ def plain(heedful_cli):
 @pytest.mark.parametrize(
     ("precision", "early", "late"), [("fp32", 1e-4, 0.05), ("bf16", 0.02, 0.15)]
 )
-def test_three_hundred_steps_go_the_same_way(heedful_cli, precision, early, late, plain):
+def test_a_hundred_and_twenty_steps_go_the_same_way(heedful_cli, precision, early, late, plain):
     fast = trajectory(heedful_cli, precision, "fast")
-    assert plain[0] > 4.0
-    assert around(plain, 290) < 0.25 * plain[0]
+    assert plain[0] > 3.0
+    assert around(plain, 110) < 0.4 * plain[0]
     # what rounding changes grows as the steps go on
-    for step in range(10, 300, 20):
-        bound = early if step < 150 else late
+    for step in range(10, 120, 20):
+        bound = early if step < 80 else late
         assert around(fast, step) == pytest.approx(around(plain, step), rel=bound), step
