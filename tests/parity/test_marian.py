@@ -10,38 +10,51 @@ from heedful.translation.translator import Translator
 PAIRS = text()
 SENTENCES = [pair[0] for pair in text(3)]
 SHORT = {"max_length": 14}
+# Each with something odd in the model and something odd in the search.
 ODD = {
     "usual": {},
-    "separate vocabularies": {"separate": True},
-    "untied": {"tie_word_embeddings": False},
-    "separate and untied": {"separate": True, "tie_word_embeddings": False},
-    "relu": {"activation_function": "relu"},
-    "gelu": {"activation_function": "gelu"},
-    "gelu by tanh": {"activation_function": "gelu_new"},
-    "not scaled": {"scale_embedding": False},
-    "uneven": {
+    "separate vocabularies, stops when the beam is full": {
+        "separate": True,
+        "generation": {"early_stopping": True},
+    },
+    "untied, stops never": {
+        "tie_word_embeddings": False,
+        "generation": {"early_stopping": "never", "length_penalty": 0.6},
+    },
+    "separate and untied, no penalty": {
+        "separate": True,
+        "tie_word_embeddings": False,
+        "generation": {"length_penalty": 0.0},
+    },
+    "relu, greedy": {"activation_function": "relu", "generation": {"num_beams": 1}},
+    "gelu, not renormalised": {
+        "activation_function": "gelu",
+        "generation": {"renormalize_logits": False, "num_beams": 6},
+    },
+    "gelu by tanh, no forced end": {
+        "activation_function": "gelu_new",
+        "generation": {"forced_eos_token_id": None},
+        "forced_eos_token_id": None,
+    },
+    "not scaled, greedy without forced end": {
+        "scale_embedding": False,
+        "generation": {"forced_eos_token_id": None, "num_beams": 1},
+        "forced_eos_token_id": None,
+    },
+    "uneven, forbidden words": {
         "encoder_layers": 3,
         "decoder_layers": 1,
         "encoder_attention_heads": 2,
         "decoder_attention_heads": 8,
         "encoder_ffn_dim": 20,
         "decoder_ffn_dim": 36,
+        "generation": {"bad_words_ids": [[1], [9], [200]], "length_penalty": 2.0},
     },
-    "rows without pieces": {"rows": 5},
-    "tags": {"tags": TAGS},
-    "stops when the beam is full": {"generation": {"early_stopping": True}},
-    "stops never": {"generation": {"early_stopping": "never", "length_penalty": 0.6}},
-    "no penalty": {"generation": {"length_penalty": 0.0}},
-    "greedy": {"generation": {"num_beams": 1}},
-    "not renormalised": {"generation": {"renormalize_logits": False, "num_beams": 6}},
-    "no forced end": {"generation": {"forced_eos_token_id": None}, "forced_eos_token_id": None},
-    "greedy without forced end": {
-        "generation": {"forced_eos_token_id": None, "num_beams": 1},
-        "forced_eos_token_id": None,
+    "rows without pieces, many tokens": {"rows": 5, "generation": {"min_length": 9}},
+    "tags, few tokens": {
+        "tags": TAGS,
+        "generation": {"max_length": None, "max_new_tokens": 5},
     },
-    "forbidden words": {"generation": {"bad_words_ids": [[1], [9], [200]], "length_penalty": 2.0}},
-    "many tokens": {"generation": {"min_length": 9}},
-    "few tokens": {"generation": {"max_length": None, "max_new_tokens": 5}},
 }
 
 

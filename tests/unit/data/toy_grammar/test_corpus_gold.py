@@ -100,7 +100,7 @@ def aligned():
         [sys.executable, "-c", code],
         capture_output=True,
         check=True,
-        timeout=120,
+        timeout=240,
         env={"PYTHONPATH": SOURCE, "PYTHONUTF8": "1"},
     )
     return ast.literal_eval(done.stdout.decode("utf-8"))
