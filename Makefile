@@ -39,8 +39,10 @@ check: $(VENV)/.for-work ## style, docstrings, types, import contracts
 
 # Two workers, one thread each; the tests of one file stay together, so that they share fixtures.
 # In alphabetical order files that train come before tests/unit, so that none is left for the end.
+# Bytecode is kept, whatever the environment says: else every process of a test compiles all.
 pytest: $(VENV)/.for-work ## run the tests alone
-	OMP_NUM_THREADS=1 $(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder \
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
+	    --numprocesses 2 --dist loadfile --no-loadscope-reorder \
 	    --ignore tests/soak
 
 # Long-running tests; the target is there once the folder is.
