@@ -61,7 +61,7 @@ class Started:
             raise
         return self.returncode
 
-    def communicate(self, timeout: float = 240) -> tuple[str, str]:
+    def communicate(self, timeout: float = 500) -> tuple[str, str]:
         """Wait, and return standard output and error; works once."""
         self.wait(timeout)
         for file in self._files:
@@ -104,7 +104,13 @@ class Zygote:
         program.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
         program.chmod(0o755)
 
-    def start(self, *args: object, stdin: str = "", cwd: Path | None = None) -> Started:
+    def start(
+        self,
+        *args: object,
+        stdin: str = "",
+        cwd: Path | None = None,
+        environ: dict[str, str] | None = None,
+    ) -> Started:
         """Start the command with arguments, which are written as text."""
         words = [*map(str, args)]
-        return Started(self.address, words, stdin, cwd or Path.cwd(), self.environ)
+        return Started(self.address, words, stdin, cwd or Path.cwd(), environ or self.environ)

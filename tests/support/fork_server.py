@@ -12,6 +12,7 @@ three streams and, as a line of JSON, ``args``, ``cwd`` and ``environ`` (see
 of the signal if there was one.
 """
 
+import gc
 import json
 import os
 import select
@@ -19,7 +20,7 @@ import signal
 import socket
 import sys
 import traceback
-from types import FrameType
+from contextlib import suppress
 
 
 def preload() -> None:
@@ -39,6 +40,7 @@ def preload() -> None:
     import heedful.analysis.compare
     import heedful.analysis.evaluate
     import heedful.analysis.info
+    import heedful.cli.main
     import heedful.exchange.convert
     import heedful.preparation.prepare
     import heedful.preparation.show
@@ -86,57 +88,65 @@ def run() -> int:
     return 0
 
 
-def answer(connection: socket.socket) -> None:
-    """Run one command in a child and report its exit code."""
+def begin(connection: socket.socket) -> int:
+    """Fork for one command, send its process id and return it."""
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     request = json.loads(connection.makefile().readline())
     child = os.fork()
     if child == 0:
-        os.setsid()  # first, for whoever knows the process id may kill its group
-        connection.sendall(f"{os.getpid()}\n".encode())
-        connection.close()
-        become(request, streams)
-        code = run()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        code = 1
+        try:
+            os.setsid()  # first, for whoever knows the process id may kill its group
+            connection.sendall(f"{os.getpid()}\n".encode())
+            connection.close()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            become(request, streams)
+            code = run()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
     for stream in streams:
         os.close(stream)  # else the reader of a pipe would wait for us
-    _, status = os.waitpid(child, 0)
-    connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    return child
 
 
-def reap(number: int, frame: FrameType | None) -> None:
-    """Reap the children that have ended."""
-    while True:
-        try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                return
-        except ChildProcessError:
+def answer(running: dict[int, socket.socket]) -> None:
+    """Send the exit codes of the commands that have ended."""
+    while running:
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if child == 0:
             return
+        with suppress(BrokenPipeError), running.pop(child) as connection:
+            connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
 
 def serve(path: str) -> None:
     """Fork for every connection until the input ends."""
     preload()
+    gc.collect()
+    gc.freeze()  # a collection in a fork would touch, and so copy, all that is here
+    wakes, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.set_wakeup_fd(woken)
+    running: dict[int, socket.socket] = {}
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
         print("ready", flush=True)
-        while listener in select.select([listener, sys.stdin], [], [])[0]:
-            connection, _ = listener.accept()
-            if os.fork() == 0:
-                listener.close()
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                try:
-                    answer(connection)
-                except BrokenPipeError:
-                    pass  # whoever asked is gone
-                finally:
-                    os._exit(0)
-            connection.close()
+        while True:
+            ready = select.select([listener, sys.stdin, wakes], [], [])[0]
+            if wakes in ready:
+                os.read(wakes, 1 << 10)
+                answer(running)
+            if listener in ready:
+                connection, _ = listener.accept()
+                running[begin(connection)] = connection
+            elif sys.stdin in ready:
+                return
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGCHLD, reap)
     serve(sys.argv[1])
