@@ -5,13 +5,14 @@ import os
 # Before torch is imported anywhere; child processes inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import json
 import random
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -108,7 +109,7 @@ def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
     """The process that commands are forked from."""
     made = Zygote(tmp_path_factory.mktemp("zygote"), _variables())
     yield made
-    made.process.communicate(timeout=120)
+    made.process.communicate(timeout=240)
 
 
 @pytest.fixture(scope="session")
@@ -116,8 +117,8 @@ def heedful_cli(zygote: Zygote) -> Callable[..., subprocess.CompletedProcess[str
     """
     Run the ``heedful`` command with arguments, in a process and session of its own.
 
-    Keywords: ``stdin`` (text), ``env`` (overrides; None removes a variable; such a command is
-    started from nothing), ``cwd``, and ``timeout`` in seconds, after which it is killed.
+    Keywords: ``stdin`` (text), ``env`` (overrides; None removes a variable), ``cwd``, and
+    ``timeout`` in seconds, after which it is killed.
     """
 
     def run(
@@ -125,22 +126,35 @@ def heedful_cli(zygote: Zygote) -> Callable[..., subprocess.CompletedProcess[str
         stdin: str = "",
         env: dict[str, str | None] | None = None,
         cwd: Path | None = None,
-        timeout: float = 240,
+        timeout: float = 500,
     ) -> subprocess.CompletedProcess[str]:
-        if env is None:
-            started = zygote.start(*args, stdin=stdin, cwd=cwd)
-            output, errors = started.communicate(timeout)
-            return subprocess.CompletedProcess(started.args, started.returncode, output, errors)
-        return subprocess.run(
-            [sys.executable, "-m", "heedful", *map(str, args)],
-            input=stdin,
-            capture_output=True,
-            env=_variables(env),
-            cwd=cwd,
-            encoding="utf-8",
-            start_new_session=True,
-            timeout=timeout,
-            check=False,
-        )
+        started = zygote.start(*args, stdin=stdin, cwd=cwd, environ=_variables(env))
+        output, errors = started.communicate(timeout)
+        return subprocess.CompletedProcess(started.args, started.returncode, output, errors)
 
     return run
+
+
+DRAW = """
+import json
+from heedful.data.toy_grammar.corpus import split_aligned
+
+pairs, held_out = split_aligned(1500, 40, seed=1)
+links = [[source, target, *map(sorted, links)] for source, target, *links in held_out]
+print(json.dumps([pairs, links]))
+"""
+
+
+@pytest.fixture(scope="session")
+def grammar(heedful_cli: Callable[..., Any]) -> tuple[list[Any], list[Any]]:
+    """
+    Pairs to train on, and some that are not among them with their links.
+
+    Drawn in a process of its own, where the types of every call are not checked.
+    """
+    from heedful.data.toy_grammar.corpus import AlignedPair
+
+    pairs, held_out = json.loads(heedful_cli("-c", DRAW).stdout)
+    links = [[frozenset(map(tuple, links)) for links in pair[2:]] for pair in held_out]
+    aligned = [AlignedPair(*pair[:2], *both) for pair, both in zip(held_out, links, strict=True)]
+    return [tuple(pair) for pair in pairs], aligned

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from heedful.data.toy_grammar.corpus import split_pairs
 from tests.support.commands import train_arguments, write_text
 
 
 @pytest.fixture(scope="session")
-def text(tmp_path_factory) -> Path:
+def text(grammar, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("text")
-    pairs, held_out = split_pairs(1500, 40, seed=1)
+    pairs, held_out = grammar
     write_text(folder, pairs, "train")
     write_text(folder, held_out, "valid")
     return folder

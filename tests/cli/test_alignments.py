@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from heedful.alignment.links import GoldLinks, count_links, read_links, write_gold
-from heedful.data.toy_grammar.corpus import split_aligned
 from heedful.errors import TextError
 from heedful.text.corpus import Corpus
 from heedful.translation.score import ScoreFormat, gold_lines, score_lines
@@ -37,8 +36,8 @@ def one_by_one(found):
     return links
 
 
-def test_pairs_together_are_aligned_as_each_alone(translator):
-    _, held_out = split_aligned(1500, 12, seed=1)
+def test_pairs_together_are_aligned_as_each_alone(grammar, translator):
+    held_out = grammar[1][:12]
     sources, targets = [pair.source for pair in held_out], [pair.target for pair in held_out]
     together = translator.align(sources, targets)
     crosses = dict(translator.aligner.cross(*translator.aligner.pair_ids(sources, targets)))
@@ -50,8 +49,8 @@ def test_pairs_together_are_aligned_as_each_alone(translator):
         assert set(alignment.links) == one_by_one(alone)
 
 
-def test_layers_are_rated_as_their_links_are_counted(translator):
-    _, held_out = split_aligned(1500, 8, seed=1)
+def test_layers_are_rated_as_their_links_are_counted(grammar, translator):
+    held_out = grammar[1][:8]
     sources, targets = [pair.source for pair in held_out], [pair.target for pair in held_out]
     gold = [GoldLinks(pair.sure, pair.possible) for pair in held_out]
     rated = translator.aligner.rate(sources, targets, gold)
@@ -147,8 +146,8 @@ def test_given_pairs_are_scored_with_tokens_ranks_and_links(heedful_cli, trained
     assert number == len(sources) - 1
 
 
-def test_gold_links_rate_every_layer(heedful_cli, trained, translator, tmp_path, text):
-    _, held_out = split_aligned(1500, 40, seed=1)
+def test_gold_links_rate_every_layer(heedful_cli, grammar, trained, translator, tmp_path, text):
+    held_out = grammar[1]
     gold = tmp_path / "valid.links"
     lines = (write_gold(GoldLinks(pair.sure, pair.possible)) for pair in held_out)
     gold.write_text("".join(line + "\n" for line in lines))

@@ -137,7 +137,7 @@ def test_a_beam_of_one_is_greedy(heedful_cli, trained):
     (greedy,) = greedy_search(
         translator.model,
         translator.collator.source(ids),
-        [len(ids[0]) + 50],
+        [len(ids[0]) + 10],
         SearchSettings(penalty=LengthPenalty("gnmt", 0.6)),
         rules=[AllowedTokens(forbidden=(0, 2))],
     )

@@ -18,7 +18,7 @@ SETTINGS = (
 def train(heedful_cli, out, *arguments, steps):
     chosen = [f"train.steps={steps}", *SETTINGS]
     settings = [part for setting in chosen for part in ("--set", setting)]
-    return heedful_cli("train", "tiny", *arguments, "--out", out, *settings)
+    return heedful_cli("train", "tiny", *settings, *arguments, "--out", out)
 
 
 def files(text):
@@ -34,8 +34,10 @@ def test_a_run_with_sampled_subwords_is_resumed_to_the_bit(heedful_cli, text, tm
     whole, parted, plain = tmp_path / "whole", tmp_path / "parted", tmp_path / "plain"
     for name in ("train.en", "train.fr"):  # few lines, for several epochs in few steps
         lines = (text / name).read_text(encoding="utf-8").splitlines(keepends=True)
-        (tmp_path / name).write_text("".join(lines[:450]), encoding="utf-8")
-    sampled = (*files(tmp_path), "--set", "data.subword_sampling=0.2")
+        (tmp_path / name).write_text("".join(lines[:120]), encoding="utf-8")
+    few = ("--set", "data.vocabulary_size=150", "--set", "train.batch_tokens=1024")
+    usual = (*files(tmp_path), *few)
+    sampled = (*usual, "--set", "data.subword_sampling=0.2")
     assert train(heedful_cli, whole, *sampled, steps=10).returncode == 0
     first = train(heedful_cli, parted, *sampled, steps=6)
     assert first.returncode == 0, first.stderr
@@ -44,7 +46,7 @@ def test_a_run_with_sampled_subwords_is_resumed_to_the_bit(heedful_cli, text, tm
     second = train(heedful_cli, parted, *sampled, "--resume", steps=10)
     assert second.returncode == 0, second.stderr
     assert weights(parted, 10) == weights(whole, 10)
-    assert train(heedful_cli, plain, *files(tmp_path), steps=10).returncode == 0
+    assert train(heedful_cli, plain, *usual, steps=10).returncode == 0
     assert weights(plain, 10) != weights(whole, 10)
     epoch = json.loads((whole / "epoch" / "0" / "meta.json").read_text())
     assert epoch["made_from"]["epoch"] >= 2

@@ -31,7 +31,7 @@ SETTINGS = json.loads("""
 "weight_decay": 0.0, "average_decay": null},
 "search": {"beam": 4, "length_penalty": "gnmt:0.6", "finish_among": "beam", "stop": "best",
 "at_limit": "cut", "renormalise": false, "forbidden": "", "min_length": 0,
-"max_length": "input+50", "max_source": 1024}}
+"max_length": "input+10", "max_source": 1024}}
 """)
 
 

@@ -1,5 +1,6 @@
 """The quickstart as a whole, with a training too short to learn much."""
 
+import json
 import re
 
 import pytest
@@ -7,13 +8,32 @@ import pytest
 from heedful.errors import RunFolderError
 from heedful.quickstart import SENTENCE, quickstart
 
-SHORT = ("train.steps=4", "train.validate_steps=4", "data.vocabulary_size=600")
+# In a process where the types of every call are not checked.
+QUICKLY = """
+import json, sys
+from pathlib import Path
+from heedful.quickstart import quickstart
+
+short = ("train.steps=4", "train.validate_steps=4", "data.vocabulary_size=600")
+told, sizes, resume = [], (400, 40, 20), sys.argv[2] == "again"
+out = Path(sys.argv[1])
+bleu = quickstart(
+    out, device="cpu", say=told.append, settings=short, sizes=sizes, resume=resume
+)
+print(json.dumps([bleu, told]))
+"""
+
+
+def made(heedful_cli, out, how="once"):
+    """The BLEU and what was told."""
+    done = heedful_cli("-c", QUICKLY, out, how)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_the_quickstart_makes_everything_it_names(tmp_path, heedful_cli):
-    told = []
     out = tmp_path / "quick"
-    bleu = quickstart(out, device="cpu", say=told.append, settings=SHORT, sizes=(400, 40, 20))
+    bleu, told = made(heedful_cli, out)
     assert 0 <= bleu <= 100
     text = "\n".join(told)
     for part in (
@@ -39,10 +59,7 @@ def test_the_quickstart_makes_everything_it_names(tmp_path, heedful_cli):
     with pytest.raises(RunFolderError, match="new or empty folder"):
         quickstart(out, say=told.append)
     (out / "attention.html").unlink()
-    again = quickstart(
-        out, device="cpu", say=told.append, settings=SHORT, sizes=(400, 40, 20), resume=True
-    )
-    assert again == bleu
+    assert made(heedful_cli, out, "again")[0] == bleu
     assert (out / "attention.html").exists()
     with pytest.raises(RunFolderError, match="--resume must find"):
         quickstart(tmp_path / "gone", say=told.append, resume=True)
