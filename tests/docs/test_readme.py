@@ -1,20 +1,18 @@
 """What the README shows is run as it stands, with a shorter training."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from tests.support.commands import run_shell, write_text
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 QUICK = (
-    "--set train.steps=6 --set train.warmup=4 --set train.batch_tokens=1024 "
-    "--set data.vocabulary_size=400"
+    "--set train.steps=6 --set train.warmup=4 --set train.batch_tokens=256 "
+    "--set data.vocabulary_size=400 --set search.max_length=8 --set train.precision=fp32"
 )
 
 
@@ -23,43 +21,26 @@ def blocks(language):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    from heedful.data.toy_grammar.corpus import split_pairs
-
+def folder(grammar, tmp_path_factory):
     folder = tmp_path_factory.mktemp("readme")
-    pairs, held_out = split_pairs(1500, 40, seed=1)
+    pairs, held_out = grammar
     for name, part in (("train", pairs), ("valid", held_out), ("test", held_out[:9])):
-        for side, language in enumerate(("en", "fr")):
-            lines = "".join(f"{pair[side]}\n" for pair in part)
-            (folder / f"{name}.{language}").write_text(lines, encoding="utf-8")
+        write_text(folder, part, name)
     return folder
 
 
-def run_shell(line, folder):
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", line],
-        cwd=folder,
-        check=False,
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
-    )
-    assert done.returncode == 0, f"{line}\n{done.stderr}"
-    return done.stdout
-
-
-def test_the_commands_and_the_python_of_the_readme_work(folder):
+def test_the_commands_and_the_python_of_the_readme_work(zygote, folder):
     lines = [line for block in blocks("sh") for line in block.splitlines() if "heedful" in line]
     lines = [line for line in lines if not line.startswith("make")]
     assert len(lines) == 5
     outputs = []
     for line in lines:
         short = line.replace("heedful train small", f"heedful train small {QUICK}")
-        outputs.append(run_shell(short, folder))
+        outputs.append(run_shell(zygote, short, folder))
     assert outputs[3].startswith("BLEU")
     assert len(outputs[4].splitlines()) == 3
     code = blocks("python")[0]
-    shown = run_shell(f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}", folder)
+    shown = run_shell(zygote, f"heedful -c {shlex.quote(code)}", folder)  # see fork_server.py
     assert re.search(r"\(3, 4, \d+, \d+\)", shown)
 
 

@@ -1,11 +1,17 @@
 """Text, arguments and refusals of commands."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 QUICK = (
     "data.vocabulary_size=400",
     "train.steps=24",
     "train.batch_tokens=1024",
     "train.validate_steps=12",
     "train.checkpoint_steps=8",
+    "search.max_length=input+10",  # what has learned so little hardly ever ends by itself
 )
 
 
@@ -32,3 +38,20 @@ def refused(done, *parts, code=2):
     for part in parts:
         assert part in message
     return message
+
+
+def run_shell(zygote, command, folder):
+    """Run a line of shell, in which `heedful` is a fork of the zygote."""
+    programs = [str(zygote.programs), str(Path(sys.executable).parent), os.environ["PATH"]]
+    variables = zygote.environ | {"PATH": os.pathsep.join(programs)}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        cwd=folder,
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+        env=variables,
+        timeout=500,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
