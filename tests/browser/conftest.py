@@ -11,7 +11,7 @@ from heedful.visualise.explorer import write_explorer
 from heedful.visualise.record import ExplorerRecord
 
 # Milliseconds: long enough for a slow machine; what is waited for comes much sooner.
-PATIENCE = 60_000
+PATIENCE = 240_000
 
 
 @dataclass

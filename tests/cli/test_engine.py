@@ -52,7 +52,7 @@ def translate(*arguments, code=0):
         capture_output=True,
         encoding="utf-8",
         env={**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert done.returncode == code, done.stderr
@@ -139,6 +139,6 @@ translator = ctranslate2.Translator(sys.argv[1])
 print(*translator.translate_batch([sys.argv[2].split()], max_decoding_length=5)[0].hypotheses[0])
 """
     command = [sys.executable, "-c", script, str(folders / "ct2"), LINES[0]]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, timeout=240)
     assert done.stdout.split()
     assert all(token.startswith("w") for token in done.stdout.split())

@@ -152,7 +152,7 @@ def signalled_after_a_shard(arguments, out, send, number):
             time.sleep(0.001)
         if process.poll() is None:
             send(process.pid, number)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=240)
         assert "Traceback" not in errors
         if not (out / "data").exists():
             break

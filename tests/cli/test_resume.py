@@ -17,22 +17,18 @@ from tests.support.commands import train_arguments
 LAST = "step-00000030"
 
 
-def wait_until(condition, process, seconds=120):
-    """Wait for something to be seen on the disk; False if the process ended first."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+def wait_until(condition, process):
+    """Wait for something to be seen on the disk; False if the process ended without it."""
+    while process.poll() is None:
         if condition():
             return True
-        if process.poll() is not None:
-            return False
         time.sleep(0.0005)
-    raise AssertionError("it did not happen in time")
+    return condition()
 
 
-def kill_when(zygote, condition, arguments, delay=0.0):
+def kill_when(zygote, condition, arguments):
     process = zygote.start(*arguments)
     happened = wait_until(condition, process)
-    time.sleep(delay)
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
     _, errors = process.communicate()
@@ -61,8 +57,8 @@ def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path, precision
         f"train.precision={precision}",
         f"train.ema_decay={average}",
         "train.threads=2",
-        "train.batch_tokens=512",
-        "train.micro_batch_tokens=256",
+        "train.batch_tokens=192",
+        "train.micro_batch_tokens=96",
         "search.max_length=5",
     )
     whole, killed = tmp_path / "whole", tmp_path / "killed"
@@ -83,9 +79,7 @@ def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path, precision
         shutil.rmtree(killed)
     else:
         pytest.fail("nobody was ever seen writing a checkpoint")
-    assert kill_when(
-        zygote, lambda: any(name >= "step-00000006" for name in names()), command, 0.05
-    )
+    assert kill_when(zygote, lambda: any(name >= "step-00000006" for name in names()), command)
     kill_when(
         zygote,
         lambda: any(n.startswith(".step") and n > ".step-00000009" for n in names()),
@@ -99,7 +93,7 @@ def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path, precision
 
 PLAIN = (
     "train.steps=30",
-    "train.batch_tokens=512",
+    "train.batch_tokens=192",
     "train.precision=fp32",
     "train.checkpoint_steps=none",
 )
@@ -120,10 +114,14 @@ def test_a_signal_ends_with_a_checkpoint_and_the_rest_is_the_same(
     stopped = tmp_path / "stopped"
     validated = ("train.validate_steps=2", "search.max_length=5")
     command = train_arguments(text, stopped, *PLAIN, *validated)
-    process = zygote.start(*command)
-    assert wait_until((stopped / "best.json").exists, process)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    for _ in range(10):  # on a busy machine the run may have ended before the signal comes
+        process = zygote.start(*command)
+        assert wait_until((stopped / "best.json").exists, process)
+        process.send_signal(number)
+        _, errors = process.communicate()
+        if process.returncode != 0:
+            break
+        shutil.rmtree(stopped)
     assert process.returncode == 1
     message = errors.strip().splitlines()[-1]
     assert f"ended by {number.name} at step" in message
@@ -138,9 +136,9 @@ def test_the_log_of_a_killed_run_has_every_step_once(zygote, text, tmp_path):
     out = tmp_path / "run"
     out.mkdir()
     settings = ("train.steps=30", "train.checkpoint_steps=3", "train.validate_steps=3")
-    settings += ("train.batch_tokens=512", "search.max_length=5")
+    settings += ("train.batch_tokens=192", "search.max_length=5")
     command = [*train_arguments(text, out, *settings), "--resume"]
-    kill_when(zygote, (out / "checkpoints" / "step-00000009").exists, command, 0.02)
+    kill_when(zygote, (out / "checkpoints" / "step-00000009").exists, command)
     finish(zygote, command)
     lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     validated = [line["step"] for line in lines if "bleu" in line]

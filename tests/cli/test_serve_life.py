@@ -18,7 +18,7 @@ from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
 from heedful.exchange.convert import export_model
 from heedful.exchange.formats import WriteOptions
-from tests.support.serving import Serving, serving
+from tests.support.serving import PATIENCE, Serving, serving
 
 SOURCE = Path(__file__).parents[2] / "src"
 LINES = random_lines(100, 12, 20, seed=4)
@@ -69,7 +69,7 @@ def command(missing, *args):
 
 def begun(server, content):
     """Send all of a request but its last byte."""
-    connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
     head = "POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     connection.sendall(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content[:-1])
     return connection
@@ -86,10 +86,10 @@ def finished(connection, content):
 
 def test_told_to_stop_in_the_middle_it_finishes_what_it_began(zygote, folder):
     content = json.dumps(body(LINES[:10])).encode()
-    patient = ["--batch-tokens", 64, "--read-seconds", 60, "--stop-seconds", 100]
+    patient = ["--batch-tokens", 64, "--read-seconds", 100, "--stop-seconds", 100]
     with (
         serving(zygote, f"en:de={folder / 'run'}", *patient) as server,
-        httpx2.Client(base_url=server.address, timeout=60) as late,
+        httpx2.Client(base_url=server.address, timeout=PATIENCE) as late,
     ):
         assert late.get("/health").status_code == 200
         connections = [begun(server, content) for _ in range(8)]
@@ -112,7 +112,7 @@ def test_told_to_stop_in_the_middle_it_finishes_what_it_began(zygote, folder):
         assert len(running.json()["translatedText"]) == len(LINES)
         assert [status for status, _ in answers] == [200] * 8
         assert all(len(told["translatedText"]) == 10 for _, told in answers)
-        assert server.started.wait(60) == 0
+        assert server.started.wait(PATIENCE) == 0
         with pytest.raises(httpx2.ConnectError):
             httpx2.get(f"{server.address}/health")
 
@@ -127,18 +127,18 @@ def test_a_stop_has_its_time(zygote, folder):
             answer = asked.result()
         assert answer.status_code == 503
         assert "stopped" in answer.json()["error"]
-        assert server.started.wait(60) == 0
+        assert server.started.wait(PATIENCE) == 0
 
 
 def test_whom_the_kernel_has_accepted_is_answered_at_a_stop(zygote, folder):
     request = b"GET /languages HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-    options = ["--read-seconds", 60, "--stop-seconds", 60]
+    options = ["--read-seconds", 100, "--stop-seconds", 100]
     with serving(zygote, f"en:de={folder / 'run'}", *options) as server:
-        half = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+        half = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
         half.sendall(request[:-2])
         server.until(lambda: server.metric("heedful_connections_open") == 2)
         server.signal(signal.SIGSTOP)
-        queued = [socket.create_connection(("127.0.0.1", server.port), 60) for _ in range(20)]
+        queued = [socket.create_connection(("127.0.0.1", server.port), PATIENCE) for _ in range(20)]
         for one in queued:
             one.sendall(request)
         server.signal(signal.SIGTERM)
@@ -149,7 +149,7 @@ def test_whom_the_kernel_has_accepted_is_answered_at_a_stop(zygote, folder):
         answers.append(b"".join(iter(lambda: half.recv(1 << 16), b"")))
         assert {answer.split(b" ")[1] for answer in answers} <= {b"200", b"503"}
         assert answers[-1].endswith(b"}")
-        assert server.started.wait(60) == 0
+        assert server.started.wait(PATIENCE) == 0
     for one in (*queued, half):
         one.close()
 
@@ -161,7 +161,7 @@ def test_a_reload_takes_new_models_and_loses_no_request(zygote, folder, tmp_path
     other.mkdir()
     make_random_run(other, RunConfig().with_settings(SMALL | {"search.beam": 2}), 100)
     with serving(zygote, f"en:de={run}", "--batch-tokens", 64) as server:
-        asked, stop = [], time.monotonic() + 60
+        asked, stop = [], time.monotonic() + PATIENCE
         with ThreadPoolExecutor(4) as pool:
 
             def ask_on(_):
@@ -213,7 +213,7 @@ def test_exported_models_are_served_without_torch(folder):
     try:
         process.stdout.readline()
         address = process.stdout.readline().strip()
-        with httpx2.Client(base_url=address, timeout=60) as client:
+        with httpx2.Client(base_url=address, timeout=PATIENCE) as client:
             model = client.get("/v1/models").json()["models"][0]
             assert (model["engine"], model["attention"]) == ("ctranslate2", False)
             asked = body(LINES[:2], probabilities=True, n_best=2)
@@ -230,13 +230,13 @@ def test_exported_models_are_served_without_torch(folder):
             assert html["translatedText"].count("<b>") == 1
     finally:
         process.terminate()
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
 
 
 def test_a_missing_extra_is_told_with_what_installs_it(folder):
     process = command("fastapi,uvicorn", "serve", f"en:de={folder / 'run'}")
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     assert "fastapi" in errors
     assert "pip install 'heedful[serve]'" in errors

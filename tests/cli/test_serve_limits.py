@@ -10,7 +10,7 @@ import pytest
 
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
-from tests.support.serving import serving
+from tests.support.serving import PATIENCE, serving
 
 ANIMALS = ("dog", "cat", "bird", "horse", "cow")
 LINES = random_lines(200, 20, 60, seed=3)
@@ -31,7 +31,7 @@ def slow_run(tmp_path_factory):
 def server(zygote, slow_run):
     """Batches of one sentence, so that a queue is soon long."""
     limits = [
-        "--max-queue", 20, "--batch-tokens", 1, "--read-seconds", 1, "--max-connections", 12,
+        "--max-queue", 20, "--batch-tokens", 1, "--read-seconds", 4, "--max-connections", 12,
         "--max-body", 20_000, "--idle-seconds", 6, "--max-seconds", 100,
     ]  # fmt: skip
     with serving(zygote, slow_run, *limits) as started:
@@ -44,7 +44,7 @@ def body(texts, **more):
 
 def raw(server, *parts):
     """Send raw bytes; return everything received until the connection is closed."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
         for part in parts:
             connection.sendall(part)
         found = b""
@@ -94,7 +94,7 @@ def test_sentences_of_a_client_that_has_gone_are_not_translated(server):
     before = server.metric("heedful_sentences_total")
     gone = server.metric("heedful_clients_gone_total")
     content = json.dumps(body(LINES[:200])).encode()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
         head = f"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n"
         connection.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode() + content)
         server.until(lambda: server.metric("heedful_queue_sentences") > 0)
@@ -106,7 +106,7 @@ def test_sentences_of_a_client_that_has_gone_are_not_translated(server):
 def test_a_stream_that_nobody_reads_any_more_ends(server):
     before = server.metric("heedful_sentences_total")
     with httpx2.stream(
-        "POST", f"{server.address}/v1/stream", json=body("\n".join(LINES[:150])), timeout=60
+        "POST", f"{server.address}/v1/stream", json=body("\n".join(LINES[:150])), timeout=PATIENCE
     ) as answer:
         next(answer.iter_lines())
     server.until(lambda: server.metric("heedful_queue_sentences") == 0)
@@ -133,15 +133,18 @@ def test_who_sends_on_after_a_refusal_can_still_read_it(server):
 def test_who_sends_too_slowly_is_told_and_closed(server):
     head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     # Headers without an end, a body without an end, nothing at all.
-    for sent in (head, head + b"Content-Length: 100\r\n\r\n{", b""):
-        status, content = told(raw(server, sent))
+    with ThreadPoolExecutor(3) as pool:
+        sent = (head, head + b"Content-Length: 100\r\n\r\n{", b"")
+        answers = [pool.submit(raw, server, part) for part in sent]
+    for answer in answers:
+        status, content = told(answer.result())
         assert status == 408
-        assert "within 1 s" in content["error"]
+        assert "within 4 s" in content["error"]
 
 
 def test_the_second_request_of_a_connection_has_its_own_clock(server):
     get = b"GET /health HTTP/1.1\r\nHost: x\r\n"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
         connection.sendall(get + b"\r\n")
         first = connection.recv(1 << 16)
         assert first.startswith(b"HTTP/1.1 200")
@@ -150,7 +153,7 @@ def test_the_second_request_of_a_connection_has_its_own_clock(server):
         connection.sendall(get)
         status, content = told(b"".join(iter(lambda: connection.recv(1 << 16), b"")))
     assert status == 408
-    assert "within 1 s" in content["error"]
+    assert "within 4 s" in content["error"]
 
 
 def test_what_is_no_http_is_told_in_the_same_form(server):
@@ -164,7 +167,7 @@ def test_a_body_that_cannot_be_read_is_told_and_no_failure(server):
     status, content = told(raw(server, head + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n"))
     assert (status, content.keys()) == (400, {"error"})
     before = server.log().count(" 499 ")
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as gone:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as gone:
         gone.sendall(head + b"Content-Length: 9\r\n\r\n{")
     server.until(lambda: server.log().count(" 499 ") > before)
     assert "failed" not in server.log()
@@ -175,7 +178,7 @@ def test_too_many_connections_are_closed_and_the_others_go_on(server):
         asked = pool.submit(server.client.post, "/translate", json=body(LINES[:10]))
         server.until(lambda: asked.done() or server.metric("heedful_queue_sentences") > 0)
         address = ("127.0.0.1", server.port)
-        held = [socket.create_connection(address, timeout=60) for _ in range(20)]
+        held = [socket.create_connection(address, timeout=PATIENCE) for _ in range(20)]
         refused = [one for one in held[11:] if b"503" in one.recv(100)]
         assert refused
         for one in held:
@@ -235,11 +238,15 @@ def test_requests_of_many_clients_share_batches(zygote, trained):
             return answer.json()["translations"][0]["score"]
 
         alone = [score(one) for one in asked]
-        before = server.metric("heedful_batch_sentences_count")
-        with ThreadPoolExecutor(len(asked)) as pool:
-            together = list(pool.map(score, asked))
-        assert together == pytest.approx(alone, abs=1e-3)
-        assert server.metric("heedful_batch_sentences_count") - before < len(asked)
+
+        def share_batches():
+            before = server.metric("heedful_batch_sentences_count")
+            with ThreadPoolExecutor(len(asked)) as pool:
+                together = list(pool.map(score, asked))
+            assert together == pytest.approx(alone, abs=1e-3)
+            return server.metric("heedful_batch_sentences_count") - before < len(asked)
+
+        server.until(share_batches)  # the first time, unless the machine is very busy
 
 
 def test_keys_are_needed_and_can_be_changed(zygote, slow_run, tmp_path):

@@ -71,7 +71,7 @@ def proxied(proxy, server, folder):
     def answers():
         assert process.poll() is None, log.read_text()
         try:
-            return httpx2.get(f"{address}/health", timeout=60).status_code == 200
+            return httpx2.get(f"{address}/health", timeout=240).status_code == 200
         except httpx2.ConnectError:
             return False
 
@@ -86,7 +86,7 @@ def proxied(proxy, server, folder):
 def client(address, number):
     """A client with another address of this machine."""
     transport = httpx2.HTTPTransport(local_address=f"127.0.0.{number}")
-    return httpx2.Client(base_url=address, transport=transport, timeout=60)
+    return httpx2.Client(base_url=address, transport=transport, timeout=240)
 
 
 def body(texts, **more):
@@ -153,10 +153,10 @@ def test_slow_clients_wait_at_the_proxy(zygote, run, tmp_path, proxy):
     ):
         port = int(address.rpartition(":")[2])
         head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
-        held = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(30)]
+        held = [socket.create_connection(("127.0.0.1", port), timeout=240) for _ in range(30)]
         for one in held:
             one.sendall(head)  # whose end never comes
-        assert httpx2.post(f"{address}/translate", json=body("w1"), timeout=60).status_code == 200
+        assert httpx2.post(f"{address}/translate", json=body("w1"), timeout=240).status_code == 200
         assert server.metric("heedful_connections_open") < 10
         for one in held:
             one.close()

@@ -23,7 +23,7 @@ def _python(*args: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         env=environment,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -73,6 +73,6 @@ def test_what_counts_as_heavy_is_seen_when_it_is_loaded():
 )
 def test_an_output_that_was_closed_gives_no_traceback(closed, told):
     command = f"PYTHONPATH='{SOURCE}' '{sys.executable}' -m heedful --version {closed}"
-    done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60, check=False)
+    done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=240, check=False)
     assert done.stderr == told
     assert done.returncode == (1 if told else 0)

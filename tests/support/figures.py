@@ -19,7 +19,7 @@ def run_without(module: str, code: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
         env={"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "MPLBACKEND": "Agg"},
     )

@@ -10,6 +10,9 @@ import httpx2
 
 from tests.support.fork_client import Started, Zygote
 
+# Seconds: what is waited for comes much sooner, but not on a machine that has much else to do.
+PATIENCE = 200
+
 
 class Serving:
     """A server that was started; its address, and a client for it."""
@@ -19,17 +22,17 @@ class Serving:
         self.address = self._address()
         # No connection is kept: the server may close it in the very moment it is used again.
         kept = httpx2.Limits(max_keepalive_connections=0)
-        self.client = httpx2.Client(base_url=self.address, timeout=60, limits=kept)
+        self.client = httpx2.Client(base_url=self.address, timeout=PATIENCE, limits=kept)
 
     def _address(self) -> str:
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             for line in self.started.written(1).splitlines(keepends=True):
                 if line.startswith("http://") and line.endswith("\n"):
                     return line.strip()
             assert self.started.poll() is None, self.started.written(2)
             time.sleep(0.02)
-        raise AssertionError(f"no address after a minute: {self.started.written(2)}")
+        raise AssertionError(f"no address: {self.started.written(2)}")
 
     @property
     def port(self) -> int:
@@ -47,7 +50,7 @@ class Serving:
 
     def until(self, condition) -> None:
         """Wait for something to become true; a busy machine may take its time."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < end, self.log()
             time.sleep(0.01)
@@ -68,4 +71,4 @@ def serving(zygote: Zygote, *args: object) -> Iterator[Serving]:
         if server is not None:
             server.client.close()
         started.send_signal(signal.SIGTERM)
-        started.communicate(timeout=60)
+        started.communicate(timeout=PATIENCE)

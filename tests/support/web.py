@@ -2,7 +2,6 @@
 
 import re
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,7 +20,8 @@ class Page:
     statuses: list[int] = field(default_factory=list)  # answers before the first good one
     location: str = ""
     claim: str = ""  # a Content-Range that is not true
-    pause: float = 0.0  # seconds between kilobytes
+    held_at: int | None = None  # bytes after which the rest waits for `go_on`
+    go_on: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass
@@ -95,8 +95,9 @@ def _answer(handler: BaseHTTPRequestHandler, page: Page | None, heads: dict[str,
     end = start + page.cuts.pop(0) if page.cuts else len(page.content)
     try:
         for position in range(start, end, 1024):
+            if page.held_at is not None and position >= page.held_at:
+                page.go_on.wait()
             handler.wfile.write(page.content[position : min(position + 1024, end)])
-            time.sleep(page.pause)
     except OSError:
         return  # the other side has hung up
 

@@ -43,7 +43,7 @@ def run(work, **options):
         worker = Worker(**options)
         worker.start()
         try:
-            return await asyncio.wait_for(work(worker), 60)
+            return await asyncio.wait_for(work(worker), 240)
         finally:
             worker.stop()
             worker.join()

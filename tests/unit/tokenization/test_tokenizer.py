@@ -367,14 +367,16 @@ def test_fingerprints_tell_models_apart(tmp_path: Path, tokenizers: dict[str, To
     assert len(set(prints)) == 4
 
 
-def test_loading_is_fast(multi30k: tuple[Tokenizer, list[str]], tmp_path: Path) -> None:
+def test_loading_learns_nothing_again(
+    multi30k: tuple[Tokenizer, list[str]], tmp_path: Path
+) -> None:
     multi30k[0].save(tmp_path)
     spent = []
     for _ in range(5):
         start = time.process_time()
         Tokenizer.load(tmp_path)
         spent.append(time.process_time() - start)
-    assert min(spent) < 0.2
+    assert min(spent) < 2  # it takes a hundredth; learning it again would take more
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer.model"])
