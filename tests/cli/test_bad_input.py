@@ -108,7 +108,7 @@ def test_after_a_wrong_setting_the_same_folder_can_be_named_again(
 
 
 def test_a_place_where_no_translations_can_be_written(heedful_cli, trained, tmp_path):
-    for output, part in ((tmp_path, "is a folder"), (tmp_path / "no" / "o", "no is not")):
+    for output, part in ((tmp_path, "is a folder"), (tmp_path / "no" / "o", "no does not exist")):
         done = heedful_cli("translate", trained, "--output", output, stdin="a dog\n")
         assert done.returncode == 2
         assert "Invalid value for --output" in done.stderr

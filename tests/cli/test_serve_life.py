@@ -126,7 +126,7 @@ def test_a_stop_has_its_time(zygote, folder):
             server.signal(signal.SIGTERM)
             answer = asked.result()
         assert answer.status_code == 503
-        assert "stopped" in answer.json()["error"]
+        assert "stopping" in answer.json()["error"]
         assert server.started.wait(PATIENCE) == 0
 
 
