@@ -19,7 +19,7 @@ _SIGNS = {Ge: ("≥", "ge"), Gt: (">", "gt"), Le: ("≤", "le"), Lt: ("<", "lt")
 
 
 def commands_page() -> str:
-    """Write the page of every command: what it does, its options, their types and defaults."""
+    """Write the page of all commands, with options, types and defaults."""
     lines = ["# Commands", "", "Made from the program, as `--help` prints it.", ""]
     for name, command in _commands(typer.main.get_command(app), "heedful"):
         shown = [parameter for parameter in command.params if not parameter.hidden]
@@ -50,7 +50,7 @@ def settings_page() -> str:
         groups.setdefault(name.rpartition(".")[0], {})[name] = field
     for table, fields in groups.items():
         title = f"`{table}`" if table else "The run"
-        about = RunConfig.model_fields[table].description if table else "What it began with."
+        about = RunConfig.model_fields[table].description if table else "Its recipe."
         lines += [f"## {title}", "", about or "", ""]
         rows = [
             (f"`{name}`", *_type_and_range(field.annotation, field.metadata),
@@ -62,7 +62,7 @@ def settings_page() -> str:
 
 
 def _commands(command: Any, name: str) -> list[tuple[str, Any]]:
-    """List the commands, each group before what it holds if it has options of its own."""
+    """List the commands; a group with options comes before its commands."""
     inner = getattr(command, "commands", None)
     if inner is None:
         return [(name, command)]
@@ -84,7 +84,7 @@ def _names(parameter: Any) -> str:
 
 
 def _option_type(parameter: Any) -> str:
-    """Say what an option takes."""
+    """Describe the values of an option."""
     if getattr(parameter, "is_flag", False):
         return "switch"
     inner = [kind for kind in _parts(parameter.type_descriptor.annotation) if kind is not None]
@@ -107,7 +107,7 @@ def _option_default(parameter: Any) -> str:
 
 
 def _type_and_range(annotation: Any, metadata: list[Any]) -> tuple[str, str]:
-    """Say what a setting is and between which bounds."""
+    """Describe the type and bounds of a setting."""
     kinds, rules, optional = [], _rules(metadata), False
     for part in _parts(annotation):
         if part is None:
@@ -121,7 +121,7 @@ def _type_and_range(annotation: Any, metadata: list[Any]) -> tuple[str, str]:
 
 
 def _rules(metadata: list[Any]) -> list[str]:
-    """Word the bounds of a number and the form of a text."""
+    """Describe the bounds of a number or the form of a text."""
     rules = []
     for rule in metadata:
         if type(rule) in _SIGNS:
@@ -168,5 +168,5 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Keep what looks like markup from being any."""
+    """Escape markup."""
     return re.sub(r"([\\*_\[$]|<(?=[A-Za-z/!]))", r"\\\1", text)

@@ -139,7 +139,7 @@ class PreparedText:
         asked = {setting.partition("=")[0].strip() for setting in self.user_settings}
         data = {key: value for key, value in self.settings.items() if key.startswith("data.")}
         other = [
-            f"{key} is {data[key]!r} in it, but {given[key]!r} in the command"
+            f"{key} is {data[key]!r} there and {given[key]!r} in the command"
             for key in sorted(asked & data.keys())
             if given[key] != data[key]
         ]

@@ -166,7 +166,7 @@ def test_a_recipe_gives_way_to_the_folder_and_the_user_does_not(prepared):
     assert config.train.seed == 7
     other = ["data.max_length_ratio=3", "data.vocabulary_size=300"]
     with pytest.raises(
-        SettingError, match=r"data\.max_length_ratio is 2\.5 there and 3\.0 was asked for"
+        SettingError, match=r"data\.max_length_ratio is 2\.5 there and 3\.0 in the command"
     ):
         PreparedText.open(prepared, other).configure(load_config("tiny", other))
 

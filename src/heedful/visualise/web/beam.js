@@ -1,7 +1,7 @@
 'use strict';
-// The beam as a tree: which hypotheses lived, which were dropped, and why.
+// The beam as a tree: which hypotheses were kept, which were dropped, and why.
 
-// Pixels: how far columns and rows are apart, how wide and high a node is, and the left margin.
+// Pixels: distances of columns and rows, width and height of a node, and the left margin.
 const COLUMN = 116;
 const ROW = 30;
 const NODE = { width: 88, height: 24 };

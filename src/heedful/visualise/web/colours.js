@@ -1,8 +1,8 @@
 'use strict';
-// One colour a head, the same in light and dark, in lines, squares and buttons.
+// One colour per head, the same in light and dark, in lines, squares and buttons.
 
 // Equally light, so that no head looks more important; dark enough for white, light enough for
-// black. Colour never stands alone: heads have numbers and can be switched on one at a time.
+// black. Colour is never the only mark: heads have numbers and can be shown one at a time.
 const HEAD_COLOURS = [
   [48, 119, 191], [186, 89, 40], [35, 133, 86], [184, 80, 138],
   [139, 115, 15], [117, 103, 199], [5, 129, 139], [194, 78, 86],

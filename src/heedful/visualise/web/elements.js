@@ -1,11 +1,11 @@
 'use strict';
-// Elements of the page, made one by one: what a model says is text, and never becomes markup.
+// Elements of the page, created one by one, so that text of a model never becomes markup.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
 /**
- * Make an element. Attributes that are null or false are left out, `on` holds listeners, and what
- * is no element among the children becomes text. Looks are classes or CSSOM, never a style
+ * Make an element. Attributes that are null or false are left out, `on` has the listeners, and
+ * children that are not elements become text. Style is set by classes or CSSOM, never by a style
  * attribute, which a strict Content-Security-Policy forbids.
  */
 function make(tag, attributes = {}, ...children) {
@@ -40,8 +40,8 @@ function uniqueId(name) {
 }
 
 /**
- * Make a group of radio buttons that look like one control: arrow keys, one stop for the tabulator
- * and the right words for a screen reader come with them.
+ * Make a group of radio buttons in the form of one control. Radio buttons bring arrow keys, one tab
+ * stop and the right words for a screen reader.
  */
 function choice(title, entries, chosen, choose) {
   const name = uniqueId('choice');
@@ -66,8 +66,8 @@ function choice(title, entries, chosen, choose) {
 }
 
 /**
- * Let arrow keys walk among many buttons of which the tabulator stops at one. `neighbour` names
- * the button that lies in a direction, or none.
+ * Let arrow keys move among many buttons that have one tab stop together. `neighbour` returns the
+ * next button in a direction, or none.
  */
 function walkWithArrows(container, selector, neighbour) {
   const directions = {
@@ -100,9 +100,9 @@ function inList(buttons, button, direction) {
   return buttons[to ?? buttons.length - 1];
 }
 
-// What begins a word in SentencePiece's subwords.
+// The mark of SentencePiece at the beginning of a word.
 const WORD_MARK = '\u2581';
-// Control characters, and those that would turn the direction of what follows.
+// Control characters, and those that would change the writing direction of the following text.
 const UNSEEN = /[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
 /** Spell out what could not be seen in a token. */

@@ -1,5 +1,5 @@
 'use strict';
-// The whole: what is chosen, and the views that follow it.
+// The explorer: the selection, and the views that show it.
 
 const KNOWN_FORMAT = 1;
 
@@ -8,9 +8,9 @@ const KNOWN_FORMAT = 1;
  *
  * Options: `header` (false leaves out title and texts), `sections` (some of 'attention', 'steps',
  * 'beam'), `level` (of the first heading, by default 1), `kind`, `layer`, `mode`, `heads`, `focus`
- * (what is shown first, as in `show` of what is returned).
+ * (the first selection, with the meaning that `show` gives them).
  *
- * Returns `show(changes)` to choose from outside: `kind` ('encoder', 'decoder' or 'cross'), `layer`
+ * Returns `show(changes)` to change the selection: `kind` ('encoder', 'decoder' or 'cross'), `layer`
  * (from 0), `mode` ('heads', 'average' or 'rollout'), `heads` (booleans), `focus` (null or
  * `{side: 'query' or 'key', index}`); `step(index)` to go to a step of decoding; and `destroy()`.
  */

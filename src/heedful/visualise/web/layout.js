@@ -1,10 +1,10 @@
 'use strict';
-// Where the hypotheses of a beam stand: a tree without crossing branches, the best one on top.
+// Positions of the hypotheses of a beam: a tree without crossing branches, the best one on top.
 
 /**
- * Return for each step the row of each node, and which nodes lie on the way to the best. Nodes are
- * sorted by the row of what they grew from, so branches never cross; among brothers the best way
- * comes first, then what lived, then what was dropped.
+ * Return for each step the row of each node, and the nodes on the path to the best hypothesis. Nodes
+ * are sorted by the row of their parent, so branches never cross. Among siblings the node on the best
+ * path comes first, then kept ones, then dropped ones.
  */
 function layOut(beam) {
   const isOnWay = wayToBest(beam);

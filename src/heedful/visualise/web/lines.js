@@ -1,15 +1,15 @@
 'use strict';
-// Lines between tokens, as in figures 3 to 5 of the paper: who looks at whom, a colour a head.
+// Attention as lines between tokens, as in figures 3 to 5 of the paper, with one colour per head.
 
-// Of one opacity each, so that all lines of a head are a few paths and not thousands.
+// Levels of opacity. Lines of one level are one path, so a head has a few paths and not thousands.
 const SHADES = 12;
-// Fainter lines are left out while all tokens show theirs, the more so the more there are.
+// When the lines of all tokens are shown, fainter ones are left out, more of them with more tokens.
 const FAINTEST_OF_ONE = 0.01;
 const MANY_TOKENS = 80;
 
 /**
- * Say what is drawn now: a matrix and a colour for each head that is on, or the one matrix of the
- * average or the rollout. None if this model has no such weights.
+ * Return the matrices to draw: a matrix and a colour for each selected head, or the one matrix of
+ * the average or the rollout. None if this model has no such weights.
  */
 function strands(model, state) {
   const weights = model.weights[state.kind];
@@ -79,7 +79,7 @@ function mostTokens(tokens) {
   return Math.max(tokens.query.length, tokens.key.length);
 }
 
-// What each side is, in words.
+// Names of the two sides.
 const SIDES = {
   encoder: ['looks', 'is looked at'],
   decoder: ['being written', 'already read'],
@@ -245,8 +245,8 @@ function largest(drawn, focus, count) {
 }
 
 /**
- * Make the table behind: of a token that was clicked a column for each head, else the mean of all
- * heads that are on. It does not follow every movement of the pointer, for it may be large.
+ * Make the table of the picture: for a clicked token a column for each head, else the mean of all
+ * selected heads. It does not follow the pointer, because it may be large.
  */
 function weightTable(model, state) {
   const drawn = strands(model, state);

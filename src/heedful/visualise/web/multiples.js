@@ -1,9 +1,9 @@
 'use strict';
 // Small multiples: every layer and head at once, with the average and the rollout of each layer.
 
-// Fewer tokens than this are drawn as squares with sharp edges.
+// With fewer tokens than this, squares have sharp edges.
 const SHARP = 30;
-// Faint weights are drawn darker than they are, or a small picture would be empty but for a line.
+// Small weights are drawn darker than in proportion; otherwise a small picture would look empty.
 const DARKNESS = 0.65;
 const MULTIPLES_HINT =
   'A row looks, a column is looked at; the stronger the colour, the more. Click for its lines.';

@@ -1,4 +1,4 @@
-// A stand-alone page shows the one document that it holds.
+// A stand-alone page shows the document that is embedded in it.
 heedfulExplorer(
   document.getElementById('explorer'),
   JSON.parse(document.getElementById('document').textContent),

@@ -1,9 +1,9 @@
 'use strict';
-// The table behind each picture: the same numbers for those who do not see it, or want them exactly.
+// The table of each picture: the exact numbers, also for screen readers.
 
 /**
- * Make a table that is built when it is opened, and again when what it shows has changed: that of
- * 200 tokens has 40,000 cells.
+ * Make a table that is built when it is opened, and again when its content has changed: for 200
+ * tokens it has 40,000 cells.
  */
 function tableBehind(title, build) {
   const place = make('div', { class: 'he-scroll', role: 'region', tabindex: '0', 'aria-label': title });

@@ -1,9 +1,9 @@
 'use strict';
-// Attention weights out of the document, and what can be computed from them.
+// Attention weights of the document, and measures computed from them.
 
 const KINDS = ['encoder', 'decoder', 'cross'];
 
-// A byte holds the square root of a weight in 255 parts.
+// A weight is stored as a byte: 255 times its square root.
 const FROM_CODE = Float32Array.from({ length: 256 }, (_, code) => (code / 255) ** 2);
 
 /** A matrix by rows: `values[row * columns + column]`. */
@@ -73,11 +73,11 @@ function average(matrices) {
 
 /**
  * Follow attention through all layers up to one (attention rollout, Abnar and Zuidema 2020): a
- * layer's state is half what it was, half what the mean of its heads brought, so a layer is
- * (A + I) with its rows brought to one, and layers are multiplied.
+ * layer's state is half its input and half the mean of its heads, so a layer is (A + I) with rows
+ * normalised to one, and layers are multiplied.
  *
- * For cross-attention both roads are followed, through what the decoder had written and through
- * the encoder; the result is the part that came from the source.
+ * For cross-attention both ways to the source are followed, through the decoder's self-attention and
+ * through the encoder; the result is the part that came from the source.
  */
 function rollout(model, kind, layer) {
   const name = `${kind} ${layer}`;
@@ -139,7 +139,7 @@ function multiply(left, right) {
   return product;
 }
 
-// What a head may mostly look at: the places to look for, as functions from the row.
+// Positions that a head may mostly attend to, as functions of the row.
 const PLACES = {
   encoder: [
     ['the token itself', (row) => row],
@@ -160,8 +160,8 @@ const PLACES = {
 };
 
 /**
- * Describe where a head looks: over how many tokens its weight is spread (the mean of the
- * exponential of the entropy), and what part of it falls on some places.
+ * Describe the attention of a head: the number of tokens that its weight is spread over (the mean of
+ * the exponential of the entropy), and its share on some positions.
  */
 function describe({ rows, columns, values }, kind) {
   let spread = 0;
