@@ -61,5 +61,5 @@ def test_the_quickstart_makes_everything_it_names(tmp_path, heedful_cli):
     (out / "attention.html").unlink()
     assert made(heedful_cli, out, "again")[0] == bleu
     assert (out / "attention.html").exists()
-    with pytest.raises(RunFolderError, match="--resume must find"):
+    with pytest.raises(RunFolderError, match="--resume continues an interrupted quickstart"):
         quickstart(tmp_path / "gone", say=told.append, resume=True)
