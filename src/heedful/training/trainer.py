@@ -114,8 +114,7 @@ class Trainer:
         rows = self.order.largest()
         try:
             with torch.random.fork_rng(self._cuda_devices()), bound_of(self.model.device):
-                self._forward_backward(self.collate(rows))
-            self.weights.accumulate_gradients()
+                self._forward_backward(0, [rows], 0)
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
             if not is_lack_of_memory(error):
                 raise
@@ -148,7 +147,8 @@ class Trainer:
             while counters.position < len(batches) and not reason:
                 rows, step = batches[counters.position], counters.step + 1
                 started = time.monotonic()
-                totals = self._accumulate(step, rows)  # forward, backward, sums over all ranks
+                own = self._forward_backward(step, *self._own_share(rows))
+                totals = self._sum_over_ranks(own)
                 norm = self._update(step, rows, totals)  # check, scale, clip, step
                 counters.add(totals)
                 reason = self._after_step(totals, norm, time.monotonic() - started)
@@ -156,20 +156,41 @@ class Trainer:
                 counters.epoch, counters.position = counters.epoch + 1, 0
         return reason
 
-    def _accumulate(self, step: int, rows: Rows) -> StepTotals:
-        """Compute this rank's micro-batches and sum results over all ranks."""
+    def _own_share(self, rows: Rows) -> tuple[MicroBatches, int]:
+        """Cut a batch; return this rank's micro-batches and the number of the first of them."""
         shares = self.order.cut(rows, self.ranks.world)
-        # Micro-batches are numbered over all ranks: dropout is the same however they are shared.
-        earlier = sum(map(len, shares[: self.ranks.rank]))
-        own = StepTotals()
-        for index, micro_batch in enumerate(shares[self.ranks.rank], start=earlier):
-            batch = self.collate(micro_batch)
-            _seed_dropout(self.config.seed, step, index)
-            loss, nll = self._forward_backward(batch)
-            self.weights.accumulate_gradients()
+        # Numbered over all ranks, so that dropout is the same however they are shared.
+        return shares[self.ranks.rank], sum(map(len, shares[: self.ranks.rank]))
+
+    def _forward_backward(self, step: int, micro_batches: MicroBatches, first: int) -> StepTotals:
+        """Run micro-batches forwards and backwards, one after the other; sum losses and counts."""
+        totals = StepTotals()
+        for index, rows in enumerate(micro_batches, start=first):
+            batch = self.collate(rows)
             counts = (batch.source_tokens, batch.target_tokens, *batch.work)
-            own = own.plus(StepTotals(loss, nll, *map(float, counts)))
-        # Last, so that a signal during the step counts in it.
+            batch = batch.to(self.model.device)
+            _seed_dropout(self.config.seed, step, index)
+            states = self.model(batch.source, batch.target_in)  # (pairs, target, d_model)
+            real = batch.target_out != self.model.padding  # (pairs, target)
+            weight, bias = self.model.output.weight, self.model.output.bias
+            loss, nll = chunked_loss(
+                states[real],  # (target tokens, d_model)
+                batch.target_out[real],  # (target tokens,)
+                weight,
+                bias,
+                self.config.label_smoothing,
+                self.config.smoothing_target,
+            )
+            loss.backward()
+            self.weights.accumulate_gradients()
+            sums = StepTotals(float(loss.detach()), float(nll), *map(float, counts))
+            totals = totals.plus(sums)
+            del batch, states, real, loss, nll  # the next micro-batch needs the memory
+        return totals
+
+    def _sum_over_ranks(self, own: StepTotals) -> StepTotals:
+        """Add up losses, counts, requests and gradients over all ranks."""
+        # Requests are read after the micro-batches: a signal during the step counts in it.
         own = own._replace(
             stop_signals=float(bool(self.stop.reason)),
             time_over=float(self._time_is_over()),
@@ -221,23 +242,6 @@ class Trainer:
         # 5. save, after the validation, which is stored with the weights
         self._save_if_due(step, bool(reason or totals.checkpoint_requests), is_best)
         return reason
-
-    def _forward_backward(self, batch: Batch) -> tuple[float, float]:
-        """Run one micro-batch forwards and backwards; return summed loss and log-probability."""
-        batch = batch.to(self.model.device)
-        states = self.model(batch.source, batch.target_in)  # (pairs, target, d_model)
-        real = batch.target_out != self.model.padding  # (pairs, target)
-        weight, bias = self.model.output.weight, self.model.output.bias
-        loss, nll = chunked_loss(
-            states[real],  # (target tokens, d_model)
-            batch.target_out[real],  # (target tokens,)
-            weight,
-            bias,
-            self.config.label_smoothing,
-            self.config.smoothing_target,
-        )
-        loss.backward()
-        return float(loss.detach()), float(nll)
 
     def _update(self, step: int, rows: Rows, totals: StepTotals) -> float:
         """Check, scale, clip and step; return the norm of the mean gradient before clipping."""

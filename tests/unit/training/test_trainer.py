@@ -112,7 +112,7 @@ def test_trying_the_largest_batch_touches_neither_weights_nor_randomness():
 def test_a_lack_of_memory_names_the_setting_to_change(monkeypatch):
     made = trainer()
 
-    def too_much(batch):
+    def too_much(*_):
         return torch.empty(1 << 60)  # the allocator itself says that it cannot
 
     monkeypatch.setattr(made, "_forward_backward", too_much)
@@ -441,8 +441,10 @@ def test_the_gradients_of_two_ranks_add_up_to_those_of_one(share, monkeypatch):
     part.ranks, rest.ranks = RankGroup(rank, world), RankGroup(1 - rank, world)
     for made in (alone, part, rest):
         made.model.eval()  # another cut draws other dropout
-    totals = alone._accumulate(1, rows).as_tensor()
-    shares = part._accumulate(1, rows).plus(rest._accumulate(1, rows)).as_tensor()
+    totals, one, other = (
+        made._forward_backward(1, *made._own_share(rows)) for made in (alone, part, rest)
+    )
+    totals, shares = totals.as_tensor(), one.plus(other).as_tensor()
     work = slice(4, 9)  # another cut has other padding
     assert (shares[work] <= totals[work]).all()
     shares[work] = totals[work]
@@ -465,7 +467,7 @@ def test_micro_batches_of_a_step_draw_dropout_of_their_own(monkeypatch):
     rows = made.order.epoch(0)[0]
     for rank in (0, 1):
         made.ranks = RankGroup(rank, 2)
-        made._accumulate(3, rows)
+        made._forward_backward(3, *made._own_share(rows))
     count = sum(map(len, made.order.cut(rows, 2)))
     assert seeds == [(1, 3, index) for index in range(count)]
 
@@ -476,8 +478,8 @@ def test_padding_is_predicted_by_nobody_but_keeps_its_share_of_the_smoothing(for
     made = trainer(smoothing_target=form)
     made.model.eval()
     collator = Collator(0, 2, 3)
-    batch = collator.batch([[5, 6], [7]], [[8, 9, 10], [11]])
-    loss, nll = made._forward_backward(batch)
+    made.collate = lambda rows: collator.batch([[5, 6], [7]], [[8, 9, 10], [11]])
+    loss, nll, *_ = made._forward_backward(1, [np.array([0, 1])], 0)
     expected_loss = expected_nll = 0.0
     for source, target in (([5, 6], [8, 9, 10]), ([7], [11])):
         alone = collator.batch([source], [target])
