@@ -47,7 +47,7 @@ REFUSED = {
     "translator.translate('\\ud800')": "half of a surrogate pair",
     "translator.translate('a', beam='4')": "`beam` of Translator.translate must be a whole number",
     "translator.translate('a', beam=10**9)": "beam must be at most 10,000",
-    "translator.translate('a', max_length='9' * 20)": "at most 7 digits",
+    "translator.translate('a', max_length='9' * 20)": "below a million",
     "translator.translate('a', length_penalty=1.0)": "must be a string or None, but 1.0 came",
     "translator.translate('a', sample={'seed': 1})": "must be a Sampling or None",
     "translator.translate('a', batch_tokens=0)": "`batch_tokens` must be at least 1",

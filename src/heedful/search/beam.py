@@ -236,7 +236,7 @@ def search(
         # 3. finish: an end counts only among the best `eos_candidates`
         is_eos[:, eos_candidates:] = False
         length += 1
-        step = _StepRecorder(length, end_token, penalty, keep, stopping, eos_candidates)
+        step = _BeamUpdate(length, end_token, penalty, keep, stopping, eos_candidates)
         before = [] if observer is None else [[] if each.done else each.open for each in active]
         step.advance(active, candidates, is_eos, columns)
 
@@ -288,8 +288,8 @@ def _extend(
     return expand(totals, scores, candidates)
 
 
-class _StepRecorder(NamedTuple):
-    """One step of all beams: its inputs besides the candidates."""
+class _BeamUpdate(NamedTuple):
+    """How a step updates the beams: its inputs besides the candidates."""
 
     length: int
     end_token: int
@@ -302,7 +302,7 @@ class _StepRecorder(NamedTuple):
     def advance(
         self, active: list[_Beam], candidates: Candidates, is_eos: Tensor, columns: Tensor
     ) -> None:
-        """Record the step in the beams that are not done."""
+        """Update each beam that is not done: finish hypotheses, keep others open, set `may_win`."""
         parts = (candidates.parents, candidates.log_probabilities, candidates.tokens)
         parents, each, tokens = (part.tolist() for part in parts)
         ends, kept = is_eos.tolist(), columns.tolist()

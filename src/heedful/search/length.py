@@ -102,7 +102,8 @@ class LengthLimit:
     Notes
     -----
     Section 6.1: “maximum output length during inference to input length + 50”. The end symbol is
-    counted on neither side. A hypothesis that reaches the limit is cut there; an end is not forced.
+    counted on neither side. What happens to a hypothesis at the limit is
+    `StoppingPolicy.length_limit_policy`.
     """
 
     extra: int
@@ -131,11 +132,11 @@ class LengthLimit:
         """
         relative = text.startswith("input+")
         number = text.removeprefix("input+")
-        if re.fullmatch(r"[0-9]{1,7}", number) and (relative or int(number) > 0):
+        if re.fullmatch(r"[0-9]{1,6}", number) and (relative or int(number) > 0):
             return cls(int(number), relative)
         raise SettingError(
-            "a length limit must be input+N or N with N a positive number of at most 7 digits, but "
-            f"is {text!r}; the paper's is input+50."
+            "a length limit must be input+N or N, with N a positive whole number below a million, "
+            f"but is {text!r}; the paper's is input+50."
         )
 
     def tokens(self, source_length: int) -> int:

@@ -50,9 +50,9 @@ class StoppingPolicy:
     """When a sentence is done."""
     length_limit_policy: str = "cut"
     """
-    What happens to a hypothesis at its limit: it is cut, and counts only where too few have ended;
-    or it gets the end symbol at no cost; or with its own probability (fairseq); or it is cut and
-    counts like any other.
+    What happens to a hypothesis at its limit: ``cut``, it counts only where too few have ended;
+    ``end``, it gets the end symbol at no cost; ``force``, it gets the end symbol with its own
+    probability (fairseq); ``keep``, it is cut and counts like any other.
     """
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ class StoppingPolicy:
         """
         if self.stop != "as-ctranslate2":
             return self
-        counts = penalty.divisor(2) > 1.0
+        counts = penalty.divisor(2) > 1.0  # only without a penalty is it 1 at every length
         return replace(self, stop="when-beam-finished" if counts else "when-none-can-win")
 
     @property

@@ -22,8 +22,8 @@ from heedful.errors import SettingError, TrainingFailed
 # rank that hangs. It must be longer than what only rank zero does: subwords, ids, validation.
 _PATIENCE = timedelta(hours=6)
 _BUCKET_BYTES = 64 << 20
-# How launchers name the number of processes that they start; who they are, and how they number
-# each process: the first variable alone may be of a whole allocation.
+# The variable in which a launcher gives the number of its processes: its name, and the variable of
+# the process's number. Both must be set: SLURM gives the first to every shell of an allocation.
 _LAUNCHERS = {
     "SLURM_NTASKS": ("srun", "SLURM_PROCID"),
     "OMPI_COMM_WORLD_SIZE": ("mpirun", "OMPI_COMM_WORLD_RANK"),
@@ -52,7 +52,7 @@ class RankGroup:
         return self.rank == 0
 
     def all_reduce(self, values: Tensor) -> Tensor:
-        """Sum a tensor over all ranks. Raises `TrainingFailed` if another rank is gone."""
+        """Sum a tensor over all ranks, in place. Raises `TrainingFailed` if a rank is gone."""
         if self.world > 1:
             with _peer_failures():
                 dist.all_reduce(values)
@@ -74,7 +74,7 @@ class RankGroup:
             )
 
     def broadcast(self, value: float) -> float:
-        """Send a number from rank zero to all ranks."""
+        """Send a number from rank zero to all ranks: a sum, since the others add zero."""
         return float(
             self.all_reduce(torch.tensor(value if self.is_first else 0.0, dtype=torch.float64))
         )

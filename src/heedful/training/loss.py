@@ -78,9 +78,9 @@ def plain_loss(
     bias : Tensor of float, shape (classes,), optional
         Added to every row of logits.
     smoothing : float, default 0.1
-        The share of probability that is spread over other classes.
+        The share of probability that is taken from the target (see `form`).
     form : {'uniform', 'others'}, default 'uniform'
-        How it is spread: `uniform` or `others`.
+        Where it goes: to all classes alike, or to all but the target.
 
     Returns
     -------
@@ -121,9 +121,9 @@ def chunked_loss(
     bias : Tensor of float, shape (classes,), optional
         Added to every row of logits.
     smoothing : float, default 0.1
-        The share of probability that is spread over other classes.
+        The share of probability that is taken from the target (see `form`).
     form : {'uniform', 'others'}, default 'uniform'
-        How it is spread: `uniform` or `others`.
+        Where it goes: to all classes alike, or to all but the target.
 
     Returns
     -------
@@ -146,28 +146,37 @@ class _ChunkedLoss(torch.autograd.Function):
     """
     The loss with gradients computed in the forward pass and scaled in the backward pass.
 
-    The smoothed target is `off` everywhere and `on` at the right class, so its part of sums and
-    gradients is two small products; only the softmax itself needs a pass over all classes.
+    The smoothed target is `on` at the right class and `off` elsewhere, so for each row
+
+    ::
+
+        loss                 = -(on - off) log p(right) - off * sum over classes of log p
+        gradient of scores   = softmax - off - (on - off) at the right class
+
+    With log p = score - log Z, sums over classes need only the sum of the weight's rows, so only
+    the softmax is computed for every class.
     """
 
     @staticmethod
     def forward(ctx, states, targets, weight, bias, smoothing, form):  # type: ignore[no-untyped-def]
         off, on = _off_and_on(weight.size(0), smoothing, form)
         wanted = any(ctx.needs_input_grad)
-        row_sum = weight.sum(dim=0, dtype=torch.float32)
+        row_sum = weight.sum(dim=0, dtype=torch.float32)  # (d_model,)
         bias_sum = 0.0 if bias is None else bias.float().sum()
         gradients = _Gradients(states, targets, weight, bias, on - off) if wanted else None
         chosen, spread = [], []
         for part in chunk_rows(len(targets), weight.size(0), states.device):
-            scores = linear_forward(states[part], weight, bias)
-            largest = scores.amax(dim=1).float()
-            right = scores.gather(1, targets[part].unsqueeze(1)).squeeze(1).float()
-            room = scores if gradients is None else gradients.room(part)
-            probabilities = torch.softmax(scores, dim=1, out=room)
-            # the largest probability is never tiny, so its logarithm is safe
-            normaliser = largest - probabilities.amax(dim=1).float().log()
-            chosen.append((right - normaliser).sum())
-            all_classes = states[part].float() @ row_sum + bias_sum - weight.size(0) * normaliser
+            scores = linear_forward(states[part], weight, bias)  # (rows, classes)
+            largest = scores.amax(dim=1).float()  # (rows,)
+            right = scores.gather(1, targets[part].unsqueeze(1)).squeeze(1).float()  # (rows,)
+            buffer = scores if gradients is None else gradients.buffer_for(part)
+            probabilities = torch.softmax(scores, dim=1, out=buffer)
+            # log Z = largest score - log of the largest probability: spares a logsumexp, and the
+            # largest probability is never tiny, so its logarithm is safe
+            log_z = largest - probabilities.amax(dim=1).float().log()  # (rows,)
+            chosen.append((right - log_z).sum())
+            # sum over classes of log p, (rows,): the scores of a row add up to state . row_sum
+            all_classes = states[part].float() @ row_sum + bias_sum - weight.size(0) * log_z
             spread.append(all_classes.sum())
             if gradients is not None:
                 gradients.add(part, probabilities)
@@ -207,8 +216,8 @@ class _Gradients:
         self.kept = torch.empty(rows, weight.size(0), dtype=states.dtype, device=states.device)
         self.first = self.last = 0
 
-    def room(self, part: slice) -> Tensor:
-        """Return the buffer slice for the probabilities of some rows."""
+    def buffer_for(self, part: slice) -> Tensor:
+        """Return the buffer of these rows' probabilities; multiply first if it is full."""
         if part.stop - self.first > len(self.kept):
             self._multiply()
         return self.kept[part.start - self.first : part.stop - self.first]
@@ -216,20 +225,21 @@ class _Gradients:
     def add(self, part: slice, probabilities: Tensor) -> None:
         """Turn softmax into softmax minus `excess` at the right class, and multiply."""
         classes = probabilities.size(1)
-        places = torch.arange(len(probabilities), device=probabilities.device) * classes
-        places += self.targets[part]
+        # position of (row, target) in the flattened probabilities: one indexed subtraction
+        flat_index = torch.arange(len(probabilities), device=probabilities.device) * classes
+        flat_index += self.targets[part]  # (rows,)
         flat = probabilities.view(-1)
-        flat[places] -= self.excess
+        flat[flat_index] -= self.excess
         self.d_states[part] = matmul(probabilities, self.weight)
         self.last = part.stop
 
     def _multiply(self) -> None:
         """Add the collected rows to the gradients of weight and bias, and clear them."""
         kept = self.kept[: self.last - self.first]
-        product = torch.mm(kept.t(), self.states[self.first : self.last])
+        product = torch.mm(kept.t(), self.states[self.first : self.last])  # (classes, d_model)
         if self.d_weight is None:
             self.d_weight = product
-        else:
+        else:  # only a sum of several products needs fp32
             self.d_weight = self.d_weight.float()
             self.d_weight += product.float()
         if self.d_bias is not None:

@@ -150,6 +150,7 @@ class MixedPrecisionAdam:
         Resets the sums. Adam scales the gradients in the pass it makes anyway.
         """
         device = self.gradients[0].device
+        # torch's fused Adam divides the gradients by `grad_scale`
         self.adam.grad_scale = torch.tensor(1.0 / scale, device=device)  # type: ignore[attr-defined]
         for group in self.adam.param_groups:
             group["lr"] = learning_rate
@@ -270,6 +271,7 @@ class MixedPrecisionAdam:
         if self.ema_decay is None:
             return
         steps = float(self.adam.state[self.masters[0]]["step"])
+        # 0.1 at the first step and 0.9 at step 81, so that the first weights are soon forgotten
         decay = min(self.ema_decay, steps / (steps + 9.0))
         torch._foreach_lerp_(self.averages, self.masters, 1.0 - decay)
 

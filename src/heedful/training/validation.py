@@ -13,11 +13,9 @@ from heedful.model.transformer import Transformer
 from heedful.preparation.training_data import Files, Sizes, as_list, file_records
 from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
-from heedful.search.rules import AllowedTokens
 from heedful.search.scoring import pair_log_probabilities
 from heedful.search.settings import SearchSettings
 from heedful.text.corpus import Corpus, expand
-from heedful.tokenization.tokenizer import PAD, START
 from heedful.training.log import perplexity
 from heedful.training.state import Validation
 
@@ -95,7 +93,7 @@ def validator(
     BLEU is sacreBLEU, cased, of greedy translations: cheaper than a beam and close enough to
     compare checkpoints.
     """
-    config, tokenizer = run.config, run.tokenizer
+    config, tokenizer, _ = run.config, run.tokenizer, run.allowed  # refused now, if at all
     most, best_by = config.data.max_length, config.train.best_by
     source_ids = [ids[:most] for ids in tokenizer.encode_source(sources)]
     target_ids = [ids[:most] for ids in tokenizer.encode_target(references)]
@@ -150,7 +148,7 @@ def _translate(
 ) -> list[str]:
     """Translate greedily, in order."""
     settings = SearchSettings.of(run.config.search)
-    rules = [AllowedTokens(run.tokenizer.target_size, (PAD, START))]
+    rules = [run.allowed]
     translations = [""] * len(sources)
     for rows in by_length([len(ids) for ids in sources], _BATCH_TOKENS):
         source = collator.source([sources[i] for i in rows]).to(model.device)  # (rows, source)

@@ -18,7 +18,7 @@ def source_ids(
     """
     Encode source lines; truncate those that are too long.
 
-    Returns the ids of each line; None for a blank line.
+    Returns the ids of each line; an empty list for a blank line.
     """
     ids = tokenizer.encode_source([text if text.strip() else "" for text in texts])
     if warn is not None and (warning := input_warning(texts, ids, tokenizer)):
