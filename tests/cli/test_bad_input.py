@@ -199,7 +199,7 @@ def test_a_run_without_checkpoints_says_so(heedful_cli, trained, tmp_path):
         ("model.heads=7", ("heads", "7")),
         ("train.steps=many", ("train.steps", "many")),
         ("train.device=tpu", ("train.device",)),
-        ("train.device=cuda:77", ("cuda:77", "must be there")),
+        ("train.device=cuda:77", ("cuda:77", "must exist")),
         ("search.length_penalty=0.6", ("gnmt:ALPHA",)),
         ("nonsense", ("nonsense",)),
     ],

@@ -93,7 +93,7 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     initialise(model, settings.train.seed)
     model.to(device)
     train = settings.train
-    weights = MixedPrecisionAdam(
+    optimizer = MixedPrecisionAdam(
         model,
         request["precision"],
         train.beta1,
@@ -108,7 +108,7 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     batch = FixedBatch(request["sources"], request["targets"], collator, train.micro_batch_tokens)
     trainer = Trainer(
         model,
-        weights,
+        optimizer,
         batch,
         batch.collate,
         replace(TrainerConfig.of(settings), minutes=None),

@@ -204,14 +204,12 @@ def search(
     choose = extend_by or partial(_extend, candidates=2 * beam)
     # Where a search may stop early only the n-best list counts; else the whole beam must be full.
     keep = settings.n_best if stopping.needs_no_more else max(settings.n_best, beam)
-    penalty = stopping.counted(settings.penalty)
+    penalty = stopping.penalty_as_counted(settings.penalty)
     active = beams = [_Beam(limit) for limit in limits for _ in range(groups)]
-    sentences = torch.arange(len(limits), device=tokens.device).repeat_interleave(
-        groups
-    )  # (beams,)
-    totals = torch.zeros(
-        len(beams), 1, device=tokens.device
-    )  # (beams, width); width is 1, then `beam`
+    # sentence of each beam: (beams,)
+    sentences = torch.arange(len(limits), device=tokens.device).repeat_interleave(groups)
+    # Tensors choose the candidates; the lists in `_Beam` hold what is returned.
+    totals = torch.zeros(len(beams), 1, device=tokens.device)  # (beams, width): 1, then `beam`
     prefixes = tokens.new_empty(len(beams), 0)  # (beams * width, length)
     length = 0
     while active:

@@ -54,7 +54,7 @@ def run_search(
     """
     rules = rules_for(settings, rules, line_constraints, limits, model.end_token, source.device)
     phrases = [constraint.phrases for constraint in line_constraints]
-    in_groups = replace(settings, stopping=settings.stopping.in_groups())
+    in_groups = replace(settings, stopping=settings.stopping.without_places())
     if settings.sample is not None:
         return sample(model, source, limits, settings, lines, rules, observer)
     if settings.beam == 1 and not constrained:

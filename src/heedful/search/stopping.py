@@ -60,7 +60,7 @@ class StoppingPolicy:
         if self.stop not in STOPS:
             raise SettingError(f"stop must be {' or '.join(STOPS)}, but is {self.stop!r}.")
 
-    def under(self, penalty: LengthPenalty) -> "StoppingPolicy":
+    def resolved_for(self, penalty: LengthPenalty) -> "StoppingPolicy":
         """
         Return the stopping rule to apply under a length penalty: resolves ``as-ctranslate2``.
 
@@ -94,7 +94,7 @@ class StoppingPolicy:
         """Whether a search may stop with as many complete hypotheses as requested."""
         return self.stop in ("when-none-can-win", "as-opennmt")
 
-    def in_groups(self) -> "StoppingPolicy":
+    def without_places(self) -> "StoppingPolicy":
         """
         Return the rule for searches whose beams have no fixed places: groups and constraints.
 
@@ -109,7 +109,7 @@ class StoppingPolicy:
         """
         return replace(self, stop="when-beam-finished") if self.has_places else self
 
-    def counted(self, penalty: LengthPenalty) -> LengthPenalty:
+    def penalty_as_counted(self, penalty: LengthPenalty) -> LengthPenalty:
         """
         Return the penalty as the toolkit counts lengths: OpenNMT-py's include the start symbol.
 

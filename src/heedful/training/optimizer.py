@@ -134,6 +134,22 @@ class MixedPrecisionAdam:
         norms = torch._foreach_norm(self.gradients)
         return float(torch.linalg.vector_norm(torch.stack(norms)))
 
+    @property
+    def has_working_copy(self) -> bool:
+        """
+        Tell whether the model computes with rounded copies of the weights.
+
+        Returns
+        -------
+        bool
+            True in bf16, False in fp32.
+
+        Notes
+        -----
+        In fp32 the masters are the model's parameters themselves.
+        """
+        return self.masters is not self.model_parameters
+
     def step(self, learning_rate: float, scale: float) -> None:
         """
         Take one Adam step.
@@ -284,5 +300,5 @@ class MixedPrecisionAdam:
     @torch.no_grad()
     def _copy(self) -> None:
         """Round the masters into the weights that the model computes with."""
-        if self.masters is not self.model_parameters:
+        if self.has_working_copy:
             torch._foreach_copy_(self.model_parameters, self.masters)

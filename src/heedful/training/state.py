@@ -53,6 +53,32 @@ class StepTotals(NamedTuple):
         return cls(*values.tolist())
 
 
+class LogSums(NamedTuple):
+    """Sums since the last training line of the log."""
+
+    loss: float = 0.0
+    nll: float = 0.0
+    """Summed over target tokens, as in `StepTotals`."""
+    target_tokens: float = 0.0
+    source_tokens: float = 0.0
+    """Real tokens."""
+    padded_tokens: float = 0.0
+    """Positions computed on both sides, padding included."""
+    seconds: float = 0.0
+    """Time in steps."""
+
+    def plus(self, totals: StepTotals, seconds: float) -> "LogSums":
+        """Add one step."""
+        return LogSums(
+            self.loss + totals.loss,
+            self.nll + totals.nll,
+            self.target_tokens + totals.target_tokens,
+            self.source_tokens + totals.source_tokens,
+            self.padded_tokens + totals.source_places + totals.target_places,
+            self.seconds + seconds,
+        )
+
+
 # What the model computed on: fields of `StepTotals`, counters, and fields of a log line.
 WORK = ("source_places", "target_places", "encoder_pairs", "decoder_pairs", "cross_pairs")
 
@@ -112,17 +138,14 @@ class TrainState:
     """The best validations so far, best first."""
     without_better: int = 0
     """Validations since the best one."""
-    since_log: list[float] = field(default_factory=lambda: [0.0] * 6)
-    """
-    Sums since the last training line of the log: loss, log-probability, target, source and padded
-    tokens, seconds in steps.
-    """
+    since_log: LogSums = field(default_factory=LogSums)
+    """Sums since the last training line of the log."""
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TrainState":
         """Parse a checkpoint's `state.json`; raises `ValueError` for invalid content."""
         counters, best = values.get("counters"), values.get("best")
-        since_log = values.get("since_log", [0.0] * 6)
+        since_log = values.get("since_log", list(LogSums()))
         expected = (
             isinstance(counters, dict)
             and all(_is_count(value) for value in (*counters.values(), values.get("step")))
@@ -133,13 +156,16 @@ class TrainState:
             and all("valid_loss" in entry for entry in best)
             and _is_count(values.get("without_better"))
             and isinstance(since_log, list)
-            and len(since_log) == 6
+            and len(since_log) == len(LogSums._fields)
             and all(isinstance(number, int | float) for number in since_log)
         )
         if not expected:
             raise ValueError("counters, best, without_better or since_log are not what they were")
         return cls(
-            Counters.from_dict(counters or {}), best or [], values["without_better"], since_log
+            Counters.from_dict(counters or {}),
+            best or [],
+            values["without_better"],
+            LogSums(*since_log),
         )
 
     def remember(self, result: Validation, keep_best: int, best_by: str = "bleu") -> bool:

@@ -175,15 +175,16 @@ def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
         resolve_threads(session.machine_settings.threads)
         model = run.build()
         initialise(model, config.train.seed)
-        train_state, begin = session.beginning(model)
+        train_state, start_weights = session.first_state(model)
         session.claim.train_state = train_state
         model.to(device)
 
         # 2. the optimizer, which also keeps the weights in full precision
-        weights = session.optimizer(model)
-        if begin is not None:
+        optimizer = session.optimizer(model)
+        if start_weights is not None:
             earlier = setup.pretrained.adam_steps if setup.pretrained else 0
-            weights.load(begin.model, begin.training, train_state.counters.step + earlier)
+            adam_step = train_state.counters.step + earlier
+            optimizer.load(start_weights.model, start_weights.training, adam_step)
 
         # 3. batches and validation
         collator = run.collator(model)
@@ -202,14 +203,14 @@ def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
             digests = pairs_digests(session.pairs)
             trainer = Trainer(
                 model,
-                weights,
+                optimizer,
                 pairs,
                 pairs.collate,
                 session.trainer_config(),
                 train_state,
                 session.ranks,
                 log,
-                _CheckpointWriter(run, weights, train_state, digests, log.say),
+                _CheckpointWriter(run, optimizer, train_state, digests, log.say),
                 validate,
                 config.train.keep_best,
                 pairs.describe,
@@ -266,8 +267,8 @@ class _Session:
     ranks: RankGroup
     claim: Claim
 
-    def beginning(self, model: Transformer) -> tuple[TrainState, Checkpoint | None]:
-        """Find and check the last checkpoint, else pretrained weights, else None."""
+    def first_state(self, model: Transformer) -> tuple[TrainState, Checkpoint | None]:
+        """Return the state to begin with and its weights: checkpoint, pretrained, or None."""
         checkpoint = self.run.last_checkpoint()
         if checkpoint is not None:
             place = self.run.folder.checkpoint(self.run.folder.steps()[-1])
@@ -344,12 +345,12 @@ class _CheckpointWriter:
     def __init__(
         self,
         run: Run,
-        weights: MixedPrecisionAdam,
+        optimizer: MixedPrecisionAdam,
         train_state: TrainState,
         pairs: list[str],
         say: Callable[[str], object],
     ) -> None:
-        self.run, self.weights, self.train_state, self.pairs = run, weights, train_state, pairs
+        self.run, self.optimizer, self.train_state, self.pairs = run, optimizer, train_state, pairs
         self.say, self.files = say, RunFiles(run.folder)
 
     def save(self, reason: str) -> None:
@@ -367,10 +368,10 @@ class _CheckpointWriter:
             "counters": self.train_state.counters.to_dict(),
             "best": self.train_state.best,
             "without_better": self.train_state.without_better,
-            "since_log": self.train_state.since_log,
+            "since_log": list(self.train_state.since_log),
         }
         save_checkpoint(
-            folder.checkpoint(step), self.weights.weights(), self.weights.moments(), state
+            folder.checkpoint(step), self.optimizer.weights(), self.optimizer.moments(), state
         )
         best = [int(entry["step"]) for entry in self.train_state.best]
         if best:

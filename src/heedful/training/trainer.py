@@ -19,7 +19,7 @@ micro-batches has the same batches and other dropout.
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -35,8 +35,18 @@ from heedful.training.log import Clock, RunLog, perplexity
 from heedful.training.loss import chunked_loss
 from heedful.training.optimizer import MixedPrecisionAdam
 from heedful.training.schedule import learning_rate
-from heedful.training.state import WORK, StepTotals, StopSignal, TrainState, Validation
+from heedful.training.state import (
+    WORK,
+    LogSums,
+    StepTotals,
+    StopSignal,
+    TrainState,
+    Validation,
+)
 from heedful.training.trainer_config import TrainerConfig
+
+# A line of the log is due after this many steps or seconds.
+_LOG_STEPS, _LOG_SECONDS = 50, 10.0
 
 
 @runtime_checkable
@@ -82,7 +92,7 @@ class Trainer:
     def __init__(
         self,
         model: Seq2Seq,
-        weights: MixedPrecisionAdam,
+        optimizer: MixedPrecisionAdam,
         order: BatchSource,
         collate: Callable[[Rows], Batch],
         config: TrainerConfig,
@@ -94,7 +104,7 @@ class Trainer:
         keep_best: int = 1,
         describe: Callable[[list[int]], list[Any]] = list,
     ) -> None:
-        self.model, self.weights, self.order, self.collate = model, weights, order, collate
+        self.model, self.optimizer, self.order, self.collate = model, optimizer, order, collate
         self.config, self.train_state, self.ranks, self.log = config, train_state, ranks, log
         self.checkpoints, self.validate, self.keep_best = checkpoints, validate, keep_best
         self.describe = describe
@@ -125,9 +135,9 @@ class Trainer:
                 "batches stay the same, they are computed in more parts) or data.max_length."
             ) from error
         finally:
-            self.weights.zero_grad()
-            for parameter in self.weights.model_parameters:
-                if self.weights.masters is not self.weights.model_parameters:
+            self.optimizer.zero_grad()
+            if self.optimizer.has_working_copy:  # its gradients are not the optimizer's sums
+                for parameter in self.optimizer.model_parameters:
                     parameter.grad = None
 
     def run(self) -> str:
@@ -159,7 +169,7 @@ class Trainer:
     def _own_share(self, rows: Rows) -> tuple[MicroBatches, int]:
         """Cut a batch; return this rank's micro-batches and the number of the first of them."""
         shares = self.order.cut(rows, self.ranks.world)
-        # Numbered over all ranks, so that dropout is the same however they are shared.
+        # Numbers count on from rank to rank, so no two micro-batches of a step share a seed.
         return shares[self.ranks.rank], sum(map(len, shares[: self.ranks.rank]))
 
     def _forward_backward(self, step: int, micro_batches: MicroBatches, first: int) -> StepTotals:
@@ -182,7 +192,7 @@ class Trainer:
                 self.config.smoothing_target,
             )
             loss.backward()
-            self.weights.accumulate_gradients()
+            self.optimizer.accumulate_gradients()
             sums = StepTotals(float(loss.detach()), float(nll), *map(float, counts))
             totals = totals.plus(sums)
             del batch, states, real, loss, nll  # the next micro-batch needs the memory
@@ -198,7 +208,7 @@ class Trainer:
         )
         self.stop.checkpoint = False
         totals = StepTotals.from_tensor(self.ranks.all_reduce(own.as_tensor()))
-        self.ranks.all_reduce_gradients(self.weights.gradients)
+        self.ranks.all_reduce_gradients(self.optimizer.gradients)
         return totals
 
     def _after_step(self, totals: StepTotals, norm: float, seconds: float) -> str:
@@ -207,14 +217,9 @@ class Trainer:
         counters = self.train_state.counters
         step = counters.step
         counters.seconds = self.clock.seconds
-        places = totals.source_places + totals.target_places
-        tokens = (totals.target_tokens, totals.source_tokens, places)
-        since = zip(
-            self.train_state.since_log, (totals.loss, totals.nll, *tokens, seconds), strict=True
-        )
-        self.train_state.since_log = [earlier + now for earlier, now in since]
+        self.train_state.since_log = self.train_state.since_log.plus(totals, seconds)
 
-        # 2. log; a signal ends no line, see `_log_if_due`
+        # 2. log; a stop by a signal writes no line, see `_log_if_due`
         last = step >= self.config.steps
         ended = bool(last or (totals.time_over and not totals.stop_signals))
         of_step = {
@@ -246,13 +251,13 @@ class Trainer:
     def _update(self, step: int, rows: Rows, totals: StepTotals) -> float:
         """Check, scale, clip and step; return the norm of the mean gradient before clipping."""
         # Gradients are sums over target tokens; the mean is over those of all ranks.
-        norm = self.weights.gradient_norm() / totals.target_tokens
+        norm = self.optimizer.gradient_norm() / totals.target_tokens
         if not (math.isfinite(totals.loss) and math.isfinite(norm)):
             self._stop_on_non_finite(step, rows, totals.loss, norm)
         scale = 1.0 / totals.target_tokens
         if self.config.clip_norm is not None and norm > self.config.clip_norm:
             scale *= self.config.clip_norm / norm
-        self.weights.step(self._learning_rate(step), scale)
+        self.optimizer.step(self._learning_rate(step), scale)
         return norm
 
     def _learning_rate(self, step: int) -> float:
@@ -262,9 +267,9 @@ class Trainer:
             config.schedule_steps + step, config.d_model, config.warmup, config.learning_rate_factor
         )
 
-    def _stop_on_non_finite(self, step: int, rows: Rows, loss: float, norm: float) -> None:
+    def _stop_on_non_finite(self, step: int, rows: Rows, loss: float, norm: float) -> NoReturn:
         """Stop the run if loss or gradient is not finite; take no step."""
-        self.weights.zero_grad()
+        self.optimizer.zero_grad()
         if self.ranks.is_first:
             pairs = self.describe(rows.tolist())
             report = {"loss": str(loss), "gradient_norm": str(norm), "pairs": pairs}
@@ -300,22 +305,24 @@ class Trainer:
         run equals that of an uninterrupted one.
         """
         counters = self.train_state.counters
-        if not (forced or step % 50 == 0 or self.clock.seconds - self._logged_at >= 10):
+        waited = self.clock.seconds - self._logged_at
+        if not (forced or step % _LOG_STEPS == 0 or waited >= _LOG_SECONDS):
             return
         self._logged_at = self.clock.seconds
-        loss, nll, target, source, padded, seconds = self.train_state.since_log
+        since = self.train_state.since_log
+        nll = since.nll / since.target_tokens
         line = {
             "step": step,
-            "loss": loss / target,
-            "nll": nll / target,
-            "perplexity": perplexity(nll / target),
+            "loss": since.loss / since.target_tokens,
+            "nll": nll,
+            "perplexity": perplexity(nll),
             "learning_rate": self._learning_rate(step),
             "source_tokens": counters.source_tokens,
             "target_tokens": counters.target_tokens,
             **of_step,
             **{name: getattr(counters, name) for name in WORK},
-            "padding": 1.0 - (source + target) / padded,
-            "target_tokens_per_second": target / max(seconds, 1e-9),
+            "padding": 1.0 - (since.source_tokens + since.target_tokens) / since.padded_tokens,
+            "target_tokens_per_second": since.target_tokens / max(since.seconds, 1e-9),
             "seconds": round(counters.seconds, 3),
             "memory": peak_of(self.model.device),
         }
@@ -323,13 +330,13 @@ class Trainer:
         if self.config.minutes is not None:
             share = min(1.0, max(share, counters.seconds / (self.config.minutes * 60)))
         self.log.training(line, share, counters.seconds * (1 - share) / max(share, 1e-9))
-        self.train_state.since_log = [0.0] * len(self.train_state.since_log)
+        self.train_state.since_log = LogSums()
 
     def _warn_of_warmup(self, step: int, ended: bool) -> None:
         """Warn once if the minutes end before the learning rate has reached its peak."""
         config, seconds = self.config, self.clock.seconds - self.clock.earlier
-        # The pace is known after ten seconds or fifty steps, when the log has its first line.
-        known = seconds >= 10 or step - self._began_at >= 50
+        # The pace is known when the log has its first line.
+        known = seconds >= _LOG_SECONDS or step - self._began_at >= _LOG_STEPS
         if config.minutes is None or not (ended or (known and not self._warned_of_warmup)):
             return
         pace = (step - self._began_at) / max(seconds, 1e-9)
@@ -352,7 +359,7 @@ class Trainer:
         is_best = False
         if self.ranks.is_first:
             self.model.eval()
-            with self.weights.averaged_weights():
+            with self.optimizer.averaged_weights():
                 result = {"step": step, "best_by": self.config.best_by, **self.validate()}
             self.model.train()
             self.log.validation(result)
@@ -385,7 +392,7 @@ class Trainer:
         self.train_state.counters.seconds = self.clock.seconds
         self.checkpoints.save(reason)
         self._saved_step = self.train_state.counters.step
-        if reason == "regular":
+        if reason == "regular":  # other checkpoints do not shift those by minutes
             self._saved_at = self.clock.seconds
 
     def _cuda_devices(self) -> list[torch.device]:

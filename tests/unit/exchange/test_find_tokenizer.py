@@ -35,5 +35,5 @@ def test_codes_of_fastbpe_lose_their_counts(tmp_path):
     (tmp_path / "bpecodes").write_bytes(b"t h 120\nth e</w> 80\n")
     splitter = read_splitter(tmp_path / "bpecodes")
     assert splitter == TextSplitter("codes", b"#version: 0.2\nt h\nth e</w>\n")
-    with pytest.raises(ExchangeError, match="must be there to read"):
+    with pytest.raises(ExchangeError, match="must be readable"):
         read_splitter(tmp_path / "gone.model")

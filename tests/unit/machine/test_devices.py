@@ -17,7 +17,7 @@ def own_cache(tmp_path, monkeypatch):
 
 def test_a_device_that_is_not_there_is_refused():
     missing = f"cuda:{torch.cuda.device_count() + 7}"
-    with pytest.raises(DeviceError, match=rf"{missing} must be there.*--device cpu or auto"):
+    with pytest.raises(DeviceError, match=rf"{missing} must exist.*--device cpu or auto"):
         devices.resolve_device(missing)
     assert devices.resolve_device("cpu") == CPU
 

@@ -261,10 +261,10 @@ def test_all_that_reach_the_limit_may_count_like_the_others():
 
 def test_top_is_best_where_the_length_does_not_count():
     top = StoppingPolicy(stop="as-ctranslate2")
-    assert top.under(LengthPenalty("none")).stop == "when-none-can-win"
-    assert top.under(LengthPenalty("power", 0.0)).stop == "when-none-can-win"
-    assert top.under(LengthPenalty("power", 1.0)).stop == "when-beam-finished"
+    assert top.resolved_for(LengthPenalty("none")).stop == "when-none-can-win"
+    assert top.resolved_for(LengthPenalty("power", 0.0)).stop == "when-none-can-win"
+    assert top.resolved_for(LengthPenalty("power", 1.0)).stop == "when-beam-finished"
     assert (
-        StoppingPolicy(stop="as-transformers").under(LengthPenalty("none")).stop
+        StoppingPolicy(stop="as-transformers").resolved_for(LengthPenalty("none")).stop
         == "as-transformers"
     )

@@ -21,7 +21,7 @@ from heedful.training import trainer as trainer_module
 from heedful.training.distributed import RankGroup, refuse_separate_processes
 from heedful.training.log import RunLog
 from heedful.training.optimizer import MixedPrecisionAdam
-from heedful.training.state import Counters, TrainState
+from heedful.training.state import Counters, LogSums, TrainState
 from heedful.training.train import _signals
 from heedful.training.trainer import Trainer
 from heedful.training.trainer_config import TrainerConfig
@@ -74,7 +74,7 @@ def trainer(
 
 
 def weights(made):
-    return {name: tensor.clone() for name, tensor in made.weights.weights().items()}
+    return {name: tensor.clone() for name, tensor in made.optimizer.weights().items()}
 
 
 def test_training_ends_with_a_checkpoint_at_the_last_step():
@@ -143,13 +143,13 @@ def test_clipping_bounds_the_mean_gradient():
     seen = []
     for clip in (None, 1e-3):
         made = trainer(steps=1, clip_norm=clip)
-        step = made.weights.step
+        step = made.optimizer.step
 
         def record(rate, scale, made=made, step=step):
-            seen.append(made.weights.gradient_norm() * scale)
+            seen.append(made.optimizer.gradient_norm() * scale)
             step(rate, scale)
 
-        made.weights.step = record
+        made.optimizer.step = record
         made.run()
     assert seen[0] > 1e-3
     assert seen[1] == pytest.approx(1e-3, rel=1e-4)
@@ -183,7 +183,7 @@ def test_a_validation_sees_the_weights_that_are_saved():
 
     made = trainer(steps=3, validate=validate, validate_steps=3, ema_decay=0.9)
     made.run()
-    saved, trained = made.weights.weights(), made.weights.moments()
+    saved, trained = made.optimizer.weights(), made.optimizer.moments()
     assert torch.equal(seen[0], saved["embed_source.weight"])
     assert not torch.equal(seen[0], trained["master.embed_source.weight"])
 
@@ -378,8 +378,10 @@ def test_the_log_of_a_resumed_run_is_that_of_one_that_never_stopped(tmp_path):
         assert stopped.run() == "SIGTERM"
     saved = json.loads(json.dumps(asdict(stopped.train_state)))
     resumed = trainer(steps=50, log=tmp_path / "resumed.jsonl")
-    resumed.weights.load(stopped.weights.weights(), stopped.weights.moments(), 30)
-    resumed.train_state = TrainState(Counters(**saved["counters"]), since_log=saved["since_log"])
+    resumed.optimizer.load(stopped.optimizer.weights(), stopped.optimizer.moments(), 30)
+    resumed.train_state = TrainState(
+        Counters(**saved["counters"]), since_log=LogSums(*saved["since_log"])
+    )
     resumed._logged_at = math.inf
     with resumed.log:
         resumed.run()
@@ -450,7 +452,7 @@ def test_the_gradients_of_two_ranks_add_up_to_those_of_one(share, monkeypatch):
     shares[work] = totals[work]
     torch.testing.assert_close(shares, totals)
     for whole, one, other in zip(
-        alone.weights.gradients, part.weights.gradients, rest.weights.gradients, strict=True
+        alone.optimizer.gradients, part.optimizer.gradients, rest.optimizer.gradients, strict=True
     ):
         torch.testing.assert_close(one + other, whole, atol=1e-5, rtol=1e-5)
 

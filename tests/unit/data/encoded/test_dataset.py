@@ -260,7 +260,7 @@ def test_a_folder_from_before_there_were_blocks_is_checked_as_a_whole(
     path.write_text(json.dumps(meta), "utf-8")
     check(EncodedPairs.open(tmp_path / "ids", tokenizer), tokenizer)
     flip(tmp_path / "ids" / "target.ids", 3)
-    with pytest.raises(RunFolderError, match=r"digest that meta\.json tells"):
+    with pytest.raises(RunFolderError, match=r"must have the digest in meta\.json"):
         EncodedPairs.open(tmp_path / "ids", tokenizer)
 
 

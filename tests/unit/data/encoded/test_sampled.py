@@ -177,7 +177,7 @@ def test_a_program_without_the_guard_is_told_so(folder: Path, tmp_path: Path) ->
         check=False,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    assert "HeedfulError: Subwords are sampled by processes of their own" in done.stderr
+    assert "HeedfulError: Subwords are sampled by separate processes" in done.stderr
     assert done.returncode == 1
     assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
 
