@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.fork_client import Zygote
+from tests.support.shape_checks import begin_test
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -35,6 +36,7 @@ settings.load_profile("heedful")
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
     """What a test and its fixtures draw does not depend on the tests that came before."""
+    begin_test()
     random.seed(1)
     if torch := sys.modules.get("torch"):
         torch.manual_seed(1)

@@ -1,0 +1,30 @@
+"""The tests check the shapes in heedful's signatures, at least in each test's first calls."""
+
+import jaxtyping
+import pytest
+import torch
+from tests.support.shape_checks import CHECKED_CALLS
+
+from heedful.model.output import logits
+
+
+def compute(width):
+    return logits(torch.zeros(2, 3), torch.zeros(4, width))
+
+
+def test_a_wrong_shape_is_refused_by_the_signature():
+    assert compute(3).shape == (2, 4)
+    with pytest.raises(jaxtyping.TypeCheckError, match="weight"):
+        compute(5)
+
+
+def test_later_calls_of_a_long_test_are_not_checked():
+    for _ in range(CHECKED_CALLS):
+        compute(3)
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        compute(5)
+
+
+def test_the_next_test_is_checked_again():
+    with pytest.raises(jaxtyping.TypeCheckError, match="weight"):
+        compute(5)

@@ -1,0 +1,40 @@
+"""
+Checks of the shapes and types in heedful's signatures, for the first calls of each test.
+
+A check takes some fifty microseconds, and a training of a hundred steps calls checked functions a
+hundred thousand times, always with the same shapes. So each test checks its first calls, which are
+several steps of a training or of a search, and runs the others unchecked.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import jaxtyping
+from beartype import beartype
+
+# A step of the trainer's tests makes about 1,600 checked calls.
+CHECKED_CALLS = 3_000
+_calls = 0
+
+
+def begin_test() -> None:
+    """Check signatures again, from the first call of a test on."""
+    global _calls  # noqa: PLW0603
+    _calls = 0
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+def first_calls(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Check a function with beartype until the test has made its share of checked calls."""
+    checked = beartype(function)
+
+    @wraps(checked)
+    def count(*args: Any, **kwargs: Any) -> Any:
+        global _calls  # noqa: PLW0603
+        _calls += 1
+        if _calls >= CHECKED_CALLS:
+            jaxtyping.config.update("jaxtyping_disable", True)
+        return checked(*args, **kwargs)
+
+    return count
