@@ -67,6 +67,8 @@ _MAY_CHANGE = frozenset(
 _OF_THE_MACHINE = frozenset(("train.device", "train.precision", "train.threads"))
 # Validation text is known by its content too; training text by what was encoded of it.
 _VALIDATION = ("valid_source", "valid_target")
+# Padded tokens a side on a processor: a step of the base model peaks at 3 GB with them
+# (docs/results/speed.md); the speed of other sizes was not compared.
 _CPU_MICRO_BATCH_TOKENS = 4096
 
 
