@@ -13,6 +13,7 @@ from heedful.model.transformer import Transformer
 from heedful.preparation.training_data import Files, Sizes, as_list, file_records
 from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
+from heedful.search.rules import DecodingRule
 from heedful.search.scoring import pair_log_probabilities
 from heedful.search.settings import SearchSettings
 from heedful.text.corpus import Corpus, expand
@@ -93,7 +94,7 @@ def validator(
     BLEU is sacreBLEU, cased, of greedy translations: cheaper than a beam and close enough to
     compare checkpoints.
     """
-    config, tokenizer, _ = run.config, run.tokenizer, run.allowed  # refused now, if at all
+    config, tokenizer, rules = run.config, run.tokenizer, [run.allowed]
     most, best_by = config.data.max_length, config.train.best_by
     source_ids = [ids[:most] for ids in tokenizer.encode_source(sources)]
     target_ids = [ids[:most] for ids in tokenizer.encode_target(references)]
@@ -107,7 +108,7 @@ def validator(
 
     def validate() -> Validation:
         loss = mean_loss(model, collator, source_ids, target_ids)
-        translations = _translate(model, run, collator, source_ids)
+        translations = _translate(model, run, collator, rules, source_ids)
         found: Validation = {
             "valid_loss": loss,
             "valid_perplexity": perplexity(loss),
@@ -144,11 +145,14 @@ def mean_loss(
 
 
 def _translate(
-    model: Transformer, run: Run, collator: Collator, sources: Sequence[Ids]
+    model: Transformer,
+    run: Run,
+    collator: Collator,
+    rules: Sequence[DecodingRule],
+    sources: Sequence[Ids],
 ) -> list[str]:
     """Translate greedily, in order."""
     settings = SearchSettings.of(run.config.search)
-    rules = [run.allowed]
     translations = [""] * len(sources)
     for rows in by_length([len(ids) for ids in sources], _BATCH_TOKENS):
         source = collator.source([sources[i] for i in rows]).to(model.device)  # (rows, source)
