@@ -43,6 +43,11 @@ class Layout:
     weights: list[Tensor] | None = None
     """Each attention appends its weights (batch, heads, queries, keys) here, unless None."""
 
+    def __post_init__(self) -> None:
+        """Check the mask."""
+        if self.mask is not None:
+            check_mask("Layout", self.mask)
+
     @classmethod
     def of(cls, layout: Any) -> "Layout":
         """

@@ -63,3 +63,10 @@ def test_padding_that_was_removed_comes_back_as_zeros():
     tokens, packing = unpad(x, REAL, 9)
     assert tokens.shape == (1, 15, 8)
     assert torch.equal(pad(tokens, packing), x * REAL.unsqueeze(2))
+
+
+def test_a_layout_refuses_what_is_no_mask():
+    layout = object.__new__(Layout)  # its signature is checked in the tests alone
+    object.__setattr__(layout, "mask", "everywhere")
+    with pytest.raises(ArgumentError, match="the mask of Layout must be a tensor of bool"):
+        layout.__post_init__()
