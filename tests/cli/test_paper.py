@@ -77,7 +77,7 @@ def test_a_figure_of_the_paper_is_made_from_a_small_run(heedful_cli, trained, tm
 def test_figures_take_another_sentence_layer_heads_and_words(heedful_cli, trained, tmp_path):
     out = tmp_path / "figure.html"
     shown = ("--sentence", SENTENCE, "--layer", 1, "--heads", "2,4", "--out", out)
-    asked = ("--asks", "sees", "--answers", "red apple")
+    asked = ("--query", "sees", "--keys", "red apple")
     done = heedful_cli("paper", "figure3", trained, *shown, *asked)
     assert (done.returncode, done.stderr) == (0, "")
     title, header, *rows = done.stdout.splitlines()
@@ -88,7 +88,7 @@ def test_figures_take_another_sentence_layer_heads_and_words(heedful_cli, traine
     page = out.read_text(encoding="utf-8")
     assert "<table>" in page
     assert "<svg" in page
-    done = heedful_cli("paper", "figure4", trained, *shown, "--asks", "sees")
+    done = heedful_cli("paper", "figure4", trained, *shown, "--query", "sees")
     assert done.returncode == 0, done.stderr
     done = heedful_cli("paper", "figure5", trained, *shown)
     assert done.returncode == 0, done.stderr
@@ -101,10 +101,10 @@ def test_figures_take_another_sentence_layer_heads_and_words(heedful_cli, traine
         (("--layer", 3), "--layer must be between 1 and 2"),
         (("--heads", "5"), "--heads must be between 1 and 4"),
         (("--heads", "one"), "must be numbers from 1"),
-        (("--sentence", SENTENCE), "--asks must name the word"),
-        (("--sentence", SENTENCE, "--asks", "cow"), "“cow” is none of them: the big dog"),
-        (("--sentence", " ", "--asks", "cow"), "must have a word"),
-        (("--asks", "its"), "“its” is none of them"),
+        (("--sentence", SENTENCE), "--query must name the word"),
+        (("--sentence", SENTENCE, "--query", "cow"), "“cow” is none of them: the big dog"),
+        (("--sentence", " ", "--query", "cow"), "must have a word"),
+        (("--query", "its"), "“its” is none of them"),
     ],
 )
 def test_what_is_wrong_with_a_figure_is_told(heedful_cli, trained, tmp_path, arguments, message):
@@ -119,7 +119,7 @@ def test_a_run_of_another_language_asks_for_a_sentence(heedful_cli, back, tmp_pa
     assert done.returncode == 2
     assert "this run reads 'fr'" in done.stderr
     assert "--sentence" in done.stderr
-    french = ("--sentence", "la reine voit sa pomme", "--asks", "sa")
+    french = ("--sentence", "la reine voit sa pomme", "--query", "sa")
     done = heedful_cli("paper", "figure4", back, *french, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "figure4.png").exists()
@@ -128,7 +128,7 @@ def test_a_run_of_another_language_asks_for_a_sentence(heedful_cli, back, tmp_pa
 def test_the_heads_that_answer_in_a_sentence_are_ranked(heedful_cli, trained, translator, tmp_path):
     from heedful.paper.word_attention import word_attention
 
-    asked = ("--asks", "sees", "--who", "dog", "--did-what", "sees", "--to-whom", "red apple")
+    asked = ("--query", "sees", "--who", "dog", "--did-what", "sees", "--to-whom", "red apple")
     out = tmp_path / "heads.png"
     done = heedful_cli("paper", "heads", trained, SENTENCE, *asked, "--top", 2, "--out", out)
     assert done.returncode == 0, done.stderr
@@ -161,11 +161,11 @@ def test_heads_are_chosen_and_rated_by_sentences_of_the_grammar(heedful_cli, tra
     [
         ((), "or --grammar must be given"),
         ((SENTENCE, "--grammar", 30), "or --grammar must be given"),
-        ((SENTENCE, "--asks", "sees"), "must name the query word"),
+        ((SENTENCE, "--query", "sees"), "must name the query word"),
         ((SENTENCE, "--who", "dog"), "must name the query word"),
         (("--grammar", 1), "at least 2"),
         (("--grammar", 30, "--out", "a.png"), "cannot be combined with"),
-        ((SENTENCE, "--asks", "sees", "--who", "cow"), "--who must name words of the sentence"),
+        ((SENTENCE, "--query", "sees", "--who", "cow"), "--who must name words of the sentence"),
     ],
 )
 def test_what_is_wrong_with_a_question_is_told(heedful_cli, trained, arguments, message):

@@ -30,8 +30,9 @@ ELSEWHERE = {
     """,
     "a side of the exchange with another program, which checks it: tests/parity": """
         exchange.ctranslate2.engine exchange.ctranslate2.keys exchange.ctranslate2.read
-        exchange.ctranslate2.record exchange.ctranslate2.reference exchange.ctranslate2.settings
-        exchange.ctranslate2.sides exchange.ctranslate2.translator exchange.ctranslate2.vocabulary
+        exchange.ctranslate2.record exchange.ctranslate2.reference
+        exchange.ctranslate2.reference_models exchange.ctranslate2.settings
+        exchange.ctranslate2.translator exchange.ctranslate2.vocabulary
         exchange.ctranslate2.write exchange.marian.names exchange.marian.write
         exchange.reference.transformers_marian
     """,

@@ -17,10 +17,10 @@ Layer = Annotated[
     int,
     typer.Option(min=0, help="Layer of the encoder, from 1; 0 is the fifth, or the last of fewer."),
 ]
-Asks = Annotated[
+Query = Annotated[
     str, typer.Option(help="The word whose attention is shown; “its:2” is the second “its”.")
 ]
-Answers = Annotated[str, typer.Option(help="The words that it should attend to: “more difficult”.")]
+Keys = Annotated[str, typer.Option(help="The words that it should attend to: “more difficult”.")]
 AllHeads = Annotated[str, typer.Option(help="Heads to draw, from 1: 1,4,5; by default all.")]
 TwoHeads = Annotated[
     str, typer.Option(help="Heads to draw, from 1: 5,6; by default the two found best.")
@@ -35,8 +35,8 @@ def figure3(
     sentence: Sentence = "",
     layer: Layer = 0,
     heads: AllHeads = "",
-    asks: Asks = "",
-    answers: Answers = "",
+    query: Query = "",
+    keys: Keys = "",
     weights: Weights = "default",
 ) -> None:
     """
@@ -45,7 +45,7 @@ def figure3(
     After figure 3 of the paper: from “making”, heads of layer 5 attend to the distant words “more
     difficult”. The weight of each head on these words is printed.
     """
-    _draw(3, run, out, sentence, layer, heads, asks, answers, weights)
+    _draw(3, run, out, sentence, layer, heads, query, keys, weights)
 
 
 def figure4(
@@ -56,8 +56,8 @@ def figure4(
     sentence: Sentence = "",
     layer: Layer = 0,
     heads: TwoHeads = "",
-    asks: Asks = "",
-    answers: Answers = "",
+    query: Query = "",
+    keys: Keys = "",
     weights: Weights = "default",
 ) -> None:
     """
@@ -67,7 +67,7 @@ def figure4(
     Drawn are the two heads with the largest weights there: above, all lines of the first; below,
     only those of the pronoun.
     """
-    _draw(4, run, out, sentence, layer, heads, asks, answers, weights)
+    _draw(4, run, out, sentence, layer, heads, query, keys, weights)
 
 
 def figure5(
@@ -96,8 +96,8 @@ def _draw(
     sentence: str,
     layer: int,
     heads: str,
-    asks: str,
-    answers: str,
+    query: str,
+    keys: str,
     weights: str,
 ) -> None:
     """Compute a figure, print its numbers and draw it."""
@@ -113,8 +113,8 @@ def _draw(
         sentence=sentence,
         layer=layer,
         heads=chosen,
-        asks=asks,
-        answers=answers,
+        query=query,
+        keys=keys,
     )
     for note in figure.notes:
         warn(f"{note}.")
@@ -141,7 +141,7 @@ def heads(
     sentence: Annotated[
         str, typer.Argument(metavar="SENTENCE", help="A sentence in the run's source language.")
     ] = "",
-    asks: Annotated[
+    query: Annotated[
         str, typer.Option(help="The query word, usually the verb; “saw:2” is the second “saw”.")
     ] = "",
     who: Annotated[str, typer.Option(help="The words that answer who.")] = "",
@@ -168,10 +168,10 @@ def heads(
     """
     Find the heads that answer “who”, “did what” and “to whom”.
 
-    heedful paper heads RUN "I kicked the ball" --asks kicked --who I --did-what kicked --to-whom
+    heedful paper heads RUN "I kicked the ball" --query kicked --who I --did-what kicked --to-whom
     ball
 
-    All heads of all layers are ranked by the weight from the query word (--asks) to the words of
+    All heads of all layers are ranked by the weight from the query word (--query) to the words of
     the answer. Rank 1 among the words means that no other word has more weight. With --grammar the
     nouns that pronouns stand for are searched too.
     """
@@ -181,16 +181,17 @@ def heads(
         raise typer.BadParameter("or --grammar must be given, and not both.", param_hint="SENTENCE")
     if grammar == 1:
         raise typer.BadParameter("must be at least 2: two halves.", param_hint="--grammar")
-    if grammar and (asks or asked or out):
+    if grammar and (query or asked or out):
         raise typer.BadParameter(
-            "cannot be combined with --asks, answers and --out: the grammar knows its answers.",
+            "cannot be combined with --query, the words of an answer and --out: the grammar "
+            "knows its answers.",
             param_hint="--grammar",
         )
-    if sentence and not (asks and asked):
+    if sentence and not (query and asked):
         raise typer.BadParameter(
             "must name the query word, and one of --who, --did-what and --to-whom the words of the "
             "answer.",
-            param_hint="--asks",
+            param_hint="--query",
         )
     from heedful.paper.role_report import find_in_grammar, find_in_sentence
     from heedful.translation.translator import Translator
@@ -202,7 +203,7 @@ def heads(
     if grammar:
         found = find_in_grammar(translator, grammar)
     else:
-        found = find_in_sentence(translator, sentence, asks, asked, top)
+        found = find_in_sentence(translator, sentence, query, asked, top)
     if out is not None:
         found.draw(out)
     if as_json:

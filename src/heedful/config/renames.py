@@ -60,6 +60,9 @@ OPTIONS = {
         "--anew": "--reset",
         "--inexact": "--allow-inexact-resume",
     },
+    "paper figure3": {"--asks": "--query", "--answers": "--keys"},
+    "paper figure4": {"--asks": "--query", "--answers": "--keys"},
+    "paper heads": {"--asks": "--query"},
 }
 """Options of the command line, by command."""
 

@@ -98,7 +98,7 @@ class ForeignCheckpoint:
             weights["embed_source.weight"] *= root if self.scaled[0] else 1 / root
         return ModelBundle(config, weights, self.tokenizer, self.notes)
 
-    def side(self) -> NumpyTranslator:
+    def reference(self) -> NumpyTranslator:
         """Build the NumPy reference for the parity check; does not need the toolkit."""
         model = self.model
         width, heads = model["d_model"], model["heads"]

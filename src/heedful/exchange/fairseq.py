@@ -95,7 +95,7 @@ class FairseqReader:
         """Read the checkpoint again for a NumPy reference. Raises what `read` raises."""
         data = model.config.data
         options = ReadOptions(data.source_language, data.target_language)
-        return read_original(path, options, model).side()
+        return read_original(path, options, model).reference()
 
 
 READER = FairseqReader()

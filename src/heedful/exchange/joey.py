@@ -72,7 +72,7 @@ class JoeyReader:
 
     def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
         """Read the folder again for a NumPy reference. Raises what `read` raises."""
-        return read_original(path, ReadOptions(), model).side()
+        return read_original(path, ReadOptions(), model).reference()
 
 
 READER = JoeyReader()

@@ -98,7 +98,7 @@ class OpenNmtReader:
 
     def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
         """Read the checkpoint again for a NumPy reference. Raises what `read` raises."""
-        return read_original(path, ReadOptions(), model).side()
+        return read_original(path, ReadOptions(), model).reference()
 
 
 READER = OpenNmtReader()

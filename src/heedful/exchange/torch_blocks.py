@@ -5,8 +5,8 @@ Weights from and to torch's own Transformer blocks, to verify ours.
 our blocks and ours become them, with equal outputs and gradients. The result has weights of its own
 and is in the mode (training or use) of what it was made from.
 
-Two things are said differently on the two sides. Our masks (`may_attend`) are true where attention
-is allowed, torch's where it is forbidden. Our decoder is always causal, torch's needs ``tgt_mask``.
+Two conventions differ. Our masks are true where attention is allowed, torch's where it is
+forbidden. Our decoder is always causal, torch's needs ``tgt_mask``.
 Torch drops out attention weights and the inside of the feed-forward network as well as each
 sub-layer's output; ours drops out the last alone, as section 5.4 of the paper says. So in training
 the two are equal where dropout is zero, and in use always.

@@ -50,8 +50,8 @@ def make_figure(
     sentence: str = "",
     layer: int = 0,
     heads: Sequence[int] = (),
-    asks: str = "",
-    answers: str = "",
+    query: str = "",
+    keys: str = "",
 ) -> Figure:
     """
     Compute one of the figures.
@@ -66,46 +66,48 @@ def make_figure(
     paper = EXAMPLES[number]
     notes: list[str] = []
     text = sentence or _paper_text(translator, paper, number)
-    looks = word_attention(translator, text)
-    if looks.unknown:
+    attention = word_attention(translator, text)
+    if attention.unknown:
         notes.append(
-            f"{len(looks.unknown)} of {len(looks.words)} words have subwords that this run does "
-            "not know, so its attention means little; give a --sentence of its own kind of "
+            f"{len(attention.unknown)} of {len(attention.words)} words have subwords that this run "
+            "does not know, so its attention means little; give a --sentence of its own kind of "
             "text"
         )
-    layer = _layer(layer, looks, notes)
+    layer = _layer(layer, attention, notes)
     for head in heads:
-        if not 1 <= head <= looks.heads:
+        if not 1 <= head <= attention.heads:
             raise SettingError(
-                f"--heads must be between 1 and {looks.heads} for this run, but {head} came."
+                f"--heads must be between 1 and {attention.heads} for this run, but {head} came."
             )
     given = bool(sentence)
-    asking = _words(looks, asks, "" if given else paper.asks, "--asks", needed=number != 5)
-    answering = _words(looks, answers, "" if given else paper.answers, "--answers", needed=False)
-    look = looks.weights[layer - 1]
-    title = f"layer {layer} of {looks.layers}"
-    told = _sources(paper, number, given)
+    query_words = _words(
+        attention, query, "" if given else paper.query, "--query", needed=number != 5
+    )
+    key_words = _words(attention, keys, "" if given else paper.keys, "--keys", needed=False)
+    weights = attention.weights[layer - 1]
+    title = f"layer {layer} of {attention.layers}"
+    source = _sources(paper, number, given)
     panels: tuple[Panel, ...]
     if number == 3:
-        chosen = list(heads) or list(range(1, looks.heads + 1))
-        panels = (_panel(f"Encoder self-attention, {title}", look, chosen, asking),)
-        sheet = _asked_sheet(number, told, looks, layer, chosen, asking, answering)
+        chosen = list(heads) or list(range(1, attention.heads + 1))
+        panels = (_panel(f"Encoder self-attention, {title}", weights, chosen, query_words),)
+        sheet = _query_sheet(number, source, attention, layer, chosen, query_words, key_words)
     elif number == 4:
-        chosen = list(heads) or _sharpest(looks, layer, asking, answering)
-        name = " ".join(looks.words[index] for index in asking)
+        chosen = list(heads) or _sharpest(attention, layer, query_words, key_words)
+        name = " ".join(attention.words[index] for index in query_words)
         panels = (
-            _panel(f"Head {chosen[0]}, {title}", look, chosen[:1], ()),
-            _panel(f"From “{name}” alone, {title}", look, chosen, asking),
+            _panel(f"Head {chosen[0]}, {title}", weights, chosen[:1], ()),
+            _panel(f"From “{name}” alone, {title}", weights, chosen, query_words),
         )
-        sheet = _asked_sheet(number, told, looks, layer, chosen, asking, answering)
+        sheet = _query_sheet(number, source, attention, layer, chosen, query_words, key_words)
     else:
-        chosen = list(heads) or _structured(look)
+        chosen = list(heads) or _structured(weights)
         panels = tuple(
-            _panel(f"Head {head}, {title}", look, [head], (), colour)
+            _panel(f"Head {head}, {title}", weights, [head], (), colour)
             for head, colour in zip(chosen, _green_and_red(len(chosen)), strict=True)
         )
-        sheet = _structure_sheet(told, look, layer, chosen)
-    return Figure(looks.words, panels, sheet, tuple(notes))
+        sheet = _structure_sheet(source, weights, layer, chosen)
+    return Figure(attention.words, panels, sheet, tuple(notes))
 
 
 def _paper_text(translator: Translator, paper: PaperExample, number: int) -> str:
@@ -120,50 +122,50 @@ def _paper_text(translator: Translator, paper: PaperExample, number: int) -> str
     return f"{tags[0]} {paper.text}" if tags else paper.text
 
 
-def _layer(layer: int, looks: WordAttention, notes: list[str]) -> int:
+def _layer(layer: int, attention: WordAttention, notes: list[str]) -> int:
     """Find the layer, and note a difference from the paper's."""
-    if layer > looks.layers:
+    if layer > attention.layers:
         raise SettingError(
-            f"--layer must be between 1 and {looks.layers}, the layers of this run's encoder, but "
-            f"is {layer}."
+            f"--layer must be between 1 and {attention.layers}, the layers of this run's encoder, "
+            f"but is {layer}."
         )
     if layer:
         return layer
-    if looks.layers < LAYER:
+    if attention.layers < LAYER:
         notes.append(
-            f"the paper shows layer {LAYER} of 6; this encoder has {looks.layers}, so its last is "
-            "shown"
+            f"the paper shows layer {LAYER} of 6; this encoder has {attention.layers}, so its last "
+            "is shown"
         )
-    return min(LAYER, looks.layers)
+    return min(LAYER, attention.layers)
 
 
 def _words(
-    looks: WordAttention, text: str, by_default: str, option: str, *, needed: bool
+    attention: WordAttention, text: str, by_default: str, option: str, *, needed: bool
 ) -> tuple[int, ...]:
     """Find the given words, or the paper's."""
     if text or by_default:
-        return looks.find(text or by_default, option)
+        return attention.find(text or by_default, option)
     if needed:
         raise SettingError(
             f"with another sentence, {option} must name the word whose attention is shown: "
-            f"{' '.join(looks.words)}."
+            f"{' '.join(attention.words)}."
         )
     return ()
 
 
 def _panel(
     title: str,
-    look: Float[np.ndarray, "heads words words"],
+    weights: Float[np.ndarray, "heads words words"],
     heads: Sequence[int],
-    asking: tuple[int, ...],
+    query_words: tuple[int, ...],
     colour: int | None = None,
 ) -> Panel:
     """Build a panel of some heads, each in its own colour."""
     shown = tuple(
-        Head(f"head {head}", head - 1 if colour is None else colour, look[head - 1])
+        Head(f"head {head}", head - 1 if colour is None else colour, weights[head - 1])
         for head in heads
     )
-    return Panel(title, shown, asking or None)
+    return Panel(title, shown, query_words or None)
 
 
 def _green_and_red(count: int) -> list[int]:
@@ -172,7 +174,7 @@ def _green_and_red(count: int) -> list[int]:
 
 
 def _sharpest(
-    looks: WordAttention, layer: int, asking: Sequence[int], answers: Sequence[int]
+    attention: WordAttention, layer: int, query_words: Sequence[int], key_words: Sequence[int]
 ) -> list[int]:
     """
     Find the two heads with the most attention from some words to their answers, or anywhere else.
@@ -180,19 +182,19 @@ def _sharpest(
     Attention from other words is subtracted: a head that always attends to “Law” answers nothing.
     If no head is better by this, the larger weight decides.
     """
-    last = len(looks.words) - looks.ended
-    others = [index for index in range(last) if index not in asking]
-    look = looks.weights[layer - 1 : layer]
-    if answers or not others:
-        rated = rate_heads(look, asking, answers or asking)
+    last = len(attention.words) - attention.ended
+    others = [index for index in range(last) if index not in query_words]
+    weights = attention.weights[layer - 1 : layer]
+    if key_words or not others:
+        rated = rate_heads(weights, query_words, key_words or query_words)
         rated.sort(key=lambda one: -round(one.weight - one.others, 2))
         return [one.head for one in rated[:2]]
-    sharp = look[0][:, list(asking)][:, :, others].max(axis=-1).mean(axis=-1)
+    sharp = weights[0][:, list(query_words)][:, :, others].max(axis=-1).mean(axis=-1)
     return [int(head) + 1 for head in np.argsort(-sharp, kind="stable")[:2]]
 
 
 def structure(
-    look: Float[np.ndarray, "heads words words"],
+    weights: Float[np.ndarray, "heads words words"],
 ) -> Float[np.ndarray, "heads 4"]:
     """
     Measure attention patterns that are neither a fixed distance nor the same for all words.
@@ -205,30 +207,30 @@ def structure(
     full stop, is sharp but does not depend on the sentence. The overlap of two distributions is the
     weight that both put on the same words; here each is compared with the mean of all.
     """
-    count = look.shape[-1]
-    logarithms = np.log(np.where(look > 0, look, 1.0))
-    entropy = -(look * logarithms).sum(axis=-1).mean(axis=-1)
-    sharp = 1 - entropy / math.log(count) if count > 1 else np.ones(len(look))
+    count = weights.shape[-1]
+    logarithms = np.log(np.where(weights > 0, weights, 1.0))
+    entropy = -(weights * logarithms).sum(axis=-1).mean(axis=-1)
+    sharp = 1 - entropy / math.log(count) if count > 1 else np.ones(len(weights))
     by_distance = [
-        np.trace(look, offset, axis1=-2, axis2=-1) / count for offset in range(1 - count, count)
+        np.trace(weights, offset, axis1=-2, axis2=-1) / count for offset in range(1 - count, count)
     ]
     distance = np.max(by_distance, axis=0)
-    common = np.minimum(look, look.mean(axis=-2, keepdims=True)).sum(axis=-1).mean(axis=-1)
+    common = np.minimum(weights, weights.mean(axis=-2, keepdims=True)).sum(axis=-1).mean(axis=-1)
     return np.stack([sharp, distance, common, sharp * (1 - np.maximum(distance, common))], axis=-1)
 
 
-def _structured(look: Float[np.ndarray, "heads words words"]) -> list[int]:
+def _structured(weights: Float[np.ndarray, "heads words words"]) -> list[int]:
     """Find two heads with structured and different patterns."""
-    if len(look) == 1:
+    if len(weights) == 1:
         return [1]
-    value = structure(look)[:, 3]
+    value = structure(weights)[:, 3]
 
     def worth(pair: tuple[int, int]) -> float:
         one, other = pair
-        apart = float(np.abs(look[one] - look[other]).sum(axis=-1).mean()) / 2
+        apart = float(np.abs(weights[one] - weights[other]).sum(axis=-1).mean()) / 2
         return float(value[one] + value[other]) * apart
 
-    best = max(combinations(range(len(look)), 2), key=worth)
+    best = max(combinations(range(len(weights)), 2), key=worth)
     return [head + 1 for head in best]
 
 
@@ -238,49 +240,51 @@ def _sources(paper: PaperExample, number: int, given: bool) -> str:
     return f"After figure {number} of the paper: {paper.about}{sentence}"
 
 
-def _asked_sheet(
+def _query_sheet(
     number: int,
-    told: str,
-    looks: WordAttention,
+    source: str,
+    attention: WordAttention,
     layer: int,
     heads: Sequence[int],
-    asking: Sequence[int],
-    answers: Sequence[int],
+    query_words: Sequence[int],
+    key_words: Sequence[int],
 ) -> ReportPage:
     """Describe where each head attends from the query words."""
-    name = " ".join(looks.words[index] for index in asking)
-    answer = " ".join(looks.words[index] for index in answers)
+    name = " ".join(attention.words[index] for index in query_words)
+    answer = " ".join(attention.words[index] for index in key_words)
     known = [f"on “{answer}”", "from the others"] if answer else []
     header = ["head", *known, f"“{name}” attends most to"]
     rated = {
         one.head: one
-        for one in rate_heads(looks.weights[layer - 1 : layer], asking, answers or asking)
+        for one in rate_heads(
+            attention.weights[layer - 1 : layer], query_words, key_words or query_words
+        )
     }
     rows = []
     for head in heads:
-        look = looks.weights[layer - 1, head - 1, list(asking)].mean(axis=0)
-        most = np.argsort(-look, kind="stable")[:_SHOWN_WORDS].tolist()
-        seen = ", ".join(f"{looks.words[index]} {look[index]:.2f}" for index in most)
+        weights = attention.weights[layer - 1, head - 1, list(query_words)].mean(axis=0)
+        most = np.argsort(-weights, kind="stable")[:_SHOWN_WORDS].tolist()
+        seen = ", ".join(f"{attention.words[index]} {weights[index]:.2f}" for index in most)
         one = rated[head]
         on_answer = [f"{one.weight:.2f}", f"{one.others:.2f}"] if answer else []
         rows.append((f"head {head}", *on_answer, seen))
-    even = f" With equal weights for all words it would be {len(answers) / len(looks.words):.2f}."
+    even = len(key_words) / len(attention.words)
     return ReportPage(
-        f"Figure {number}: from “{name}”, layer {layer} of {looks.layers}",
-        told + (even if answer else ""),
+        f"Figure {number}: from “{name}”, layer {layer} of {attention.layers}",
+        source + (f" With equal weights for all words it would be {even:.2f}." if answer else ""),
         tuple(header),
         tuple(rows),
     )
 
 
 def _structure_sheet(
-    told: str, look: Float[np.ndarray, "heads words words"], layer: int, heads: Sequence[int]
+    source: str, weights: Float[np.ndarray, "heads words words"], layer: int, heads: Sequence[int]
 ) -> ReportPage:
     """Describe how sharp each head of the layer is, and how much of it is distance or position."""
     names = ("head", "drawn", "sharpness", "at one distance", "in common", "structure")
     rows = tuple(
         (f"head {head}", "yes" if head in heads else "", *(f"{value:.2f}" for value in values))
-        for head, values in enumerate(structure(look).tolist(), start=1)
+        for head, values in enumerate(structure(weights).tolist(), start=1)
     )
     about = (
         " Sharpness is 1 if each word attends to one word and 0 if all weights "
@@ -288,4 +292,4 @@ def _structure_sheet(
         "is the part of it that is neither one distance nor the same for all words. Two heads are "
         "drawn that have much structure and differ from each other."
     )
-    return ReportPage(f"Figure 5: two heads of layer {layer}", told + about, names, rows)
+    return ReportPage(f"Figure 5: two heads of layer {layer}", source + about, names, rows)

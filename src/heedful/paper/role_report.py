@@ -30,18 +30,18 @@ class RoleReport(Figure):
 
 
 def find_in_sentence(
-    translator: Translator, sentence: str, asks: str, answers: Mapping[str, str], top: int = 3
+    translator: Translator, sentence: str, query: str, answers: Mapping[str, str], top: int = 3
 ) -> RoleReport:
     """
     Find the heads that answer questions about one sentence.
 
     Raises `SettingError` for words that are not in the sentence.
     """
-    looks = word_attention(translator, sentence)
-    asking = looks.find(asks, "--asks")
+    attention = word_attention(translator, sentence)
+    query_words = attention.find(query, "--query")
     rated = {
         question: rate_heads(
-            looks.weights, asking, looks.find(words, f"--{question.replace(' ', '-')}")
+            attention.weights, query_words, attention.find(words, f"--{question.replace(' ', '-')}")
         )
         for question, words in answers.items()
     }
@@ -56,19 +56,19 @@ def find_in_sentence(
         for question, heads in rated.items()
         for one in heads[:top]
     ]
-    name = " ".join(looks.words[index] for index in asking)
-    even = 1 / len(looks.words)
+    name = " ".join(attention.words[index] for index in query_words)
+    even = 1 / len(attention.words)
     sheet = ReportPage(
         f"Who, did what, to whom: from “{name}”",
         f"Weight of a head from “{name}” to the words of the answer, and their rank among the "
-        f"{len(looks.words)} words; then the mean weight from the other words to the answer. "
+        f"{len(attention.words)} words; then the mean weight from the other words to the answer. "
         f"With equal weights each word has {even:.3f}.",
         ("question", "head", "weight", "rank", "from the others"),
         tuple(rows),
     )
-    unknown = f"this run's subwords cannot spell {' '.join(looks.unknown)}"
+    unknown = f"this run's subwords cannot spell {' '.join(attention.unknown)}"
     panels = tuple(
-        _panel(question, answers[question], heads[0], looks, asking, colour)
+        _panel(question, answers[question], heads[0], attention, query_words, colour)
         for colour, (question, heads) in enumerate(rated.items())
     )
     questions = {
@@ -76,11 +76,11 @@ def find_in_sentence(
         for question, heads in rated.items()
     }
     return RoleReport(
-        looks.words,
+        attention.words,
         panels,
         sheet,
-        (unknown,) if looks.unknown else (),
-        {"words": looks.words, "asks": name, "questions": questions},
+        (unknown,) if attention.unknown else (),
+        {"words": attention.words, "query": name, "questions": questions},
     )
 
 
@@ -128,11 +128,11 @@ def _panel(
     question: str,
     answer: str,
     best: RatedHead,
-    looks: WordAttention,
-    asking: tuple[int, ...],
+    attention: WordAttention,
+    query_words: tuple[int, ...],
     colour: int,
 ) -> Panel:
     """Show the best head of a question."""
     title = f"{question}: {answer}; layer {best.layer} head {best.head}, weight {best.weight:.2f}"
-    weights = looks.weights[best.layer - 1, best.head - 1]
-    return Panel(title, (Head(f"head {best.head}", colour, weights),), asking)
+    weights = attention.weights[best.layer - 1, best.head - 1]
+    return Panel(title, (Head(f"head {best.head}", colour, weights),), query_words)

@@ -13,9 +13,9 @@ class PaperExample(NamedTuple):
 
     text: str
     """The sentence as it is written, before words and marks were separated."""
-    asks: str
+    query: str
     """The query word whose attention is shown; empty for all."""
-    answers: str
+    keys: str
     """The words that it attends to."""
     about: str
     """The paper's remark on it."""

@@ -82,12 +82,12 @@ def test_a_word_is_found_by_its_letters_and_the_second_by_its_number():
     looks = WordAttention(
         ("Its", "dog", "saw", "its", "dog", "."), np.zeros((1, 1, 6, 6)), (), False
     )
-    assert looks.find("dog", "--asks") == (1,)
-    assert looks.find("dog:2", "--asks") == (4,)
-    assert looks.find("its", "--asks") == (3,)
-    assert looks.find("SAW", "--asks") == (2,)
-    assert looks.find("“dog”:2 .", "--asks") == (4, 5)
-    assert looks.find("saw its:1 dog:2", "--asks") == (2, 3, 4)
+    assert looks.find("dog", "--query") == (1,)
+    assert looks.find("dog:2", "--query") == (4,)
+    assert looks.find("its", "--query") == (3,)
+    assert looks.find("SAW", "--query") == (2,)
+    assert looks.find("“dog”:2 .", "--query") == (4, 5)
+    assert looks.find("saw its:1 dog:2", "--query") == (2, 3, 4)
     for wrong in ("cat", "dog:3", "dog:0", ""):
-        with pytest.raises(SettingError, match="--asks"):
-            looks.find(wrong, "--asks")
+        with pytest.raises(SettingError, match="--query"):
+            looks.find(wrong, "--query")

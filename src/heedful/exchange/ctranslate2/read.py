@@ -20,12 +20,12 @@ from heedful.exchange.ctranslate2.engine import Engine
 from heedful.exchange.ctranslate2.keys import OUTPUT_BIAS, POSITIONS, head_widths, key_map
 from heedful.exchange.ctranslate2.record import ExportRecord
 from heedful.exchange.ctranslate2.reference import NumpyCTranslate2
-from heedful.exchange.ctranslate2.settings import Variables
-from heedful.exchange.ctranslate2.sides import (
+from heedful.exchange.ctranslate2.reference_models import (
     CTranslate2Reference,
     NumpyCTranslate2Reference,
     original_ids,
 )
+from heedful.exchange.ctranslate2.settings import Variables
 from heedful.exchange.ctranslate2.vocabulary import (
     never_written,
     read_vocabularies,

@@ -28,7 +28,7 @@ from heedful.exchange.ctranslate2.keys import (
     with_equal_heads,
 )
 from heedful.exchange.ctranslate2.record import ExportRecord, digest_of_weights
-from heedful.exchange.ctranslate2.sides import CTranslate2Reference
+from heedful.exchange.ctranslate2.reference_models import CTranslate2Reference
 from heedful.exchange.ctranslate2.vocabulary import distinct, never_written, read_vocabularies
 from heedful.exchange.formats import ExportResult, ModelBundle, Problems, WriteOptions, import_extra
 from heedful.exchange.keymap import Stacked

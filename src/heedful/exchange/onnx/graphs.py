@@ -39,8 +39,8 @@ def encoder_nodes(model: Transformer) -> Nodes:
     nodes = Nodes()
     nodes.place = "source"
     padded = nodes.add("Equal", "source", nodes.constant(np.int64(model.padding)))
-    nodes.add("Not", padded, out="may_attend")
-    mask = nodes.add("Unsqueeze", "may_attend", nodes.constant([1, 2]))
+    nodes.add("Not", padded, out="memory_mask")
+    mask = nodes.add("Unsqueeze", "memory_mask", nodes.constant([1, 2]))
     x = _embed(nodes, model.embed_source, "source")
     length = _size(nodes, "source", 1)
     zero = nodes.constant(np.int64(0))
@@ -67,7 +67,7 @@ def step_nodes(model: Transformer) -> Nodes:
     """
     nodes = Nodes()
     nodes.place = "target"
-    mask = nodes.add("Unsqueeze", "may_attend", nodes.constant([1, 2]))
+    mask = nodes.add("Unsqueeze", "memory_mask", nodes.constant([1, 2]))
     tokens = nodes.add("Unsqueeze", "tokens", nodes.constant([1]))
     x = _embed(nodes, model.embed_target, tokens)
     here = _size(nodes, "past_keys", 3)

@@ -117,7 +117,7 @@ class Nodes:
     def _type(self, name: str) -> int:
         """Return the type of an input or output by its name: ids, a mask, or numbers."""
         kinds = self._onnx.TensorProto
-        types = {"source": kinds.INT64, "tokens": kinds.INT64, "may_attend": kinds.BOOL}
+        types = {"source": kinds.INT64, "tokens": kinds.INT64, "memory_mask": kinds.BOOL}
         return int(types.get(name, kinds.FLOAT))
 
 

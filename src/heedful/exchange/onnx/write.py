@@ -3,7 +3,7 @@ Export as two ONNX graphs, for programs without heedful and torch.
 
 ::
 
-    encoder.onnx          source -> memory_keys, memory_values, may_attend
+    encoder.onnx          source -> memory_keys, memory_values, memory_mask
     step.onnx             tokens, past_keys, past_values, and those three
                               -> log_probabilities, keys, values
     onnx.json             names, shapes, special ids, and how the run searches; the fingerprints of
@@ -42,7 +42,7 @@ _BOUND = 1e-4
 _MEMORY = {
     "memory_keys": "rows layers heads source d_k",
     "memory_values": "rows layers heads source d_v",
-    "may_attend": "rows source",
+    "memory_mask": "rows source",
 }
 ENCODER: dict[str, Tensors] = {"inputs": {"source": "rows source"}, "outputs": _MEMORY}
 """What goes into the encoder's graph and what comes out of it."""

@@ -1,4 +1,4 @@
-"""CTranslate2's engine and its NumPy reference as sides of a parity check, in our ids."""
+"""Reference models of a parity check in our ids: CTranslate2's engine and a NumPy computation."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from heedful.tokenization.tokenizer import END, UNKNOWN
 
 
 class CTranslate2Reference:
-    """CTranslate2 as a side of a parity check."""
+    """CTranslate2 as the reference model of a parity check."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class CTranslate2Reference:
 
 class NumpyCTranslate2Reference:
     """
-    The NumPy reference as a side of a parity check.
+    The NumPy reference as the reference model of a parity check.
 
     Used where CTranslate2 is not installed. It searches greedily.
     """
