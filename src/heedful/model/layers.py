@@ -42,7 +42,9 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = config.residual()
 
     def forward(
-        self, x: Float[Tensor, "batch time d_model"], layout: Layout
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        layout: Layout | Bool[Tensor, "_ _ _ _"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
         Apply self-attention, then the feed-forward network.
@@ -51,8 +53,8 @@ class EncoderLayer(nn.Module):
         ----------
         x : Tensor of float, shape (batch, time, d_model)
             States.
-        layout : Layout
-            Which positions attend to which.
+        layout : Layout or Tensor of bool, optional
+            Which positions attend to which: a layout or a bare mask; everywhere if None.
 
         Returns
         -------
@@ -168,8 +170,8 @@ class DecoderLayer(nn.Module):
         self,
         x: Float[Tensor, "batch time d_model"],
         memory: Float[Tensor, "_ source d_model"],
-        layout: Layout,
-        memory_layout: Layout,
+        layout: Layout | Bool[Tensor, "_ _ _ _"] | None,
+        memory_layout: Layout | Bool[Tensor, "_ _ _ _"] | None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
         Apply masked self-attention, cross-attention and the feed-forward network.
@@ -180,9 +182,9 @@ class DecoderLayer(nn.Module):
             States.
         memory : Tensor of float, shape (batch, source, d_model)
             Output of the encoder.
-        layout : Layout
-            Which positions of `x` attend to which.
-        memory_layout : Layout
+        layout : Layout, Tensor of bool or None
+            Which positions of `x` attend to which: a layout or a bare mask; everywhere if None.
+        memory_layout : Layout, Tensor of bool or None
             Which positions of `x` attend to which of the memory.
 
         Returns
@@ -274,7 +276,7 @@ class Decoder(nn.Module):
         self,
         x: Float[Tensor, "batch time d_model"],
         memory: Float[Tensor, "batch source d_model"],
-        memory_mask: Bool[Tensor, "batch 1 1 source"],
+        memory_mask: Bool[Tensor, "batch 1 1 source"] | None = None,
         weights: tuple[list[Tensor], list[Tensor]] | None = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
@@ -287,8 +289,8 @@ class Decoder(nn.Module):
             Embedded target tokens with their positions, shifted right by one.
         memory : Tensor of float, shape (batch, source, d_model)
             Output of the encoder.
-        memory_mask : Tensor of bool, shape (batch, 1, 1, source)
-            True at real source tokens.
+        memory_mask : Tensor of bool, shape (batch, 1, 1, source), optional
+            True at real source tokens; everywhere if None.
         weights : pair of lists, optional
             Lists to which the weights of self-attention and cross-attention are appended.
         real : Tensor of bool, shape (batch, time), optional
@@ -305,12 +307,14 @@ class Decoder(nn.Module):
         Section 3.1; the mask is that of section 3.2.3.
         """
         own_weights, cross_weights = (None, None) if weights is None else weights
-        check_mask("Decoder", memory_mask)
+        if memory_mask is not None:
+            check_mask("Decoder", memory_mask)
         mask, most_keys = causal_mask(x.size(1), x.device), max(x.size(1), memory.size(1))
         packing = memory_packing = None
         if weights is None:  # recorded weights have padded rows
             x, packing = unpad(x, real, most_keys)
-            memory, memory_packing = unpad(memory, memory_mask[:, 0, 0], most_keys)
+            real_memory = None if memory_mask is None else memory_mask[:, 0, 0]
+            memory, memory_packing = unpad(memory, real_memory, most_keys)
         layout = Layout(mask, packing, packing, own_weights)
         memory_layout = Layout(memory_mask, packing, memory_packing, cross_weights)
         for layer in self.layers:
