@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DRAWING = runpy.run_path(str(ROOT / "docs" / "draw_reading_path.py"))
-FILES = [file for files, _, _ in DRAWING["READING_PATH"] for file in files]
+FILES = [file for files, _ in DRAWING["READING_PATH"] for file in files]
 
 
 def test_the_readme_links_the_files_of_the_picture_in_their_order():

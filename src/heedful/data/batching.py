@@ -36,8 +36,8 @@ class BatchOrder:
     """
     The batches of each epoch, as a pure function of (seed, epoch) (section 5.1).
 
-    A batch holds about `batch_tokens` source and `batch_tokens` target tokens, mixed in length.
-    The paper's “batched together by approximate sequence length” holds for micro-batches only.
+    A batch holds about `batch_tokens` tokens of its larger side, mixed in length. The paper's
+    “batched together by approximate sequence length” holds for micro-batches only.
     """
 
     source_lengths: Lengths

@@ -29,7 +29,7 @@ Signature = Mapping[str, Any]
 _MASTER = "master"
 _KINDS = ("first", "second", _MASTER)
 # A training file holds at most three tensors for each weight: master and two moments. Four times
-# the weights leaves room for fp32 masters of smaller types, and the header has up to a megabyte.
+# the weights leaves room for other types, and the header has up to a megabyte.
 _MOST_TIMES, _ALWAYS = 4, 1 << 20
 _FLOATING = ("BF16", "F16", "F32", "F64")
 _ONLY_IN_TRAINING = frozenset(("model.dropout",))
@@ -47,7 +47,10 @@ class Checkpoint:
     model: Tensors
     """fp32 weights by name."""
     training: Tensors
-    """Adam's moments by name; empty if only the weights were requested."""
+    """
+    Adam's moments by name, and masters if `model` is their average; empty if only the weights were
+    requested.
+    """
     state: dict[str, Any]
     """Counters, best validations, and the reason for the checkpoint."""
 
@@ -92,7 +95,7 @@ def save_checkpoint(
     """
     Write a checkpoint folder.
 
-    `training`: Adam's moments by name; None for weights that are only used, such as an average.
+    `training`: as `Checkpoint.training`; None for weights that are only used, such as an average.
 
     Equal states give equal bytes. Raises `StorageError` if the disk is full.
     """
@@ -217,9 +220,9 @@ def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:
     average is meant over checkpoints at equal distances. The newest always stays.
     """
     steps = folder.steps()
-    spare = set(best) | set(steps[-1:]) | set(regular_steps(folder)[-keep_last:])
+    kept = set(best) | set(steps[-1:]) | set(regular_steps(folder)[-keep_last:])
     for step in steps:
-        if step not in spare:
+        if step not in kept:
             remove_folder(folder.checkpoint(step))
 
 

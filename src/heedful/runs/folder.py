@@ -5,7 +5,9 @@ The layout of a run folder.
 
     RUN/config.json                            settings, and every choice that was measured
     RUN/tokenizer.json, tokenizer*             subwords
+    RUN/origin.json                            the pretrained run, if it was fine-tuned from one
     RUN/data/                                  ids of the training pairs; only training needs it
+    RUN/epoch/                                 ids of an epoch's sampled subwords; likewise
     RUN/log.jsonl                              one line of JSON after another
     RUN/checkpoints/step-00001000/             model.safetensors, training.safetensors, state.json
     RUN/average/                               model.safetensors, state.json

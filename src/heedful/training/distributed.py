@@ -20,7 +20,8 @@ from heedful.errors import SettingError, TrainingFailed
 
 # A rank that dies closes its connections, which the others notice at once; the limit is for a
 # rank that hangs. It must be longer than what only rank zero does: subwords, ids, validation.
-_PATIENCE = timedelta(hours=6)
+_TIMEOUT = timedelta(hours=6)
+# Larger buckets are fewer messages and more memory for their copies; chosen by hand.
 _BUCKET_BYTES = 64 << 20
 # The variable in which a launcher gives the number of its processes: its name, and the variable of
 # the process's number. Both must be set: SLURM gives the first to every shell of an allocation.
@@ -98,7 +99,7 @@ def rank_group(device: torch.device) -> Iterator[RankGroup]:
         return
     # Small tensors on the processor go through gloo even where gradients go through NCCL.
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, timeout=_PATIENCE)
+    dist.init_process_group(backend, timeout=_TIMEOUT)
     try:
         yield RankGroup(dist.get_rank(), dist.get_world_size())
     finally:

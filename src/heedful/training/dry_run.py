@@ -16,7 +16,7 @@ from heedful.training.finetune import check_pretrained
 from heedful.training.setup import (
     TrainingSetup,
     check_folder,
-    choose,
+    choose_machine_settings,
     prepare_data,
     resumed_settings,
 )
@@ -39,7 +39,7 @@ def describe_plan(setup: TrainingSetup, say: Say) -> str:
             run, text = Run.open(folder.path), []
         else:
             place = RunFolder(Path(scratch))
-            machine_settings = choose(place, setup, RankGroup())
+            machine_settings = choose_machine_settings(place, setup, RankGroup())
             run, pairs = prepare_data(place, setup, RankGroup(), say)
             text = [*setup.training_data.report(pairs, run.tokenizer)]
         with torch.device("meta"):

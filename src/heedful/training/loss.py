@@ -1,7 +1,8 @@
 """
 Label-smoothed cross-entropy (section 5.4), computed without holding all logits.
 
-Two readings of “label smoothing of value e” exist (`SMOOTHING_FORMS`):
+Two readings of “label smoothing of value e” exist, called `form` here and
+`train.smoothing_target` in a recipe:
 
 ::
 
@@ -40,7 +41,7 @@ def smoothed_target(
     smoothing : float
         The e of the module's text.
     form : {'uniform', 'others'}
-        `uniform` or `others`.
+        Which classes share the e, see above.
 
     Returns
     -------

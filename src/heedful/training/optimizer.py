@@ -105,7 +105,7 @@ class MixedPrecisionAdam:
         -----
         Call after each backward pass. In fp32 torch has already added them.
         """
-        if self.masters is self.model_parameters:
+        if not self.has_working_copy:
             return
         for master, parameter in zip(self.masters, self.model_parameters, strict=True):
             if parameter.grad is None:
@@ -232,7 +232,8 @@ class MixedPrecisionAdam:
 
         Notes
         -----
-        The content of `training.safetensors`. Adam's own counter is the step number.
+        The content of `training.safetensors`. Adam's counter is not in it: it is the step
+        number, plus the pretrained run's steps if its optimizer was kept.
         """
         moments = {}
         if self.averages:

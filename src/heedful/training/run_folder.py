@@ -30,7 +30,7 @@ class Claim:
     trains: bool = False
     """Whether the loop has been entered."""
     train_state: TrainState | None = None
-    """Of the loop."""
+    """State of the loop, once it is known; after its first step nothing is removed."""
 
     def will_make(self, folder: Path) -> None:
         """Record a folder that is about to be filled."""
@@ -38,9 +38,9 @@ class Claim:
         if not folder.is_dir() or all(entry.name == LOCK for entry in folder.iterdir()):
             self.emptied.append(folder)
 
-    def cleanup_on_user_error(self, error: BaseException) -> None:
+    def cleanup_if_refused(self, error: BaseException) -> None:
         """
-        Remove what was made, unless it is usable.
+        Remove what was made if the start was refused: a user error, or any fault before the loop.
 
         An interrupted run, or one on a full disk, stays and can be resumed, and so does a trained
         one; a failure in the training loop leaves its report.
@@ -77,7 +77,7 @@ def create_run_folder(folder: RunFolder, setup: TrainingSetup) -> Iterator[Claim
         try:
             yield claim
         except BaseException as error:
-            claim.cleanup_on_user_error(error)
+            claim.cleanup_if_refused(error)
             raise
 
 

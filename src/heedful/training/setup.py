@@ -1,7 +1,8 @@
 """
 The inputs of a training: checked, prepared and resolved before the first step.
 
-Everything here is done once, on rank zero, and reused by a resumed run.
+Every rank resolves and checks the arguments. Rank zero alone writes what follows from them, machine
+settings, subwords and ids; the others read it, and so does a resumed run.
 """
 
 import re
@@ -288,8 +289,10 @@ def _of_other_content(began: Mapping[str, Any], files: Mapping[str, Any]) -> str
     return ""
 
 
-def choose(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) -> MachineSettings:
-    """Choose machine settings, or keep those of an earlier sitting."""
+def choose_machine_settings(
+    folder: RunFolder, setup: TrainingSetup, ranks: RankGroup
+) -> MachineSettings:
+    """Choose device, threads, precision and micro-batches, or keep those of an earlier sitting."""
     if ranks.is_first:
         machine_settings = (
             resumed_settings(folder, setup, ranks)
@@ -309,6 +312,7 @@ def _detect_settings(config: RunConfig, ranks: RankGroup) -> MachineSettings:
     precision = resolve_precision(settings.precision, device)
     micro = settings.micro_batch_tokens
     if micro is None and device.type == "cuda":
+        # the whole share of a rank at once; smaller ones were not compared
         micro = -(-settings.batch_tokens // ranks.world)
     elif micro is None:
         micro = _CPU_MICRO_BATCH_TOKENS

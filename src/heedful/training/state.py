@@ -88,8 +88,7 @@ class Counters:
     """
     Totals of a run over all its sittings.
 
-    With the weights and Adam's moments this is all that resuming needs: order and randomness are
-    functions of the seed and these numbers.
+    Order and randomness are functions of the seed and these numbers.
     """
 
     step: int = 0
@@ -130,7 +129,7 @@ class Counters:
 
 @dataclass
 class TrainState:
-    """All changing state of a run except its weights."""
+    """All changing state of a run except its weights and Adam's: what `--resume` continues from."""
 
     counters: Counters = field(default_factory=Counters)
     """Steps, tokens, position in the data."""

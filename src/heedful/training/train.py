@@ -38,7 +38,7 @@ from heedful.training.run_folder import Claim, RunFiles, create_run_folder, requ
 from heedful.training.setup import (
     TrainingSetup,
     check_continues,
-    choose,
+    choose_machine_settings,
     pairs_digests,
     prepare_data,
 )
@@ -169,7 +169,7 @@ def train(
 def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
     """Train by a setup: build the parts in order, then run the loop."""
     with _open_session(setup, quiet) as session:
-        # 1. the model, its weights initial, pretrained or from the last checkpoint
+        # 1. the model with initial weights, and the state and the weights to begin with
         run, config = session.run, session.run.config
         device = resolve_device(session.machine_settings.device)
         resolve_threads(session.machine_settings.threads)
@@ -179,9 +179,11 @@ def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
         session.claim.train_state = train_state
         model.to(device)
 
-        # 2. the optimizer, which also keeps the weights in full precision
+        # 2. the optimizer, which keeps the weights in full precision: other than initial ones are
+        # loaded through it
         optimizer = session.optimizer(model)
         if start_weights is not None:
+            # with --keep-state optimiser Adam goes on from the pretrained run's steps
             earlier = setup.pretrained.adam_steps if setup.pretrained else 0
             adam_step = train_state.counters.step + earlier
             optimizer.load(start_weights.model, start_weights.training, adam_step)
@@ -212,7 +214,6 @@ def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
                 log,
                 _CheckpointWriter(run, optimizer, train_state, digests, log.say),
                 validate,
-                config.train.keep_best,
                 pairs.describe,
             )
             session.introduce(log, parameter_count(model), train_state)
@@ -249,7 +250,7 @@ def _open_session(setup: TrainingSetup, quiet: bool) -> Iterator["_Session"]:
             claim = claimed.enter_context(create_run_folder(folder, setup))
             write_pretrained(folder, setup.pretrained)
         ranks.barrier()  # the folder is claimed, or rank zero has refused it
-        machine_settings = choose(folder, setup, ranks)
+        machine_settings = choose_machine_settings(folder, setup, ranks)
         run, pairs = prepare_data(folder, setup, ranks, _silent if quiet else _say)
         if setup.events is not None:
             claim.will_make(setup.events)
@@ -258,7 +259,7 @@ def _open_session(setup: TrainingSetup, quiet: bool) -> Iterator["_Session"]:
 
 @dataclass(frozen=True)
 class _Session:
-    """One sitting of a run: its parts before the model is built."""
+    """One sitting of a run, from its start to its end: its parts before the model is built."""
 
     setup: TrainingSetup
     run: Run
@@ -269,6 +270,7 @@ class _Session:
 
     def first_state(self, model: Transformer) -> tuple[TrainState, Checkpoint | None]:
         """Return the state to begin with and its weights: checkpoint, pretrained, or None."""
+        # there is one only with --resume: `check_folder` refuses other folders that are filled
         checkpoint = self.run.last_checkpoint()
         if checkpoint is not None:
             place = self.run.folder.checkpoint(self.run.folder.steps()[-1])
@@ -347,11 +349,11 @@ class _CheckpointWriter:
         run: Run,
         optimizer: MixedPrecisionAdam,
         train_state: TrainState,
-        pairs: list[str],
+        pair_digests: list[str],
         say: Callable[[str], object],
     ) -> None:
-        self.run, self.optimizer, self.train_state, self.pairs = run, optimizer, train_state, pairs
-        self.say, self.files = say, RunFiles(run.folder)
+        self.run, self.optimizer, self.train_state = run, optimizer, train_state
+        self.pair_digests, self.say, self.files = pair_digests, say, RunFiles(run.folder)
 
     def save(self, reason: str) -> None:
         """Write the present state; replace or keep a checkpoint of the same step."""
@@ -364,7 +366,7 @@ class _CheckpointWriter:
             "step": step,
             "recipe": self.run.config.recipe,
             **self.run.signature,
-            "pairs": self.pairs,
+            "pairs": self.pair_digests,
             "counters": self.train_state.counters.to_dict(),
             "best": self.train_state.best,
             "without_better": self.train_state.without_better,

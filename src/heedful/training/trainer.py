@@ -86,14 +86,15 @@ class Trainer:
     `describe`: from indices of pairs to what a report shows of them; the indices themselves if
     None.
 
-    Section 5. `run` is the loop; the other methods are its parts, in order.
+    Section 5. First `check_memory`, then `run`, the loop; the other methods are its parts, in
+    order.
     """
 
     def __init__(
         self,
         model: Seq2Seq,
         optimizer: MixedPrecisionAdam,
-        order: BatchSource,
+        batches: BatchSource,
         collate: Callable[[Rows], Batch],
         config: TrainerConfig,
         train_state: TrainState,
@@ -101,13 +102,11 @@ class Trainer:
         log: RunLog,
         checkpoints: Checkpointer,
         validate: Callable[[], Validation] | None = None,
-        keep_best: int = 1,
         describe: Callable[[list[int]], list[Any]] = list,
     ) -> None:
-        self.model, self.optimizer, self.order, self.collate = model, optimizer, order, collate
+        self.model, self.optimizer, self.batches, self.collate = model, optimizer, batches, collate
         self.config, self.train_state, self.ranks, self.log = config, train_state, ranks, log
-        self.checkpoints, self.validate, self.keep_best = checkpoints, validate, keep_best
-        self.describe = describe
+        self.checkpoints, self.validate, self.describe = checkpoints, validate, describe
         self.stop = StopSignal()
         self.clock = Clock(train_state.counters.seconds)
         self._logged_at = self._saved_at = self.clock.seconds
@@ -121,7 +120,7 @@ class Trainer:
         Neither weights nor random state are touched. Raises `DeviceError` with the setting to
         change.
         """
-        rows = self.order.largest()
+        rows = self.batches.largest()
         try:
             with torch.random.fork_rng(self._cuda_devices()), bound_of(self.model.device):
                 self._forward_backward(0, [rows], 0)
@@ -130,8 +129,8 @@ class Trainer:
                 raise
             raise DeviceError(
                 f"the largest batch must fit into the memory of {self.model.device}, but "
-                f"{len(rows)} pairs ({self.order.micro_batch_tokens:,} padded tokens a side) do "
-                f"not; lower train.micro_batch_tokens (it is {self.order.micro_batch_tokens:,}; "
+                f"{len(rows)} pairs ({self.batches.micro_batch_tokens:,} padded tokens a side) do "
+                f"not; lower train.micro_batch_tokens (it is {self.batches.micro_batch_tokens:,}; "
                 "batches stay the same, they are computed in more parts) or data.max_length."
             ) from error
         finally:
@@ -142,9 +141,10 @@ class Trainer:
 
     def run(self) -> str:
         """
-        Train until the plan ends or a signal stops it.
+        Train until steps, minutes or patience are used up, or a signal stops it.
 
-        Returns why it ended: 'steps', 'minutes', 'patience', or a signal's name.
+        Returns why it ended: 'steps', 'minutes', 'patience', a signal's name, or 'a signal to
+        another rank'.
 
         A checkpoint is always written at the last step.
         """
@@ -153,7 +153,7 @@ class Trainer:
         counters = self.train_state.counters
         reason = self._end_before_step()
         while not reason:
-            batches = self.order.epoch(counters.epoch)
+            batches = self.batches.epoch(counters.epoch)
             while counters.position < len(batches) and not reason:
                 rows, step = batches[counters.position], counters.step + 1
                 started = time.monotonic()
@@ -168,7 +168,7 @@ class Trainer:
 
     def _own_share(self, rows: Rows) -> tuple[MicroBatches, int]:
         """Cut a batch; return this rank's micro-batches and the number of the first of them."""
-        shares = self.order.cut(rows, self.ranks.world)
+        shares = self.batches.cut(rows, self.ranks.world)
         # Numbers count on from rank to rank, so no two micro-batches of a step share a seed.
         return shares[self.ranks.rank], sum(map(len, shares[: self.ranks.rank]))
 
@@ -211,6 +211,18 @@ class Trainer:
         self.ranks.all_reduce_gradients(self.optimizer.gradients)
         return totals
 
+    def _update(self, step: int, rows: Rows, totals: StepTotals) -> float:
+        """Check, scale, clip and step; return the norm of the mean gradient before clipping."""
+        # Gradients are sums over target tokens; the mean is over those of all ranks.
+        norm = self.optimizer.gradient_norm() / totals.target_tokens
+        if not (math.isfinite(totals.loss) and math.isfinite(norm)):
+            self._stop_on_non_finite(step, rows, totals.loss, norm)
+        scale = 1.0 / totals.target_tokens
+        if self.config.clip_norm is not None and norm > self.config.clip_norm:
+            scale *= self.config.clip_norm / norm
+        self.optimizer.step(self._learning_rate(step), scale)
+        return norm
+
     def _after_step(self, totals: StepTotals, norm: float, seconds: float) -> str:
         """Log, validate and save if due; return the reason to stop, or an empty string."""
         # 1. sums since the last line of the log
@@ -247,18 +259,6 @@ class Trainer:
         # 5. save, after the validation, which is stored with the weights
         self._save_if_due(step, bool(reason or totals.checkpoint_requests), is_best)
         return reason
-
-    def _update(self, step: int, rows: Rows, totals: StepTotals) -> float:
-        """Check, scale, clip and step; return the norm of the mean gradient before clipping."""
-        # Gradients are sums over target tokens; the mean is over those of all ranks.
-        norm = self.optimizer.gradient_norm() / totals.target_tokens
-        if not (math.isfinite(totals.loss) and math.isfinite(norm)):
-            self._stop_on_non_finite(step, rows, totals.loss, norm)
-        scale = 1.0 / totals.target_tokens
-        if self.config.clip_norm is not None and norm > self.config.clip_norm:
-            scale *= self.config.clip_norm / norm
-        self.optimizer.step(self._learning_rate(step), scale)
-        return norm
 
     def _learning_rate(self, step: int) -> float:
         """Return the learning rate of a step, counted from the start of the schedule."""
@@ -346,15 +346,14 @@ class Trainer:
             when = f"ended at step {step:,}" if ended else f"will end near step {at_end:,.0f}"
             self.log.say(
                 f"the {config.minutes:g} minutes {when}, inside the warm-up of {config.warmup:,} "
-                "steps "
-                "(train.warmup), while the learning rate still rises: give more minutes, or a new "
-                f"run a shorter warm-up, such as train.warmup={max(1, round(at_end / 4)):,}"
+                "steps (train.warmup), while the learning rate still rises: give more minutes, or "
+                f"a new run a shorter warm-up, such as train.warmup={max(1, round(at_end / 4)):,}"
             )
 
-    def _validate_if_due(self, step: int, last: bool) -> tuple[bool, bool]:
+    def _validate_if_due(self, step: int, ended: bool) -> tuple[bool, bool]:
         """Validate if due; return whether it is among the best and whether patience has run out."""
         every = self.config.validate_steps
-        if self.validate is None or every is None or (step % every and not last):
+        if self.validate is None or every is None or (step % every and not ended):
             return False, False
         is_best = False
         if self.ranks.is_first:
@@ -363,7 +362,7 @@ class Trainer:
                 result = {"step": step, "best_by": self.config.best_by, **self.validate()}
             self.model.train()
             self.log.validation(result)
-            is_best = self.train_state.remember(result, self.keep_best, self.config.best_by)
+            is_best = self.train_state.remember(result, self.config.keep_best, self.config.best_by)
         return is_best, bool(self.ranks.broadcast(float(self._is_out_of_patience())))
 
     def _is_out_of_patience(self) -> bool:
@@ -374,7 +373,11 @@ class Trainer:
         return self.ranks.is_first and self.train_state.without_better >= patience
 
     def _save_if_due(self, step: int, asked: bool, is_best: bool) -> None:
-        """Write a checkpoint if due, once, labelled with the strongest reason."""
+        """
+        Write a checkpoint if due, once, with its reason.
+
+        Of several reasons “regular” comes first: an average and `train.keep_last` count only those.
+        """
         if not self.ranks.is_first:
             return
         steps, minutes = self.config.checkpoint_steps, self.config.checkpoint_minutes

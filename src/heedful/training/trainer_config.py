@@ -35,6 +35,8 @@ class TrainerConfig:
     """Interval of validations; None for none."""
     patience: int | None = None
     """Validations without improvement before the run ends early."""
+    keep_best: int = 1
+    """Best validations to remember."""
     best_by: str = "bleu"
     """The metric that decides, one of `heedful.training.validation_metrics.METRICS`."""
 
@@ -57,5 +59,6 @@ class TrainerConfig:
             checkpoint_minutes=settings.checkpoint_minutes,
             validate_steps=settings.validate_steps,
             patience=settings.patience,
+            keep_best=settings.keep_best,
             best_by=settings.best_by,
         )

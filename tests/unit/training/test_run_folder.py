@@ -83,5 +83,5 @@ def test_events_of_a_refused_start_go_too(tmp_path: Path) -> None:
     claim.will_make(tmp_path / "events" / "run")
     (tmp_path / "events" / "run").mkdir(parents=True)
     (tmp_path / "events" / "run" / "events.out.tfevents.1").touch()
-    claim.cleanup_on_user_error(DeviceError(""))
+    claim.cleanup_if_refused(DeviceError(""))
     assert not any(tmp_path.iterdir())

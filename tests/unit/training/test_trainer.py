@@ -45,7 +45,6 @@ def trainer(
     precision="fp32",
     validate=None,
     log=None,
-    keep_best=1,
     ema_decay=None,
     warmup=10,
     **plan,
@@ -67,7 +66,6 @@ def trainer(
         RunLog(log, 0, steps, quiet=True),
         notes,
         validate,
-        keep_best,
     )
     notes.trainer = made
     return made
@@ -434,8 +432,8 @@ def test_log_lines_have_the_promised_fields(tmp_path):
 def test_the_gradients_of_two_ranks_add_up_to_those_of_one(share, monkeypatch):
     rank, world = share
     alone, part, rest = trainer(), trainer(), trainer()
-    rows = alone.order.epoch(0)[0]
-    assert all(alone.order.cut(rows, 2))
+    rows = alone.batches.epoch(0)[0]
+    assert all(alone.batches.cut(rows, 2))
     monkeypatch.setattr(trainer_module.RankGroup, "all_reduce", lambda self, values: values)
     monkeypatch.setattr(
         trainer_module.RankGroup, "all_reduce_gradients", lambda self, tensors: None
@@ -466,11 +464,11 @@ def test_micro_batches_of_a_step_draw_dropout_of_their_own(monkeypatch):
         trainer_module.RankGroup, "all_reduce_gradients", lambda self, tensors: None
     )
     made = trainer()
-    rows = made.order.epoch(0)[0]
+    rows = made.batches.epoch(0)[0]
     for rank in (0, 1):
         made.ranks = RankGroup(rank, 2)
         made._forward_backward(3, *made._own_share(rows))
-    count = sum(map(len, made.order.cut(rows, 2)))
+    count = sum(map(len, made.batches.cut(rows, 2)))
     assert seeds == [(1, 3, index) for index in range(count)]
 
 
