@@ -20,10 +20,18 @@ _TWO_LETTERS = (
     "sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve "
     "vi vo wa wo xh yi yo za zh zt zu"
 )
-# Other codes of the three languages that sacreBLEU has tokenizers for.
+# Other codes of the languages that are not tokenized by rule 13a.
 _SAME = {
+    "bod": "bo",
+    "bur": "my",
+    "dzo": "dz",
     "jpn": "ja",
+    "khm": "km",
     "kor": "ko",
+    "lao": "lo",
+    "mya": "my",
+    "tha": "th",
+    "tib": "bo",
     "chi": "zh",
     "cmn": "zh",
     "lzh": "zh",
@@ -32,12 +40,20 @@ _SAME = {
     "zt": "zh",
 }
 _TOKENIZERS = {"ja": "ja-mecab", "ko": "ko-mecab", "zh": "zh"}
+# Written without spaces between words, and sacreBLEU cuts none of them: by rule 13a a sentence
+# would be one word, and BLEU of all but equal ones 0.
+_TOKENIZERS |= dict.fromkeys(("bo", "dz", "km", "lo", "my", "th"), "char")
 _NAMES = {"ja": "Japanese", "ko": "Korean"}
 _LETTER = re.compile(r"[^\W\d_]")
 _LETTERS_OF = {
     "ja": re.compile("[\u3040-\u30ff]"),  # Hiragana and Katakana, between Chinese characters
     "ko": re.compile("[\uac00-\ud7a3]"),
     "zh": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"),
+    "th": re.compile("[\u0e00-\u0e7f]"),
+    "lo": re.compile("[\u0e80-\u0eff]"),
+    "bo": re.compile("[\u0f00-\u0fff]"),
+    "my": re.compile("[\u1000-\u109f]"),
+    "km": re.compile("[\u1780-\u17ff]"),
 }
 
 
@@ -48,7 +64,7 @@ def language_code(language: str) -> str:
 
 
 def is_language(language: str) -> bool:
-    """Whether this is a two-letter code of ISO 639, or one for Chinese, Japanese, Korean."""
+    """Whether this is a two-letter code of ISO 639, or one of a language with its own tokenizer."""
     code = language.replace("_", "-").split("-")[0].lower()
     return code in _TWO_LETTERS.split() or code in _SAME
 
@@ -85,10 +101,10 @@ def bleu_tokenizer(language: str) -> str:
 
 
 def written_language(lines: Sequence[str]) -> str:
-    """Detect Japanese, Korean and Chinese by their script; “” for any other language."""
+    """Detect languages that rule 13a does not suit by their script; “” for any other one."""
     text = "".join(lines[:200])
     letters = max(len(_LETTER.findall(text)), 1)
     shares = {code: len(of.findall(text)) / letters for code, of in _LETTERS_OF.items()}
     if shares["ja"] > 0.1 and shares["ja"] + shares["zh"] > 0.5:
         return "ja"
-    return next((code for code in ("ko", "zh") if shares[code] > 0.5), "")
+    return next((code for code, share in shares.items() if code != "ja" and share > 0.5), "")

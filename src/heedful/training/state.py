@@ -199,6 +199,8 @@ def _is_count(value: object) -> bool:
 
 
 def _goodness(result: Validation, metric: ValidationMetric) -> tuple[float, float]:
-    """Sort key of validations: the metric, then the loss."""
+    """Sort key of validations: the metric, then the loss; what is not a number is the worst."""
     sign = 1 if metric.higher_is_better else -1
-    return sign * result.get(metric.key, -sign * math.inf), -result["valid_loss"]
+    values = sign * result.get(metric.key, math.nan), -result["valid_loss"]
+    metric_value, loss = (-math.inf if math.isnan(value) else value for value in values)
+    return metric_value, loss

@@ -16,6 +16,13 @@ from heedful.evaluation.mbr_utility import bleu_table, utility
 JAPANESE = ["私は赤い大きな犬が好きです。", "彼女は私の娘です。"]
 SIMILAR = ["私は赤い小さな犬が好きです。", "彼女は私の娘です。"]
 KOREAN = ["나는 큰 빨간 개를 좋아한다."]
+UNSPACED = {
+    "th": "นี่คือหนังสือเล่มหนึ่ง",
+    "lo": "ນີ້ແມ່ນປຶ້ມ",
+    "bo": "འདི་དཔེ་ཆ་ཞིག་རེད།",
+    "my": "ဒါက စာအုပ်တစ်အုပ်ပါ",
+    "km": "នេះគឺជាសៀវភៅ",
+}
 CHINESE = ["我喜欢红色的大狗。"]
 
 
@@ -63,9 +70,18 @@ def test_codes_of_two_and_three_letters_are_taken(language):
     check_language(language)
 
 
-def test_three_languages_are_known_by_their_script():
+def test_languages_without_spaces_and_korean_are_known_by_their_script():
     found = [written_language(lines) for lines in (JAPANESE, KOREAN, CHINESE, ["the dog"], [""])]
     assert found == ["ja", "ko", "zh", "", ""]
+    assert [written_language([line]) for line in UNSPACED.values()] == [*UNSPACED]
+
+
+@pytest.mark.parametrize("language", ["th", "th_TH", "tha", "km", "lo", "my", "bo", "dz"])
+def test_other_languages_without_spaces_are_counted_in_characters(language):
+    line = UNSPACED.get(language[:2], UNSPACED["th"])
+    scores = evaluate_texts([line[:-1]], [[line]], language=language)
+    assert 50 < scores.bleu.score < 100
+    assert "tok:char" in scores.bleu.signature
 
 
 def test_agreement_of_translations_counts_words_of_the_language():

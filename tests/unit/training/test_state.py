@@ -1,6 +1,10 @@
+import math
+
+import pytest
 import torch
 
-from heedful.training.state import Counters, StepTotals
+from heedful.training.state import Counters, StepTotals, TrainState
+from heedful.training.validation_metrics import METRICS
 
 
 def test_totals_of_a_step_pass_through_a_tensor_unchanged() -> None:
@@ -18,3 +22,14 @@ def test_a_step_counts_once_with_its_tokens() -> None:
     counters.add(StepTotals(target_tokens=5.0, cross_pairs=7.0))
     expected = Counters(step=5, position=3, target_tokens=15, cross_pairs=7)
     assert counters == expected
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_what_is_not_a_number_is_never_the_best(name: str) -> None:
+    key, state = METRICS[name].key, TrainState()
+    for step, value in enumerate((math.nan, 2.0, math.nan, 1.0, math.nan)):
+        state.remember({"step": step, "valid_loss": 3.0, key: value}, 3, name)
+    first, second, third = [entry[key] for entry in state.best]
+    assert [first, second] == sorted((1.0, 2.0), reverse=METRICS[name].higher_is_better)
+    assert math.isnan(third)
+    assert state.without_better == (3 if METRICS[name].higher_is_better else 1)

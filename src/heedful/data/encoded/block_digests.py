@@ -17,6 +17,19 @@ from heedful.errors import RunFolderError
 BLOCK_BYTES = 64 << 20
 """Bytes that share a digest; a multiple of the size of every value."""
 _DIGEST_BYTES = 16
+# Offsets that are compared at once, so that little memory is needed.
+_OFFSETS = 1 << 20
+
+
+def check_rising(path: Path, offsets: NDArray[Any], again: str) -> None:
+    """Refuse offsets that lead backwards: their rows would be empty, or parts of others."""
+    for first in range(0, len(offsets) - 1, _OFFSETS):
+        part = offsets[first : first + _OFFSETS + 1]
+        if (part[1:] < part[:-1]).any():
+            raise RunFolderError(
+                f"{path} must lead from each sentence to the next, but it leads backwards: it is "
+                f"damaged; {again}."
+            )
 
 
 class BlockDigests:

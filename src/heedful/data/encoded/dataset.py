@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.cleaning.filter import CleaningReport
-from heedful.data.encoded.block_digests import CheckedValues
+from heedful.data.encoded.block_digests import CheckedValues, check_rising
 from heedful.errors import RunFolderError
 from heedful.tokenization.tokenizer import Tokenizer
 
@@ -93,7 +93,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
             arrays = [
                 _map(folder, side, meta, limit) for side, limit in zip(_SIDES, limits, strict=True)
             ]
-            if any("blocks" not in meta[side] for side in _SIDES):
+            if any(None in meta[side].get("blocks", _NO_BLOCKS).values() for side in _SIDES):
                 _check_whole(folder, meta)
             (source_ids, source_offsets), (target_ids, target_offsets) = arrays
             return cls(
@@ -223,9 +223,9 @@ def _map(
             f"{offsets[0]:,} to {offsets[-1]:,}: it is damaged; {AGAIN}."
         )
     digests = meta[side].get("blocks", _NO_BLOCKS)
-    checked = CheckedValues(
-        folder / f"{side}.offsets", offsets, digests["offsets"], again=AGAIN
-    ).read_all()
+    path = folder / f"{side}.offsets"
+    checked = CheckedValues(path, offsets, digests["offsets"], again=AGAIN).read_all()
+    check_rising(path, checked, AGAIN)
     return CheckedValues(
         folder / f"{side}.ids", ids, digests["ids"], again=AGAIN, limit=limit
     ), checked

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.encoded.block_digests import BlockDigests, CheckedValues
+from heedful.data.encoded.block_digests import BlockDigests, CheckedValues, check_rising
 from heedful.errors import RunFolderError, StorageError
 from heedful.files import sync
 
@@ -88,7 +88,9 @@ def map_flat(
         CheckedValues(path, mapped, digests[path.name], again=again)
         for path, mapped in zip((values, offsets), arrays, strict=True)
     )
-    return checked, places.read_all()
+    found = places.read_all()
+    check_rising(offsets, found, again)
+    return checked, found
 
 
 @contextmanager

@@ -2,7 +2,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -238,6 +240,22 @@ def test_a_flipped_bit_among_the_offsets_is_noticed_at_once(
         EncodedPairs.open(tmp_path / "ids", tokenizer)
 
 
+def test_offsets_that_lead_backwards_are_refused_with_any_digest(
+    corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
+    path, record = tmp_path / "ids" / "source.offsets", tmp_path / "ids" / "meta.json"
+    offsets, meta = np.fromfile(path, "<i8"), json.loads(record.read_text("utf-8"))
+    offsets[1] = -3
+    offsets.tofile(path)
+    digests = block_digests.BlockDigests()
+    digests.update(offsets.tobytes())
+    meta["source"]["blocks"]["offsets"] = digests.hexdigests()
+    record.write_text(json.dumps(meta), "utf-8")
+    with pytest.raises(RunFolderError, match=r"source\.offsets must lead .* backwards"):
+        EncodedPairs.open(tmp_path / "ids", tokenizer)
+
+
 def test_an_id_beyond_the_vocabulary_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
     ids, lengths = np.array([5, tokenizer.target_size], "<u2"), np.array([2], np.int32)
     part = merge_shards.EncodedPart(np.array([5, 6], "<u2"), lengths, ids, lengths)
@@ -250,13 +268,23 @@ def test_an_id_beyond_the_vocabulary_is_refused(tokenizer: Tokenizer, tmp_path: 
         pairs.pair(0)
 
 
-def test_a_folder_from_before_there_were_blocks_is_checked_as_a_whole(
-    corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda meta: [meta[side].pop("blocks") for side in ("source", "target")],
+        lambda meta: meta["target"]["blocks"].update(ids=None),
+    ],
+)
+def test_a_folder_without_digests_of_blocks_is_checked_as_a_whole(
+    corpus: Corpus,
+    tokenizer: Tokenizer,
+    tmp_path: Path,
+    change: Callable[[dict[str, Any]], object],
 ) -> None:
     encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
     path = tmp_path / "ids" / "meta.json"
     meta = json.loads(path.read_text("utf-8"))
-    del meta["source"]["blocks"], meta["target"]["blocks"]
+    change(meta)
     path.write_text(json.dumps(meta), "utf-8")
     check(EncodedPairs.open(tmp_path / "ids", tokenizer), tokenizer)
     flip(tmp_path / "ids" / "target.ids", 3)
