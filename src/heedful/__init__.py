@@ -14,11 +14,10 @@ Two text files go in, a translator comes out:
 The names below are loaded on first use, so ``import heedful`` costs nothing and needs no torch.
 """
 
-import pkgutil
-from typing import TYPE_CHECKING
-
 from heedful._version import __version__ as __version__
 
+# `typing` is not imported: Ctrl-C has its quiet end only after this module.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from heedful.config import recipes
     from heedful.errors import HeedfulError
@@ -61,6 +60,8 @@ def __getattr__(name: str) -> object:
     """Load a public name from the module it lives in, once."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import pkgutil  # noqa: PLC0415
+
     globals()[name] = value = pkgutil.resolve_name(_HOME[name])
     return value
 

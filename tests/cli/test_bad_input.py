@@ -67,13 +67,15 @@ def test_held_out_text_is_looked_at_before_anything_is_done(heedful_cli, text, t
 def test_a_dry_run_refuses_what_training_refuses(heedful_cli, text, tmp_path):
     files = ("--source", text / "train.en", "--target", text / "train.fr", "--dry-run")
     small = ("--set", "data.vocabulary_size=400")
-    for more, part in (
+    for more, *parts in (
         (("--set", "data.vocabulary_size=100000"), "data.vocabulary_size must be at most"),
-        (("--exclude", text / "train.en", *small), "At least one sentence pair must be left"),
+        (("--exclude", text / "train.en", *small), "must be left", "an excluded text (--exclude)"),
+        (("--set", "data.vocabulary_size=3"), "must be more than 4", "hundreds"),
+        (("--out", text / "train.en", "--resume"), "train.en is no folder"),
         (("--out", tmp_path / "gone", "--resume"), "gone is not there"),
         (("--resume",), "--resume needs --out"),
     ):
-        refused(heedful_cli("train", "tiny", *files, *more), part)
+        refused(heedful_cli("train", "tiny", *files, *more), *parts)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -161,6 +163,37 @@ def test_an_interrupted_import_leaves_no_traceback():
     _, errors = process.communicate(timeout=240)
     assert process.returncode == -signal.SIGINT
     assert "Traceback" not in errors
+
+
+def test_an_import_that_hides_the_interruption_leaves_no_traceback():
+    program = """
+import signal, sys
+
+class Stubborn:
+    def find_spec(self, name, path=None, target=None):
+        if name != "numpy":
+            return None
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            hidden = True
+        raise RecursionError
+
+sys.meta_path.insert(0, Stubborn())
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv[1:] = ["info"]
+from heedful.__main__ import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+    )
+    assert done.returncode == -signal.SIGINT
+    assert "Traceback" not in done.stderr
 
 
 def test_an_output_is_replaced_when_it_is_complete(heedful_cli, trained, tmp_path):

@@ -64,7 +64,6 @@ ELSEWHERE = {
     """,
     "a part of training, which is run: tests/cli/test_commands.py and test_prepare.py": """
         preparation.tokenizer preparation.training_data training.batches training.dry_run
-        training.validation_metrics
     """,
     "a part of translate: tests/unit/translation/test_translate.py and tests/cli": """
         translation.constraints translation.ensemble

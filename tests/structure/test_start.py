@@ -51,6 +51,12 @@ def test_help_starts_within_a_third_of_a_second():
     assert full < limit, f"--help took {full:.3f} s, may take {limit:.3f} s"
 
 
+def test_little_is_loaded_before_ctrl_c_is_quiet():
+    code = "import sys\nimport heedful.__main__\nprint(*sys.modules)"
+    loaded = set(_python("-S", "-c", code).stdout.split())
+    assert not loaded & {"typing", "pkgutil", "re"}
+
+
 def test_help_loads_no_torch_and_nothing_else_that_is_heavy():
     run_help = (
         "sys.argv = ['heedful', '--help']\n"

@@ -11,6 +11,7 @@ import signal
 import sys
 import warnings
 from contextlib import suppress
+from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
@@ -115,6 +116,7 @@ def main() -> None:
     os.environ.update(missing)
     os.environ.setdefault(_OURS, " ".join(missing))
     warnings.showwarning = _show_warning
+    interrupts = _record_interrupts()
     try:
         check_threads(omp_threads(), "OMP_NUM_THREADS")
         code = _run(sys.argv[1:])
@@ -131,7 +133,7 @@ def main() -> None:
         name = f"{error.filename}: " if error.filename else ""
         _fail(f"{name}{error.strerror or error}.", 1)
     except Exception as error:
-        if _was_interrupted(error):
+        if interrupts:
             _end_by(signal.SIGINT)
         if not isinstance(error, MemoryError) and (
             not isinstance(error, RuntimeError) or "memory" not in str(error)
@@ -163,11 +165,21 @@ def _run(arguments: list[str]) -> int:
     return 0
 
 
-def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether an error comes from Ctrl-C, which compiled modules turn into others."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
+def _record_interrupts() -> list[int]:
+    """
+    Record each Ctrl-C from now on, besides raising `KeyboardInterrupt`.
+
+    Modules that are being imported catch that, and fail with errors that do not name it.
+    """
+    recorded: list[int] = []
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        recorded.append(number)
+        signal.default_int_handler(number, frame)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, handle)
+    return recorded
 
 
 def _end_by(number: signal.Signals) -> NoReturn:

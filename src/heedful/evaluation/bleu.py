@@ -50,7 +50,8 @@ def evaluate_texts(
     Score translations by BLEU, chrF and TER.
 
     `language`: code of the target language; Chinese, Japanese and Korean have tokenisers of their
-    own, every other one is tokenised by rule 13a. A region or script (``zh-TW``) is ignored.
+    own, Thai, Lao, Khmer, Burmese and Tibetan are cut into characters, every other one is tokenised
+    by rule 13a. A region or script (``zh-TW``) is ignored.
 
     Everything not named here is sacreBLEU's default: exponential smoothing for BLEU, character
     order 6 and beta 2 for chrF, Tercom's normalisation for TER. Where the tokeniser of the language

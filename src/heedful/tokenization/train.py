@@ -65,6 +65,11 @@ def learn_subwords(
     needed = len(sentences.characters) + len(SPECIAL_IDS) + len(sentences.tags) + 1  # the space
     if kind == "character" and vocabulary_size < needed:
         raise _too_small(text, vocabulary_size, needed)
+    if vocabulary_size <= len(SPECIAL_IDS):
+        raise TokenizerError(
+            f"data.vocabulary_size must be more than {len(SPECIAL_IDS)}, the number of special "
+            f"symbols, but {vocabulary_size} came; set some hundreds or more."
+        )
     model = io.BytesIO()
     # Refused one of its threads, sentencepiece ends the whole process.
     if not can_start_threads(threads):

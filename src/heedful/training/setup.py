@@ -188,9 +188,14 @@ def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
             f"--resume must find the folder of the run that it continues, but {folder.path} is not "
             "there; check the name, or leave --resume out to begin a new run."
         )
+    elif not folder.path.is_dir():
+        raise RunFolderError(
+            f"--resume must find the folder of the run that it continues, but {folder.path} is no "
+            "folder; check the name."
+        )
     elif folder.config.exists():
         _check_same(folder, setup)
-    elif folder.path.is_dir() and (strangers := _unknown_files(folder)):
+    elif strangers := _unknown_files(folder):
         raise RunFolderError(
             f"--resume must find a run or an empty folder, but {folder.path} holds no config.json "
             f"and other files: {', '.join(strangers[:3])}; name another folder."

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
 
-from heedful.data.cleaning.filter import CleaningReport, PairFilter
+from heedful.data.cleaning.filter import RULES, CleaningReport, PairFilter
 from heedful.data.cleaning.rules import TextFilter, TextRules
 from heedful.data.encoded.dataset import EncodedPairs, refuse_foreign
 from heedful.data.encoded.merge_shards import id_type, write_pairs
@@ -194,8 +194,8 @@ def _refuse_nothing(report: CleaningReport, shards: Path) -> None:
     """Refuse text of which every pair was dropped."""
     if not report.kept:
         shutil.rmtree(shards, ignore_errors=True)
+        most = max(report.dropped, key=lambda reason: report.dropped[reason])
         raise TextError(
             "At least one sentence pair must be left for training, but the rules left none "
-            f"({report.summary()}); raise data.max_length or data.max_length_ratio, or look at "
-            "the text."
+            f"({report.summary()}): mostly {RULES[most]}. Change that rule, or look at the text."
         )
