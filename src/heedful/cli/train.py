@@ -92,9 +92,8 @@ def train(
         list[str] | None,
         typer.Option(
             metavar="PART",
-            help="Do not take this part over from --finetune-from: tokenizer, "
-            "embeddings, encoder or "
-            "decoder; repeatable.",
+            help="Do not take this part over from --finetune-from: tokenizer, embeddings, encoder "
+            "or decoder; repeatable.",
         ),
     ] = None,
     print_config: Annotated[

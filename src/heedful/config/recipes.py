@@ -364,8 +364,8 @@ def _multi30k() -> RunConfig:
             "train.steps": 9000,  # 75 epochs
             "train.batch_tokens": 4096,
             "train.warmup": 2000,
-            "train.learning_rate_factor": 0.005
-            * sqrt(128 * 2000),  # peak 0.005 = factor / sqrt(d_model * warmup)
+            # peak 0.005 = factor / sqrt(d_model * warmup)
+            "train.learning_rate_factor": 0.005 * sqrt(128 * 2000),
             "train.checkpoint_steps": 240,  # about two epochs
             "train.checkpoint_minutes": None,  # the same checkpoints on every machine
             "train.keep_last": 10,  # their mean is worth about two BLEU over the last one

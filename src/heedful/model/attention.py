@@ -1,7 +1,7 @@
 """
 Attention and its masks: section 3.2 of the paper.
 
-`scaled_dot_product_attention` is equation 1 as it is printed. `MultiHeadAttention` runs several of
+`scaled_dot_product_attention` is equation 1. `MultiHeadAttention` runs several of
 them side by side (section 3.2.2): it projects, attends and projects again. `attend` chooses the
 kernel for whole sequences, `cached_attention` the one for a step of a search; the tests hold all
 kernels to equation 1. A mask is always called `mask` and is true where a query may attend to a key;
@@ -114,10 +114,9 @@ def scaled_dot_product_attention(
     [[0.5, 0.5], [0.5, 0.5]]
     """
     check_tensors("scaled_dot_product_attention", query=query, key=key, value=value)
-    # the query is scaled, not the scores: fewer numbers
-    scores = (query * (1.0 / math.sqrt(query.size(-1)))) @ key.transpose(
-        -2, -1
-    )  # (.., queries, keys)
+    # the query is scaled, not the scores: fewer numbers where there are more keys than d_k
+    query = query * (1.0 / math.sqrt(query.size(-1)))
+    scores = query @ key.transpose(-2, -1)  # (batch, heads, queries, keys)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     weights = torch.softmax(scores, dim=-1)
@@ -191,14 +190,14 @@ def attend(
     """
     record = need_weights or layout.weights is not None
     qkv, kv, heads, d_k = projections
-    keys = (qkv if kv is None else kv).size(1)
+    key_count = (qkv if kv is None else kv).size(1)
     if record and layout.is_unpadded:
         raise ArgumentError("attention weights need padded rows, but padding was removed.")
-    if layout.is_unpadded or (not record and use_cpu_kernel(qkv, keys)):
-        packings = layout.queries, layout.keys
+    if layout.is_unpadded or (not record and use_cpu_kernel(qkv, key_count)):
+        packings = layout.query_packing, layout.key_packing
         return short_attention(qkv, kv, layout.mask, heads, d_k, packings), None
     query, key_value = projections.split()  # (batch, heads, time, d_k or d_v)
-    if not record and (qkv.device.type != "cpu" or keys > SHORT):
+    if not record and (qkv.device.type != "cpu" or key_count > SHORT):
         return merge_heads(fused_attention(query, *key_value, layout.mask)), None
     context, weights = scaled_dot_product_attention(query, *key_value, layout.mask)
     if layout.weights is not None:
@@ -276,7 +275,8 @@ class MultiHeadAttention(nn.Module):
         queries_from : Tensor of float, shape (batch, queries, d_model)
             The sequence of the queries.
         keys_from : Tensor of float, shape (batch, keys, d_model)
-            The sequence of the keys and values; the same tensor for self-attention.
+            The sequence of the keys and values; the same tensor for self-attention. Without padding
+            it is one row (1, tokens, d_model), whatever the rows of the queries.
         layout : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), or Layout, optional
             The mask, true where the query may attend to the key; everywhere if None. The stacks of
             `heedful.model.layers` pass a `Layout`, which holds the mask and more.
@@ -297,7 +297,7 @@ class MultiHeadAttention(nn.Module):
         check_states(
             "MultiHeadAttention", self.d_model, 3, queries_from=queries_from, keys_from=keys_from
         )
-        projections = self.project(queries_from, keys_from)  # (batch, time, heads * d) each
+        projections = self.project(queries_from, keys_from)  # heads side by side
         context, weights = attend(projections, Layout.of(layout), need_weights)
         return self.out_proj(context), weights  # (batch, queries, d_model)
 
@@ -314,7 +314,8 @@ class MultiHeadAttention(nn.Module):
         queries_from : Tensor of float, shape (batch, queries, d_model)
             The sequence of the queries.
         keys_from : Tensor of float, shape (batch, keys, d_model)
-            The sequence of the keys and values; the same tensor for self-attention.
+            The sequence of the keys and values; the same tensor for self-attention. Without padding
+            it is one row (1, tokens, d_model), whatever the rows of the queries.
 
         Returns
         -------

@@ -72,7 +72,8 @@ def initialise(model: Transformer, seed: int) -> None:
 
     The authors' first code fuses Q, K and V of self-attention into one product, and K and V of
     cross-attention into another. Their Glorot bounds are therefore smaller than those of single
-    projections: sqrt(6 / (512 + 1536)) and sqrt(6 / (512 + 1024)) in the base model.
+    projections: sqrt(6 / (512 + 1536)) and sqrt(6 / (512 + 1024)) in the base model. Norms keep
+    torch's gains of 1 and biases of 0.
     """
     generator = torch.Generator().manual_seed(seed)
     cross = {

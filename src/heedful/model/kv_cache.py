@@ -27,8 +27,9 @@ from torch import Tensor
 from heedful.model.projections import KeyValue
 
 # A new block has room for this many tokens of each hypothesis, or for a quarter of the slots in use
-# if that is more: fewer blocks copy more often, larger ones compute more on empty slots. Slots are
-# a multiple of _MULTIPLE, which is a whole vector of bf16 or fp32 numbers.
+# if that is more. Both were chosen by hand: smaller blocks copy more often, larger ones compute
+# more on empty slots. Slots are a multiple of _MULTIPLE, which is a whole vector of bf16 or fp32
+# numbers.
 _BLOCK_STEPS = 8
 _MULTIPLE = 16
 
@@ -52,7 +53,7 @@ class KVCache:
     """
 
     layers: tuple[KeyValue, ...]
-    """Keys and values of each decoder layer, shape (sentences, heads, slots, d_k)."""
+    """Keys and values of each decoder layer, shape (sentences, heads, slots, d_k or d_v)."""
     mask_bias: Float[Tensor, "sentences width slots"]
     """Zero if a hypothesis contains the token in a slot, else minus infinity."""
     filled: int = 0
@@ -63,7 +64,8 @@ class KVCache:
         """
         Create a cache without tokens.
 
-        The first step allocates slots.
+        `memory`: keys and values of the source in any layer: the cache takes their sizes, device
+        and type, which `Decoder.cache_dtype` has chosen. The first step allocates slots.
         """
         nothing = KeyValue(memory.keys[:, :, :0], memory.values[:, :, :0])
         sentences = memory.keys.size(0)
@@ -83,7 +85,8 @@ class KVCache:
         if sentences is not None:
             layers = tuple(layer.select(sentences) for layer in layers)
         count = layers[0].keys.size(0)
-        bias = self.mask_bias.flatten(0, 1).index_select(0, rows)  # (sentences * width, slots)
+        bias = self.mask_bias.flatten(0, 1).index_select(0, rows)  # (rows, slots)
+        # (kept sentences, new width, slots)
         bias = bias.view(count, len(rows) // max(count, 1), self.mask_bias.size(2))
         return KVCache(layers, bias, self.filled)
 
@@ -95,7 +98,8 @@ class KVCache:
         """
         # 1. room: slots for one more token of each hypothesis
         cache = self if self.filled + width <= self.mask_bias.size(2) else self._with_room(width)
-        # 2. the first step goes from one row, the empty prefix, to one for each hypothesis
+        # 2. a copy, for step 3 writes in place; more rows only if a caller reads several tokens of
+        # a sentence right after `start`, otherwise `select` has made them
         own = torch.eye(width, dtype=torch.bool, device=self.mask_bias.device)
         bias = cache.mask_bias.repeat(1, width // cache.mask_bias.size(1), 1)  # (.., width, slots)
         # 3. hypothesis i gets the i-th of the new slots

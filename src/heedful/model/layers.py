@@ -311,7 +311,7 @@ class Decoder(nn.Module):
             check_mask("Decoder", memory_mask)
         mask, most_keys = causal_mask(x.size(1), x.device), max(x.size(1), memory.size(1))
         packing = memory_packing = None
-        if weights is None:  # recorded weights have padded rows
+        if weights is None:  # recorded weights have padded rows, so nothing is unpadded then
             x, packing = unpad(x, real, most_keys)
             real_memory = None if memory_mask is None else memory_mask[:, 0, 0]
             memory, memory_packing = unpad(memory, real_memory, most_keys)

@@ -3,9 +3,10 @@ Which positions attend to which, and where they are.
 
 ::
 
-    mask             True where a query may attend to a key, in padded rows
-    queries, keys    where the real ones were, if padding was removed (`model.cpu.unpadding`)
-    weights          a list for the attention weights, if the caller wants them
+    mask                          True where a query may attend to a key, in padded rows
+    query_packing, key_packing    where the real ones were, if padding was removed
+                                  (`heedful.model.cpu.unpadding`)
+    weights                       a list for the attention weights, if the caller wants them
 
 The layers pass a layout on from the stack to `heedful.model.attention.attend` and never look into
 it.
@@ -37,8 +38,8 @@ class Layout:
     True where the query may attend to the key, shape (batch, 1 or heads, 1 or queries, keys);
     everywhere if None.
     """
-    queries: Packing | None = None
-    keys: Packing | None = None
+    query_packing: Packing | None = None
+    key_packing: Packing | None = None
     """Positions of the real tokens if padding was removed; None for padded rows."""
     weights: list[Tensor] | None = None
     """Each attention appends its weights (batch, heads, queries, keys) here, unless None."""
@@ -86,7 +87,7 @@ class Layout:
         -----
         Then only the processor's kernel can attend.
         """
-        return self.queries is not None or self.keys is not None
+        return self.query_packing is not None or self.key_packing is not None
 
 
 EVERYWHERE = Layout()

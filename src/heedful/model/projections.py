@@ -100,9 +100,12 @@ class Projections(NamedTuple):
     """
 
     qkv: Float[Tensor, "batch queries width"]
-    """Queries, then in self-attention keys and values, on the last axis."""
+    """Queries, then in self-attention keys and values, on the last axis; else queries alone."""
     kv: Float[Tensor, "other keys width2"] | None
-    """Keys, then values, on the last axis; None in self-attention, where `qkv` holds all three."""
+    """
+    Keys, then values, on the last axis; None in self-attention, where `qkv` holds all three. One
+    row (1, tokens) if padding was removed.
+    """
     heads: int
     """Number of heads."""
     d_k: int

@@ -2,8 +2,8 @@
 The interface between models, training and search.
 
 Training calls `forward`; search calls `encode` and `start` once, then `step` and
-`log_probabilities` for each new token. Any model that implements it can be trained and searched;
-nothing above this module depends on the architecture.
+`log_probabilities` for each new token. `Trainer` and the searches know only this interface. What
+builds, loads and fine-tunes models and what shows attention still names the Transformer.
 """
 
 from abc import ABC, abstractmethod
@@ -45,7 +45,7 @@ class DecodingState(Protocol):
 
         Notes
         -----
-        Rows may be repeated, dropped and put in another order.
+        Called after each step of a search, with the parents of the hypotheses that stay open.
         """
         ...
 

@@ -40,9 +40,9 @@ class Memory:
     """
 
     states: Tensor
-    """Output of the encoder."""
+    """Output of the encoder, shape (batch, source, d_model)."""
     mask: Tensor
-    """True at real source tokens."""
+    """True at real source tokens, shape (batch, 1, 1, source)."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class DecoderState:
     memory: tuple[KeyValue, ...]
     """Keys and values of the source, one entry per layer, one row per sentence."""
     mask_bias: Tensor
-    """Zero at real source tokens, minus infinity at padding."""
+    """Zero at real source tokens, minus infinity at padding, shape (sentences, 1, 1, source)."""
     length: int
     """Target tokens read so far."""
 
@@ -102,11 +102,11 @@ class AttentionWeights:
     """
 
     encoder: list[Tensor]
-    """Self-attention of the encoder, one tensor a layer."""
+    """Self-attention of the encoder: for each layer (batch, heads, queries, keys)."""
     decoder: list[Tensor]
-    """Masked self-attention of the decoder."""
+    """Masked self-attention of the decoder, likewise."""
     cross: list[Tensor]
-    """Cross-attention of the decoder to the memory."""
+    """Cross-attention of the decoder to the memory, likewise."""
 
 
 class Transformer(Seq2Seq):

@@ -266,7 +266,7 @@ def write_config(
     """
     Write `config.json`.
 
-    Written before the first step and again when a resumed run is given a new end.
+    Written before the first step, and again by each resumed run, which may have a new end.
     """
     content = {
         "format": _FORMAT,

@@ -4,17 +4,17 @@ Beam search.
 ::
 
     extend   every open hypothesis by every token; keep the 2 x beam best extensions
-    finish   those among the best that end in the end symbol are complete
-    prune    the `beam` best of those without it stay open
+    prune    the `beam` best of those without the end symbol stay open
+    finish   those that end in it are complete, if they are among the best
     stop     a sentence is done when no open hypothesis can win any more (`heedful.search.stopping`)
 
 How many of the best count for `finish` is where searches differ: `beam` of them in most toolkits, 2
 x beam in the authors' code. The paper does not say.
 
-Many sentences are searched together. Sentences that are done leave the batch, a few at a time, so
-the work shrinks with it. Nothing here depends on the architecture: the model is used through
-`heedful.model.seq2seq`. Other beam searches (`heedful.search.diverse`,
-`heedful.search.constrained`) put another `expand` into the same loop.
+Many sentences are searched together. Sentences that are done leave the batch once they are a
+quarter of it, so the work shrinks with it. Nothing here depends on the architecture: the model is
+used through `heedful.model.seq2seq`. Other beam searches (`heedful.search.diverse`,
+`heedful.search.constrained`) put another `extend` into the same loop.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,28 +35,28 @@ from heedful.search.settings import PAPER_SEARCH, SearchSettings
 from heedful.search.step import (
     COMPACT_SHARE,
     Candidates,
-    Expand,
+    Extend,
     NextLogProbabilities,
-    expand,
+    extend,
     start_decoding,
 )
 from heedful.search.stopping import ClosedPlaces, StoppingPolicy, may_improve
 
 
-def prune(ended: Bool[Tensor, "sentences candidates"], beam: int) -> Int[Tensor, "sentences beam"]:
+def prune(ended: Bool[Tensor, "beams candidates"], beam: int) -> Int[Tensor, "beams beam"]:
     """
     Choose the candidates that stay open.
 
     Parameters
     ----------
-    ended : Tensor of bool, shape (sentences, candidates)
+    ended : Tensor of bool, shape (beams, candidates)
         True for complete candidates, best candidate first.
     beam : int
         Number of candidates that stay open.
 
     Returns
     -------
-    Tensor of int, shape (sentences, beam)
+    Tensor of int, shape (beams, beam)
         Columns of the best candidates that are not complete, best first.
 
     Notes
@@ -64,7 +64,7 @@ def prune(ended: Bool[Tensor, "sentences candidates"], beam: int) -> Int[Tensor,
     A stable sort by “complete or not” keeps the order of the scores. Each open hypothesis has one
     extension that ends, so 2 x beam candidates leave `beam` others unless the vocabulary is tiny.
     """
-    return ended.int().sort(dim=1, stable=True).indices[:, :beam]  # (sentences, beam)
+    return ended.int().sort(dim=1, stable=True).indices[:, :beam]  # (beams, beam)
 
 
 def _keep_places(ended: Tensor, beam: int) -> Tensor:
@@ -160,7 +160,7 @@ def search(
     *,
     end_token: int,
     rules: Sequence[DecodingRule] = (),
-    extend_by: Expand | None = None,
+    extend_by: Extend | None = None,
     groups: int = 1,
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
@@ -185,7 +185,7 @@ def search(
     rules : sequence of DecodingRule, optional
         Rules for the next token.
     extend_by : callable, optional
-        Chooses the continuations of each beam; `expand` if None.
+        Chooses the continuations of each beam; `extend` if None.
     groups : int, default 1
         Groups per sentence: separate beams that stay in the batch together.
     observer : callable, optional
@@ -201,7 +201,7 @@ def search(
     Tests call it with tables of probabilities and compare it with an exhaustive search.
     """
     beam, stopping, eos_candidates = settings.beam, settings.stopping, settings.eos_candidates
-    choose = extend_by or partial(_extend, candidates=2 * beam)
+    extend_beams = extend_by or partial(_extend_plainly, candidates=2 * beam)
     # Where a search may stop early only the n-best list counts; else the whole beam must be full.
     keep = settings.n_best if stopping.needs_no_more else max(settings.n_best, beam)
     penalty = stopping.penalty_as_counted(settings.penalty)
@@ -219,9 +219,9 @@ def search(
         sentence_of_row = sentences.repeat_interleave(width)  # (beams * width,)
         scores = apply_all(rules, scores, prefixes, sentence_of_row)
         by_beam = scores.view(len(active), width, -1)  # (beams, width, vocabulary)
-        candidates = choose(totals, by_beam, prefixes, sentence_of_row)  # (beams, 2 * beam)
+        candidates = extend_beams(totals, by_beam, prefixes, sentence_of_row)  # (beams, 2 * beam)
 
-        # 2. prune: which columns stay open, and their totals
+        # 2. prune: which columns stay open, and their totals; first, for it needs every end symbol
         is_eos = candidates.tokens == end_token  # (beams, candidates)
         columns = _keep_places(is_eos, beam) if stopping.has_places else prune(is_eos, beam)
         if stopping.stop == "as-joey":  # what has ended is extended, too, and ends once
@@ -231,7 +231,7 @@ def search(
         else:  # with fewer than `beam` candidates without EOS, the remaining rows are dead
             totals = candidates.totals.masked_fill(is_eos, float("-inf")).gather(1, columns)
 
-        # 3. finish: an end counts only among the best `eos_candidates`
+        # 3. finish: of the end symbols only those of the best `eos_candidates` count
         is_eos[:, eos_candidates:] = False
         length += 1
         step = _BeamUpdate(length, end_token, penalty, keep, stopping, eos_candidates)
@@ -257,13 +257,16 @@ def search(
 
         # 6. reorder: every open hypothesis continues the row of its parent
         parents = candidates.parents.gather(1, columns)  # (beams, beam)
+        # (staying, beam), indices of the beams * width rows before
         rows = (torch.arange(len(active), device=tokens.device)[:, None] * width + parents)[kept]
         all_stay = len(staying) == len(active)
+        # the first beam of each sentence gives the number of the sentence in the state
         state = state.select(rows.flatten(), None if all_stay else kept[::groups] // groups)
         active = [active[row] for row in staying]
         totals, sentences = totals[kept], sentences[kept]  # (staying, beam), (staying,)
         totals[[row for row, each in enumerate(active) if each.done]] = float("-inf")
         tokens = candidates.tokens.gather(1, columns)[kept].flatten()  # (staying * beam,)
+        # (staying * beam, length)
         prefixes = torch.cat([prefixes[rows.flatten()], tokens.unsqueeze(1)], dim=1)
     return [each.complete[: settings.n_best] for each in beams]
 
@@ -278,12 +281,12 @@ def _goes_on(active: list[_Beam], row: int, groups: int) -> bool:
     return False
 
 
-def _extend(
+def _extend_plainly(
     totals: Tensor, scores: Tensor, prefixes: Tensor, sentence_of_row: Tensor, *, candidates: int
 ) -> Candidates:
     """Extend as plain beam search does, without regard to prefix and sentence."""
     del prefixes, sentence_of_row
-    return expand(totals, scores, candidates)
+    return extend(totals, scores, candidates)
 
 
 class _BeamUpdate(NamedTuple):
@@ -302,12 +305,12 @@ class _BeamUpdate(NamedTuple):
     ) -> None:
         """Update each beam that is not done: finish hypotheses, keep others open, set `may_win`."""
         parts = (candidates.parents, candidates.log_probabilities, candidates.tokens)
-        parents, each, tokens = (part.tolist() for part in parts)
+        parents, scores, tokens = (part.tolist() for part in parts)
         ends, kept = is_eos.tolist(), columns.tolist()
         for row, beam in enumerate(active):
             if beam.done:
                 continue
-            of_beam = list(zip(parents[row], each[row], tokens[row], strict=True))
+            of_beam = list(zip(parents[row], scores[row], tokens[row], strict=True))
             last = self.stopping.length_limit_policy == "keep" and self.length >= beam.limit
             for column, (parent, score, token) in enumerate(of_beam):
                 if ends[row][column] or (last and column < self.eos_candidates):
@@ -332,21 +335,21 @@ class _BeamUpdate(NamedTuple):
             last = self.stopping.length_limit_policy == "keep" and self.length >= beam.limit
             counted = self.eos_candidates if last else 0
             finished = (c for c, end in enumerate(ends) if end or c < counted)
-            full: DropReason = "full" if self.stopping.stop == "when-beam-finished" else "win"
-            uncut = {h.tokens for h in beam.complete if past_limit and not h.ended}
+            done: DropReason = "full" if self.stopping.stop == "when-beam-finished" else "win"
+            cut = {h.tokens for h in beam.complete if past_limit and not h.ended}
             weighed = StepDecision(
                 *where,
                 self.length,
-                [(past.tokens, self._alive(past)) for past in before],
+                [(past.tokens, self._log_probability(past)) for past in before],
                 [*map(Candidate, *of_beam)],
                 frozenset(finished),
                 frozenset(kept),
-                frozenset(i for i, past in enumerate(before) if tuple(past.tokens) in uncut),
-                "limit" if last or past_limit else full if beam.done else "",
+                frozenset(i for i, past in enumerate(before) if tuple(past.tokens) in cut),
+                "limit" if last or past_limit else done if beam.done else "",
             )
             observer(weighed.snapshot(self.end_token, self.penalty))
 
-    def _alive(self, past: _OpenHypothesis) -> float:
+    def _log_probability(self, past: _OpenHypothesis) -> float:
         """Return the log-probability of an open hypothesis; minus infinity if it has ended."""
         return float("-inf") if self.end_token in past.tokens else past.log_probability
 
@@ -372,10 +375,11 @@ class _BeamUpdate(NamedTuple):
             )
         best = max(hypothesis.log_probability for hypothesis in beam.open)
         if self.length > beam.limit:
-            uncut = [past for past in before if self.end_token not in past.tokens]
-            _cut(beam, uncut, self.penalty, self.keep)
-        full = beam.limit + 1
-        goes_on = not last and self.length < full
+            to_cut = [past for past in before if self.end_token not in past.tokens]
+            _cut(beam, to_cut, self.penalty, self.keep)
+        # one step more than the limit: it does not count the end symbol
+        last_length = beam.limit + 1
+        goes_on = not last and self.length < last_length
         if self.stopping.stop == "as-joey":
             closed = [
                 one.tokens[-1] == self.end_token or one.log_probability == float("-inf")
@@ -388,17 +392,23 @@ class _BeamUpdate(NamedTuple):
             beam.may_win = goes_on and not over and best > float("-inf")
             return
         beam.may_win = goes_on and may_improve(
-            self.stopping.stop, best, self.length, full, self.penalty, beam.complete, self.keep
+            self.stopping.stop,
+            best,
+            self.length,
+            last_length,
+            self.penalty,
+            beam.complete,
+            self.keep,
         )
 
 
 def _cut(
-    beam: _Beam, open_before: list[_OpenHypothesis], penalty: LengthPenalty, n_best: int
+    beam: _Beam, open_before: list[_OpenHypothesis], penalty: LengthPenalty, keep: int
 ) -> None:
     """Fill the list with hypotheses cut at the length limit."""
     ended = {hypothesis.tokens for hypothesis in beam.complete}
     for past, log_probabilities, total in open_before:
-        missing = len(beam.complete) < n_best
+        missing = len(beam.complete) < keep
         if missing and tuple(past) not in ended and total > float("-inf"):
             score = total / penalty.divisor(max(1, len(past)))
             cut = Hypothesis(tuple(past), tuple(log_probabilities), score, ended=False)

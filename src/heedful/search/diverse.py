@@ -26,7 +26,7 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver
 from heedful.search.rules import DecodingRule
 from heedful.search.settings import SearchSettings
-from heedful.search.step import Candidates, expand, start_decoding
+from heedful.search.step import Candidates, extend, start_decoding
 
 
 @torch.inference_mode()
@@ -129,7 +129,7 @@ class _GroupsInTurn:
             # 1. extend with the cost; what the model says is read off the scores without it
             own = scores[group::groups]  # (sentences, width, vocabulary)
             paid = own - self.settings.diversity_strength * counts.unsqueeze(1)
-            best = expand(totals[group::groups], paid, 2 * width)  # (sentences, 2 * width)
+            best = extend(totals[group::groups], paid, 2 * width)  # (sentences, 2 * width)
             where = best.parents * vocabulary + best.tokens
             unpaid = own.flatten(1).gather(1, where)  # (sentences, 2 * width)
             parts.append((best.totals, unpaid, best.parents, best.tokens))

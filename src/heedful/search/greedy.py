@@ -36,7 +36,7 @@ def decode_stepwise(
 
     `limits`: maximum number of target tokens of each row, the end symbol not counted.
 
-    Finished rows leave the batch, a few at a time, so the work shrinks with it.
+    Finished rows leave the batch once they are a quarter of it, so the work shrinks with it.
     """
     live = torch.arange(len(limits), device=tokens.device)  # (rows,), indices of walks
     prefixes = tokens.new_empty(len(limits), 0)  # (rows, length)

@@ -86,7 +86,7 @@ class LengthPenalty:
 
         Notes
         -----
-        It never decreases; the stopping rules rely on this.
+        The stopping rules rely on this.
         """
         length += self.before
         if self.kind == "gnmt":

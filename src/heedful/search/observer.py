@@ -107,7 +107,10 @@ class StepDecision:
     step: int
     """As in `Snapshot`."""
     open_before: Sequence[tuple[Sequence[int], float]]
-    """Log-probabilities of the open hypotheses of the step before; minus infinity for dead ones."""
+    """
+    Tokens and log-probability of each open hypothesis of the step before; minus infinity marks dead
+    ones.
+    """
     candidates: Sequence[Candidate]
     """Best first."""
     finished: frozenset[int]

@@ -1,7 +1,7 @@
 """
 One step of a search: next-token log-probabilities, and the best continuations of a beam.
 
-`expand` is plain beam search's choice; other searches (`heedful.search.diverse`,
+`extend` is plain beam search's choice; other searches (`heedful.search.diverse`,
 `heedful.search.constrained`) choose in their own way and end in the same `Candidates`.
 """
 
@@ -20,7 +20,8 @@ NextLogProbabilities = Callable[[Tensor, DecodingState], tuple[Tensor, DecodingS
 """From newest tokens (rows,) and a state to log-probabilities (rows, vocabulary) and a state."""
 
 # Drop finished sentences once they are a quarter of the batch: dropping copies the cache, and each
-# new batch size makes oneDNN compile new kernels.
+# new batch size makes oneDNN compile new kernels. Chosen by hand: a smaller share copies
+# more often, a larger one computes more that nobody needs.
 COMPACT_SHARE = 1 / 4
 
 
@@ -48,51 +49,51 @@ def start_decoding(
 @dataclass(frozen=True)
 class Candidates:
     """
-    The best continuations of each sentence, best first.
+    The best continuations of each beam, best first: of a sentence, or of one of its groups.
 
     2 x beam candidates: even if half of them end, `beam` stay open.
     """
 
-    totals: Float[Tensor, "sentences candidates"]
+    totals: Float[Tensor, "beams candidates"]
     """Sort keys of the hypotheses: in plain beam search their log-probability."""
-    log_probabilities: Float[Tensor, "sentences candidates"]
+    log_probabilities: Float[Tensor, "beams candidates"]
     """The model's log-probability of the new token."""
-    parents: Int[Tensor, "sentences candidates"]
-    """Index of the continued open hypothesis of the sentence."""
-    tokens: Int[Tensor, "sentences candidates"]
+    parents: Int[Tensor, "beams candidates"]
+    """Index of the continued open hypothesis of the beam."""
+    tokens: Int[Tensor, "beams candidates"]
     """The new token."""
 
 
-# Tokens per block. Block maxima are compared first, then the best blocks: two rounds over about 300
-# numbers each for a vocabulary of 8,000.
+# Tokens per block. Block maxima are compared first, then the best blocks: two rounds over about 250
+# numbers each for a vocabulary of 8,000 and 8 best.
 _BLOCK = 32
 
-Expand = Callable[[Tensor, Tensor, Tensor, Tensor], Candidates]
+Extend = Callable[[Tensor, Tensor, Tensor, Tensor], Candidates]
 """
-From totals (sentences, width), log-probabilities (sentences, width, vocabulary), the tokens so far
+From totals (beams, width), log-probabilities (beams, width, vocabulary), the tokens so far
 (rows, length) and the sentence of each row (rows,) to the best continuations.
 """
 
 
-def expand(
-    totals: Float[Tensor, "sentences width"],
-    next_log_probabilities: Float[Tensor, "sentences width vocabulary"],
+def extend(
+    totals: Float[Tensor, "beams width"],
+    next_log_probabilities: Float[Tensor, "beams width vocabulary"],
     candidates: int,
 ) -> Candidates:
     """
-    Find the best one-token continuations of each sentence.
+    Find the best one-token continuations of each beam.
 
     `next_log_probabilities`: of each possible next token; minus infinity where it is forbidden.
 
     Totals are compared without a length penalty: all candidates have the same length.
     """
-    sentences, width, vocabulary = next_log_probabilities.shape
+    beams, width, vocabulary = next_log_probabilities.shape
     scores, tokens = best_of_each(next_log_probabilities.flatten(0, 1), min(candidates, vocabulary))
-    each = scores.view(sentences, width, -1)  # (sentences, width, candidates)
-    sums = (totals.unsqueeze(2) + each).flatten(1)  # (sentences, width * candidates)
-    best, where = sums.topk(min(candidates, sums.size(1)), dim=1)  # (sentences, candidates)
+    each = scores.view(beams, width, -1)  # (beams, width, candidates)
+    sums = (totals.unsqueeze(2) + each).flatten(1)  # (beams, width * candidates)
+    best, where = sums.topk(min(candidates, sums.size(1)), dim=1)  # (beams, candidates)
     parents = where // each.size(2)
-    tokens = tokens.view(sentences, -1).gather(1, where)  # (sentences, candidates)
+    tokens = tokens.view(beams, -1).gather(1, where)  # (beams, candidates)
     return Candidates(best, each.flatten(1).gather(1, where), parents, tokens)
 
 
@@ -125,12 +126,12 @@ def best_of_each(
 
 
 def pick(
-    totals: Float[Tensor, "sentences width"],
-    next_log_probabilities: Float[Tensor, "sentences width vocabulary"],
-    where: Int[Tensor, "sentences candidates"],
+    totals: Float[Tensor, "beams width"],
+    next_log_probabilities: Float[Tensor, "beams width vocabulary"],
+    where: Int[Tensor, "beams candidates"],
 ) -> Candidates:
     """Gather the chosen continuations."""
     vocabulary = next_log_probabilities.size(2)
-    each = next_log_probabilities.flatten(1).gather(1, where)  # (sentences, candidates)
+    each = next_log_probabilities.flatten(1).gather(1, where)  # (beams, candidates)
     parents = where // vocabulary
     return Candidates(totals.gather(1, parents) + each, each, parents, where % vocabulary)

@@ -7,7 +7,7 @@ Stopping rules of beam search, and hypotheses at the length limit.
                         early when possible”); loses nothing
     when-beam-finished  as many hypotheses as the beam is wide are complete (fairseq; Hugging
                         Face's early_stopping = true)
-    as-ctranslate2      the same, but without a length penalty ``when-none-can-win``
+    as-ctranslate2      ``when-beam-finished``, but ``when-none-can-win`` without a length penalty
     as-transformers     that many are complete, and the best open one, were it to end now, would
                         not beat the worst of them (Hugging Face's early_stopping = false)
     as-joey             a hypothesis that has ended keeps its place in the beam and is extended like

@@ -21,7 +21,9 @@ from torch import Tensor, nn
 from heedful.model.cpu.linear import bias_gradient, linear_forward, matmul
 from heedful.model.output import chunk_rows, logits
 
-# Probabilities of this many rows are kept until their part of the weight's gradient is computed.
+# Probabilities of this many rows are kept until their part of the weight's gradient is computed:
+# more rows are fewer products and more memory. With 37,000 classes and one thread a base step took
+# 5.6 s with 2,048 rows and 6.0 s with 113; others were not compared.
 _KEPT_ROWS = 2048
 SMOOTHING_FORMS = ("uniform", "others")
 

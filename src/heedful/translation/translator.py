@@ -42,6 +42,7 @@ from heedful.translation.result import (
 )
 from heedful.translation.sources import check_ids, source_ids
 
+# Positions a side that `score` computes at once; chosen by hand: more of them take more memory.
 _BATCH_TOKENS = 2048
 # Sentences x beam x vocabulary of one step of the search: a quarter gibibyte of scores.
 _STEP_LOGITS = 1 << 26
@@ -350,7 +351,7 @@ class Translator:
 
         Returns
         -------
-        Alignment or list of Alignment
+        WordAlignment or list of WordAlignment
             One for two strings; for several pairs one each, in order.
 
         Notes
@@ -434,7 +435,7 @@ class Translator:
         """
         if target is None:
             found = self.translate(source, attention=True).attention
-            if found is not None:
+            if found is not None:  # a blank source is not translated and has none yet
                 return found
         read_texts("target", target or "")
         target_ids = self.tokenizer.encode_target([target or ""])[0]

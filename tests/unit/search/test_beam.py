@@ -13,7 +13,7 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens
 from heedful.search.settings import SearchSettings
-from heedful.search.step import expand
+from heedful.search.step import extend
 from heedful.search.stopping import can_still_win
 from tests.support.exhaustive_search import (
     END,
@@ -103,7 +103,7 @@ def test_the_hypotheses_of_fairseqs_table_are_found(corpora, case):
 def test_extend_finds_the_best_continuations():
     totals = torch.tensor([[-1.0, -2.0]])
     scores = torch.tensor([[[-0.5, -3.0, -1.0], [-0.1, -9.0, -0.2]]])
-    found = expand(totals, scores, 4)
+    found = extend(totals, scores, 4)
     torch.testing.assert_close(found.totals, torch.tensor([[-1.5, -2.0, -2.1, -2.2]]))
     assert found.parents.tolist() == [[0, 0, 1, 1]]
     assert found.tokens.tolist() == [[0, 2, 0, 2]]

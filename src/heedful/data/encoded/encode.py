@@ -38,6 +38,8 @@ from heedful.machine.processor import can_start_threads
 from heedful.text.corpus import Corpus
 from heedful.tokenization.tokenizer import Tokenizer
 
+# A shard is what a process encodes at a time, and what a run that was killed does again. Chosen by
+# hand; characters bound the memory where lines are long.
 _SHARD_PAIRS = 10_000
 _SHARD_CHARACTERS = 4_000_000
 _ENDING = ".safetensors"
@@ -76,7 +78,7 @@ def encode_corpus(
         texts = _shards(corpus, rules, report, progress)
         parts = _encode(texts, shards, tokenizer, pair_filter, processes)
         report = CleaningReport.merged([report, *map(read_report, parts)])
-        _refuse_nothing(report, shards)
+        _require_pairs(report, shards)
         shutil.rmtree(partial, ignore_errors=True)  # left by a run that was killed
         partial.mkdir()
         write_pairs(
@@ -162,6 +164,7 @@ def _encode(
 ) -> list[Path]:
     """Encode missing shards; return the files of all."""
     paths = []
+    # two, to know whether there is work for several processes
     first = list(islice(shards, 2))
     with ExitStack() as stack:
         workers = None
@@ -190,7 +193,7 @@ def _kept(corpus: Corpus, parts: Sequence[Path]) -> Iterator[tuple[str, str]]:
         yield next(pair for line, pair in lines if line == wanted)
 
 
-def _refuse_nothing(report: CleaningReport, shards: Path) -> None:
+def _require_pairs(report: CleaningReport, shards: Path) -> None:
     """Refuse text of which every pair was dropped."""
     if not report.kept:
         shutil.rmtree(shards, ignore_errors=True)

@@ -18,7 +18,8 @@ from torch import Tensor
 from heedful.model.cpu.linear import has_onednn_kernel
 from heedful.model.cpu.unpadding import Packing, gather, repeat, scatter
 
-# Above this many keys memory traffic decides, and torch's fused kernel stores no weights.
+# Above this many keys memory traffic decides, and torch's fused kernel stores no weights. Chosen by
+# hand: measured was only that this kernel is the faster one at 30 keys (`use_cpu_kernel`).
 SHORT = 256
 _VECTOR = 32  # bf16 numbers
 
@@ -37,8 +38,8 @@ def use_cpu_kernel(x: Tensor, keys: int) -> bool:
 
 
 def short_attention(
-    queries: Float[Tensor, "batch queries width"],
-    key_value: Float[Tensor, "_ keys other"] | None,
+    qkv: Float[Tensor, "batch queries width"],
+    kv: Float[Tensor, "_ keys other"] | None,
     mask: Bool[Tensor, "_ _ _ _"] | None,
     heads: int,
     d_k: int,
@@ -47,13 +48,13 @@ def short_attention(
     """
     Compute the context of all heads from unsplit projections.
 
-    `queries`: the queries of all heads, then also keys and values if `key_value` is absent. `mask`:
-    True where the query may attend to the key; everywhere if None. `packings`: unpadding of queries
-    and of keys; None for padded rows.
+    `qkv`, `kv`: as in `heedful.model.projections.Projections`. `mask`: True where the query may
+    attend to the key; everywhere if None. `packings`: unpadding of queries and of keys; None for
+    padded rows.
 
     Section 3.2. Returns no weights; `scaled_dot_product_attention` does.
     """
-    found: Tensor = _ShortAttention.apply(queries, key_value, mask, heads, d_k, packings)
+    found: Tensor = _ShortAttention.apply(qkv, kv, mask, heads, d_k, packings)
     return found
 
 
@@ -63,8 +64,8 @@ class _ShortAttention(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        queries: Tensor,
-        key_value: Tensor | None,
+        qkv: Tensor,
+        kv: Tensor | None,
         mask: Tensor | None,
         heads: int,
         d_k: int,
@@ -73,28 +74,28 @@ class _ShortAttention(torch.autograd.Function):
         query_packing, key_packing = packings
         # 1. rows: padding holds copies of a token, since no query attends to it and its own
         # context is dropped at the end
-        queries = queries if query_packing is None else repeat(queries, query_packing)
-        if key_value is not None and key_packing is not None:
-            key_value = repeat(key_value, key_packing)
+        qkv = qkv if query_packing is None else repeat(qkv, query_packing)
+        if kv is not None and key_packing is not None:
+            kv = repeat(kv, key_packing)
         # 2. heads first, the query scaled in the same pass: (batch * heads, time, d)
         width = heads * d_k
-        both = queries[..., width:] if key_value is None else key_value
-        keys = both.size(1)
-        filled = -(-keys // _VECTOR) * _VECTOR if both.dtype == torch.bfloat16 else keys
-        query = _by_head(queries[..., :width], heads, queries.size(1), 1.0 / math.sqrt(d_k))
-        key = _by_head(both[..., :width], heads, filled)
-        value = _by_head(both[..., width:], heads, filled)
+        key_value = qkv[..., width:] if kv is None else kv
+        keys = key_value.size(1)
+        filled = -(-keys // _VECTOR) * _VECTOR if qkv.dtype == torch.bfloat16 else keys
+        query = _by_head(qkv[..., :width], heads, qkv.size(1), 1.0 / math.sqrt(d_k))
+        key = _by_head(key_value[..., :width], heads, filled)
+        value = _by_head(key_value[..., width:], heads, filled)
         # 3. equation 1
         scores = torch.bmm(query, key.transpose(1, 2))  # (batch * heads, queries, filled)
         mask_bias = _mask_bias(mask, keys, filled, scores)
         if mask_bias is not None:
-            scores.view(both.size(0), heads, -1, filled).add_(mask_bias)
+            scores.view(key_value.size(0), heads, -1, filled).add_(mask_bias)
         weights = torch.softmax(scores, dim=-1)
         ctx.save_for_backward(query, key, value, weights)
-        ctx.heads, ctx.keys, ctx.together, ctx.packings = heads, keys, key_value is None, packings
+        ctx.heads, ctx.keys, ctx.together, ctx.packings = heads, keys, kv is None, packings
         context = torch.bmm(weights, value)  # (batch * heads, queries, d_v)
         # 4. heads side by side again: (batch, queries, heads * d_v), without padding as it came
-        found = torch.empty(*queries.shape[:2], heads * value.size(2), dtype=context.dtype)
+        found = torch.empty(*qkv.shape[:2], heads * value.size(2), dtype=context.dtype)
         _write(found, context, heads)
         return found if query_packing is None else gather(found, query_packing)
 
@@ -113,21 +114,21 @@ class _ShortAttention(torch.autograd.Function):
         d_key = torch.bmm(d_scores.transpose(1, 2), query)
         # one buffer in the layout of the projection: no concatenation afterwards
         width, other = heads * query.size(2), heads * (query.size(2) + value.size(2))
-        d_key_value: Tensor | None = None
+        d_kv: Tensor | None = None
         if ctx.together:
-            d_queries = gradient.new_empty(rows, queries, width + other)
-            d_both = d_queries[..., width:]
+            d_qkv = gradient.new_empty(rows, queries, width + other)
+            d_key_value = d_qkv[..., width:]
         else:
-            d_queries = gradient.new_empty(rows, queries, width)
-            d_key_value = d_both = gradient.new_empty(rows, keys, other)
-        _write(d_queries[..., :width], d_query, heads, 1.0 / math.sqrt(query.size(2)))
-        _write(d_both[..., :width], d_key[:, :keys], heads)
-        _write(d_both[..., width:], d_value[:, :keys], heads)
+            d_qkv = gradient.new_empty(rows, queries, width)
+            d_kv = d_key_value = gradient.new_empty(rows, keys, other)
+        _write(d_qkv[..., :width], d_query, heads, 1.0 / math.sqrt(query.size(2)))
+        _write(d_key_value[..., :width], d_key[:, :keys], heads)
+        _write(d_key_value[..., width:], d_value[:, :keys], heads)
         if query_packing is not None:
-            d_queries = gather(d_queries, query_packing)
-        if d_key_value is not None and key_packing is not None:
-            d_key_value = gather(d_key_value, key_packing)
-        return d_queries, d_key_value, None, None, None, None
+            d_qkv = gather(d_qkv, query_packing)
+        if d_kv is not None and key_packing is not None:
+            d_kv = gather(d_kv, key_packing)
+        return d_qkv, d_kv, None, None, None, None
 
 
 def _by_head(x: Tensor, heads: int, time: int, factor: float = 1.0) -> Tensor:

@@ -88,7 +88,7 @@ class Dropout(nn.Module):
         """
         Compute ``x + dropout(y)``, as every residual connection does; one pass on a CPU.
 
-        What every residual connection does; in one pass on a processor.
+        Rounded once, where two passes would round the product and the sum.
         """
         if not self.training or self.probability == 0.0 or y.device.type != "cpu":
             return x + self(y)

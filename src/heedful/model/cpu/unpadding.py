@@ -14,10 +14,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-# With less padding than this the copies cost more than they save.
+# With little padding the copies cost more than they save. Where that begins was chosen by hand; at
+# 17 % a step of the base model took 0.89 of the time on one thread (bf16, 80 pairs).
 _WORTH = 0.03
 # oneDNN compiles a product for each new number of rows, which takes as long as a few hundred rows
-# of a small model. So a large batch keeps some of its padding.
+# of a small model. So a large batch keeps some of its padding: with the recipe small,
+# batches of varying size cost 4 to 6 % more than those of one size before, and nothing since. Other
+# values were not compared.
 _STEP, _LARGE = 64, 1024
 
 

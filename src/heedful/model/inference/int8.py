@@ -25,11 +25,11 @@ from heedful.model.residual import PostNorm
 
 # Beyond this many positions batched products are faster than attention row by row.
 _LONG = 256
-# With fewer sentences turning queries into bf16 and back costs more than it spares in reading.
+# With this many or fewer turning queries into bf16 and back costs more than it spares in reading.
 _FEW_SENTENCES = 2
 
 
-def supports_int8(stack: Encoder | Decoder) -> bool:
+def can_compile(stack: Encoder | Decoder) -> bool:
     """
     Decide whether the layers of a stack can be compiled.
 

@@ -1,9 +1,9 @@
 """
 A trained Transformer optimised for inference, with prepacked weights.
 
-Modules are replaced by others with the same interface (`heedful.model.inference.quantized` and
-`heedful.model.inference.int8`), and nothing else changes. The tests compare the result with the
-model before.
+Loading a run to translate calls it (`heedful.runs.run`). Modules are replaced by others with the
+same interface (`heedful.model.inference.quantized` and `heedful.model.inference.int8`), and nothing
+else changes. The tests compare the result with the model before.
 """
 
 import torch
@@ -15,7 +15,7 @@ from heedful.model.inference.int8 import (
     Int8Encoder,
     Int8Output,
     ShortCacheDecoder,
-    supports_int8,
+    can_compile,
 )
 from heedful.model.inference.native.product import NativeLinear, can_multiply
 from heedful.model.inference.quantized import (
@@ -52,9 +52,9 @@ def optimize_for_inference(model: Transformer, kind: str, native: bool = True) -
         output = Int8Output if make_linear is NativeLinear else PrepackedOutput
         model.output = output(model.output, make_linear)
     if kind == "int8":
-        compiled = supports_int8(model.decoder)
+        compiled = can_compile(model.decoder)
         model.decoder = (Int8Decoder if compiled else ShortCacheDecoder)(model.decoder)
-        if supports_int8(model.encoder):
+        if can_compile(model.encoder):
             model.encoder = Int8Encoder(model.encoder)
     return model.eval()
 

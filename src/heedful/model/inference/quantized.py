@@ -7,8 +7,8 @@ costs as much as the product itself. Two layouts:
 ::
 
     PrepackedLinear    the same numbers in the order in which oneDNN reads them
-    Int8Linear      weights as 8-bit integers with one scale for each output, inputs as 8-bit
-                    integers with one scale for each row, sums in 32 bits
+    Int8Linear         weights as 8-bit integers with one scale for each output, inputs as 8-bit
+                       integers with one scale for each row, sums in 32 bits
 
 Each row is rounded on its own, so what a sentence gets does not depend on its neighbours.
 """
