@@ -147,13 +147,13 @@ def cost(recipe: str) -> dict[str, object]:
     from heedful.machine.benchmark import resolve_precision
     from heedful.model.build import build_model, initialise
     from heedful.training.loss import chunked_loss
-    from heedful.training.optimizer import MixedPrecisionAdam
+    from heedful.training.optimizer import MixedPrecisionOptimizer
 
     config = settings_of(recipe)
     precision = resolve_precision("auto", torch.device("cpu"))
     model = build_model(config.model, VOCABULARY, VOCABULARY, max_length=config.data.max_length)
     initialise(model, 1)
-    weights = MixedPrecisionAdam(model, precision)
+    weights = MixedPrecisionOptimizer(model, precision)
     source, target = europarl_lengths()
     kept = (source < config.data.max_length) & (target < config.data.max_length)
     source, target = source[kept], target[kept]

@@ -12,7 +12,7 @@ from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 
 from heedful.cli.main import app
-from heedful.config.schema import RunConfig, setting_fields
+from heedful.config.schema import RunConfig, setting_conditions, setting_fields
 
 _TYPES = {int: "whole number", float: "number", str: "text", bool: "true or false"}
 _SIGNS = {Ge: ("≥", "ge"), Gt: (">", "gt"), Le: ("≤", "le"), Lt: ("<", "lt")}
@@ -42,7 +42,8 @@ def settings_page() -> str:
         "",
         "Made from the program. A setting is changed by `--set train.steps=200`, or in a TOML file "
         "that is given instead of a recipe; `heedful train RECIPE --print-config` writes one. The "
-        "defaults are those of the paper's base model; a recipe changes some of them.",
+        "defaults are those of the paper's base model; a recipe changes some of them. A setting "
+        "that would not act beside the others is refused, and not printed.",
         "",
     ]
     groups: dict[str, dict[str, FieldInfo]] = {}
@@ -54,11 +55,17 @@ def settings_page() -> str:
         lines += [f"## {title}", "", about or "", ""]
         rows = [
             (f"`{name}`", *_type_and_range(field.annotation, field.metadata),
-             _value(field.default), _cell(field.description or ""))
+             _value(field.default), _cell((field.description or "") + _condition(name)))
             for name, field in fields.items()
         ]  # fmt: skip
         lines += _table(("setting", "type", "range", "default", "meaning"), rows)
     return "\n".join(lines)
+
+
+def _condition(name: str) -> str:
+    """Write when a setting acts, if not always."""
+    conditions = setting_conditions().get(name, ())
+    return f" Acts only if {' and '.join(c.describe() for c in conditions)}." if conditions else ""
 
 
 def _commands(command: Any, name: str) -> list[tuple[str, Any]]:

@@ -7,7 +7,7 @@ import safetensors.torch
 import torch
 
 from heedful.tokenization.tokenizer import Tokenizer
-from heedful.training.schedule import learning_rate
+from heedful.training.schedule import paper_rate
 from tests.support.commands import train_arguments
 
 FEW = ("train.steps=2", "train.validate_steps=none", "train.precision=fp32")
@@ -54,7 +54,7 @@ def test_the_schedule_and_adam_start_anew_unless_they_are_kept(
         done = tune(heedful_cli, text, out, trained, *options, settings=FEW)
         assert done.returncode == 0, done.stderr
         line = json.loads((out / "log.jsonl").read_text().splitlines()[-1])
-        assert line["learning_rate"] == pytest.approx(learning_rate(first + 2, 64, 400))
+        assert line["learning_rate"] == pytest.approx(paper_rate(first + 2, 64, 400))
         new = tensors(out, 2, "training")
         remembers = all(
             bool((new[key] >= 0.98**2 * old[key] * (1 - 1e-5)).all())

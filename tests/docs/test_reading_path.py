@@ -21,6 +21,11 @@ def test_the_picture_is_what_the_script_draws():
     assert DRAWING["PICTURE"].read_text(encoding="utf-8") == DRAWING["picture"]()
 
 
+def test_the_picture_of_the_schedules_is_what_the_script_draws():
+    drawing = runpy.run_path(str(ROOT / "docs" / "draw_schedules.py"))
+    assert drawing["PICTURE"].read_text(encoding="utf-8") == drawing["picture"]()
+
+
 def test_the_files_of_the_glossary_exist():
     glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     files = set(re.findall(r"`([\w/]+\.py)`", glossary))

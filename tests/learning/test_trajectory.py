@@ -13,7 +13,7 @@ from heedful.model.build import build_model, initialise
 from heedful.model.cpu import linear
 from heedful.model.cpu.unpadding import Packing
 from heedful.training.loss import chunked_loss, plain_loss
-from heedful.training.optimizer import MixedPrecisionAdam
+from heedful.training.optimizer import MixedPrecisionOptimizer
 
 precision, fast = sys.argv[1], sys.argv[2] == "fast"
 torch.set_num_threads(1)
@@ -23,7 +23,7 @@ if not fast:
 shape = {"d_model": 64, "d_ff": 128, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}
 model = build_model(ModelConfig(**shape, dropout=0.0), 25, 25, max_length=20)
 initialise(model, 1)
-weights = MixedPrecisionAdam(model, precision)
+weights = MixedPrecisionOptimizer(model, precision)
 torch.manual_seed(1)
 losses = []
 for step in range(1, 121):

@@ -109,12 +109,12 @@ def test_the_transformer_is_torchs(norm, activation):
 
 
 def test_the_optimiser_is_torchs_adam():
-    from heedful.training.optimizer import MixedPrecisionAdam
+    from heedful.training.optimizer import MixedPrecisionOptimizer
 
     torch.manual_seed(1)
     ours, theirs = nn.Linear(5, 4), nn.Linear(5, 4)
     theirs.load_state_dict(ours.state_dict())
-    weights = MixedPrecisionAdam(ours, "fp32")
+    weights = MixedPrecisionOptimizer(ours, "fp32")
     adam = torch.optim.Adam(theirs.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
     for _ in range(10):
         x = torch.randn(3, 5)

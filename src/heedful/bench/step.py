@@ -18,7 +18,7 @@ from heedful.machine.memory import peak_memory
 from heedful.model.build import initialise
 from heedful.training.distributed import RankGroup
 from heedful.training.log import RunLog
-from heedful.training.optimizer import MixedPrecisionAdam
+from heedful.training.optimizer import MixedPrecisionOptimizer
 from heedful.training.state import TrainState
 from heedful.training.trainer import Trainer
 from heedful.training.trainer_config import TrainerConfig
@@ -93,15 +93,7 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     initialise(model, settings.train.seed)
     model.to(device)
     train = settings.train
-    optimizer = MixedPrecisionAdam(
-        model,
-        request["precision"],
-        train.beta1,
-        train.beta2,
-        train.epsilon,
-        train.weight_decay,
-        train.ema_decay,
-    )
+    optimizer = MixedPrecisionOptimizer.of(model, request["precision"], train)
     collator = Collator(
         model.padding, model.start_token, model.end_token, settings.model.source_end
     )

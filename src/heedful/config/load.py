@@ -15,8 +15,9 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from heedful.arguments import checked
+from heedful.config.conditions import flat, written
 from heedful.config.recipes import RECIPES, recipe
-from heedful.config.schema import RunConfig, setting_fields
+from heedful.config.schema import RunConfig, acting_settings, setting_fields, without_idle
 from heedful.errors import SettingError
 
 # Changes to settings, as text or as values.
@@ -46,7 +47,7 @@ def load_config(
     """
     config = _read(Path(recipe_or_path)) if _is_path(recipe_or_path) else recipe(recipe_or_path)
     changes = dict(_key_and_value(text) for text in setting_list(settings))
-    return config.with_settings({**(inherited or {}), **changes})
+    return config.with_settings(changes, inherited)
 
 
 def setting_list(settings: Settings) -> list[str]:
@@ -62,32 +63,28 @@ def setting_list(settings: Settings) -> list[str]:
         if isinstance(value, Mapping):
             listed += [f"{name}.{setting}" for setting in setting_list(value)]
         else:
-            listed.append(f"{name}={_written(value)}")
+            listed.append(f"{name}={written(value)}")
     return listed
 
 
 def to_toml(config: RunConfig) -> str:
     """
-    Write all settings as a TOML file, each below its help text.
+    Write all settings that act as a TOML file, each below its help text.
 
     Defaults are written too, so that the file means the same in a later version.
     """
-    values = config.to_dict()
+    values, acting = flat(config.to_dict()), acting_settings(config)
     lines = []
     here = ""
     for name, field in setting_fields().items():
+        if name not in acting:
+            continue
         table, _, key = name.rpartition(".")
         if table != here:
             lines += [f"[{table}]", ""]
             here = table
-        value = values[table][key] if table else values[key]
-        lines += [f"# {field.description}", f"{key} = {_toml_value(value)}", ""]
+        lines += [f"# {field.description}", f"{key} = {_toml_value(values[name])}", ""]
     return "\n".join(lines)
-
-
-def _written(value: object) -> str:
-    """Format a value as on the command line."""
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _is_path(text: str) -> bool:
@@ -108,7 +105,7 @@ def _read(path: Path) -> RunConfig:
                 values[name] = {**below, **given} if isinstance(below, dict) else given
             else:
                 values[name] = value
-        return RunConfig.from_dict(values)
+        return RunConfig.from_dict(without_idle(values, given=flat(tables)))
     except SettingError as error:
         raise SettingError(f"{path}: {error}") from None
 

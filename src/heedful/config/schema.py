@@ -6,69 +6,30 @@ sentence below a setting is its help text on the command line and its comment in
 setting that is wrong is a `SettingError` wherever it comes from, never pydantic's own error.
 """
 
-import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
+from heedful.config.conditions import ActsIf, Conditions, acts, flat, idle_settings
 from heedful.config.explain import setting_error
+from heedful.config.field_types import (
+    Count,
+    CountOrZero,
+    Device,
+    Ids,
+    Language,
+    LengthPenalty,
+    Name,
+    Norm,
+    NotNegative,
+    OutputLength,
+    Positive,
+    Share,
+)
 from heedful.errors import SettingError
-
-
-def _written(pattern: str, rule: str) -> AfterValidator:
-    """Check that text has the form of `pattern`, or raise an error with the rule."""
-
-    def check(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError(rule)
-        return text
-
-    return AfterValidator(check)
-
-
-def _number_as_text(value: object) -> object:
-    """Accept ``max_length = 100`` in TOML without quotes."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-Count = Annotated[int, Field(ge=1)]
-CountOrZero = Annotated[int, Field(ge=0)]
-Norm = Literal["post", "pre", "pre-no-final"]
-Positive = Annotated[float, Field(gt=0)]
-Share = Annotated[float, Field(ge=0, lt=1)]
-Name = Annotated[str, _written(r"[\w.+-]+", "must be letters, digits and . + - _")]
-Language = Annotated[str, _written(r"[\w-]*", "must be a code of letters, digits and - _")]
-Device = Annotated[str, _written(r"auto|cpu|cuda(:[0-9]+)?", "must be auto, cpu, cuda or cuda:N")]
-LengthPenalty = Annotated[
-    str,
-    _written(
-        r"none|(gnmt|power):(10(\.0+)?|[0-9](\.[0-9]+)?)",
-        "must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a number to 10, such as 0.6",
-    ),
-]
-OutputLength = Annotated[
-    str,
-    BeforeValidator(_number_as_text),
-    _written(
-        r"input\+[0-9]{1,6}|[1-9][0-9]{0,5}",
-        "must be input+N or N, where N is a whole number below a million",
-    ),
-]
-Ids = Annotated[
-    str,
-    BeforeValidator(_number_as_text),
-    _written(r"([0-9]+( [0-9]+)*)?", "must be whole numbers with spaces between"),
-]
 
 
 class _Settings(BaseModel):
@@ -222,6 +183,9 @@ class DataConfig(_Settings):
     """Sampling of corpora without weights: 1 in proportion to size, larger values more evenly."""
 
 
+_WITH_ADAM = ActsIf("train.optimizer", ("adam",))
+
+
 class TrainConfig(_Settings):
     """Batches, schedule, loss, checkpoints."""
 
@@ -239,16 +203,40 @@ class TrainConfig(_Settings):
     """Padded tokens of a block of pairs of similar length. None means one block per batch."""
     micro_batch_tokens: Count | None = None
     """Most padded tokens computed at once; the batch stays the same. None means automatic."""
-    warmup: Count = 4000
-    """Updates during which the learning rate rises."""
-    learning_rate_factor: Positive = 1.0
+    schedule: Literal["paper", "constant", "inverse_sqrt", "cosine", "plateau", "step"] = "paper"
+    """Course of the learning rate after the warm-up; paper is equation 3."""
+    warmup: CountOrZero = 4000
+    """Updates during which the learning rate rises. 0 means none."""
+    learning_rate_factor: Annotated[Positive, ActsIf("train.schedule", ("paper",))] = 1.0
     """Factor of the paper's learning rate."""
-    beta1: Share = 0.9
+    learning_rate: Annotated[Positive | None, ActsIf("train.schedule", unless=("paper",))] = None
+    """Peak of the learning rate, reached at the end of the warm-up."""
+    min_learning_rate: Annotated[
+        NotNegative, ActsIf("train.schedule", ("inverse_sqrt", "cosine", "plateau", "step"))
+    ] = 0.0
+    """Lowest learning rate after the warm-up; cosine ends with it."""
+    decay_factor: Annotated[
+        float, Field(gt=0, lt=1), ActsIf("train.schedule", ("plateau", "step"))
+    ] = 0.5
+    """Factor of the learning rate at each decay."""
+    plateau_patience: Annotated[CountOrZero, ActsIf("train.schedule", ("plateau",))] = 1
+    """Validations without a better result that are let pass; one more lowers the learning rate."""
+    decay_steps: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
+    """Updates between two decays."""
+    decay_start: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
+    """Updates before the first decay, those of the warm-up included. None means decay_steps."""
+    optimizer: Literal["adam", "sgd"] = "adam"
+    """Optimizer of the whole training; adam with a weight_decay is AdamW."""
+    beta1: Annotated[Share, _WITH_ADAM] = 0.9
     """Adam's decay of the mean of gradients."""
-    beta2: Share = 0.98
+    beta2: Annotated[Share, _WITH_ADAM] = 0.98
     """Adam's decay of the mean of squared gradients."""
-    epsilon: Positive = 1e-9
+    epsilon: Annotated[Positive, _WITH_ADAM] = 1e-9
     """Epsilon in the denominator of Adam's update."""
+    momentum: Annotated[Share, ActsIf("train.optimizer", ("sgd",))] = 0.0
+    """Momentum of SGD: each update adds this share of the one before. 0 means none."""
+    nesterov: Annotated[bool, ActsIf("train.momentum", unless=(0.0,))] = False
+    """Whether the momentum is Nesterov's."""
     label_smoothing: Share = 0.1
     """Probability moved from the correct subword to the others."""
     smoothing_target: Literal["uniform", "others"] = "uniform"
@@ -279,8 +267,8 @@ class TrainConfig(_Settings):
     """Validations without a better result before training stops. None means no such stop."""
     clip_norm: Positive | None = None
     """Clip the gradient to this norm. None means no clipping."""
-    weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    """Weight decay (AdamW): each update multiplies the weights by 1 - learning rate x this."""
+    weight_decay: NotNegative = 0.0
+    """Decoupled weight decay: each update multiplies the weights by 1 - learning rate x this."""
     ema_decay: Share | None = None
     """Decay of the exponential moving average of the weights. None means off."""
 
@@ -292,6 +280,39 @@ class TrainConfig(_Settings):
                 "`train.patience` counts validations and needs `train.validate_steps`, but none "
                 "came; set it, or set `train.patience` to none"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _schedule_is_complete(self) -> "TrainConfig":
+        """Check that the schedule has what its formula needs."""
+        wrong = []
+        if self.schedule in ("paper", "inverse_sqrt") and self.warmup == 0:
+            wrong.append(
+                f"`train.warmup` must be at least 1 for `train.schedule` = {self.schedule}, whose "
+                "rate is a function of it, but 0 came; set it, or set `train.schedule` to constant"
+            )
+        if self.schedule != "paper" and self.learning_rate is None:
+            wrong.append(
+                f"`train.learning_rate` must be set for `train.schedule` = {self.schedule}, but "
+                "none came; it is the peak, such as 0.0005 for Adam or 1.0 for SGD"
+            )
+        if self.learning_rate is not None and self.min_learning_rate > self.learning_rate:
+            wrong.append(
+                f"`train.min_learning_rate` must be at most `train.learning_rate` "
+                f"({self.learning_rate}), but {self.min_learning_rate} came"
+            )
+        if self.schedule == "step" and self.decay_steps is None:
+            wrong.append(
+                "`train.decay_steps` must be set for `train.schedule` = step, but none came; it is "
+                "the number of updates between two decays"
+            )
+        if self.schedule == "plateau" and self.validate_steps is None:
+            wrong.append(
+                "`train.schedule` = plateau decays at validations and needs "
+                "`train.validate_steps`, but none came; set it, or take another schedule"
+            )
+        if wrong:
+            raise ValueError("; ".join(wrong))
         return self
 
 
@@ -356,6 +377,14 @@ class RunConfig(_Settings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _idle_settings_have_their_defaults(self) -> "RunConfig":
+        """Refuse a setting that would change nothing; files that hold its default can be read."""
+        wrong = idle_settings(flat(self.to_dict()), setting_defaults(), setting_conditions())
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return self
+
     def to_dict(self) -> dict[str, Any]:
         """Convert all settings to plain values, as ``config.json`` of a run folder stores them."""
         return self.model_dump(mode="json")
@@ -374,23 +403,28 @@ class RunConfig(_Settings):
             raise SettingError(f"settings must be tables of names and values, but {values!r} came")
         return cls(**values)
 
-    def with_settings(self, settings: Mapping[str, Any]) -> "RunConfig":
+    def with_settings(
+        self, settings: Mapping[str, Any], inherited: Mapping[str, Any] | None = None
+    ) -> "RunConfig":
         """
         Return a changed copy, checked again as a whole.
 
-        All changes are made before the check, so that dependent settings may change together.
+        `inherited`: changes below `settings`.
+
+        All changes are made before the check, so that dependent settings may change together. A
+        setting that `settings` does not name and that no longer acts is reset to its default.
 
         Raises `SettingError` if a setting is unknown or out of range; the message names each by its
         dotted name.
         """
         values = self.to_dict()
-        for name, value in settings.items():
-            table, _, field = name.partition(".")
-            if field and isinstance(values.get(table), dict):
-                values[table][field] = value
-            else:
+        for name, value in {**(inherited or {}), **settings}.items():
+            table, last = _table_of(name, values)
+            if table is None:
                 values[name] = value
-        return self.from_dict(values)
+            else:
+                table[last] = value
+        return self.from_dict(without_idle(values, given=flat(settings)))
 
 
 def setting_fields() -> dict[str, FieldInfo]:
@@ -399,11 +433,63 @@ def setting_fields() -> dict[str, FieldInfo]:
 
     Suggestions, help texts and the TOML writer all use this list.
     """
-    fields = {}
-    for name, field in RunConfig.model_fields.items():
+    return {name: field for name, field, _ in _walk(RunConfig)}
+
+
+@cache
+def setting_conditions() -> Conditions:
+    """List the conditions of all settings that have one, those of their tables included."""
+    return {name: conditions for name, _, conditions in _walk(RunConfig) if conditions}
+
+
+@cache
+def setting_defaults() -> dict[str, Any]:
+    """List the defaults of all settings by their dotted names."""
+    return {name: field.default for name, field in setting_fields().items()}
+
+
+def acting_settings(config: RunConfig) -> set[str]:
+    """List the settings that act in a configuration, by their dotted names."""
+    values, conditions = flat(config.to_dict()), setting_conditions()
+    return {name for name in values if acts(name, values, conditions)}
+
+
+def without_idle(values: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
+    """
+    Reset settings that do not act and were not given, in place, and return them.
+
+    `values`: tables of unchecked values. `given`: dotted names that are left alone, so that a
+    check can refuse them.
+    """
+    known = {**setting_defaults(), **flat(values)}
+    for name in setting_conditions():
+        if name in given or acts(name, known, setting_conditions()):
+            continue
+        table, last = _table_of(name, values)
+        if table is not None and last in table:
+            table[last] = setting_defaults()[name]
+    return values
+
+
+def _table_of(name: str, values: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """Find the table that holds a setting, and its name there; None if there is no such table."""
+    table: Any = values
+    *above, last = name.split(".")
+    for part in above:
+        table = table.get(part) if isinstance(table, dict) else None
+    return table if isinstance(table, dict) else None, last
+
+
+def _walk(
+    tables: type[BaseModel], prefix: str = "", above: tuple[ActsIf, ...] = ()
+) -> Iterator[tuple[str, FieldInfo, tuple[ActsIf, ...]]]:
+    """Yield every setting with its dotted name and conditions; tables inside come last."""
+    inside = []
+    for name, field in tables.model_fields.items():
+        conditions = above + tuple(item for item in field.metadata if isinstance(item, ActsIf))
         if isinstance(field.annotation, type) and issubclass(field.annotation, _Settings):
-            for key, inner in field.annotation.model_fields.items():
-                fields[f"{name}.{key}"] = inner
+            inside.append((field.annotation, f"{prefix}{name}.", conditions))
         else:
-            fields[name] = field
-    return fields
+            yield f"{prefix}{name}", field, conditions
+    for table in inside:
+        yield from _walk(*table)

@@ -26,8 +26,8 @@ MODEL, TRAINING, STATE = "model.safetensors", "training.safetensors", "state.jso
 Tensors = Mapping[str, Tensor]
 # What ties weights to a run: “tokenizer”, its fingerprint, and “settings” by dotted names.
 Signature = Mapping[str, Any]
-_MASTER = "master"
-_KINDS = ("first", "second", _MASTER)
+_MASTER, _ADAM = "master", ["first", "second"]
+_KINDS: tuple[list[str], ...] = (_ADAM, ["momentum"], [])
 # A training file holds at most three tensors for each weight: master and two moments. Four times
 # the weights leaves room for other types, and the header has up to a megabyte.
 _MOST_TIMES, _ALWAYS = 4, 1 << 20
@@ -48,8 +48,8 @@ class Checkpoint:
     """fp32 weights by name."""
     training: Tensors
     """
-    Adam's moments by name, and masters if `model` is their average; empty if only the weights were
-    requested.
+    The optimizer's moments by name, and masters if `model` is their average; empty if only the
+    weights were requested.
     """
     state: dict[str, Any]
     """Counters, best validations, and the reason for the checkpoint."""
@@ -125,7 +125,7 @@ def load_checkpoint(
     if _size(folder / TRAINING) > _MOST_TIMES * _size(folder / MODEL) + _ALWAYS:
         raise RunFolderError(_damaged(folder / TRAINING, "it is much larger than the weights"))
     training = _open_tensors(folder / TRAINING, checksums.get(TRAINING))
-    _check_training(folder / TRAINING, model, training)
+    _check_training(folder / TRAINING, model, training, state)
     return Checkpoint(model, training, state)
 
 
@@ -272,10 +272,15 @@ def _open_tensors(path: Path, checksum: str | None) -> Tensors:
         raise RunFolderError(_damaged(path, f"it is not a safetensors file ({error})")) from error
 
 
-def _check_training(path: Path, model: Tensors, training: Tensors) -> None:
+def _check_training(
+    path: Path, model: Tensors, training: Tensors, state: Mapping[str, Any]
+) -> None:
     """Refuse moments that do not match the weights: a step would write to wrong memory."""
+    kinds = state.get("moments", _ADAM)  # older checkpoints are all Adam's
+    if kinds not in _KINDS:
+        raise RunFolderError(_damaged(path.parent / STATE, f"it names {kinds!r} as moments"))
     for name in model:
-        for kind in _KINDS:
+        for kind in (*kinds, _MASTER):
             moment = f"{kind}.{name}"
             if moment not in training:
                 if kind == _MASTER:

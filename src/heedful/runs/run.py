@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from heedful._version import __version__
+from heedful.config.conditions import flat
 from heedful.config.renames import renamed_settings
 from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
@@ -207,13 +208,7 @@ class Run:
 
 def flat_settings(config: RunConfig) -> dict[str, Any]:
     """Flatten the settings to dotted keys."""
-    flat: dict[str, Any] = {}
-    for key, value in config.to_dict().items():
-        if isinstance(value, dict):
-            flat.update({f"{key}.{name}": inner for name, inner in value.items()})
-        else:
-            flat[key] = value
-    return flat
+    return flat(config.to_dict())
 
 
 def best_steps(folder: RunFolder) -> list[int]:

@@ -1,8 +1,9 @@
 """
 Fine-tuning: the state taken from a pretrained run, and the state that is reset.
 
-The weights, the shape and the subwords of the other run are taken over. Adam's moments and the
-learning rate's schedule start anew unless they are kept; parts of the model are reset on request.
+The weights, the shape and the subwords of the other run are taken over. The optimizer's moments and
+the learning rate's schedule start anew unless they are kept; parts of the model are reset on
+request.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 
 from heedful.config.renames import ORIGIN
-from heedful.config.schema import ModelConfig
+from heedful.config.schema import ModelConfig, TrainConfig
 from heedful.errors import RunFolderError, SettingError
 from heedful.model.build import build_model
 from heedful.model.transformer import Transformer
@@ -57,10 +58,12 @@ class PretrainedRun:
     """State kept besides the weights: optimiser, schedule."""
     reset: tuple[str, ...] = ()
     """Parts that were reset: tokenizer, embeddings, encoder, decoder."""
+    decays: int = 0
+    """Decays by validations that the kept schedule goes on from."""
 
     @property
-    def adam_steps(self) -> int:
-        """Adam steps taken before this run."""
+    def optimizer_steps(self) -> int:
+        """Steps of the kept optimizer before this run."""
         return self.step if "optimiser" in self.keep_state else 0
 
     @property
@@ -84,7 +87,7 @@ def find_pretrained(
     """
     Inspect the pretrained run.
 
-    Raises `SettingError` for unknown or incompatible keywords. Adam's moments belong to individual
+    Raises `SettingError` for unknown or incompatible keywords. Moments belong to individual
     weights, so they are kept with all weights or not at all.
     """
     for option, words, known in (("--keep-state", keep_state, KEEP), ("--reset", reset, RESET)):
@@ -93,7 +96,7 @@ def find_pretrained(
                 raise SettingError(f"{option} must be one of {', '.join(known)}, but is {word!r}.")
     if "optimiser" in keep_state and reset:
         raise SettingError(
-            "--keep-state optimiser needs every weight that Adam has moments of, but --reset "
+            "--keep-state optimiser needs every weight that it has moments of, but --reset "
             f"{' --reset '.join(reset)} gives some of them up; choose one of the two."
         )
     parent = Run.open(path)
@@ -109,12 +112,42 @@ def find_pretrained(
     step = max(steps)  # an average is as old as its newest part
     if "optimiser" in keep_state and not (place / "training.safetensors").is_file():
         raise SettingError(
-            f"--keep-state optimiser needs a checkpoint with Adam's moments, but {place} has none: "
+            f"--keep-state optimiser needs a checkpoint with its moments, but {place} has none: "
             "an average has only weights; add --finetune-weights last."
         )
+    decays = 0
+    if "schedule" in keep_state and parent.config.train.schedule == "plateau":
+        decays = _decays(state, place)
     return PretrainedRun(
-        str(path), weights, str(checksum), int(step), tuple(keep_state), tuple(reset)
+        str(path), weights, str(checksum), int(step), tuple(keep_state), tuple(reset), decays
     )
+
+
+def _decays(state: dict[str, Any], place: Path) -> int:
+    """Read how often validations have lowered the learning rate."""
+    decays = state.get("decays")
+    if type(decays) is not int:
+        raise SettingError(
+            "--keep-state schedule needs a checkpoint that says how often schedule plateau has "
+            f"lowered the rate, but {place} does not: an average has only weights; add "
+            "--finetune-weights last."
+        )
+    return decays
+
+
+def check_same_optimizer(pretrained: PretrainedRun, settings: TrainConfig) -> None:
+    """Refuse moments that another optimizer has left."""
+    if "optimiser" not in pretrained.keep_state:
+        return
+    there = Run.open(pretrained.run).config.train
+    kept, needed = ((t.optimizer, bool(t.momentum)) for t in (there, settings))
+    if kept != needed:
+        of = "{} with momentum" if kept[1] else "{}"
+        raise SettingError(
+            f"--keep-state optimiser must go on with the optimizer of {pretrained.run}, "
+            f"{of.format(kept[0])}, but `train.optimizer` is {needed[0]} and `train.momentum` "
+            f"{settings.momentum}; set the same, or leave --keep-state optimiser out."
+        )
 
 
 def inherited_settings(pretrained: PretrainedRun) -> dict[str, Any]:

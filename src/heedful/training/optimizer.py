@@ -1,24 +1,34 @@
 """
-Adam with fp32 master weights (section 5.3).
+Adam (section 5.3) or SGD with fp32 master weights.
 
 In fp32 the model's parameters are the masters. In bf16 the model computes with a bf16 copy of them:
-gradients of every micro-batch are added up in fp32, Adam changes the masters, and the copy is made
-anew after each step. Checkpoints hold the masters only.
+gradients of every micro-batch are added up in fp32, the optimizer changes the masters, and the copy
+is made anew after each step. Checkpoints hold the masters only.
 
 With a moving average there is a third set: what is validated, saved and used is then the average,
-and the masters are stored with Adam's moments, because only training needs them.
+and the masters are stored with the optimizer's moments, because only training needs them.
+
+The moments are two of each weight for Adam, one for SGD with momentum, and none for SGD without.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
+if TYPE_CHECKING:
+    from heedful.config.schema import TrainConfig
 
-class MixedPrecisionAdam:
+# The moments in a checkpoint, and torch's names for them.
+_ADAM = {"first": "exp_avg", "second": "exp_avg_sq"}
+_MOMENTUM = {"momentum": "momentum_buffer"}
+
+
+class MixedPrecisionOptimizer:
     """
-    Adam with fp32 master weights.
+    Adam or SGD with fp32 master weights.
 
     Parameters
     ----------
@@ -26,25 +36,36 @@ class MixedPrecisionAdam:
         Its parameters must be fp32; in bf16 they are replaced by rounded copies.
     precision : {'fp32', 'bf16'}
         Number format of the model's computation.
+    optimizer : {'adam', 'sgd'}
+        The rule of an update; Adam is the paper's.
     beta1, beta2, epsilon : float
         Adam's settings; the paper has 0.9, 0.98 and 1e-9.
+    momentum : float, default 0.0
+        Share of the update before that SGD adds to the next one.
+    nesterov : bool, default False
+        Whether the momentum is Nesterov's.
     weight_decay : float, default 0.0
-        Decoupled decay (AdamW); the paper has none.
+        Decoupled decay (AdamW, SGDW); the paper has none.
     ema_decay : float, optional
         Decay of an exponential moving average of the masters; None for no average, as in the paper.
 
     Notes
     -----
-    Tied weights are one parameter and are counted, updated and saved once.
+    Tied weights are one parameter and are counted, updated and saved once. Both rules are torch's
+    fused kernels; AdamW without decay is Adam.
     """
 
     def __init__(
         self,
         model: nn.Module,
         precision: str,
+        optimizer: str = "adam",
+        *,
         beta1: float = 0.9,
         beta2: float = 0.98,
         epsilon: float = 1e-9,
+        momentum: float = 0.0,
+        nesterov: bool = False,
         weight_decay: float = 0.0,
         ema_decay: float | None = None,
     ) -> None:
@@ -61,20 +82,88 @@ class MixedPrecisionAdam:
             for buffer in model.buffers():
                 buffer.data = buffer.data.to(torch.bfloat16)
         self.zero_grad()
-        self.adam = torch.optim.AdamW(
-            self.masters,
-            lr=0.0,
-            betas=(beta1, beta2),
-            eps=epsilon,
-            weight_decay=weight_decay,
-            fused=True,
-        )
+        self.steps = 0
+        self.weight_decay = 0.0
+        self._moments: dict[str, str] = {}
+        self.torch_optimizer: torch.optim.Optimizer
+        if optimizer == "adam":
+            self._moments = _ADAM
+            self.torch_optimizer = torch.optim.AdamW(
+                self.masters,
+                lr=0.0,
+                betas=(beta1, beta2),
+                eps=epsilon,
+                weight_decay=weight_decay,
+                fused=True,
+            )
+        else:
+            if momentum:
+                self._moments = _MOMENTUM
+            # torch's decay of SGD goes through the momentum, so it is done here
+            self.weight_decay = weight_decay
+            self.torch_optimizer = torch.optim.SGD(
+                self.masters, lr=0.0, momentum=momentum, nesterov=nesterov, fused=True
+            )
         self.averages: list[Tensor] = []
         if ema_decay is not None:
             self.averages = [master.detach().clone() for master in self.masters]
         # There from the start, so that a lack of memory for them shows before the first step.
         for master in self.masters:
-            self._remember(master, 0, torch.zeros_like(master), torch.zeros_like(master))
+            self._remember(master, {kind: torch.zeros_like(master) for kind in self._moments})
+
+    @classmethod
+    def of(
+        cls, model: nn.Module, precision: str, settings: "TrainConfig"
+    ) -> "MixedPrecisionOptimizer":
+        """
+        Create the optimizer that a run's settings describe.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+            Its parameters must be fp32; in bf16 they are replaced by rounded copies.
+        precision : {'fp32', 'bf16'}
+            Number format of the model's computation.
+        settings : TrainConfig
+            The table `train` of the settings.
+
+        Returns
+        -------
+        MixedPrecisionOptimizer
+            The optimizer, before its first step.
+
+        Notes
+        -----
+        The paper's is the default of each setting.
+        """
+        return cls(
+            model,
+            precision,
+            settings.optimizer,
+            beta1=settings.beta1,
+            beta2=settings.beta2,
+            epsilon=settings.epsilon,
+            momentum=settings.momentum,
+            nesterov=settings.nesterov,
+            weight_decay=settings.weight_decay,
+            ema_decay=settings.ema_decay,
+        )
+
+    @property
+    def moment_kinds(self) -> tuple[str, ...]:
+        """
+        Return the kinds of moments that the optimizer keeps of each weight.
+
+        Returns
+        -------
+        tuple of str
+            ``('first', 'second')`` for Adam, ``('momentum',)`` or nothing for SGD.
+
+        Notes
+        -----
+        Written to a checkpoint, so that its reader knows what must be there.
+        """
+        return tuple(self._moments)
 
     @property
     def gradients(self) -> list[Tensor]:
@@ -152,7 +241,7 @@ class MixedPrecisionAdam:
 
     def step(self, learning_rate: float, scale: float) -> None:
         """
-        Take one Adam step.
+        Change the weights by one step.
 
         Parameters
         ----------
@@ -163,14 +252,18 @@ class MixedPrecisionAdam:
 
         Notes
         -----
-        Resets the sums. Adam scales the gradients in the pass it makes anyway.
+        Resets the sums. torch scales the gradients in the pass it makes anyway.
         """
         device = self.gradients[0].device
-        # torch's fused Adam divides the gradients by `grad_scale`
-        self.adam.grad_scale = torch.tensor(1.0 / scale, device=device)  # type: ignore[attr-defined]
-        for group in self.adam.param_groups:
+        # torch's fused kernels divide the gradients by `grad_scale`
+        self.torch_optimizer.grad_scale = torch.tensor(1.0 / scale, device=device)  # type: ignore[attr-defined]
+        for group in self.torch_optimizer.param_groups:
             group["lr"] = learning_rate
-        self.adam.step()
+        if self.weight_decay:
+            with torch.no_grad():
+                torch._foreach_mul_(self.masters, 1.0 - learning_rate * self.weight_decay)
+        self.torch_optimizer.step()
+        self.steps += 1
         self.zero_grad()
         self._average()
         self._copy()
@@ -223,12 +316,13 @@ class MixedPrecisionAdam:
 
     def moments(self) -> dict[str, Tensor]:
         """
-        Return the training-only state: Adam's moments, and the masters if there is an average.
+        Return the training-only state: the moments, and the masters if there is an average.
 
         Returns
         -------
         dict of str to Tensor
-            ``first.NAME`` and ``second.NAME``; with a moving average also ``master.NAME``.
+            ``first.NAME`` and ``second.NAME``, or ``momentum.NAME``; with a moving average also
+            ``master.NAME``.
 
         Notes
         -----
@@ -240,9 +334,8 @@ class MixedPrecisionAdam:
             for name, master in zip(self.names, self.masters, strict=True):
                 moments[f"master.{name}"] = master.detach()
         for name, master in zip(self.names, self.masters, strict=True):
-            state = self.adam.state[master]
-            moments[f"first.{name}"] = state["exp_avg"]
-            moments[f"second.{name}"] = state["exp_avg_sq"]
+            for kind, key in self._moments.items():
+                moments[f"{kind}.{name}"] = self.torch_optimizer.state[master][key]
         return moments
 
     def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], step: int) -> None:
@@ -254,7 +347,7 @@ class MixedPrecisionAdam:
         weights : mapping of str to Tensor
             As `weights` returned them.
         moments : mapping of str to Tensor
-            As `moments` returned them; empty to start Adam anew.
+            As `moments` returned them; empty to start the optimizer anew.
         step : int
             Steps taken so far.
 
@@ -267,29 +360,29 @@ class MixedPrecisionAdam:
                 master.copy_(moments.get(f"master.{name}", weights[name]))
                 if self.averages:
                     self.averages[index].copy_(weights[name])
-                if moments:
-                    first, second = moments[f"first.{name}"], moments[f"second.{name}"]
-                    self._remember(
-                        master,
-                        step,
-                        first.to(master.device, copy=True),
-                        second.to(master.device, copy=True),
-                    )
+                if not moments:
+                    continue
+                stored = {kind: moments[f"{kind}.{name}"] for kind in self._moments}
+                self._remember(
+                    master, {k: v.to(master.device, copy=True) for k, v in stored.items()}, step
+                )
+        self.steps = step
         self._copy()
 
-    def _remember(self, master: Tensor, step: int, first: Tensor, second: Tensor) -> None:
-        """Set Adam's counter and moments of one weight."""
-        counter = torch.tensor(float(step), device=master.device)
-        self.adam.state[master] = {"step": counter, "exp_avg": first, "exp_avg_sq": second}
+    def _remember(self, master: Tensor, moments: Mapping[str, Tensor], step: int = 0) -> None:
+        """Set the moments of one weight, and Adam's counter."""
+        state = {key: moments[kind] for kind, key in self._moments.items()}
+        if self._moments is _ADAM:
+            state["step"] = torch.tensor(float(step), device=master.device)
+        self.torch_optimizer.state[master] = state
 
     @torch.no_grad()
     def _average(self) -> None:
         """Update the moving averages; faster at the beginning, when weights are mostly noise."""
         if self.ema_decay is None:
             return
-        steps = float(self.adam.state[self.masters[0]]["step"])
         # 0.1 at the first step and 0.9 at step 81, so that the first weights are soon forgotten
-        decay = min(self.ema_decay, steps / (steps + 9.0))
+        decay = min(self.ema_decay, self.steps / (self.steps + 9.0))
         torch._foreach_lerp_(self.averages, self.masters, 1.0 - decay)
 
     def _exchange(self) -> None:

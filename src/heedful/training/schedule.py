@@ -1,9 +1,26 @@
-"""The learning rate schedule: equation 3 of the paper (section 5.3)."""
+"""
+Learning rate schedules: equation 3 of the paper (section 5.3), and those of other recipes.
+
+Each function gives the rate of a step, counted from 1. All but the paper's rise linearly to a
+peak over the warm-up, which may be none, and differ in what follows::
+
+    constant        peak
+    inverse_sqrt    peak * (warmup / step)^0.5          equation 3 with a peak of one's choice
+    cosine          half a wave from the peak to the minimum
+    step, plateau   peak * decay_factor^decays          decays at fixed steps, or at validations
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heedful.config.schema import RunConfig
 
 
-def learning_rate(step: int, d_model: int, warmup: int, factor: float = 1.0) -> float:
+def paper_rate(step: int, d_model: int, warmup: int, factor: float = 1.0) -> float:
     """
-    Compute the learning rate of a step.
+    Compute the learning rate of a step by equation 3.
 
     Parameters
     ----------
@@ -28,3 +45,283 @@ def learning_rate(step: int, d_model: int, warmup: int, factor: float = 1.0) -> 
     adds one, which is the same.
     """
     return float(factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
+
+
+def constant_rate(step: int, peak: float, warmup: int = 0) -> float:
+    """
+    Compute a constant learning rate after a linear warm-up.
+
+    Parameters
+    ----------
+    step : int
+        Number of the step, counted from 1.
+    peak : float
+        The rate from step `warmup` on.
+    warmup : int, default 0
+        Steps over which the rate rises.
+
+    Returns
+    -------
+    float
+        ``peak * min(1, step / warmup)``.
+
+    Notes
+    -----
+    The first step has ``peak / warmup``, as in equation 3; Hugging Face's first step has 0.
+    """
+    return peak * step / warmup if step < warmup else peak
+
+
+def inverse_sqrt_rate(step: int, peak: float, warmup: int, minimum: float = 0.0) -> float:
+    """
+    Compute a learning rate that falls with the inverse square root of the step.
+
+    Parameters
+    ----------
+    step : int
+        Number of the step, counted from 1.
+    peak : float
+        The rate at step `warmup`.
+    warmup : int
+        Steps over which the rate rises, at least 1.
+    minimum : float, default 0.0
+        Lowest rate after the warm-up.
+
+    Returns
+    -------
+    float
+        ``peak * min(step / warmup, (warmup / step)^0.5)``.
+
+    Notes
+    -----
+    Equation 3 with a free peak: equal to `paper_rate` for ``peak = (d_model * warmup)^-0.5``.
+    fairseq's ``inverse_sqrt`` has the same decay.
+    """
+    if step < warmup:
+        return constant_rate(step, peak, warmup)
+    return max(minimum, peak * math.sqrt(warmup / step))
+
+
+def cosine_rate(step: int, peak: float, warmup: int, steps: int, minimum: float = 0.0) -> float:
+    """
+    Compute a learning rate that falls along half a cosine wave.
+
+    Parameters
+    ----------
+    step : int
+        Number of the step, counted from 1.
+    peak : float
+        The rate at step `warmup`.
+    warmup : int
+        Steps over which the rate rises.
+    steps : int
+        The step that has the minimum.
+    minimum : float, default 0.0
+        Lowest rate after the warm-up.
+
+    Returns
+    -------
+    float
+        ``minimum + (peak - minimum) * (1 + cos(pi * (step - warmup) / (steps - warmup))) / 2``.
+
+    Notes
+    -----
+    Loshchilov and Hutter 2017, equation 5, without restarts. After the last step the rate stays.
+    """
+    if step < warmup:
+        return constant_rate(step, peak, warmup)
+    progress = min(1.0, (step - warmup) / max(1, steps - warmup))
+    return minimum + (peak - minimum) * (1.0 + math.cos(math.pi * progress)) / 2.0
+
+
+def decayed_rate(
+    step: int,
+    peak: float,
+    warmup: int,
+    decays: int,
+    decay_factor: float = 0.5,
+    minimum: float = 0.0,
+) -> float:
+    """
+    Compute a learning rate that has been lowered by a factor some times.
+
+    Parameters
+    ----------
+    step : int
+        Number of the step, counted from 1.
+    peak : float
+        The rate before the first decay.
+    warmup : int
+        Steps over which the rate rises.
+    decays : int
+        Number of decays so far.
+    decay_factor : float, default 0.5
+        Factor of the rate at each.
+    minimum : float, default 0.0
+        Lowest rate after the warm-up.
+
+    Returns
+    -------
+    float
+        ``peak * decay_factor^decays``, but at least the minimum.
+
+    Notes
+    -----
+    Both `step` and `plateau` are this one; they differ in when a decay is due.
+    """
+    lowered = peak * decay_factor**decays
+    if step < warmup:
+        return constant_rate(step, lowered, warmup)
+    return max(minimum, lowered)
+
+
+def decays_before(step: int, decay_start: int, decay_steps: int) -> int:
+    """
+    Count the decays of schedule `step` before a step.
+
+    Parameters
+    ----------
+    step : int
+        Number of the step, counted from 1.
+    decay_start : int
+        Steps before the first decay.
+    decay_steps : int
+        Steps between two decays.
+
+    Returns
+    -------
+    int
+        0 up to step `decay_start`, 1 in the next `decay_steps` steps, and so on.
+
+    Notes
+    -----
+    With both numbers equal it is torch's StepLR.
+    """
+    return max(0, -(-(step - decay_start) // decay_steps))
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """
+    The learning rate of every step of a training.
+
+    Notes
+    -----
+    Plain values, so that it can be computed anywhere: the same on all ranks, and the same again
+    when a run is resumed. Only `plateau` depends on more, on the decays that validations caused.
+    """
+
+    name: str = "paper"
+    """paper, constant, inverse_sqrt, cosine, plateau or step."""
+    warmup: int = 4000
+    """Steps over which the rate rises."""
+    d_model: int = 512
+    factor: float = 1.0
+    """Of equation 3."""
+    peak: float = 0.0
+    """The rate after the warm-up, of all but the paper's."""
+    minimum: float = 0.0
+    """Lowest rate after the warm-up."""
+    steps: int = 0
+    """The last step of cosine."""
+    decay_factor: float = 0.5
+    """Factor of the rate at each decay of plateau and step."""
+    decay_start: int = 0
+    decay_steps: int = 1
+    """Steps before the first decay of step, and between two."""
+    patience: int = 0
+    """Validations without a better result that plateau lets pass."""
+    earlier_steps: int = 0
+    """Steps taken by a pretrained run whose schedule goes on."""
+
+    @classmethod
+    def of(cls, config: "RunConfig", earlier_steps: int = 0) -> "Schedule":
+        """
+        Take the schedule from the settings of a run.
+
+        Parameters
+        ----------
+        config : RunConfig
+            The settings.
+        earlier_steps : int, default 0
+            Steps taken by a pretrained run whose schedule goes on.
+
+        Returns
+        -------
+        Schedule
+            The schedule.
+
+        Notes
+        -----
+        A cosine that goes on ends with this run, as if both were one.
+        """
+        settings = config.train
+        decay_steps = settings.decay_steps or 1
+        return cls(
+            name=settings.schedule,
+            warmup=settings.warmup,
+            d_model=config.model.d_model,
+            factor=settings.learning_rate_factor,
+            peak=settings.learning_rate or 0.0,
+            minimum=settings.min_learning_rate,
+            steps=earlier_steps + settings.steps,
+            decay_factor=settings.decay_factor,
+            decay_start=settings.decay_start or decay_steps,
+            decay_steps=decay_steps,
+            patience=settings.plateau_patience,
+            earlier_steps=earlier_steps,
+        )
+
+    def rate(self, step: int, decays: int = 0) -> float:
+        """
+        Compute the learning rate of a step.
+
+        Parameters
+        ----------
+        step : int
+            Number of the step in this run, counted from 1.
+        decays : int, default 0
+            Decays so far, counted by `plateau` alone.
+
+        Returns
+        -------
+        float
+            The rate.
+
+        Notes
+        -----
+        Section 5.3 for `paper`; the other formulas are those of the functions of this module.
+        """
+        step += self.earlier_steps
+        if self.name == "paper":
+            return paper_rate(step, self.d_model, self.warmup, self.factor)
+        if self.name == "constant":
+            return constant_rate(step, self.peak, self.warmup)
+        if self.name == "inverse_sqrt":
+            return inverse_sqrt_rate(step, self.peak, self.warmup, self.minimum)
+        if self.name == "cosine":
+            return cosine_rate(step, self.peak, self.warmup, self.steps, self.minimum)
+        if self.name == "step":
+            decays = decays_before(step, self.decay_start, self.decay_steps)
+        return decayed_rate(step, self.peak, self.warmup, decays, self.decay_factor, self.minimum)
+
+    def is_past_warmup(self, step: int) -> bool:
+        """
+        Tell whether the warm-up is over after a step.
+
+        Parameters
+        ----------
+        step : int
+            Number of the step in this run.
+
+        Returns
+        -------
+        bool
+            True from the step that has the peak on.
+
+        Notes
+        -----
+        While the rate still rises, a validation is no reason to lower it: fairseq's
+        ``reduce_lr_on_plateau`` waits as well.
+        """
+        return step + self.earlier_steps >= self.warmup

@@ -42,6 +42,7 @@ from heedful.runs.run import (
 from heedful.training.distributed import RankGroup
 from heedful.training.finetune import (
     PretrainedRun,
+    check_same_optimizer,
     check_shape,
     find_pretrained,
     inherited_settings,
@@ -65,6 +66,8 @@ _MAY_CHANGE = frozenset(
         "patience",
     )
 )
+# But a schedule may be made of them: cosine ends at the last step, plateau decays at validations.
+_OF_THE_SCHEDULE = {"cosine": {"train.steps"}, "plateau": {"train.validate_steps"}}
 _OF_THE_MACHINE = frozenset(("train.device", "train.precision", "train.threads"))
 # Validation text is known by its content too; training text by what was encoded of it.
 _VALIDATION = ("valid_source", "valid_target")
@@ -141,6 +144,7 @@ class TrainingSetup:
         config = load_config(recipe, settings, inherited)
         if pretrained is not None:
             check_shape(pretrained, config.model)
+            check_same_optimizer(pretrained, config.train)
             tokenizer = subwords_of(pretrained, tokenizer)
 
         # 3. text: it fills in the languages
@@ -215,8 +219,9 @@ def _unknown_files(folder: RunFolder) -> list[str]:
 
 def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
     """Refuse to resume with changes that would make it another run."""
-    files = setup.files
-    may_change = _MAY_CHANGE | (_OF_THE_MACHINE if setup.allow_inexact else frozenset())
+    files, may_change = setup.files, _may_change(setup.config)
+    if setup.allow_inexact:
+        may_change |= _OF_THE_MACHINE
     other = _changed(flat_settings(read_settings(folder)), flat_settings(setup.config), may_change)
     if other:
         raise RunFolderError(
@@ -243,7 +248,7 @@ def check_continues(
     """Refuse to continue a checkpoint with other settings or text than it was trained with."""
     settings = state.get("settings")
     if isinstance(settings, dict):
-        may_change = _MAY_CHANGE | _OF_THE_MACHINE
+        may_change = _may_change(run.config) | _OF_THE_MACHINE
         # A version that wrote the checkpoint may not have known every setting.
         now = {key: value for key, value in flat_settings(run.config).items() if key in settings}
         if other := _changed(settings, now, may_change):
@@ -263,6 +268,11 @@ def check_continues(
 def pairs_digests(pairs: Sequence[EncodedPairs]) -> list[str]:
     """List digests that show whether training reads the same pairs."""
     return [part.digest for part in pairs]
+
+
+def _may_change(config: RunConfig) -> frozenset[str]:
+    """List the settings that a resumed run may change."""
+    return _MAY_CHANGE - _OF_THE_SCHEDULE.get(config.train.schedule, set())
 
 
 def _changed(

@@ -137,6 +137,10 @@ class TrainState:
     """The best validations so far, best first."""
     without_better: int = 0
     """Validations since the best one."""
+    decays: int = 0
+    """How often schedule `plateau` has lowered the learning rate."""
+    bad_validations: int = 0
+    """Validations without a better one since the best one or the last decay."""
     since_log: LogSums = field(default_factory=LogSums)
     """Sums since the last training line of the log."""
 
@@ -154,6 +158,7 @@ class TrainState:
             and all(isinstance(one, int | float) for entry in best for one in entry.values())
             and all("valid_loss" in entry for entry in best)
             and _is_count(values.get("without_better"))
+            and all(_is_count(values.get(name, 0)) for name in ("decays", "bad_validations"))
             and isinstance(since_log, list)
             and len(since_log) == len(LogSums._fields)
             and all(isinstance(number, int | float) for number in since_log)
@@ -164,8 +169,23 @@ class TrainState:
             Counters.from_dict(counters or {}),
             best or [],
             values["without_better"],
+            values.get("decays", 0),
+            values.get("bad_validations", 0),
             LogSums(*since_log),
         )
+
+    def decay_if_due(self, patience: int) -> bool:
+        """
+        Count the validation just remembered, as torch's ReduceLROnPlateau does.
+
+        Returns whether the learning rate is lowered. `patience`: validations without a better
+        result that are let pass.
+        """
+        self.bad_validations = 0 if self.without_better == 0 else self.bad_validations + 1
+        if self.bad_validations <= patience:
+            return False
+        self.decays, self.bad_validations = self.decays + 1, 0
+        return True
 
     def remember(self, result: Validation, keep_best: int, best_by: str = "bleu") -> bool:
         """

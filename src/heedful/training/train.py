@@ -33,7 +33,7 @@ from heedful.training.batches import Sampler, TrainingPairs
 from heedful.training.distributed import RankGroup, rank_group
 from heedful.training.finetune import first_weights, write_pretrained
 from heedful.training.log import RunLog
-from heedful.training.optimizer import MixedPrecisionAdam
+from heedful.training.optimizer import MixedPrecisionOptimizer
 from heedful.training.run_folder import Claim, RunFiles, create_run_folder, require_usable
 from heedful.training.setup import (
     TrainingSetup,
@@ -183,10 +183,10 @@ def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
         # loaded through it
         optimizer = session.optimizer(model)
         if start_weights is not None:
-            # with --keep-state optimiser Adam goes on from the pretrained run's steps
-            earlier = setup.pretrained.adam_steps if setup.pretrained else 0
-            adam_step = train_state.counters.step + earlier
-            optimizer.load(start_weights.model, start_weights.training, adam_step)
+            # with --keep-state optimiser it goes on from the pretrained run's steps
+            earlier = setup.pretrained.optimizer_steps if setup.pretrained else 0
+            optimizer_step = train_state.counters.step + earlier
+            optimizer.load(start_weights.model, start_weights.training, optimizer_step)
 
         # 3. batches and validation
         collator = run.collator(model)
@@ -278,21 +278,14 @@ class _Session:
             check_weights(model, checkpoint.model, self.run.folder.path)
             return _train_state(checkpoint, place), checkpoint
         if self.setup.pretrained is not None:
-            return TrainState(), first_weights(self.setup.pretrained, self.run, model)
+            weights = first_weights(self.setup.pretrained, self.run, model)
+            return TrainState(decays=self.setup.pretrained.decays), weights
         return TrainState(), None
 
-    def optimizer(self, model: Transformer) -> MixedPrecisionAdam:
+    def optimizer(self, model: Transformer) -> MixedPrecisionOptimizer:
         """Create the optimizer (section 5.3), in the precision that was chosen for the machine."""
-        settings = self.run.config.train
-        return MixedPrecisionAdam(
-            model,
-            self.machine_settings.precision,
-            settings.beta1,
-            settings.beta2,
-            settings.epsilon,
-            settings.weight_decay,
-            settings.ema_decay,
-        )
+        precision = self.machine_settings.precision
+        return MixedPrecisionOptimizer.of(model, precision, self.run.config.train)
 
     def trainer_config(self) -> TrainerConfig:
         """Collect the trainer's settings."""
@@ -347,7 +340,7 @@ class _CheckpointWriter:
     def __init__(
         self,
         run: Run,
-        optimizer: MixedPrecisionAdam,
+        optimizer: MixedPrecisionOptimizer,
         train_state: TrainState,
         pair_digests: list[str],
         say: Callable[[str], object],
@@ -370,6 +363,9 @@ class _CheckpointWriter:
             "counters": self.train_state.counters.to_dict(),
             "best": self.train_state.best,
             "without_better": self.train_state.without_better,
+            "decays": self.train_state.decays,
+            "bad_validations": self.train_state.bad_validations,
+            "moments": list(self.optimizer.moment_kinds),
             "since_log": list(self.train_state.since_log),
         }
         save_checkpoint(

@@ -33,8 +33,7 @@ from heedful.model.seq2seq import Seq2Seq
 from heedful.training.distributed import RankGroup
 from heedful.training.log import Clock, RunLog, perplexity
 from heedful.training.loss import chunked_loss
-from heedful.training.optimizer import MixedPrecisionAdam
-from heedful.training.schedule import learning_rate
+from heedful.training.optimizer import MixedPrecisionOptimizer
 from heedful.training.state import (
     WORK,
     LogSums,
@@ -44,6 +43,7 @@ from heedful.training.state import (
     Validation,
 )
 from heedful.training.trainer_config import TrainerConfig
+from heedful.training.validation_metrics import METRICS
 
 # A line of the log is due after this many steps or seconds.
 _LOG_STEPS, _LOG_SECONDS = 50, 10.0
@@ -93,7 +93,7 @@ class Trainer:
     def __init__(
         self,
         model: Seq2Seq,
-        optimizer: MixedPrecisionAdam,
+        optimizer: MixedPrecisionOptimizer,
         batches: BatchSource,
         collate: Callable[[Rows], Batch],
         config: TrainerConfig,
@@ -261,11 +261,8 @@ class Trainer:
         return reason
 
     def _learning_rate(self, step: int) -> float:
-        """Return the learning rate of a step, counted from the start of the schedule."""
-        config = self.config
-        return learning_rate(
-            config.schedule_steps + step, config.d_model, config.warmup, config.learning_rate_factor
-        )
+        """Return the learning rate of a step."""
+        return self.config.schedule.rate(step, self.train_state.decays)
 
     def _stop_on_non_finite(self, step: int, rows: Rows, loss: float, norm: float) -> NoReturn:
         """Stop the run if loss or gradient is not finite; take no step."""
@@ -276,12 +273,14 @@ class Trainer:
             self.log.refusal({"step": step, "refused": report})
             if self.train_state.counters.step > self._saved_step:
                 self._save("last")
+        is_paper = self.config.schedule.name == "paper"
+        rate = "train.learning_rate_factor" if is_paper else "train.learning_rate"
         raise TrainingFailed(
             f"the loss and its gradient must be finite numbers, but at step {step:,} the loss sum "
             f"is {loss} and the gradient norm {norm}; no step was taken, and what was trained "
             f"before is in the last checkpoint. The {len(rows)} pairs of the batch are in the last "
-            "line of log.jsonl: look at them, or start a new run with a lower "
-            "train.learning_rate_factor, a longer train.warmup, or train.clip_norm=1.0."
+            f"line of log.jsonl: look at them, or start a new run with a lower {rate}, a longer "
+            "train.warmup, or train.clip_norm=1.0."
         )
 
     def _time_is_over(self) -> bool:
@@ -342,10 +341,11 @@ class Trainer:
         pace = (step - self._began_at) / max(seconds, 1e-9)
         at_end = step if ended else step + pace * max(config.minutes * 60 - self.clock.seconds, 0)
         self._warned_of_warmup = True
-        if min(at_end, config.steps) + config.schedule_steps < config.warmup:
+        schedule = config.schedule
+        if not schedule.is_past_warmup(int(min(at_end, config.steps))):
             when = f"ended at step {step:,}" if ended else f"will end near step {at_end:,.0f}"
             self.log.say(
-                f"the {config.minutes:g} minutes {when}, inside the warm-up of {config.warmup:,} "
+                f"the {config.minutes:g} minutes {when}, inside the warm-up of {schedule.warmup:,} "
                 "steps (train.warmup), while the learning rate still rises: give more minutes, or "
                 f"a new run a shorter warm-up, such as train.warmup={max(1, round(at_end / 4)):,}"
             )
@@ -363,7 +363,21 @@ class Trainer:
             self.model.train()
             self.log.validation(result)
             is_best = self.train_state.remember(result, self.config.keep_best, self.config.best_by)
+            # the extra validation at the end of a sitting would not be there in a longer one
+            if step % every == 0:
+                self._decay_on_plateau(step)
+        self.train_state.decays = int(self.ranks.broadcast(float(self.train_state.decays)))
         return is_best, bool(self.ranks.broadcast(float(self._is_out_of_patience())))
+
+    def _decay_on_plateau(self, step: int) -> None:
+        """Lower the learning rate of schedule `plateau` if validations are not getting better."""
+        schedule, before = self.config.schedule, self._learning_rate(step)
+        if schedule.name != "plateau" or not schedule.is_past_warmup(step):
+            return
+        if self.train_state.decay_if_due(schedule.patience):
+            after, metric = self._learning_rate(step), METRICS[self.config.best_by].label
+            if after < before:
+                self.log.say(f"no better {metric}: the learning rate is now {after:.3g}")
 
     def _is_out_of_patience(self) -> bool:
         """Whether too many validations brought no improvement, as rank zero decides."""

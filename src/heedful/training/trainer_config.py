@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from heedful.training.schedule import Schedule
+
 if TYPE_CHECKING:
     from heedful.config.schema import RunConfig
 
@@ -13,14 +15,10 @@ class TrainerConfig:
 
     steps: int
     """Number of steps."""
-    d_model: int
-    warmup: int
-    learning_rate_factor: float
-    """Settings of the learning rate schedule."""
+    schedule: Schedule
+    """The learning rate of every step."""
     seed: int
     """Seed of dropout; the batch order has its own."""
-    schedule_steps: int = 0
-    """Schedule steps taken by the pretrained run."""
     minutes: float | None = None
     """Time limit over all sittings."""
     label_smoothing: float = 0.1
@@ -46,11 +44,8 @@ class TrainerConfig:
         settings = config.train
         return cls(
             steps=settings.steps,
-            d_model=config.model.d_model,
-            warmup=settings.warmup,
-            learning_rate_factor=settings.learning_rate_factor,
+            schedule=Schedule.of(config, schedule_steps),
             seed=settings.seed,
-            schedule_steps=schedule_steps,
             minutes=settings.minutes,
             label_smoothing=settings.label_smoothing,
             smoothing_target=settings.smoothing_target,

@@ -27,13 +27,19 @@ def held_out_corpus(source: Files | None, target: Files | None, config: RunConfi
 
     Returns the files; None if there is to be no validation.
 
-    Raises `TextError` if one side is missing, or both are and `train.patience` needs them.
+    Raises `TextError` if one side is missing, or both are and a setting needs them.
     """
     if source is None and target is None:
         if config.train.patience is not None:
             raise TextError(
                 "train.patience waits for better validations and needs --valid-source and "
                 "--valid-target, but there are none; give them or set train.patience=none."
+            )
+        if config.train.schedule == "plateau":
+            raise TextError(
+                "train.schedule=plateau lowers the rate when validations are not getting better "
+                "and needs --valid-source and --valid-target, but there are none; give them or "
+                "set another schedule."
             )
         return None
     if source is None or target is None:

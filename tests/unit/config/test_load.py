@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from heedful.config.load import load_config, to_toml
 from heedful.config.recipes import recipe, recipe_names
-from heedful.config.schema import RunConfig, setting_fields
+from heedful.config.schema import RunConfig, setting_conditions, setting_fields
 from heedful.errors import SettingError
 
 COUNTS = st.integers(1, 10**12)
@@ -88,14 +88,30 @@ def test_a_built_in_recipe_is_found_and_its_print_reads_back(name, write):
     assert load_config(str(write(to_toml(recipe(name))))) == recipe(name)
 
 
-def test_the_print_holds_every_setting_below_its_help():
-    text = to_toml(recipe("small"))
+@pytest.mark.parametrize(
+    ("changes", "acting", "idle"),
+    [
+        ([], ["learning_rate_factor", "beta2"], ["learning_rate", "momentum", "nesterov"]),
+        (
+            ["train.schedule=step", "train.learning_rate=1", "train.decay_steps=9"],
+            ["learning_rate", "decay_factor", "decay_start", "min_learning_rate"],
+            ["learning_rate_factor", "plateau_patience"],
+        ),
+        (["train.optimizer=sgd"], ["momentum", "weight_decay"], ["beta1", "epsilon", "nesterov"]),
+        (["train.optimizer=sgd", "train.momentum=0.9"], ["nesterov"], ["beta1"]),
+    ],
+)
+def test_the_print_holds_every_setting_that_acts_below_its_help(changes, acting, idle):
+    text = to_toml(load_config("small", changes))
     tables = tomllib.loads(text)
     lines = text.splitlines()
     for name, field in setting_fields().items():
         table, _, key = name.rpartition(".")
-        assert key in (tables[table] if table else tables)
-        assert f"# {field.description}" in lines
+        printed = key in (tables[table] if table else tables)
+        assert printed == (f"# {field.description}" in lines)
+        assert printed or name in setting_conditions()
+    assert tables["train"].keys() >= set(acting)
+    assert not tables["train"].keys() & set(idle)
     assert 'd_k = "none"' in lines
     assert lines[lines.index("steps = 20000") - 1].startswith("# ")
 
@@ -104,6 +120,17 @@ def test_a_file_starts_from_the_recipe_it_names(write):
     path = write('base = "small"\n[train]\nsteps = 7\n[model]\ndropout = 0\n')
     expected = recipe("small").with_settings({"train.steps": 7, "model.dropout": 0.0})
     assert load_config(str(path)) == expected
+
+
+def test_a_file_that_changes_the_schedule_drops_what_its_base_says_of_another(write):
+    base = recipe("multi30k").train
+    assert base.learning_rate_factor != 1.0
+    path = write("base = 'multi30k'\n[train]\nschedule = 'constant'\nlearning_rate = 0.1\n")
+    config = load_config(str(path))
+    assert (config.train.learning_rate, config.train.learning_rate_factor) == (0.1, 1.0)
+    assert load_config(str(write(to_toml(config)))) == config
+    path = write("base = 'tiny'\n[train]\nmomentum = 0.9\n")
+    assert "`train.momentum` acts only if `train.optimizer` is sgd" in complaint(path)
 
 
 def test_a_file_without_a_base_starts_from_the_defaults(write):

@@ -1,9 +1,11 @@
 import json
 import re
+from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from heedful.config.schema import (
     DataConfig,
@@ -11,6 +13,8 @@ from heedful.config.schema import (
     RunConfig,
     SearchConfig,
     TrainConfig,
+    acting_settings,
+    setting_conditions,
     setting_fields,
 )
 from heedful.errors import SettingError
@@ -135,6 +139,86 @@ def test_a_value_in_range_is_kept(name, value):
     table, key = name.split(".")
     changed = RunConfig().with_settings({name: value})
     assert getattr(getattr(changed, table), key) == value
+
+
+STEP = {"train.schedule": "step", "train.learning_rate": 0.5, "train.decay_steps": 9}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"train.learning_rate": 1e-3},
+            "`train.learning_rate` acts only if `train.schedule` is not paper, but that is paper; "
+            "leave `train.learning_rate` out, or set `train.schedule` to another value than paper",
+        ),
+        (
+            {"train.momentum": 0.9},
+            "`train.momentum` acts only if `train.optimizer` is sgd, but that is adam; leave "
+            "`train.momentum` out, or set `train.optimizer` to sgd",
+        ),
+        (
+            {"train.optimizer": "sgd", "train.nesterov": True},
+            "`train.nesterov` acts only if `train.momentum` is not 0.0, but that is 0.0",
+        ),
+        (
+            {**STEP, "train.plateau_patience": 3},
+            "`train.plateau_patience` acts only if `train.schedule` is plateau, but that is step",
+        ),
+        (
+            {**STEP, "train.learning_rate_factor": 2.0},
+            "`train.learning_rate_factor` acts only if `train.schedule` is paper",
+        ),
+        ({**STEP, "train.learning_rate": None}, "`train.learning_rate` must be set"),
+        ({**STEP, "train.decay_steps": None}, "`train.decay_steps` must be set"),
+        ({**STEP, "train.min_learning_rate": 0.6}, "`train.min_learning_rate` must be at most"),
+        ({"train.warmup": 0}, "`train.warmup` must be at least 1 for `train.schedule` = paper"),
+        (
+            {
+                "train.schedule": "plateau",
+                "train.learning_rate": 0.1,
+                "train.validate_steps": None,
+            },
+            "`train.schedule` = plateau decays at validations and needs `train.validate_steps`",
+        ),
+        (
+            {"train.schedule": "cosin"},
+            "must be 'paper', 'constant', 'inverse_sqrt', 'cosine', 'plateau' or 'step'",
+        ),
+    ],
+)
+def test_a_setting_that_would_not_act_or_misses_another_is_refused(settings, message):
+    assert message in complaint(settings)
+
+
+def test_a_setting_that_does_not_act_may_have_its_default():
+    config = RunConfig().with_settings({**STEP, "train.plateau_patience": 1})
+    assert RunConfig.from_dict(config.to_dict()) == config
+    assert "train.plateau_patience" not in acting_settings(config)
+    assert {"train.decay_start", "train.decay_factor", "train.warmup"} <= acting_settings(config)
+
+
+def test_what_no_longer_acts_because_of_a_change_is_reset():
+    paper = RunConfig().with_settings({"train.learning_rate_factor": 4.5, "train.beta2": 0.9})
+    step = paper.with_settings(STEP)
+    assert step.train.learning_rate_factor == 1.0
+    assert step.train.beta2 == 0.9
+    nesterov = step.with_settings(
+        {"train.optimizer": "sgd", "train.momentum": 0.5, "train.nesterov": True}
+    )
+    assert nesterov.train.beta2 == 0.98
+    again = nesterov.with_settings({"train.optimizer": "adam", "train.schedule": "paper"})
+    assert again == RunConfig()
+    with pytest.raises(SettingError, match=r"`train\.momentum` acts only if"):
+        nesterov.with_settings({"train.optimizer": "adam", "train.momentum": 0.5})
+
+
+def test_every_condition_names_a_setting_and_values_that_it_can_have():
+    fields = setting_fields()
+    for conditions in setting_conditions().values():
+        for condition in conditions:
+            for other, value in product(condition.names, condition.values + condition.unless):
+                TypeAdapter(fields[other].annotation).validate_python(value, strict=True)
 
 
 def test_a_maximum_length_may_be_a_bare_number():

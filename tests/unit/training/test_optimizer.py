@@ -2,7 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.training.optimizer import MixedPrecisionAdam
+from heedful.runs.checkpoint import load_checkpoint, save_checkpoint
+from heedful.training.optimizer import MixedPrecisionOptimizer
 
 
 def adam_by_hand(weight, gradients, rates, beta1=0.9, beta2=0.98, epsilon=1e-9):
@@ -21,7 +22,7 @@ def test_steps_are_adams():
     torch.manual_seed(1)
     model = nn.Linear(4, 3, bias=False)
     start = model.weight.detach().clone()
-    weights = MixedPrecisionAdam(model, "fp32")
+    weights = MixedPrecisionOptimizer(model, "fp32")
     gradients, rates = [torch.randn(3, 4) for _ in range(5)], [0.1, 0.2, 0.05, 0.1, 0.3]
     for gradient, rate in zip(gradients, rates, strict=True):
         weights.gradients[0].add_(8 * gradient)
@@ -38,7 +39,7 @@ def test_micro_batches_add_up_to_the_whole_batch():
     for parts in (1, 4):
         torch.manual_seed(2)
         model = nn.Linear(4, 3)
-        weights = MixedPrecisionAdam(model, "fp32")
+        weights = MixedPrecisionOptimizer(model, "fp32")
         for rows in range(0, 8, 8 // parts):
             part = slice(rows, rows + 8 // parts)
             (model(x[part]) - y[part]).square().sum().backward()
@@ -52,7 +53,7 @@ def test_bf16_computes_with_rounded_copies_and_keeps_fp32_masters():
     torch.manual_seed(1)
     model = nn.Linear(64, 64)
     exact = model.weight.detach().clone()
-    weights = MixedPrecisionAdam(model, "bf16")
+    weights = MixedPrecisionOptimizer(model, "bf16")
     assert model.weight.dtype == torch.bfloat16
     torch.testing.assert_close(weights.weights()["weight"], exact, rtol=0, atol=0)
     for _ in range(3):
@@ -67,13 +68,19 @@ def test_bf16_computes_with_rounded_copies_and_keeps_fp32_masters():
     torch.testing.assert_close(model.weight.detach(), master.bfloat16(), rtol=0, atol=0)
 
 
+SGD = {"optimizer": "sgd"}
+MOMENTUM = {**SGD, "momentum": 0.9}
+NESTEROV = {**MOMENTUM, "nesterov": True}
+
+
 @pytest.mark.parametrize("ema_decay", [None, 0.9])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_reloaded_state_continues_bit_for_bit(precision, ema_decay):
+@pytest.mark.parametrize("rule", [{}, SGD, NESTEROV], ids=["adam", "sgd", "nesterov"])
+def test_a_reloaded_state_continues_bit_for_bit(tmp_path, precision, ema_decay, rule):
     def make():
         torch.manual_seed(1)
         model = nn.Linear(6, 5)
-        return model, MixedPrecisionAdam(model, precision, ema_decay=ema_decay)
+        return model, MixedPrecisionOptimizer(model, precision, ema_decay=ema_decay, **rule)
 
     def advance(model, weights, steps):
         for step in steps:
@@ -87,26 +94,83 @@ def test_a_reloaded_state_continues_bit_for_bit(precision, ema_decay):
     advance(model, weights, range(6))
     interrupted, half = make()
     advance(interrupted, half, range(3))
-    saved = {n: t.clone() for n, t in half.weights().items()}
-    moments = {n: t.clone() for n, t in half.moments().items()}
+    state = {"moments": list(half.moment_kinds)}
+    save_checkpoint(tmp_path / "c", half.weights(), half.moments(), state)
+    saved = load_checkpoint(tmp_path / "c", with_training=True)
     resumed, rest = make()
-    rest.load(saved, moments, 3)
+    rest.load(saved.model, saved.training, 3)
     advance(resumed, rest, range(3, 6))
     for name, tensor in weights.weights().items():
         assert torch.equal(tensor, rest.weights()[name])
     for name, tensor in weights.moments().items():
         assert torch.equal(tensor, rest.moments()[name])
+    assert weights.moments().keys() == rest.moments().keys()
+
+
+@pytest.mark.parametrize(
+    ("rule", "reference"),
+    [
+        (
+            {"weight_decay": 0.1, "beta1": 0.8, "beta2": 0.9, "epsilon": 1e-6},
+            lambda p: torch.optim.AdamW(p, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.1),
+        ),
+        (SGD, lambda p: torch.optim.SGD(p, lr=1.0)),
+        (MOMENTUM, lambda p: torch.optim.SGD(p, lr=1.0, momentum=0.9)),
+        (NESTEROV, lambda p: torch.optim.SGD(p, lr=1.0, momentum=0.9, nesterov=True)),
+        # without momentum torch's decay, a part of the gradient, is the decoupled one
+        ({**SGD, "weight_decay": 0.1}, lambda p: torch.optim.SGD(p, lr=1.0, weight_decay=0.1)),
+    ],
+    ids=["adamw", "sgd", "momentum", "nesterov", "sgd-decay"],
+)
+def test_steps_are_torchs(rule, reference):
+    torch.manual_seed(1)
+    model = nn.Linear(4, 3, bias=False)
+    theirs = model.weight.detach().clone().requires_grad_()
+    ours, torchs = MixedPrecisionOptimizer(model, "fp32", **rule), reference([theirs])
+    for rate in (0.1, 0.2, 0.05, 0.1, 0.3):
+        gradient = torch.randn(3, 4)
+        ours.gradients[0].add_(8 * gradient)
+        ours.step(rate, 1 / 8)
+        theirs.grad = gradient.clone()
+        torchs.param_groups[0]["lr"] = rate
+        torchs.step()
+    torch.testing.assert_close(model.weight, theirs, atol=1e-6, rtol=1e-5)
+
+
+def test_momentum_is_the_one_in_the_books_and_decay_stays_out_of_it():
+    torch.manual_seed(1)
+    model = nn.Linear(4, 3, bias=False)
+    expected, speed = model.weight.detach().double(), torch.zeros(3, 4).double()
+    ours = MixedPrecisionOptimizer(model, "fp32", weight_decay=0.1, **MOMENTUM)
+    for rate in (0.1, 0.2, 0.05):
+        gradient = torch.randn(3, 4)
+        ours.gradients[0].add_(gradient)
+        ours.step(rate, 1.0)
+        speed = 0.9 * speed + gradient.double()
+        expected = (1 - rate * 0.1) * expected - rate * speed
+    torch.testing.assert_close(model.weight.detach().double(), expected, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("rule", "kinds"),
+    [({}, {"first", "second"}), (SGD, set()), (MOMENTUM, {"momentum"})],
+    ids=["adam", "sgd", "momentum"],
+)
+def test_moments_are_there_from_the_start_and_no_more_than_the_rule_needs(rule, kinds):
+    made = MixedPrecisionOptimizer(nn.Linear(2, 2), "fp32", **rule)
+    assert {name.partition(".")[0] for name in made.moments()} == kinds
+    assert set(made.moment_kinds) == kinds
 
 
 def test_tied_weights_are_one():
     model = nn.ModuleList([nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False)])
     model[1].weight = model[0].weight
-    assert list(MixedPrecisionAdam(model, "fp32").weights()) == ["0.weight"]
+    assert list(MixedPrecisionOptimizer(model, "fp32").weights()) == ["0.weight"]
 
 
 def test_the_gradient_norm_shows_what_is_not_finite():
     model = nn.Linear(2, 2)
-    weights = MixedPrecisionAdam(model, "fp32")
+    weights = MixedPrecisionOptimizer(model, "fp32")
     weights.gradients[0].add_(3.0)
     assert weights.gradient_norm() == pytest.approx(6.0)
     weights.gradients[1][0] = float("nan")
@@ -118,7 +182,7 @@ def test_the_gradient_norm_shows_what_is_not_finite():
 def test_decay_pulls_weights_towards_zero():
     model = nn.Linear(2, 2)
     before = model.weight.detach().clone()
-    MixedPrecisionAdam(model, "fp32", weight_decay=0.5).step(0.1, 1.0)
+    MixedPrecisionOptimizer(model, "fp32", weight_decay=0.5).step(0.1, 1.0)
     torch.testing.assert_close(model.weight.detach(), before * (1 - 0.05))
 
 
@@ -128,8 +192,8 @@ def test_the_moving_average_is_the_one_in_the_books_and_is_what_is_used(precisio
     model = nn.Linear(4, 3, bias=False)
     plain = nn.Linear(4, 3, bias=False)
     plain.load_state_dict(model.state_dict())
-    averaged = MixedPrecisionAdam(model, precision, ema_decay=0.6)
-    masters = MixedPrecisionAdam(plain, precision)
+    averaged = MixedPrecisionOptimizer(model, precision, ema_decay=0.6)
+    masters = MixedPrecisionOptimizer(plain, precision)
     expected = plain.weight.detach().double()
     for step in range(1, 41):
         gradient = torch.randn(3, 4)

@@ -20,7 +20,8 @@ from heedful.model.build import build_model, initialise
 from heedful.training import trainer as trainer_module
 from heedful.training.distributed import RankGroup, refuse_separate_processes
 from heedful.training.log import RunLog
-from heedful.training.optimizer import MixedPrecisionAdam
+from heedful.training.optimizer import MixedPrecisionOptimizer
+from heedful.training.schedule import Schedule
 from heedful.training.state import Counters, LogSums, TrainState
 from heedful.training.train import _signals
 from heedful.training.trainer import Trainer
@@ -47,6 +48,8 @@ def trainer(
     log=None,
     ema_decay=None,
     warmup=10,
+    schedule=None,
+    rule=None,
     **plan,
 ):
     config = ModelConfig(d_model=16, d_ff=32, heads=2, encoder_layers=1, decoder_layers=1)
@@ -57,10 +60,10 @@ def trainer(
     notes = Notes()
     made = Trainer(
         model,
-        MixedPrecisionAdam(model, precision, ema_decay=ema_decay),
+        MixedPrecisionOptimizer(model, precision, ema_decay=ema_decay, **(rule or {})),
         BatchOrder(lengths, lengths, 120, micro, "real", 1),
         lambda rows: collator.batch([PAIRS[i] for i in rows], [PAIRS[i] for i in rows]),
-        TrainerConfig(steps, 16, warmup, 1.0, seed=1, **plan),
+        TrainerConfig(steps, schedule or Schedule(warmup=warmup, d_model=16), seed=1, **plan),
         TrainState(),
         RankGroup(),
         RunLog(log, 0, steps, quiet=True),
@@ -84,7 +87,7 @@ def test_training_ends_with_a_checkpoint_at_the_last_step():
 
 def test_the_same_seed_gives_the_same_weights_and_another_does_not():
     first, second, other = trainer(), trainer(), trainer()
-    other.config = TrainerConfig(6, 16, 10, 1.0, seed=2)
+    other.config = TrainerConfig(6, Schedule(warmup=10, d_model=16), seed=2)
     for made in (first, second, other):
         made.run()
     for name, tensor in weights(first).items():
@@ -122,7 +125,7 @@ def test_no_step_is_taken_on_a_loss_that_is_no_number(tmp_path):
     made = trainer(steps=5, log=tmp_path / "log.jsonl")
     made.run()
     before = weights(made)
-    made.config = TrainerConfig(9, 16, 10, 1.0, seed=1)
+    made.config = TrainerConfig(9, Schedule(warmup=10, d_model=16), seed=1)
     with torch.no_grad():
         made.model.embed_source.weight[7] = math.nan
     poisoned = weights(made)

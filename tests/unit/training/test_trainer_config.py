@@ -1,6 +1,7 @@
 from dataclasses import fields
 
 from heedful.config.load import load_config
+from heedful.training.schedule import Schedule
 from heedful.training.trainer_config import TrainerConfig
 
 
@@ -17,6 +18,6 @@ def test_settings_of_the_trainer_are_those_of_the_recipe() -> None:
     }
     config = load_config("tiny", settings)
     found = TrainerConfig.of(config, schedule_steps=5)
-    of_others = {"d_model": config.model.d_model, "schedule_steps": 5}
+    of_others = {"schedule": Schedule.of(config, earlier_steps=5)}
     for name in (field.name for field in fields(TrainerConfig)):
         assert getattr(found, name) == of_others.get(name, getattr(config.train, name, None)), name
