@@ -22,7 +22,7 @@ SCHEDULES = (
     (
         "inverse_sqrt",
         "any peak; minimum 0.4",
-        Schedule("inverse_sqrt", WARMUP, peak=1, minimum=0.4),
+        Schedule("inverse_sqrt", WARMUP, peak=1.0, minimum=0.4),
     ),
     ("cosine", "minimum 0.1", Schedule("cosine", WARMUP, peak=1.0, minimum=0.1, steps=STEPS)),
     (

@@ -91,7 +91,7 @@ def test_other_ranks_take_the_decays_of_the_first():
     heard = []
     made = validated(trainer(steps=3, schedule=plateau(), validate_steps=1))
     made.ranks = SecondRank()
-    assert made._validate_if_due(1, last=False) == (False, False)
+    assert made._validate_if_due(1, ended=False) == (False, False)
     assert made.train_state.best == []
     assert made._learning_rate(2) == 0.1
 
