@@ -17,7 +17,7 @@ from heedful.model.embedding import LearnedPositions, SinusoidalPositions, Token
 from heedful.model.feed_forward import FeedForward
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, DecoderLayer, Encoder
-from heedful.model.output import OutputLayer
+from heedful.model.output import OutputLayer, TiedOutput
 from heedful.model.transformer import Positions, Transformer
 
 
@@ -47,10 +47,11 @@ def build_model(
         return TokenEmbedding(vocabulary, config.d_model, config.scale_embeddings, zero_token)
 
     embed_target = embedding(target_vocabulary)
-    weight = embed_target.weight
-    if config.tie_embeddings == "none":
-        weight = nn.Parameter(torch.zeros(target_vocabulary, config.d_model))
     bias = nn.Parameter(torch.zeros(target_vocabulary)) if config.output_bias else None
+    output: OutputLayer = TiedOutput(embed_target, bias)
+    if config.tie_embeddings == "none":
+        table = nn.Parameter(torch.zeros(target_vocabulary, config.d_model))
+        output = OutputLayer(table, bias)
     return Transformer(
         embed_target if config.tie_embeddings == "all" else embedding(source_vocabulary),
         embed_target,
@@ -58,7 +59,7 @@ def build_model(
         _positions(config, max_length),
         Encoder(_layer_config(config, "encoder"), config.encoder_layers),
         Decoder(_layer_config(config, "decoder"), config.decoder_layers),
-        OutputLayer(weight, bias),
+        output,
         dropout=config.dropout,
         padding=padding,
         start_token=first[config.decoder_start],

@@ -53,7 +53,7 @@ class OutputLayer(nn.Module):
     Parameters
     ----------
     weight : torch.nn.Parameter, shape (vocabulary, d_model)
-        The output matrix; the target's embedding itself where the two are tied.
+        The output matrix; `TiedOutput` takes the target's embedding instead.
     bias : torch.nn.Parameter, shape (vocabulary,), optional
         Added to the logits; the paper has none.
 
@@ -110,6 +110,47 @@ class OutputLayer(nn.Module):
         The softmax is computed in fp32.
         """
         return torch.log_softmax(self(states).float(), dim=-1)
+
+
+class TiedOutput(OutputLayer):
+    """
+    The output layer whose matrix is that of an embedding.
+
+    Parameters
+    ----------
+    embedding : torch.nn.Module
+        An embedding with a `weight` of shape (vocabulary, d_model).
+    bias : torch.nn.Parameter, shape (vocabulary,), optional
+        Added to the logits; the paper has none.
+
+    Notes
+    -----
+    Section 3.4. The matrix is read from the embedding at each use, so the two stay one when the
+    embedding gets another (`load_state_dict(assign=True)`, `to_empty`), and it is stored once.
+    """
+
+    def __init__(self, embedding: nn.Module, bias: nn.Parameter | None = None) -> None:
+        nn.Module.__init__(self)
+        # in a tuple, which torch does not search for parts: the embedding is one of the model
+        self._embedding = (embedding,)
+        self.bias = bias
+
+    @property
+    def weight(self) -> nn.Parameter:  # type: ignore[override]
+        """
+        Return the matrix of the embedding.
+
+        Returns
+        -------
+        torch.nn.Parameter, shape (vocabulary, d_model)
+            The same object as the embedding's.
+
+        Notes
+        -----
+        To untie the two, replace this module by an `OutputLayer`.
+        """
+        weight: nn.Parameter = self._embedding[0].weight  # type: ignore[assignment]
+        return weight
 
 
 def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -> Iterator[slice]:

@@ -126,7 +126,7 @@ class Transformer(Seq2Seq):
     decoder : Decoder
         The decoder stack.
     output : OutputLayer
-        From decoder states to logits; holds the target's embedding where the two are tied.
+        From decoder states to logits; `TiedOutput` shares the matrix of the target's embedding.
     dropout : float, default 0.1
         Dropout probability of the sums of embeddings and positions (section 5.4).
     padding, start_token, end_token : int
@@ -153,10 +153,12 @@ class Transformer(Seq2Seq):
         end_token: int = 3,
     ) -> None:
         super().__init__(padding, start_token, end_token)
+        # first, because the norm of all gradients is summed in the order of the parameters, and in
+        # runs of before there was an output layer its weights came first
+        self.output = output
         self.embed_source, self.embed_target = embed_source, embed_target
         self.source_positions, self.target_positions = source_positions, target_positions
         self.encoder, self.decoder = encoder, decoder
-        self.output = output
         self.dropout = Dropout(dropout)
 
     def encode(

@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -90,6 +93,34 @@ def test_tied_tables_are_one_tensor():
     assert partly.output.weight is partly.embed_target.weight
     apart = small(tie_embeddings="none")
     assert apart.output.weight is not apart.embed_target.weight
+
+
+@pytest.mark.parametrize("tie", ["all", "output"])
+def test_tied_tables_stay_one_tensor(tie):
+    model = small(tie_embeddings=tie, output_bias=True)
+    stored, (source, target) = model.state_dict(), batch()
+    assert "output.weight" not in stored
+    assigned = small(tie_embeddings=tie, output_bias=True)
+    assigned.load_state_dict({name: x.clone() for name, x in stored.items()}, assign=True)
+    empty = copy.deepcopy(model).to("meta").to_empty(device="cpu")
+    empty.load_state_dict(stored)
+    other = pickle.loads(pickle.dumps(model))
+    for again in (assigned, empty, other, copy.deepcopy(model)):
+        assert again.output.weight is again.embed_target.weight is not model.output.weight
+        again.source_positions.table = model.source_positions.table  # no part of a state_dict
+        again.target_positions.table = model.target_positions.table
+        torch.testing.assert_close(
+            again.project(again(source, target)), model.project(model(source, target))
+        )
+    larger = copy.deepcopy(model)
+    larger.embed_target.weight = torch.nn.Parameter(torch.randn(20, 16))
+    assert larger.output.weight is larger.embed_target.weight
+
+
+def test_weights_of_the_output_come_first():
+    """The norm of the gradients depends on the order to the last bit, and so does a resumed run."""
+    names = [name for name, _ in small(tie_embeddings="none", output_bias=True).named_parameters()]
+    assert names[:2] == ["output.weight", "output.bias"]
 
 
 def test_pre_norm_ends_in_a_norm_and_post_norm_does_not():
