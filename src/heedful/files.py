@@ -101,7 +101,8 @@ def replacing_file(path: Path) -> Iterator[TextIO]:
             yield stream
         return
     place = path.resolve()  # a link stays a link
-    beside = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    # Drawn, because in a container every process may have the number of one that was killed.
+    beside = place.with_name(f".{place.name}.{os.urandom(4).hex()}.tmp")
     try:
         with beside.open("x", encoding="utf-8", newline="\n") as stream:
             yield stream

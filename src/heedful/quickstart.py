@@ -14,10 +14,11 @@ from pathlib import Path
 from heedful.alignment.links import read_gold
 from heedful.analysis.attend import attend
 from heedful.data.toy_grammar.corpus import SIZES, write_grammar_text
-from heedful.errors import RunFolderError
+from heedful.errors import RunFolderError, UserError
 from heedful.evaluation.bleu import evaluate_texts
 from heedful.runs.average import average_checkpoints
 from heedful.runs.run import Run
+from heedful.training.run_folder import Claim
 from heedful.training.train import train
 from heedful.translation.translator import Translator
 from heedful.visualise.explorer import write_explorer
@@ -53,24 +54,31 @@ def quickstart(
             f"--out must be a new or empty folder, but {out} is not; add --resume to go on with "
             "what is in it, name another one or delete it."
         )
+    claim = Claim()
+    claim.will_make(out)
     write_grammar_text(out / "text", sizes)
     say(f"wrote {sizes[0]:,} sentence pairs of a small grammar to {out / 'text'}")
     run = out / "run"
-    train(
-        "tiny",
-        source=out / "text" / "train.en",
-        target=out / "text" / "train.fr",
-        valid_source=out / "text" / "valid.en",
-        valid_target=out / "text" / "valid.fr",
-        out=run,
-        resume=resume and run.exists(),
-        settings=[
-            f"train.device={device}",
-            f"train.precision={precision}",
-            f"train.threads={threads}",
-            *settings,
-        ],
-    )
+    try:
+        train(
+            "tiny",
+            source=out / "text" / "train.en",
+            target=out / "text" / "train.fr",
+            valid_source=out / "text" / "valid.en",
+            valid_target=out / "text" / "valid.fr",
+            out=run,
+            resume=resume and run.exists(),
+            settings=[
+                f"train.device={device}",
+                f"train.precision={precision}",
+                f"train.threads={threads}",
+                *settings,
+            ],
+        )
+    except UserError as error:
+        if not run.exists():  # a refused training leaves nothing, so neither does its text
+            claim.cleanup_if_refused(error)
+        raise
     opened = Run.open(run)
     steps = average_checkpoints(opened.folder, opened.config.train.keep_last, opened.signature)
     say(f"averaged the last {len(steps)} checkpoints")

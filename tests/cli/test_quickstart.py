@@ -31,6 +31,13 @@ def made(heedful_cli, out, how="once"):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def test_a_refused_quickstart_leaves_nothing(tmp_path, heedful_cli):
+    done = heedful_cli("quickstart", "--out", tmp_path / "new" / "quick", "--threads", 100_000)
+    assert done.returncode == 2
+    assert "threads must be from 0" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_quickstart_makes_everything_it_names(tmp_path, heedful_cli):
     out = tmp_path / "quick"
     bleu, told = made(heedful_cli, out)

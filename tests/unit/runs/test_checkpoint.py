@@ -1,4 +1,5 @@
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from torch import nn
 
 from heedful.config.schema import ModelConfig
 from heedful.errors import RunFolderError, StorageError
-from heedful.files import replacing, tidy
+from heedful.files import replacing, replacing_file, tidy
 from heedful.model.build import build_model, initialise
 from heedful.runs.average import average_checkpoints, mean_weights
 from heedful.runs.checkpoint import (
@@ -389,3 +390,12 @@ def test_tensors_of_older_checkpoints_are_found_by_their_present_names(tmp_path)
     # computed by the version that wrote such names
     written = [-2.0187, -2.2510, -3.1292, -2.0884, -3.6491, -3.5880, -0.8986, -4.6654, -2.0873]
     assert other.log_probabilities(states)[0, -1].tolist() == pytest.approx(written, abs=1e-4)
+
+
+def test_what_a_killed_process_of_the_same_number_left_does_not_hinder(tmp_path):
+    left, place = tmp_path / f".text.{os.getpid()}.tmp", tmp_path / "text"
+    left.write_text("half", encoding="utf-8")
+    with replacing_file(place) as stream:
+        stream.write("whole\n")
+    assert place.read_text(encoding="utf-8") == "whole\n"
+    assert left.read_text(encoding="utf-8") == "half"
