@@ -239,10 +239,9 @@ def _start(
     end, pad = (target.origins[number] for number in (END, PAD))
     given = settings.get("eos_token_id")
     ends = given if isinstance(given, list) else [given]
-    # An end that may not be written ends nothing.
-    never = [*_listed(generation, "bad_words_ids")]
-    never += [[number] for number in _listed(generation, "suppress_tokens")]
-    others = [number for number in ends if number != end and [number] not in never]
+    # An end that may not be written ends nothing; among bad_words_ids `generate` ignores every end.
+    never = _listed(generation, "suppress_tokens")
+    others = [number for number in ends if number != end and number not in never]
     reasons.add_if(
         bool(others) or end not in ends,
         f"eos_token_id is {given!r}, but translations end here at the end symbol alone, which is "
