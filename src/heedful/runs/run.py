@@ -96,13 +96,17 @@ class Run:
     @property
     def allowed(self) -> AllowedTokens:
         """The ids that its searches may generate."""
+        return AllowedTokens(self.tokenizer.target_size, (PAD, START, *self.check_forbidden_ids()))
+
+    def check_forbidden_ids(self) -> list[int]:
+        """Return the ids that its searches never generate; refuse any that the target has not."""
         forbidden = [int(number) for number in self.config.search.forbidden_ids.split()]
         if max(forbidden, default=0) >= self.tokenizer.target_size:
             raise SettingError(
                 f"`search.forbidden_ids` must be ids of the target, below "
                 f"{self.tokenizer.target_size}, but {max(forbidden)} came; leave it out."
             )
-        return AllowedTokens(self.tokenizer.target_size, (PAD, START, *forbidden))
+        return forbidden
 
     def build(self) -> Transformer:
         """

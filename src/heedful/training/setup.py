@@ -381,11 +381,12 @@ def prepare_data(
     Provide subwords and encoded pairs.
 
     Each is written atomically, so a killed run continues here. `train.threads` is also the number
-    of processes.
+    of processes. Raises `SettingError` for forbidden ids that the target has not.
     """
     training_data = setup.training_data
     if ranks.is_first:
         training_data.prepare(folder, setup.config, setup.config.train.threads, say)
     ranks.barrier()  # the others open what rank zero has written
     run = Run.open(folder.path)
+    run.check_forbidden_ids()  # now that the subwords are known; its translations would be refused
     return run, tuple(EncodedPairs.open(ids, run.tokenizer) for ids in training_data.ids(folder))

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from heedful.errors import SettingError
+from heedful.training.dry_run import describe_plan
 from heedful.training.setup import TrainingSetup
 from heedful.training.train import run_training
 
@@ -37,3 +38,15 @@ def test_what_needs_a_run_folder_says_so(tmp_path: Path) -> None:
         TrainingSetup.resolve("tiny", **files, resume=True)
     with pytest.raises(SettingError, match="needs --out, the run folder"):
         run_training(TrainingSetup.resolve("tiny", **files))
+
+
+def test_a_dry_run_and_a_training_refuse_ids_that_the_target_has_not(tmp_path: Path) -> None:
+    small = ["data.vocabulary_size=16", "data.subwords=bpe", "search.forbidden_ids=99"]
+    for path in (files := write_pairs(tmp_path)).values():
+        path.write_text("a b a b\nc d e f g\n" * 20, encoding="utf-8")
+    setup = TrainingSetup.resolve("tiny", **files, out=tmp_path / "run", settings=small)
+    with pytest.raises(SettingError, match="must be ids of the target, below 16, but 99 came"):
+        describe_plan(setup, lambda text: None)
+    with pytest.raises(SettingError, match="must be ids of the target, below 16, but 99 came"):
+        run_training(setup, quiet=True)
+    assert not (tmp_path / "run").exists()
