@@ -63,7 +63,7 @@ ELSEWHERE = {
         paper.claim_checks paper.role_report paper.sentences visualise.panels
     """,
     "a part of training, which is run: tests/cli/test_commands.py and test_prepare.py": """
-        preparation.tokenizer preparation.training_data training.batches training.dry_run
+        preparation.tokenizer preparation.training_data training.batches
     """,
     "a part of translate: tests/unit/translation/test_translate.py and tests/cli": """
         translation.constraints translation.ensemble
