@@ -77,7 +77,7 @@ class SearchOptions:
     """Open hypotheses per sentence, 1 for greedy search; the recipe's if None."""
     length_penalty: str | None = None
     """``gnmt:0.6``, ``power:1.0`` or ``none``; the recipe's when None."""
-    max_length: str | None = None
+    max_length: int | str | None = None
     """``input+50`` or a number of tokens; the recipe's when None."""
     n_best: int = 1
     """Translations of each line."""
@@ -98,7 +98,11 @@ class SearchOptions:
         """Check types, ranges and combinations."""
         check_fields(self)
         LengthPenalty.parse(self.length_penalty or "none")
-        LengthLimit.parse(self.max_length or "input+50")
+        if (
+            self.max_length is not None
+        ):  # a number means that many tokens, here as on the command line
+            object.__setattr__(self, "max_length", str(self.max_length))
+        LengthLimit.parse(str(self.max_length or "input+50"))
         if self.stop:
             StoppingPolicy(self.stop)
         widths = {"beam": self.beam, "n-best": self.n_best, "diverse-groups": self.diverse_groups}

@@ -95,7 +95,7 @@ class SearchSettings:
             beam=beam,
             n_best=options.n_best,
             penalty=penalty,
-            limit=LengthLimit.parse(options.max_length or recipe.max_length),
+            limit=LengthLimit.parse(str(options.max_length or recipe.max_length)),
             stopping=stopping.resolved_for(penalty),
             eos_candidates=2 * width if recipe.eos_candidates == "twice" else width,
             min_length=recipe.min_length if options.min_length is None else options.min_length,

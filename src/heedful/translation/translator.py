@@ -250,7 +250,7 @@ class Translator:
         from_keywords = SearchOptions(
             beam=beam,
             length_penalty=length_penalty,
-            max_length=None if max_length is None else str(max_length),
+            max_length=max_length,
             min_length=min_length,
             n_best=n_best,
             stop=stop,

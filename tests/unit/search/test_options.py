@@ -59,3 +59,10 @@ def test_constraints_go_with_a_plain_beam_only():
 )
 def test_the_beam_is_wide_enough_for_what_is_wanted(options, width):
     assert options.width(4) == width
+
+
+def test_the_longest_translation_is_a_number_or_text():
+    assert SearchOptions(max_length=20) == SearchOptions(max_length="20")
+    for wrong in (0, -1, "0"):
+        with pytest.raises(SettingError, match="a length limit must be"):
+            SearchOptions(max_length=wrong)
