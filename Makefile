@@ -14,7 +14,8 @@ SOAK := $(wildcard tests/soak)
 # Modules of the published interface; numpydoc checks these (tests/structure/test_docstrings.py).
 PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,model/%.py,attention feed_forward residual layer_config layers layout \
-        projections embedding transformer seq2seq output) \
+        projections embedding encoder_decoder transformer seq2seq output) \
+    $(patsubst %,model/recurrent/%.py,cells scores encoder decoder wiring) \
     $(patsubst %,training/%.py,loss schedule optimizer) \
     $(patsubst %,search/%.py,beam length settings stopping))
 

@@ -18,7 +18,7 @@ READING_PATH = (
     (("data/batching.py", "data/micro_batches.py"), "batches, cut for memory"),
     (("model/attention.py",), "equation 1, several heads"),
     (("model/layers.py",), "encoder and decoder layers"),
-    (("model/transformer.py",), "the whole model"),
+    (("model/encoder_decoder.py",), "the whole model"),
     (
         ("training/trainer.py", "training/loss.py", "training/schedule.py"),
         "steps: loss, gradients, update",

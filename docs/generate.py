@@ -51,7 +51,7 @@ def settings_page() -> str:
         groups.setdefault(name.rpartition(".")[0], {})[name] = field
     for table, fields in groups.items():
         title = f"`{table}`" if table else "The run"
-        about = RunConfig.model_fields[table].description if table else "Its recipe."
+        about = _description(table) if table else "Its recipe."
         lines += [f"## {title}", "", about or "", ""]
         rows = [
             (f"`{name}`", *_type_and_range(field.annotation, field.metadata),
@@ -60,6 +60,15 @@ def settings_page() -> str:
         ]  # fmt: skip
         lines += _table(("setting", "type", "range", "default", "meaning"), rows)
     return "\n".join(lines)
+
+
+def _description(table: str) -> str | None:
+    """Find what a table is for; its name has a dot if it is inside another."""
+    settings: Any = RunConfig
+    for name in table.split("."):
+        field = settings.model_fields[name]
+        settings = field.annotation
+    return field.description
 
 
 def _condition(name: str) -> str:

@@ -9,7 +9,8 @@ PROGRAM = """
 import json, sys
 import torch
 from heedful.config.schema import ModelConfig
-from heedful.model.build import build_model, initialise
+from heedful.model.build import build_model
+from heedful.model.initialise import initialise
 from heedful.model.cpu import linear
 from heedful.model.cpu.unpadding import Packing
 from heedful.training.loss import chunked_loss, plain_loss

@@ -9,7 +9,7 @@ from transformers import MarianMTModel, MarianTokenizer
 from heedful.config.recipes import recipe
 from heedful.errors import ExchangeError, RunFolderError
 from heedful.exchange.convert import export_model, import_model
-from heedful.model.build import initialise
+from heedful.model.initialise import initialise
 from heedful.runs.checkpoint import save_checkpoint
 from heedful.runs.folder import RunFolder
 from heedful.runs.run import MachineSettings, Run, write_config

@@ -6,7 +6,8 @@ from torch import nn
 
 from heedful.config.schema import ModelConfig
 from heedful.model.attention import MultiHeadAttention, causal_mask
-from heedful.model.build import build_model, initialise
+from heedful.model.build import build_model
+from heedful.model.initialise import initialise
 
 
 def copy_attention(ours, theirs):

@@ -69,7 +69,7 @@ ELSEWHERE = {
         translation.constraints translation.ensemble
     """,
     "what build_model returns, and what its blocks call: tests/unit/model": """
-        model.cpu.lookup model.inputs model.transformer
+        model.cpu.lookup model.inputs
     """,
     "a number: tests/structure/test_public_names.py": """
         _version

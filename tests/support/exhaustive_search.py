@@ -5,7 +5,8 @@ import itertools
 import torch
 
 from heedful.config.schema import ModelConfig
-from heedful.model.build import build_model, initialise
+from heedful.model.build import build_model
+from heedful.model.initialise import initialise
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens
 

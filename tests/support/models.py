@@ -3,7 +3,8 @@
 import torch
 
 from heedful.config.schema import ModelConfig
-from heedful.model.build import build_model, initialise
+from heedful.model.build import build_model
+from heedful.model.initialise import initialise
 
 SETTINGS = [
     {},

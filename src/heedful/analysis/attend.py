@@ -147,11 +147,12 @@ def check_shows_attention(translator: Translator) -> None:
             f"attention is shown of one model, but {len(translator.models)} came as an ensemble; "
             "name one run, and at most a second to stand beside it."
         )
-    if not callable(getattr(translator.models[0], "attention", None)):
+    model = translator.run.config.model
+    if model.decoder == "recurrent" and model.recurrent.score == "none":
         raise SettingError(
-            "attention is shown of models that have it, but the architecture of "
-            f"{translator.run.folder.path} is {translator.run.config.model.architecture}, which "
-            "has none; name another run."
+            "attention is shown of models that have it, but the decoder of "
+            f"{translator.run.folder.path} has none (model.recurrent.score = none); name another "
+            "run."
         )
 
 
@@ -214,8 +215,10 @@ def _forced(
     )
 
 
-def _weights(weights: np.ndarray) -> np.ndarray:
-    """Refuse weights that are NaN: a diverged model has such."""
+def _weights(weights: np.ndarray) -> np.ndarray | None:
+    """Refuse weights that are NaN, as a diverged model has; None without any layer."""
+    if not len(weights):
+        return None
     if not math.isfinite(float(weights.sum())):
         raise RunFolderError(
             "the model must give numbers, but its attention is none: these weights have diverged. "

@@ -120,7 +120,7 @@ def sheets(record: ExplorerRecord, choice: AttentionSelection) -> list[HeatmapPa
     return [
         sheet
         for model in record.models
-        for kind in choice.kinds or KINDS
+        for kind in choice.kinds or _kinds_of(model)
         for sheet in _sheets_of(model, kind, choice, f"{model.name}: " if several else "")
     ]
 
@@ -153,11 +153,19 @@ def _sheets_of(
         yield HeatmapPage(f"{title}, layer {layer}", tuple(shown), rows, columns)
 
 
+def _kinds_of(model: ModelRecord) -> list[str]:
+    """List the kinds of attention that a model has; a recurrent decoder has cross alone."""
+    return [kind for kind in KINDS if getattr(model, kind) is not None]
+
+
 def _weights(model: ModelRecord, kind: str) -> np.ndarray:
-    """Return the weights of one kind, which a record of a run always has."""
+    """Return the weights of one kind."""
     weights: np.ndarray | None = getattr(model, kind)
     if weights is None:
-        raise SettingError(f"{model.name} must show its attention, but has no weights ({kind}).")
+        raise SettingError(
+            f"what is drawn must be attention that {model.name} has: "
+            f"{' and '.join(_kinds_of(model))}, not {kind}; choose --kind and --view by it."
+        )
     return weights
 
 
@@ -211,7 +219,7 @@ def format_measures(record: ExplorerRecord, choice: AttentionSelection) -> Itera
     for model in record.models:
         yield f"{model.name}: entropy in bits, largest weight, distance and offset in subwords"
         yield "  kind     layer  head  entropy  largest  distance  offset"
-        for kind in choice.kinds or KINDS:
+        for kind in choice.kinds or _kinds_of(model):
             weights = _weights(model, kind)
             layers = _numbers(choice.layers, len(weights), "layer", kind, model.name)
             heads = _numbers(choice.heads, weights.shape[1], "head", kind, model.name)

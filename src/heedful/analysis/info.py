@@ -11,8 +11,8 @@ from heedful._version import __version__
 from heedful.analysis.training_cost import training_cost
 from heedful.machine.devices import describe_machine
 from heedful.model.build import parameter_count
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.native.product import native_products, why_not_native
-from heedful.model.transformer import Transformer
 from heedful.runs.checkpoint import STATE
 from heedful.runs.folder import read_json
 from heedful.runs.run import Run, best_steps, read_machine_settings
@@ -117,7 +117,7 @@ def as_text(description: dict[str, Any], indent: str = "") -> str:
     return "\n".join(lines)
 
 
-def _outline(run: Run) -> Transformer:
+def _outline(run: Run) -> EncoderDecoder:
     """Build the model without allocating its weights."""
     with torch.device("meta"):
         return run.build()

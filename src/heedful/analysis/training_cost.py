@@ -4,7 +4,7 @@ from typing import Any
 
 from heedful.evaluation.cost import ForwardFlops, Work, paper_flops
 from heedful.machine.benchmark import remembered_rates
-from heedful.model.transformer import Transformer
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.folder import read_json
 from heedful.runs.run import Run, read_machine_settings
 from heedful.training.history import History
@@ -12,7 +12,7 @@ from heedful.training.history import History
 _PAIRS = ("encoder_pairs", "decoder_pairs", "cross_pairs")
 
 
-def training_cost(run: Run, model: Transformer, history: History) -> dict[str, Any]:
+def training_cost(run: Run, model: EncoderDecoder, history: History) -> dict[str, Any]:
     """
     Compute the cost of a training so far.
 

@@ -7,7 +7,7 @@ import torch
 
 from heedful.bench.work import spread_lengths
 from heedful.config.schema import RunConfig
-from heedful.model.build import initialise
+from heedful.model.initialise import initialise
 from heedful.runs.checkpoint import save_checkpoint
 from heedful.runs.folder import RunFolder
 from heedful.runs.run import MachineSettings, Run, write_config

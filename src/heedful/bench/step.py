@@ -15,7 +15,7 @@ from heedful.data.batch import Batch, Collator
 from heedful.data.micro_batches import MicroBatches, Rows
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.machine.memory import peak_memory
-from heedful.model.build import initialise
+from heedful.model.initialise import initialise
 from heedful.training.distributed import RankGroup
 from heedful.training.log import RunLog
 from heedful.training.optimizer import MixedPrecisionOptimizer

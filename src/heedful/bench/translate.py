@@ -140,8 +140,9 @@ def _bench(
         (folder / "input").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         with (folder / "sources.jsonl").open("w", encoding="ascii") as file:
             file.writelines(f"{json.dumps(row)}\n" for row in ids)
-        positions = model.source_positions(0, _POSITIONS).detach().numpy()
-        np.save(folder / "positions.npy", positions)
+        if model.source_positions is not None:
+            positions = model.source_positions(0, _POSITIONS).detach().numpy()
+            np.save(folder / "positions.npy", positions)
         request = {
             "task": "translate",
             "run": str(run.folder.path),

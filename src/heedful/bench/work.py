@@ -14,7 +14,7 @@ import torch
 from heedful.config.schema import RunConfig
 from heedful.evaluation.cost import ForwardFlops, Work
 from heedful.model.build import build_model, padded_vocabulary
-from heedful.model.transformer import Transformer
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.tokenization.tokenizer import END, PAD, START
 
 Ids = list[list[int]]
@@ -99,7 +99,7 @@ def search_work(source_lengths: Sequence[int], output_lengths: Sequence[int], be
     )
 
 
-def build(config: RunConfig, vocabulary: int) -> Transformer:
+def build(config: RunConfig, vocabulary: int) -> EncoderDecoder:
     """Build the model of a recipe for a given vocabulary size, without a tokenizer."""
     rows = padded_vocabulary(vocabulary, config.data.vocabulary_multiple)
     return build_model(

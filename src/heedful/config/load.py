@@ -99,15 +99,19 @@ def _read(path: Path) -> RunConfig:
     try:
         values = {} if base is None else recipe(str(base)).to_dict()
         for name, value in tables.items():
-            if isinstance(value, dict):
-                given = {key: _or_none(f"{name}.{key}", inner) for key, inner in value.items()}
-                below = values.get(name)
-                values[name] = {**below, **given} if isinstance(below, dict) else given
-            else:
-                values[name] = value
+            values[name] = _merged(values.get(name), name, value)
         return RunConfig.from_dict(without_idle(values, given=flat(tables)))
     except SettingError as error:
         raise SettingError(f"{path}: {error}") from None
+
+
+def _merged(below: object, name: str, given: object) -> object:
+    """Put the settings of a file, which may be a table, on top of those below."""
+    if not isinstance(given, dict):
+        return _or_none(name, given)
+    known = below if isinstance(below, dict) else {}
+    inner = {key: _merged(known.get(key), f"{name}.{key}", one) for key, one in given.items()}
+    return {**known, **inner}
 
 
 def _parse(path: Path) -> dict[str, Any]:

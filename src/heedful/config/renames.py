@@ -13,6 +13,7 @@ SETTINGS = {
     "data.max_ratio": "data.max_length_ratio",
     "data.sampling": "data.subword_sampling",
     "data.script_share": "data.min_script_share",
+    "model.architecture": "model.encoder",
     "model.first_position": "model.position_offset",
     "model.start": "model.decoder_start",
     "model.tie": "model.tie_embeddings",

@@ -6,15 +6,14 @@ sentence below a setting is its help text on the command line and its comment in
 setting that is wrong is a `SettingError` wherever it comes from, never pydantic's own error.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 from pydantic.fields import FieldInfo
 
 from heedful.config.conditions import ActsIf, Conditions, acts, flat, idle_settings
-from heedful.config.explain import setting_error
 from heedful.config.field_types import (
     Count,
     CountOrZero,
@@ -29,94 +28,95 @@ from heedful.config.field_types import (
     Positive,
     Share,
 )
+from heedful.config.recurrent import RecurrentConfig
+from heedful.config.recurrent_clashes import recurrent_clashes
+from heedful.config.settings_table import SettingsTable, walk
 from heedful.errors import SettingError
 
-
-class _Settings(BaseModel):
-    """Frozen, strictly typed settings whose errors are `SettingError`."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-    )
-    table: ClassVar[str] = ""
-
-    def __init__(self, /, **values: Any) -> None:
-        """Check the values."""
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise setting_error(error, self.table, setting_fields()) from None
-
-    # Pydantic calls an overridden __init__ for nested tables too, unless it is marked like this.
-    # Marked, tables are checked together, and one error lists the wrong settings of all of them.
-    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+Family = Literal["transformer", "recurrent"]
+FAMILIES = ("model.encoder", "model.decoder")
+TRANSFORMER = ActsIf(FAMILIES, ("transformer",))
+ENCODER, DECODER = (ActsIf(side, ("transformer",)) for side in FAMILIES)
 
 
-class ModelConfig(_Settings):
+class ModelConfig(SettingsTable):
     """The shape of the model and every choice inside it."""
 
     table: ClassVar[str] = "model"
 
-    architecture: Literal["transformer"] = "transformer"
-    """Kind of model."""
+    encoder: Family = "transformer"
+    """Family of the encoder."""
+    decoder: Family = "transformer"
+    """Family of the decoder."""
     d_model: Count = 512
     """Width of the states between layers."""
-    d_ff: Count = 2048
+    d_ff: Annotated[Count, TRANSFORMER] = 2048
     """Inner width of the position-wise feed-forward networks."""
-    heads: Count = 8
+    heads: Annotated[Count, TRANSFORMER] = 8
     """Attention heads of every layer."""
-    d_k: Count | None = None
+    d_k: Annotated[Count | None, TRANSFORMER] = None
     """Width of one head's queries and keys. None means d_model / heads."""
-    d_v: Count | None = None
+    d_v: Annotated[Count | None, TRANSFORMER] = None
     """Width of one head's values. None means d_model / heads."""
     encoder_layers: Count = 6
     """Layers of the encoder."""
     decoder_layers: Count = 6
     """Layers of the decoder."""
-    encoder_heads: Count | None = None
+    encoder_heads: Annotated[Count | None, ENCODER] = None
     """Attention heads of the encoder. None means heads."""
-    decoder_heads: Count | None = None
+    decoder_heads: Annotated[Count | None, DECODER] = None
     """Attention heads of the decoder. None means heads."""
-    encoder_d_ff: Count | None = None
+    encoder_d_ff: Annotated[Count | None, ENCODER] = None
     """Inner width of the encoder's feed-forward networks. None means d_ff."""
-    decoder_d_ff: Count | None = None
+    decoder_d_ff: Annotated[Count | None, DECODER] = None
     """Inner width of the decoder's feed-forward networks. None means d_ff."""
-    activation: Literal["relu", "gelu", "gelu_tanh", "silu"] = "relu"
+    activation: Annotated[Literal["relu", "gelu", "gelu_tanh", "silu"], TRANSFORMER] = "relu"
     """Non-linearity of the feed-forward networks; gelu_tanh is the approximation by tanh."""
     dropout: Share = 0.1
     """Dropout probability of each sub-layer's output and of the sum of embedding and position."""
-    norm: Norm = "post"
+    norm: Annotated[Norm, TRANSFORMER] = "post"
     """Layer norm: post each sum (paper), pre each sub-layer, or pre and no final one."""
-    encoder_norm: Norm | None = None
+    encoder_norm: Annotated[Norm | None, ENCODER] = None
     """Where the encoder normalises. None means norm."""
-    decoder_norm: Norm | None = None
+    decoder_norm: Annotated[Norm | None, DECODER] = None
     """Where the decoder normalises. None means norm."""
-    norm_epsilon: Positive = 1e-6
+    norm_epsilon: Annotated[Positive, TRANSFORMER] = 1e-6
     """Added to the variance inside every layer norm."""
-    positions: Literal["interleaved", "halves", "grouped", "learned"] = "interleaved"
+    positions: Annotated[Literal["interleaved", "halves", "grouped", "learned"], TRANSFORMER] = (
+        "interleaved"
+    )
     """Sines and cosines alternating (paper), in halves (its code), grouped (Marian); or learned."""
-    position_offset: CountOrZero = 0
+    position_offset: Annotated[CountOrZero, TRANSFORMER] = 0
     """Number of the first position; the paper does not define it."""
     tie_embeddings: Literal["all", "output", "none"] = "all"
     """Shared matrices: both embeddings and output (all), target and output (output), or none."""
-    projection_bias: bool = True
+    projection_bias: Annotated[bool, TRANSFORMER] = True
     """Whether the query, key, value and output projections have a bias."""
     output_bias: bool = False
     """Whether the logits have a bias."""
-    scale_embeddings: bool = True
-    """Whether embeddings are multiplied by the square root of d_model."""
+    scale_embeddings: Annotated[bool, TRANSFORMER] = True
+    """Whether a Transformer's embeddings are multiplied by the square root of d_model."""
     decoder_start: Literal["symbol", "zero", "pad", "end"] = "symbol"
     """First input of the decoder: a start symbol, a zero vector, padding or the end symbol."""
     source_end: bool = True
     """Whether the source ends in the end symbol."""
+    recurrent: Annotated[RecurrentConfig, ActsIf(FAMILIES, ("recurrent",))] = RecurrentConfig()
+    """Recurrent encoders and decoders."""
+
+    @property
+    def cross_attention(self) -> tuple[int, int]:
+        """Layers and heads of the decoder's attention to the source; none without attention."""
+        if self.decoder == "recurrent":
+            return (0, 0) if self.recurrent.score == "none" else (1, 1)
+        return self.decoder_layers, self.decoder_heads or self.heads
 
     @model_validator(mode="after")
     def _widths_fit(self) -> "ModelConfig":
         """Check that heads divide the width and that sinusoids come in pairs."""
+        if wrong := recurrent_clashes(self):
+            raise ValueError("; ".join(wrong))
+        if "transformer" not in (self.encoder, self.decoder):
+            return self
         wrong = [self._near_divisors(name) for name in self._heads_that_do_not_divide()]
         if self.positions != "learned" and self.d_model % 2:
             wrong.append(
@@ -150,7 +150,7 @@ class ModelConfig(_Settings):
         )
 
 
-class DataConfig(_Settings):
+class DataConfig(SettingsTable):
     """Languages, subwords, and which pairs are kept."""
 
     table: ClassVar[str] = "data"
@@ -186,7 +186,7 @@ class DataConfig(_Settings):
 _WITH_ADAM = ActsIf("train.optimizer", ("adam",))
 
 
-class TrainConfig(_Settings):
+class TrainConfig(SettingsTable):
     """Batches, schedule, loss, checkpoints."""
 
     table: ClassVar[str] = "train"
@@ -316,7 +316,7 @@ class TrainConfig(_Settings):
         return self
 
 
-class SearchConfig(_Settings):
+class SearchConfig(SettingsTable):
     """How translations are found."""
 
     table: ClassVar[str] = "search"
@@ -350,7 +350,7 @@ class SearchConfig(_Settings):
     """Most subwords of a source line; a longer one is cut with a warning."""
 
 
-class RunConfig(_Settings):
+class RunConfig(SettingsTable):
     """All settings of one run."""
 
     recipe: Name = "custom"
@@ -433,13 +433,13 @@ def setting_fields() -> dict[str, FieldInfo]:
 
     Suggestions, help texts and the TOML writer all use this list.
     """
-    return {name: field for name, field, _ in _walk(RunConfig)}
+    return {name: field for name, field, _ in walk(RunConfig)}
 
 
 @cache
 def setting_conditions() -> Conditions:
     """List the conditions of all settings that have one, those of their tables included."""
-    return {name: conditions for name, _, conditions in _walk(RunConfig) if conditions}
+    return {name: conditions for name, _, conditions in walk(RunConfig) if conditions}
 
 
 @cache
@@ -478,18 +478,3 @@ def _table_of(name: str, values: dict[str, Any]) -> tuple[dict[str, Any] | None,
     for part in above:
         table = table.get(part) if isinstance(table, dict) else None
     return table if isinstance(table, dict) else None, last
-
-
-def _walk(
-    tables: type[BaseModel], prefix: str = "", above: tuple[ActsIf, ...] = ()
-) -> Iterator[tuple[str, FieldInfo, tuple[ActsIf, ...]]]:
-    """Yield every setting with its dotted name and conditions; tables inside come last."""
-    inside = []
-    for name, field in tables.model_fields.items():
-        conditions = above + tuple(item for item in field.metadata if isinstance(item, ActsIf))
-        if isinstance(field.annotation, type) and issubclass(field.annotation, _Settings):
-            inside.append((field.annotation, f"{prefix}{name}.", conditions))
-        else:
-            yield f"{prefix}{name}", field, conditions
-    for table in inside:
-        yield from _walk(*table)

@@ -12,11 +12,15 @@ backward pass has two products for each one of the forward pass.
 """
 
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 from heedful.model.attention import MultiHeadAttention
+from heedful.model.encoder_decoder import EncoderDecoder, SourceEncoder, TargetDecoder
 from heedful.model.feed_forward import FeedForward
 from heedful.model.layers import DecoderLayer, EncoderLayer
-from heedful.model.transformer import Transformer
+from heedful.model.recurrent.cells import RecurrentLayer
+from heedful.model.recurrent.decoder import RecurrentDecoder
+from heedful.model.recurrent.encoder import RecurrentEncoder
 
 # Section 6.1, footnote 5: “2.8, 3.7, 6.0 and 9.5 TFLOPS for K80, K40, M40 and P100, respectively”.
 SUSTAINED_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}
@@ -75,26 +79,30 @@ class ForwardFlops:
     """Operations for a pair of positions."""
 
     @classmethod
-    def of(cls, model: Transformer) -> "ForwardFlops":
+    def of(cls, model: EncoderDecoder) -> "ForwardFlops":
         """
         Count the operations of a model.
 
         Keys and values of the memory are computed from the source's states, once per layer, and so
         belong to the source's positions.
         """
-        encoder = [layer for layer in model.encoder.layers if isinstance(layer, EncoderLayer)]
-        decoder = [layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
+        encoder = [layer for layer in model.modules() if isinstance(layer, EncoderLayer)]
+        decoder = [layer for layer in model.modules() if isinstance(layer, DecoderLayer)]
         own = [layer.self_attention for layer in decoder]
         cross = [layer.cross_attention for layer in decoder]
+        recurrent_encoder, recurrent_decoder = _recurrent(model.encoder), _recurrent(model.decoder)
         return cls(
             source=sum(_own_positions(x.self_attention) + _network(x.feed_forward) for x in encoder)
-            + sum(_offering(attention) for attention in cross),
+            + sum(_offering(attention) for attention in cross)
+            + recurrent_encoder.each
+            + recurrent_decoder.source,
             target=sum(_own_positions(x.self_attention) + _network(x.feed_forward) for x in decoder)
-            + sum(_own_positions(attention) - _offering(attention) for attention in cross),
+            + sum(_own_positions(attention) - _offering(attention) for attention in cross)
+            + recurrent_decoder.each,
             predicted=2 * model.output.weight.numel(),
             source_source=sum(_pair(layer.self_attention) for layer in encoder),
             target_target=sum(map(_pair, own)),
-            target_source=sum(map(_pair, cross)),
+            target_source=sum(map(_pair, cross)) + recurrent_decoder.pair,
         )
 
     def forward(self, work: Work) -> Number:
@@ -145,6 +153,40 @@ def _offering(attention: MultiHeadAttention) -> int:
 def _pair(attention: MultiHeadAttention) -> int:
     """Operations of a query and a key in all heads: a score, and a share in the sum of values."""
     return 2 * attention.heads * (attention.d_k + attention.d_v)
+
+
+class _RecurrentFlops(NamedTuple):
+    """Operations of a recurrent encoder or decoder."""
+
+    each: int = 0
+    """For one of its own positions."""
+    source: int = 0
+    """For a source position: the keys of a decoder's attention."""
+    pair: int = 0
+    """For a target and a source position: a score, and a share in the context."""
+
+
+def _recurrent(stack: SourceEncoder | TargetDecoder) -> _RecurrentFlops:
+    """Count the operations of a recurrent stack; nothing for another one."""
+    if not isinstance(stack, RecurrentEncoder | RecurrentDecoder):
+        return _RecurrentFlops()
+    # without the start state, which is computed once a sentence
+    each = sum(
+        weight.numel()
+        for name, weight in stack.named_parameters()
+        if weight.dim() == 2 and "start_proj" not in name
+    )
+    if isinstance(stack, RecurrentEncoder) and stack.wiring.fast_forward:
+        # torch's fused kernel keeps the input's products to itself, so they are computed again
+        layers = (layer for layer in stack.modules() if isinstance(layer, RecurrentLayer))
+        each += sum(layer.rnn.weight_ih_l0.numel() for layer in layers)  # type: ignore[operator,misc]
+    if isinstance(stack, RecurrentEncoder) or stack.attention is None:
+        return _RecurrentFlops(2 * each)
+    keys, energy = stack.attention.key_proj, stack.attention.energy
+    source = 0 if keys is None else keys.weight.numel()
+    compared = stack.wiring.hidden_size if energy is None else energy.numel()
+    pair = compared + stack.wiring.memory_width
+    return _RecurrentFlops(2 * (each - source), 2 * source, 2 * pair)
 
 
 def _network(network: FeedForward) -> int:

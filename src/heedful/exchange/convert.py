@@ -144,6 +144,7 @@ def export_model(
     options, goal = options or WriteOptions(), Path(out)
     _refuse_taken(goal)
     run = Run.open(path)
+    _refuse_other_families(run, kind)
     tensors = run.load_checkpoint(run.checkpoint_folder(weights)).model
     model = ModelBundle(run.config, tensors, run.tokenizer)
     with replacing(goal) as beside:
@@ -195,6 +196,21 @@ def _refuse_endless(run: Run, origin: Path, sentences: Sequence[str]) -> None:
             f"{origin} must have search settings that end within a minute, but its beam of "
             f"{search.beam:,} compares {rows:,} subwords up to {most:,} times; lower its beam or "
             "its maximum length."
+        )
+
+
+def _refuse_other_families(run: Run, kind: str) -> None:
+    """Refuse encoders and decoders that are no Transformer's: no format here can express them."""
+    model = run.config.model
+    others = [
+        f"`model.{side}` is {family}"
+        for side, family in (("encoder", model.encoder), ("decoder", model.decoder))
+        if family != "transformer"
+    ]
+    if others:
+        raise ExchangeError(
+            f"{kind} can express Transformers alone, but {' and '.join(others)} in "
+            f"{run.folder.path}; `heedful serve` and `heedful translate` run this model as it is."
         )
 
 

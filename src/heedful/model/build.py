@@ -1,24 +1,25 @@
-"""
-A model from settings: the only module of this package that imports the configuration.
+"""A model from settings: the only module of this package that imports the configuration."""
 
-Initial weights follow the authors' first public code (tensor2tensor 3d9c62f2) where the paper is
-silent: Glorot's uniform bound on every product, taken over the shape of the product as it was fused
-there, and normal numbers with standard deviation d_model^-0.5 for the embeddings.
-"""
-
-import math
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from heedful.config.schema import ModelConfig
-from heedful.model.attention import MultiHeadAttention
 from heedful.model.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
-from heedful.model.feed_forward import FeedForward
+from heedful.model.encoder_decoder import (
+    EncoderDecoder,
+    Positions,
+    SourceEncoder,
+    TargetDecoder,
+)
 from heedful.model.layer_config import LayerConfig
-from heedful.model.layers import Decoder, DecoderLayer, Encoder
+from heedful.model.layers import Decoder, Encoder
 from heedful.model.output import OutputLayer, TiedOutput
-from heedful.model.transformer import Positions, Transformer
+from heedful.model.recurrent.decoder import RecurrentDecoder
+from heedful.model.recurrent.encoder import RecurrentEncoder
+from heedful.model.recurrent.wiring import RecurrentWiring
+from heedful.model.transformer import Transformer
 
 
 def build_model(
@@ -30,7 +31,7 @@ def build_model(
     padding: int = 0,
     start_token: int = 2,
     end_token: int = 3,
-) -> Transformer:
+) -> EncoderDecoder:
     """
     Build a model from its settings.
 
@@ -43,22 +44,27 @@ def build_model(
     zero_token = padding if config.decoder_start == "zero" else None
     first = {"symbol": start_token, "end": end_token, "pad": padding, "zero": padding}
 
-    def embedding(vocabulary: int) -> TokenEmbedding:
-        return TokenEmbedding(vocabulary, config.d_model, config.scale_embeddings, zero_token)
+    def embedding(vocabulary: int, *families: str) -> TokenEmbedding:
+        scale = config.scale_embeddings and "transformer" in families
+        return TokenEmbedding(vocabulary, config.d_model, scale, zero_token)
 
-    embed_target = embedding(target_vocabulary)
+    encoder, source_positions, memory = _encoder(config, max_length)
+    decoder, target_positions, width = _decoder(config, max_length, memory)
+    shared = config.tie_embeddings == "all"
+    readers = (config.encoder, config.decoder) if shared else (config.decoder,)
+    embed_target = embedding(target_vocabulary, *readers)
     bias = nn.Parameter(torch.zeros(target_vocabulary)) if config.output_bias else None
     output: OutputLayer = TiedOutput(embed_target, bias)
     if config.tie_embeddings == "none":
-        table = nn.Parameter(torch.zeros(target_vocabulary, config.d_model))
-        output = OutputLayer(table, bias)
-    return Transformer(
-        embed_target if config.tie_embeddings == "all" else embedding(source_vocabulary),
+        output = OutputLayer(nn.Parameter(torch.zeros(target_vocabulary, width)), bias)
+    is_transformer = config.encoder == config.decoder == "transformer"
+    return (Transformer if is_transformer else EncoderDecoder)(
+        embed_target if shared else embedding(source_vocabulary, config.encoder),
         embed_target,
-        _positions(config, max_length),
-        _positions(config, max_length),
-        Encoder(_layer_config(config, "encoder"), config.encoder_layers),
-        Decoder(_layer_config(config, "decoder"), config.decoder_layers),
+        source_positions,
+        target_positions,
+        encoder,
+        decoder,
         output,
         dropout=config.dropout,
         padding=padding,
@@ -67,37 +73,74 @@ def build_model(
     )
 
 
-def initialise(model: Transformer, seed: int) -> None:
-    """
-    Draw the initial weights.
+def _encoder(
+    config: ModelConfig, max_length: int
+) -> tuple[SourceEncoder, Positions | None, tuple[int, int]]:
+    """Build the encoder, its positions, and the widths of its states and of its last states."""
+    if config.encoder == "transformer":
+        encoder = Encoder(_layer_config(config, "encoder"), config.encoder_layers)
+        return encoder, _positions(config, max_length), (config.d_model, 0)
+    wiring = _wiring(config, "encoder")
+    final = wiring.hidden_size if wiring.direction == "forward" else 2 * wiring.hidden_size
+    if wiring.direction == "first-bidirectional" and wiring.layers > 1:
+        final = wiring.hidden_size
+    return RecurrentEncoder(wiring), None, (wiring.output_width, final)
 
-    The authors' first code fuses Q, K and V of self-attention into one product, and K and V of
-    cross-attention into another. Their Glorot bounds are therefore smaller than those of single
-    projections: sqrt(6 / (512 + 1536)) and sqrt(6 / (512 + 1024)) in the base model. Norms keep
-    torch's gains of 1 and biases of 0.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    cross = {
-        layer.cross_attention for layer in model.decoder.layers if isinstance(layer, DecoderLayer)
-    }
-    for module in model.modules():
-        if isinstance(module, MultiHeadAttention):
-            first = module.widths[0]
-            parts = [slice(0, first), slice(first, None)] if module in cross else [slice(None)]
-            for part in parts:
-                _glorot(module.qkv_proj.weight[part], generator)
-            _glorot(module.out_proj.weight, generator)
-            for linear in (module.qkv_proj, module.out_proj):
-                if linear.bias is not None:
-                    nn.init.zeros_(linear.bias)
-        elif isinstance(module, FeedForward):
-            for linear in (module.linear1, module.linear2):
-                _glorot(linear.weight, generator)
-                nn.init.zeros_(linear.bias)
-        elif isinstance(module, TokenEmbedding | LearnedPositions):
-            _embedding(module.weight, generator)
-    if model.output.weight is not model.embed_target.weight:
-        _embedding(model.output.weight, generator)
+
+def _decoder(
+    config: ModelConfig, max_length: int, memory: tuple[int, int]
+) -> tuple[TargetDecoder, Positions | None, int]:
+    """Build the decoder, its positions, and the width of what meets the output matrix."""
+    if config.decoder == "transformer":
+        decoder = Decoder(_layer_config(config, "decoder"), config.decoder_layers)
+        return decoder, _positions(config, max_length), config.d_model
+    recurrent = config.recurrent
+    width, final = memory
+    size = recurrent.decoder_hidden_size or recurrent.hidden_size or config.d_model
+    wiring = _wiring(
+        config,
+        "decoder",
+        memory_width=width,
+        final_width={"mean": width, "backward": final // 2}.get(recurrent.start, final),
+        score=recurrent.score,
+        attention_size=recurrent.attention_size or size,
+        query=recurrent.query,
+        feed=recurrent.feed,
+        feed_layers=recurrent.feed_layers,
+        readout=recurrent.readout,
+        readout_size=recurrent.readout_size or size,
+        readout_dropout=_or(recurrent.readout_dropout, config.dropout),
+        start=recurrent.start,
+    )
+    return RecurrentDecoder(wiring), None, wiring.readout_width
+
+
+def _wiring(config: ModelConfig, side: str, **choices: Any) -> RecurrentWiring:
+    """Collect the sizes and choices of a recurrent encoder or decoder."""
+    recurrent = config.recurrent
+    if side == "encoder":
+        choices = {"direction": recurrent.direction, "reverse_source": recurrent.reverse_source}
+    return RecurrentWiring(
+        d_model=config.d_model,
+        hidden_size=getattr(recurrent, f"{side}_hidden_size")
+        or recurrent.hidden_size
+        or config.d_model,
+        layers=getattr(config, f"{side}_layers"),
+        cell=recurrent.cell,
+        residual_from=recurrent.residual_from,
+        fast_forward=recurrent.fast_forward,
+        embedding_dropout=_or(recurrent.embedding_dropout, config.dropout),
+        layer_dropout=_or(recurrent.layer_dropout, config.dropout),
+        initialisation=recurrent.initialisation,
+        initial_range=recurrent.initial_range,
+        forget_bias=recurrent.forget_bias,
+        **choices,
+    )
+
+
+def _or(value: float | None, otherwise: float) -> float:
+    """Return the value, or another where it is None; zero is a value."""
+    return otherwise if value is None else value
 
 
 def parameter_count(model: nn.Module) -> int:
@@ -143,16 +186,3 @@ def _positions(config: ModelConfig, rows: int) -> Positions:
     if config.positions == "learned":
         return LearnedPositions(config.d_model, rows)
     return SinusoidalPositions(config.d_model, config.positions, config.position_offset)
-
-
-@torch.no_grad()
-def _glorot(weight: Tensor, generator: torch.Generator) -> None:
-    """Draw uniformly within sqrt(6 / (fan in + fan out)) (Glorot and Bengio 2010)."""
-    bound = math.sqrt(6.0 / sum(weight.shape))
-    weight.uniform_(-bound, bound, generator=generator)
-
-
-@torch.no_grad()
-def _embedding(weight: Tensor, generator: torch.Generator) -> None:
-    """Draw with standard deviation d_model^-0.5; scaling by sqrt(d_model) makes it one."""
-    weight.normal_(0.0, weight.size(1) ** -0.5, generator=generator)

@@ -143,3 +143,54 @@ class KVCache:
         bias[:, :, :most] = self.mask_bias.gather(2, chosen)
         layers = tuple(KeyValue(move(layer.keys), move(layer.values)) for layer in self.layers)
         return KVCache(layers, bias, most)
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """
+    The key/value caches of all decoder layers between two steps.
+
+    Notes
+    -----
+    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
+    """
+
+    cache: KVCache
+    """Keys and values of the target tokens so far."""
+    memory: tuple[KeyValue, ...]
+    """Keys and values of the source, one entry per layer, one row per sentence."""
+    mask_bias: Tensor
+    """Zero at real source tokens, minus infinity at padding, shape (sentences, 1, 1, source)."""
+    length: int
+    """Target tokens read so far."""
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences in the batch."""
+        return self.mask_bias.size(0)
+
+    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "DecoderState":
+        """
+        Select rows.
+
+        Parameters
+        ----------
+        rows : Tensor of int, shape (new rows,)
+            Index of the old row that each new row continues.
+        sentences : Tensor of int, shape (new sentences,), optional
+            Indices of the sentences that stay; all if None.
+
+        Returns
+        -------
+        DecoderState
+            The state of the chosen rows.
+
+        Notes
+        -----
+        Keys and values are copied only when finished sentences leave the batch.
+        """
+        memory, mask_bias = self.memory, self.mask_bias
+        if sentences is not None:
+            memory = tuple(layer.select(sentences) for layer in memory)
+            mask_bias = mask_bias.index_select(0, sentences)
+        return DecoderState(self.cache.select(rows, sentences), memory, mask_bias, self.length)

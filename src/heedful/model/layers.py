@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from heedful.model.attention import causal_mask
 from heedful.model.inputs import check_mask
-from heedful.model.kv_cache import KVCache
+from heedful.model.kv_cache import DecoderState, KVCache, mask_to_bias
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layout import Layout, pad, unpad
+from heedful.model.memory import Memory
 from heedful.model.projections import KeyValue
 
 
@@ -141,6 +142,35 @@ class Encoder(nn.Module):
         for layer in self.layers:
             x = layer(x, layout)
         return pad(self.norm(x), packing)
+
+    def encode(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        mask: Bool[Tensor, "batch 1 1 time"],
+        weights: list[Tensor] | None = None,
+    ) -> Memory:
+        """
+        Run all layers, for a decoder of any family.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            Embedded tokens with their positions.
+        mask : Tensor of bool, shape (batch, 1, 1, time)
+            True at real tokens.
+        weights : list, optional
+            A list to which the attention weights of each layer are appended.
+
+        Returns
+        -------
+        Memory
+            States and mask.
+
+        Notes
+        -----
+        What `heedful.model.encoder_decoder.EncoderDecoder` calls.
+        """
+        return Memory(self(x, mask, weights), mask)
 
 
 class DecoderLayer(nn.Module):
@@ -344,64 +374,103 @@ class Decoder(nn.Module):
         """
         return dtype
 
-    def project_memory(
-        self, memory: Float[Tensor, "sentences source d_model"]
-    ) -> tuple[KeyValue, ...]:
+    def decode(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        memory: Memory,
+        weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> Float[Tensor, "batch time d_model"]:
         """
-        Project the memory to keys and values of every layer.
+        Run all layers on a known target, after an encoder of any family.
 
         Parameters
         ----------
-        memory : Tensor of float, shape (sentences, source, d_model)
-            Output of the encoder.
+        x : Tensor of float, shape (batch, time, d_model)
+            Embedded target tokens with their positions, shifted right by one.
+        memory : Memory
+            The encoded source.
+        weights : pair of lists, optional
+            Lists to which the weights of self-attention and cross-attention are appended.
+        real : Tensor of bool, shape (batch, time), optional
+            True at real tokens; everywhere if None.
 
         Returns
         -------
-        tuple of KeyValue
-            One for each layer, in the type of `cache_dtype`.
+        Tensor of float, shape (batch, time, d_model)
+            The state at position i predicts target token i.
 
         Notes
         -----
-        Once per sentence; the steps only compute queries.
+        What `heedful.model.encoder_decoder.EncoderDecoder` calls.
         """
-        dtype = self.cache_dtype(len(memory), memory.dtype)
-        projected = (layer.cross_attention.project_kv(memory) for layer in self.layers)  # type: ignore[operator,union-attr]
+        out: Tensor = self(x, memory.states, memory.mask, weights, real)
+        return out
+
+    def start(self, memory: Memory) -> DecoderState:
+        """
+        Project the memory to keys and values of every layer, once per sentence.
+
+        Parameters
+        ----------
+        memory : Memory
+            The encoded source.
+
+        Returns
+        -------
+        DecoderState
+            The state before the first token.
+
+        Notes
+        -----
+        Later steps only compute queries.
+        """
+        dtype = self.cache_dtype(len(memory.states), memory.states.dtype)
+        kv = (layer.cross_attention.project_kv(memory.states) for layer in self.layers)  # type: ignore[operator,union-attr]
         # laid out head by head, as every step reads them
-        return tuple(
+        projected = tuple(
             KeyValue(*(part.to(dtype, memory_format=torch.contiguous_format) for part in both))
-            for both in projected
+            for both in kv
         )
+        mask_bias = mask_to_bias(memory.mask, projected[0].keys.dtype)
+        return DecoderState(KVCache.empty(len(projected), projected[0]), projected, mask_bias, 0)
 
     def step(
+        self, x: Float[Tensor, "sentences width d_model"], state: DecoderState
+    ) -> tuple[Float[Tensor, "sentences width d_model"], DecoderState]:
+        """
+        Process one more token of each hypothesis.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (sentences, width, d_model)
+            The newest tokens, embedded, with their positions.
+        state : DecoderState
+            The state returned by `start` or the last `step`.
+
+        Returns
+        -------
+        states : Tensor of float, shape (sentences, width, d_model)
+            States that predict the next token.
+        state : DecoderState
+            The state for the next call.
+
+        Notes
+        -----
+        Equal to the last position of `forward` on the whole target; the tests hold them equal.
+        """
+        cache = state.cache.advance(x.size(1))
+        states = self._step_layers(x, cache, state.memory, state.mask_bias)
+        return states, DecoderState(cache, state.memory, state.mask_bias, state.length + 1)
+
+    def _step_layers(
         self,
         x: Float[Tensor, "sentences width d_model"],
         cache: KVCache,
         memory: Sequence[KeyValue],
         mask_bias: Float[Tensor, "sentences 1 1 source"],
     ) -> Float[Tensor, "sentences width d_model"]:
-        """
-        Process one more token of each hypothesis through all layers.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (sentences, width, d_model)
-            The newest tokens, embedded, with their positions.
-        cache : KVCache
-            The cache with slots for these tokens, which are written.
-        memory : sequence of KeyValue
-            Keys and values of the source for each layer.
-        mask_bias : Tensor of float, shape (sentences, 1, 1, source)
-            Minus infinity at padding of the source, else zero.
-
-        Returns
-        -------
-        Tensor of float, shape (sentences, width, d_model)
-            States that predict the next token.
-
-        Notes
-        -----
-        Equal to the last position of `forward` on the whole target; the tests hold them equal.
-        """
+        """Run all layers on one more token of each hypothesis, whose slots in the cache are new."""
         width, heads = x.size(1), cache.layers[0].keys.size(1)
         # copied, not expanded: the products of a step start from dense biases
         own_bias = cache.mask_bias.unsqueeze(1).repeat(1, heads, 1, 1)  # (.., heads, width, slots)

@@ -2,8 +2,8 @@
 The interface between models, training and search.
 
 Training calls `forward`; search calls `encode` and `start` once, then `step` and
-`log_probabilities` for each new token. `Trainer` and the searches know only this interface. What
-builds, loads and fine-tunes models and what shows attention still names the Transformer.
+`log_probabilities` for each new token. `Trainer` and the searches know only this interface; every
+model here is a `heedful.model.encoder_decoder.EncoderDecoder`.
 """
 
 from abc import ABC, abstractmethod

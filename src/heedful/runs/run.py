@@ -20,9 +20,9 @@ from heedful.data.batch import Collator
 from heedful.errors import RunFolderError, SettingError
 from heedful.machine.memory import give_memory_back, keep_freed_memory
 from heedful.model.build import build_model, padded_vocabulary
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.optimize import optimize_for_inference
 from heedful.model.inference.quantized import can_prepack
-from heedful.model.transformer import Transformer
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.size_check import check_sizes
@@ -108,7 +108,7 @@ class Run:
             )
         return forbidden
 
-    def build(self) -> Transformer:
+    def build(self) -> EncoderDecoder:
         """
         Build the model on the CPU in fp32, with uninitialised weights.
 
@@ -128,7 +128,7 @@ class Run:
             rows, origin = self.vocabularies, self.folder.config
             check_sizes(self.config.model, rows, shapes, self._build, origin)
 
-    def _build(self) -> Transformer:
+    def _build(self) -> EncoderDecoder:
         """Build the model, without checking its size."""
         source, target = self.vocabularies
         return build_model(
@@ -141,7 +141,7 @@ class Run:
             end_token=END,
         )
 
-    def collator(self, model: Transformer) -> Collator:
+    def collator(self, model: EncoderDecoder) -> Collator:
         """Create the collator that turns ids into batches."""
         return Collator(
             model.padding, model.start_token, model.end_token, self.config.model.source_end
@@ -176,7 +176,7 @@ class Run:
             f"them: {', '.join(sorted(places))}."
         )
 
-    def load_model(self, weights: str, device: torch.device, precision: str) -> Transformer:
+    def load_model(self, weights: str, device: torch.device, precision: str) -> EncoderDecoder:
         """Load the model for inference."""
         place = self.checkpoint_folder(weights)
         model = self.build()

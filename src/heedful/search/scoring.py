@@ -12,9 +12,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.data.batch import Collator
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.output import chunk_rows, logits, token_log_probabilities
 from heedful.model.seq2seq import Seq2Seq
-from heedful.model.transformer import Transformer
 from heedful.search.rules import DecodingRule, apply_all
 
 Ids = Sequence[int]
@@ -90,7 +90,7 @@ def best_candidates(
 
 @torch.inference_mode()
 def pair_log_probabilities(
-    model: Transformer, collator: Collator, sources: Sequence[Ids], targets: Sequence[Ids]
+    model: EncoderDecoder, collator: Collator, sources: Sequence[Ids], targets: Sequence[Ids]
 ) -> list[list[float]]:
     """
     Compute the log-probability of every target token of given pairs.

@@ -213,8 +213,8 @@ def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
         "weights": f"{kind}-{int(step)}" if step else kind,
         "step": int(step) if step else max(run.folder.steps(), default=None),
         "parameters": count_parameters(run),
-        "layers": config.model.decoder_layers,
-        "heads": config.model.decoder_heads or config.model.heads,
+        "layers": config.model.cross_attention[0],
+        "heads": config.model.cross_attention[1],
     }
     return config.search.max_source_length, facts
 

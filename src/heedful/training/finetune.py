@@ -18,7 +18,7 @@ from heedful.config.renames import ORIGIN
 from heedful.config.schema import ModelConfig, TrainConfig
 from heedful.errors import RunFolderError, SettingError
 from heedful.model.build import build_model
-from heedful.model.transformer import Transformer
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.checkpoint import Checkpoint, check_weights, read_state
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.run import Run
@@ -265,7 +265,7 @@ def subwords_of(pretrained: PretrainedRun, tokenizer: str | Path | None) -> Path
     return Path(pretrained.run)
 
 
-def first_weights(pretrained: PretrainedRun, run: Run, model: Transformer) -> Checkpoint:
+def first_weights(pretrained: PretrainedRun, run: Run, model: EncoderDecoder) -> Checkpoint:
     """
     Assemble the initial weights.
 

@@ -23,8 +23,9 @@ from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.mixing import JoinedPairs, Mixture, mixing_shares
 from heedful.errors import RunFolderError, RunStopped, SettingError
 from heedful.machine.devices import resolve_device, resolve_threads
-from heedful.model.build import initialise, parameter_count
-from heedful.model.transformer import Transformer
+from heedful.model.build import parameter_count
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.initialise import initialise
 from heedful.preparation.training_data import Files
 from heedful.runs.checkpoint import Checkpoint, check_weights, retain, save_checkpoint
 from heedful.runs.folder import write_json
@@ -268,7 +269,7 @@ class _Session:
     ranks: RankGroup
     claim: Claim
 
-    def first_state(self, model: Transformer) -> tuple[TrainState, Checkpoint | None]:
+    def first_state(self, model: EncoderDecoder) -> tuple[TrainState, Checkpoint | None]:
         """Return the state to begin with and its weights: checkpoint, pretrained, or None."""
         # there is one only with --resume: `check_folder` refuses other folders that are filled
         checkpoint = self.run.last_checkpoint()
@@ -282,7 +283,7 @@ class _Session:
             return TrainState(decays=self.setup.pretrained.decays), weights
         return TrainState(), None
 
-    def optimizer(self, model: Transformer) -> MixedPrecisionOptimizer:
+    def optimizer(self, model: EncoderDecoder) -> MixedPrecisionOptimizer:
         """Create the optimizer (section 5.3), in the precision that was chosen for the machine."""
         precision = self.machine_settings.precision
         return MixedPrecisionOptimizer.of(model, precision, self.run.config.train)

@@ -9,7 +9,7 @@ from heedful.data.batch import Collator
 from heedful.data.length_batches import by_length
 from heedful.errors import TextError
 from heedful.evaluation.validation import ValidationScorer
-from heedful.model.transformer import Transformer
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.preparation.training_data import Files, Sizes, as_list, file_records
 from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
@@ -86,7 +86,7 @@ _BATCH_TOKENS = 4096
 
 
 def validator(
-    model: Transformer,
+    model: EncoderDecoder,
     run: Run,
     collator: Collator,
     sources: Sequence[str],
@@ -132,7 +132,7 @@ def validator(
 
 
 def mean_loss(
-    model: Transformer, collator: Collator, sources: Sequence[Ids], targets: Sequence[Ids]
+    model: EncoderDecoder, collator: Collator, sources: Sequence[Ids], targets: Sequence[Ids]
 ) -> float:
     """
     Compute the mean negative log-probability of a target token.
@@ -152,7 +152,7 @@ def mean_loss(
 
 
 def _translate(
-    model: Transformer,
+    model: EncoderDecoder,
     run: Run,
     collator: Collator,
     rules: Sequence[DecodingRule],

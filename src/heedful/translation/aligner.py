@@ -19,7 +19,7 @@ from heedful.alignment.unknown_words import replace_unknown, split_words
 from heedful.alignment.words import CONTINUED, SPACE, Unit, units_of, units_of_words
 from heedful.data.length_batches import by_length
 from heedful.errors import SettingError, TextError
-from heedful.model.transformer import Transformer
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
 from heedful.translation.result import TranslationNote, WordAlignment
@@ -93,7 +93,7 @@ class Aligner:
     layer and head by head, so the members must have equal numbers of both.
     """
 
-    def __init__(self, run: Run, models: Sequence[Transformer]) -> None:
+    def __init__(self, run: Run, models: Sequence[EncoderDecoder]) -> None:
         self.run, self.models, self.tokenizer = run, tuple(models), run.tokenizer
 
     def extraction(self, text: str) -> Extraction:
@@ -102,9 +102,14 @@ class Aligner:
 
         Raises `SettingError` if the model has no such layer or head.
         """
-        config = self.run.config.model
+        layers, heads = self.run.config.model.cross_attention
+        if not layers:
+            raise SettingError(
+                "word alignments are read off attention, but the decoder of this run has none "
+                "(model.recurrent.score = none); name another run."
+            )
         found = Extraction.parse(text)
-        found.check(config.decoder_layers, config.decoder_heads or config.heads)
+        found.check(layers, heads)
         return found
 
     def pair_ids(
@@ -146,13 +151,15 @@ class Aligner:
 
     @torch.inference_mode()
     def _cross(
-        self, model: Transformer, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+        self,
+        model: EncoderDecoder,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
     ) -> Float[Tensor, "rows layers heads target source"]:
         """Compute one model's weights; each member of an ensemble reads its own start token."""
         batch = self.run.collator(model).batch(sources, targets).to(model.device)
         found = torch.stack(model.attention(batch.source, batch.target_in).cross, dim=1).float()
-        config = self.run.config.model
-        if found.shape[1:3] != (config.decoder_layers, config.decoder_heads or config.heads):
+        if found.shape[1:3] != self.run.config.model.cross_attention:
             raise SettingError(
                 "alignments of an ensemble need members with as many decoder layers and heads as "
                 "the first, but they differ; name one run alone to align with it."

@@ -60,14 +60,14 @@ class Attention:
     """Subwords of the source, the end symbol included."""
     target_tokens: tuple[str, ...]
     """Subwords that the decoder predicts at each position, the end symbol last."""
-    encoder: Float[np.ndarray, "layers heads source source"]
-    """Self-attention of the encoder."""
-    decoder: Float[np.ndarray, "layers heads target target"]
+    encoder: Float[np.ndarray, "encoder_layers encoder_heads source source"]
+    """Self-attention of the encoder; no layers if it has none, as a recurrent one."""
+    decoder: Float[np.ndarray, "decoder_layers decoder_heads target target"]
     """
     Masked self-attention of the decoder; its columns are the decoder's inputs, the target tokens
     shifted right by one.
     """
-    cross: Float[np.ndarray, "layers heads target source"]
+    cross: Float[np.ndarray, "cross_layers cross_heads target source"]
     """Cross-attention of the decoder to the source."""
 
     def __repr__(self) -> str:
@@ -92,7 +92,12 @@ class Attention:
 
         A row is a query token, a column a key token. Needs matplotlib.
         """
-        weights = getattr(self, kind)[self._number("layer", layer, len(self.cross))]
+        layers = getattr(self, kind)
+        if not len(layers):
+            raise SettingError(
+                f"`kind` must be attention that the model has, but it has no {kind} attention."
+            )
+        weights = layers[self._number("layer", layer, len(layers))]
         if head is not None:
             weights = weights[self._number("head", head, len(weights))]
         rows = self.source_tokens if kind == "encoder" else self.target_tokens

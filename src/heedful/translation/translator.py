@@ -21,8 +21,8 @@ from heedful.data.length_batches import by_length
 from heedful.errors import ArgumentError, DeviceError, HeedfulError
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.native.product import why_not_native
-from heedful.model.transformer import Transformer
 from heedful.runs.run import Run
 from heedful.search.ensemble import Ensemble
 from heedful.search.observer import SearchObserver, offset_sentence
@@ -57,7 +57,7 @@ class Translator:
     ----------
     run : Run
         Settings and tokenizer; of an ensemble, the first member's.
-    *models : Transformer
+    *models : EncoderDecoder
         In evaluation mode, on one device; several are an ensemble.
 
     Notes
@@ -65,7 +65,7 @@ class Translator:
     Create it with `Translator.load`. Not thread-safe.
     """
 
-    def __init__(self, run: Run, *models: Transformer) -> None:
+    def __init__(self, run: Run, *models: EncoderDecoder) -> None:
         self.run, self.models = run, models
         self.model = models[0] if len(models) == 1 else Ensemble(models)
         self.tokenizer = run.tokenizer
@@ -469,11 +469,10 @@ class Translator:
         weights = self.models[0].attention(batch.source, batch.target_in)
         end = [self.collator.end_token]
         ending = end if self.collator.source_end else []
-        layers = (weights.encoder, weights.decoder, weights.cross)
         return Attention(
             tuple(self.tokenizer.pieces_source([*source, *ending])),
             tuple(self.tokenizer.pieces_target([*target, *end])),
-            *(torch.stack([w[0] for w in kind]).float().cpu().numpy() for kind in layers),
+            *(kind.float().cpu().numpy() for kind in weights.of_sentence(0)),
         )
 
     def _score(

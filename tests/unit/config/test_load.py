@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from heedful.config.conditions import flat
 from heedful.config.load import load_config, to_toml
 from heedful.config.recipes import recipe, recipe_names
 from heedful.config.schema import RunConfig, setting_conditions, setting_fields
@@ -72,11 +73,10 @@ def test_what_is_printed_reads_back_equal(changes, write):
 @given(changes=CHANGES)
 def test_every_setting_can_be_given_on_the_command_line(changes):
     config = RunConfig().with_settings(changes)
-    values = config.to_dict()
+    values = flat(config.to_dict())
     texts = []
     for name in setting_fields():
-        table, _, key = name.partition(".")
-        value = values[table][key] if key else values[table]
+        value = values[name]
         plain = value is None or isinstance(value, bool)
         texts.append(f"{name}={str(value).lower() if plain else value}")
     assert load_config("tiny", texts) == config
@@ -106,8 +106,7 @@ def test_the_print_holds_every_setting_that_acts_below_its_help(changes, acting,
     tables = tomllib.loads(text)
     lines = text.splitlines()
     for name, field in setting_fields().items():
-        table, _, key = name.rpartition(".")
-        printed = key in (tables[table] if table else tables)
+        printed = name in flat(tables)
         assert printed == (f"# {field.description}" in lines)
         assert printed or name in setting_conditions()
     assert tables["train"].keys() >= set(acting)

@@ -3,6 +3,7 @@ import pytest
 from heedful.config.recipes import RECIPES, describe, recipe, recipe_names
 from heedful.config.schema import RunConfig, setting_fields
 from heedful.errors import SettingError
+from heedful.runs.run import flat_settings
 
 # Table 3 as printed: layers, d_model, d_ff, heads, d_k, d_v, dropout, smoothing, steps, and the
 # millions of parameters where the paper gives them.
@@ -52,13 +53,8 @@ def parameters(config: RunConfig) -> int:
 
 
 def differences(one: RunConfig, other: RunConfig) -> set[str]:
-    ours, theirs = one.to_dict(), other.to_dict()
-    return {
-        name
-        for name in setting_fields()
-        for table, _, key in [name.partition(".")]
-        if (ours[table][key] != theirs[table][key] if key else ours[table] != theirs[table])
-    }
+    ours, theirs = flat_settings(one), flat_settings(other)
+    return {name for name in setting_fields() if ours[name] != theirs[name]}
 
 
 def test_every_recipe_of_the_design_is_there():

@@ -4,9 +4,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from heedful.analysis.training_cost import training_work
-from heedful.config.schema import ModelConfig
+from heedful.config.schema import ModelConfig, RecurrentConfig
 from heedful.evaluation.cost import SUSTAINED_TFLOPS, ForwardFlops, Work, paper_flops
-from heedful.model.build import build_model, initialise
+from heedful.model.build import build_model
+from heedful.model.initialise import initialise
 from heedful.training.history import read_history
 from heedful.training.loss import chunked_loss
 
@@ -75,6 +76,39 @@ def test_the_fused_kernels_of_long_sentences_compute_the_same_products():
     work = Work.of_batch(2, 300, 280, int(real.sum()))
     with sdpa_kernel(SDPBackend.MATH):
         found = counted(lambda: model.project(model(source, target)[real]))
+    assert found == ForwardFlops.of(model).forward(work)
+
+
+RECURRENT = {
+    "Joey NMT's": {"score": "additive", "start": "zero"},
+    "GNMT's": {
+        "score": "normed-additive",
+        "direction": "first-bidirectional",
+        "residual_from": 3,
+        "query": "previous",
+        "feed": "context",
+        "feed_layers": "all",
+        "readout": "state-context",
+        "start": "zero",
+    },
+    "without attention": {"score": "none", "feed": "none", "readout": "state", "start": "zero"},
+    "Deep-Att's": {"direction": "interleaved", "fast_forward": True, "score": "general"},
+}
+
+
+@pytest.mark.filterwarnings("ignore:TF32")  # torch's own, of switching its kernels off
+@pytest.mark.parametrize("recurrent", RECURRENT.values(), ids=RECURRENT)
+def test_products_of_recurrent_models_are_counted_as_torch_counts_them(recurrent):
+    families = {"encoder": "recurrent", "decoder": "recurrent", "tie_embeddings": "none"}
+    choices = RecurrentConfig(**{"start": "zero", **recurrent})
+    model, source, target, _ = model_and_batch({**families, "recurrent": choices}, 3, 11, 7)
+    model.eval()
+    source, target = source.clamp(min=4), target.clamp(min=4)  # torch counts no padding here
+    with torch.backends.mkldnn.flags(enabled=False):  # nor what its fused kernels multiply
+        found = counted(lambda: model.project(model(source, target)))
+    work = Work.of_batch(3, 11, 7, 21)
+    if "additive" in choices.score:  # nor products with a vector
+        found += 2 * 16 * work.target_source
     assert found == ForwardFlops.of(model).forward(work)
 
 

@@ -4,7 +4,8 @@ import torch
 from heedful.config.schema import ModelConfig
 from heedful.errors import ExchangeError
 from heedful.exchange.permute_dimensions import grouped_order, reorder_dimensions
-from heedful.model.build import build_model, initialise
+from heedful.model.build import build_model
+from heedful.model.initialise import initialise
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

@@ -12,7 +12,8 @@ from torch import nn
 from heedful.config.schema import ModelConfig
 from heedful.errors import RunFolderError, StorageError
 from heedful.files import replacing, replacing_file, tidy
-from heedful.model.build import build_model, initialise
+from heedful.model.build import build_model
+from heedful.model.initialise import initialise
 from heedful.runs.average import average_checkpoints, mean_weights
 from heedful.runs.checkpoint import (
     check_weights,

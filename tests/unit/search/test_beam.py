@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heedful.config.schema import RecurrentConfig
 from heedful.search.beam import beam_search, prune, search
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
@@ -26,11 +27,18 @@ from tests.support.exhaustive_search import (
     tiny,
 )
 
+RECURRENT = {
+    "encoder": "recurrent",
+    "decoder": "recurrent",
+    "recurrent": RecurrentConfig(initial_range=1.0),
+}
+
 
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("seed", range(4))
-def test_a_wide_beam_finds_the_best_of_all_sequences(seed, penalty):
-    model = tiny(seed)
+@pytest.mark.parametrize("family", [{}, RECURRENT], ids=["transformer", "recurrent"])
+def test_a_wide_beam_finds_the_best_of_all_sequences(seed, penalty, family):
+    model = tiny(seed, **family)
     source = torch.tensor([[4, 5, END]])
     expected = every_sequence(model, source, 3, penalty)[:4]
     (found,) = beam_search(
@@ -39,10 +47,15 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(seed, penalty):
     is_close(found, expected)
 
 
-@settings(max_examples=12)
-@given(st.integers(0, 50), st.integers(1, 5), st.sampled_from(PENALTIES))
-def test_many_sentences_together_are_found_as_each_alone(seed, beam, penalty):
-    model = tiny(seed, vocabulary=12)
+@settings(max_examples=16)
+@given(
+    st.integers(0, 50),
+    st.integers(1, 5),
+    st.sampled_from(PENALTIES),
+    st.sampled_from([{}, RECURRENT]),
+)
+def test_many_sentences_together_are_found_as_each_alone(seed, beam, penalty, family):
+    model = tiny(seed, vocabulary=12, **family)
     source, limits = batch_of_five(seed)
     options = {
         "settings": SearchSettings(beam=beam, penalty=penalty, n_best=min(beam, 2)),

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from heedful.config.schema import ModelConfig
 from heedful.data.batch import Collator
-from heedful.model.build import build_model, initialise
+from heedful.model.build import build_model
+from heedful.model.initialise import initialise
 from heedful.search.ensemble import Ensemble
 from heedful.search.rules import AllowedTokens
 from heedful.search.scoring import best_candidates, pair_log_probabilities, target_ranks

@@ -139,8 +139,6 @@ def _refuse(config: RunConfig, options: WriteOptions) -> None:
             norm_of(config.model, side) == "pre-no-final",
             f"its {side} normalises before its sub-layers, but not at its end",
         )
-    known = config.model.architecture == "transformer"
-    reasons.add_if(not known, f"its architecture is {config.model.architecture}")
     reasons.refuse("CTranslate2 cannot have this model", "Change the options named")
 
 

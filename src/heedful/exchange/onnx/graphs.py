@@ -26,10 +26,11 @@ from heedful.exchange.onnx.nodes import Nodes
 from heedful.exchange.torch_block_parts import activation_name
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.embedding import RATES, SinusoidalPositions, TokenEmbedding
+from heedful.model.encoder_decoder import Positions
 from heedful.model.feed_forward import FeedForward
 from heedful.model.layers import DecoderLayer, EncoderLayer
 from heedful.model.residual import PreNorm
-from heedful.model.transformer import Positions, Transformer
+from heedful.model.transformer import Transformer
 
 _NEVER = np.array(-np.inf, dtype=np.float32)
 

@@ -127,6 +127,7 @@ def model_of(portable: ModelBundle) -> Transformer:
         start_token=START,
         end_token=END,
     )
+    assert isinstance(model, Transformer)  # `export_model` has refused other families
     load_weights(model, portable.weights, Path("the run"))
     return model.float().eval()
 

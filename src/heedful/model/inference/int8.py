@@ -60,7 +60,7 @@ class Int8Decoder(Decoder):
     def cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
         return torch.bfloat16
 
-    def step(
+    def _step_layers(
         self,
         x: Float[Tensor, "sentences width d_model"],
         cache: KVCache,

@@ -1,5 +1,5 @@
 """
-A trained Transformer optimised for inference, with prepacked weights.
+A trained model optimised for inference, with prepacked weights.
 
 Loading a run to translate calls it (`heedful.runs.run`). Modules are replaced by others with the
 same interface (`heedful.model.inference.quantized` and `heedful.model.inference.int8`), and nothing
@@ -9,6 +9,7 @@ else changes. The tests compare the result with the model before.
 import torch
 
 from heedful.model.attention import MultiHeadAttention
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
 from heedful.model.inference.int8 import (
     Int8Decoder,
@@ -26,40 +27,43 @@ from heedful.model.inference.quantized import (
     PrepackedCrossAttention,
     PrepackedOutput,
 )
-from heedful.model.layers import DecoderLayer
-from heedful.model.transformer import Transformer
+from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 
 
-def optimize_for_inference(model: Transformer, kind: str, native: bool = True) -> Transformer:
+def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True) -> EncoderDecoder:
     """
     Prepack all weights of a model that will not change any more.
 
     `kind`: ``packed``, the same numbers in another order, or ``int8``, rounded to 8 bits (the model
     must be fp32). Returns the same object, in evaluation mode.
 
-    The embedding tables stay as they are: their rows are looked up, not multiplied.
+    The embedding tables stay as they are: their rows are looked up, not multiplied. So do recurrent
+    layers: of a recurrent model only the output matrix is prepacked or rounded.
     """
     make_linear = LINEAR_FACTORIES[kind]
     if kind == "int8" and native and all(map(can_multiply, _inner_widths(model))):
         make_linear = NativeLinear
     with torch.no_grad():
-        for layer in [*model.encoder.layers, *model.decoder.layers]:
-            layer.self_attention = PrepackedAttention(layer.self_attention, make_linear)
-            if isinstance(layer, DecoderLayer):
-                layer.cross_attention = PrepackedCrossAttention(layer.cross_attention, make_linear)
-            _pack_network(layer.feed_forward, make_linear)
+        for layer in list(model.modules()):
+            if isinstance(layer, EncoderLayer | DecoderLayer):
+                layer.self_attention = PrepackedAttention(layer.self_attention, make_linear)
+                if isinstance(layer, DecoderLayer):
+                    cross = PrepackedCrossAttention(layer.cross_attention, make_linear)
+                    layer.cross_attention = cross
+                _pack_network(layer.feed_forward, make_linear)
         # the largest matrix last: the layers have freed their plain weights by then
         output = Int8Output if make_linear is NativeLinear else PrepackedOutput
         model.output = output(model.output, make_linear)
     if kind == "int8":
-        compiled = can_compile(model.decoder)
-        model.decoder = (Int8Decoder if compiled else ShortCacheDecoder)(model.decoder)
-        if can_compile(model.encoder):
+        if isinstance(model.decoder, Decoder):
+            compiled = can_compile(model.decoder)
+            model.decoder = (Int8Decoder if compiled else ShortCacheDecoder)(model.decoder)
+        if isinstance(model.encoder, Encoder) and can_compile(model.encoder):
             model.encoder = Int8Encoder(model.encoder)
     return model.eval()
 
 
-def _inner_widths(model: Transformer) -> set[int]:
+def _inner_widths(model: EncoderDecoder) -> set[int]:
     """List the input widths of all products."""
     widths = {model.output.weight.size(1)}
     for module in model.modules():

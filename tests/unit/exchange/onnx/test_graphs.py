@@ -13,7 +13,8 @@ from heedful.config.schema import ModelConfig
 from heedful.exchange.onnx import nodes
 from heedful.exchange.onnx.model import OnnxModel
 from heedful.exchange.onnx.write import write_graphs
-from heedful.model.build import build_model, initialise
+from heedful.model.build import build_model
+from heedful.model.initialise import initialise
 
 SMALL = {"d_model": 16, "d_ff": 20, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}
 

@@ -17,7 +17,7 @@ from heedful.exchange.formats import WriteOptions, Writer
 from heedful.exchange.onnx.model import OnnxModel
 from heedful.exchange.onnx.write import ENCODER, STEP, WRITER
 from heedful.exchange.parity import ReferenceModel
-from heedful.model.build import initialise
+from heedful.model.initialise import initialise
 from heedful.runs.checkpoint import save_checkpoint
 from heedful.runs.folder import RunFolder
 from heedful.runs.run import MachineSettings, Run, write_config

@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.config.schema import ModelConfig
-from heedful.model.build import build_model, initialise
+from heedful.model.build import build_model
 from heedful.model.cpu.unpadding import Packing, gather, repeat, scatter
+from heedful.model.initialise import initialise
 
 SMALL = {"d_model": 24, "d_ff": 40, "heads": 3, "encoder_layers": 2, "decoder_layers": 2}
 

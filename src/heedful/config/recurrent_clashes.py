@@ -1,0 +1,135 @@
+"""Settings of recurrent models that do not go together."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heedful.config.schema import ModelConfig
+
+
+def recurrent_clashes(model: "ModelConfig") -> list[str]:
+    """List what does not fit, each with what to change; nothing for a Transformer."""
+    found: list[str] = []
+    if model.encoder == "recurrent":
+        found += _encoder(model)
+    if model.decoder == "recurrent":
+        found += [*_decoder(model), *_start(model)]
+    return found
+
+
+def _encoder(model: "ModelConfig") -> Iterator[str]:
+    """Check the encoder alone, and its width beside a Transformer's decoder."""
+    recurrent = model.recurrent
+    both = recurrent.direction in ("bidirectional", "first-bidirectional")
+    if recurrent.fast_forward and both:
+        yield (
+            "`model.recurrent.fast_forward` needs `model.recurrent.direction` to be forward or "
+            f"interleaved, but {recurrent.direction} came"
+        )
+    if recurrent.direction == "first-bidirectional" and recurrent.residual_from == 2:
+        yield (
+            "`model.recurrent.residual_from` must be at least 3 where the first layer is "
+            "bidirectional, because the second reads twice its own width, but 2 came"
+        )
+    if model.decoder == "transformer" and _memory_width(model) != model.d_model:
+        yield (
+            "`model.recurrent.encoder_hidden_size` must give states as wide as `model.d_model` "
+            f"({model.d_model}) for a Transformer's decoder, but they are {_memory_width(model)} "
+            "wide; a bidirectional encoder needs half of it"
+        )
+
+
+def _decoder(model: "ModelConfig") -> Iterator[str]:
+    """Check attention, what is fed back and what is read out."""
+    recurrent, width = model.recurrent, _hidden(model, "decoder")
+    attends = recurrent.score != "none"
+    if not attends:
+        wanted = {"query": ("current",), "feed_layers": ("first",), "readout": ("state", "maxout")}
+        wanted["feed"] = ("none",) if recurrent.readout == "state" else ("none", "readout")
+        for name, allowed in wanted.items():
+            if getattr(recurrent, name) not in allowed:
+                yield (
+                    f"`model.recurrent.{name}` must be {' or '.join(allowed)} without attention "
+                    f"(`model.recurrent.score` = none), but {getattr(recurrent, name)} came"
+                )
+        return
+    if recurrent.readout == "state" and recurrent.feed != "context":
+        yield (
+            "`model.recurrent.feed` must be context if `model.recurrent.readout` is state, because "
+            f"attention would change nothing otherwise, but {recurrent.feed} came"
+        )
+    if recurrent.feed == "none" and recurrent.feed_layers == "all":
+        yield "`model.recurrent.feed_layers` must be first if nothing is fed, but all came"
+    if recurrent.score == "dot" and width != _memory_width(model):
+        yield (
+            "`model.recurrent.score` = dot needs states of the encoder and of the decoder of one "
+            f"width, but they are {_memory_width(model)} and {width} wide; change a hidden_size, "
+            "or choose general"
+        )
+    if model.tie_embeddings != "none" and _readout_width(model) != model.d_model:
+        yield (
+            f"`model.tie_embeddings` = {model.tie_embeddings} needs a readout as wide as "
+            f"`model.d_model` ({model.d_model}), but it is {_readout_width(model)} wide; change "
+            "`model.recurrent.readout_size`, or set `model.tie_embeddings` to none"
+        )
+
+
+def _start(model: "ModelConfig") -> Iterator[str]:
+    """Check the decoder's first state."""
+    start, direction = model.recurrent.start, model.recurrent.direction
+    if start in ("zero", "mean"):
+        return
+    if model.encoder != "recurrent":
+        yield (
+            f"`model.recurrent.start` must be zero or mean after a Transformer's encoder, but "
+            f"{start} came"
+        )
+        return
+    top_is_both = direction in ("bidirectional", "interleaved") or (
+        direction == "first-bidirectional" and model.encoder_layers == 1
+    )
+    if start == "backward" and not top_is_both:
+        yield (
+            "`model.recurrent.start` = backward needs an encoder whose top layer reads both ways, "
+            f"but `model.recurrent.direction` is {direction}"
+        )
+    encoder, decoder = _hidden(model, "encoder"), _hidden(model, "decoder")
+    if start in ("last", "final") and encoder != decoder:
+        yield (
+            f"`model.recurrent.start` = {start} needs layers of encoder and decoder of one width, "
+            f"but they are {encoder} and {decoder} wide; bridge fits any"
+        )
+    if start == "final" and model.encoder_layers != model.decoder_layers:
+        yield (
+            "`model.recurrent.start` = final needs as many layers in the encoder as in the "
+            f"decoder, but there are {model.encoder_layers} and {model.decoder_layers}"
+        )
+
+
+def _hidden(model: "ModelConfig", side: str) -> int:
+    """Width of the states of one direction."""
+    own: int | None = getattr(model.recurrent, f"{side}_hidden_size")
+    return own or model.recurrent.hidden_size or model.d_model
+
+
+def _memory_width(model: "ModelConfig") -> int:
+    """Width of the encoder's states, as `heedful.model.recurrent.wiring` builds them."""
+    if model.encoder == "transformer":
+        return model.d_model
+    recurrent, width = model.recurrent, _hidden(model, "encoder")
+    columns = 2 if recurrent.direction == "interleaved" else 1
+    if recurrent.fast_forward:
+        gates = {"lstm": 4, "gru": 3, "rnn": 1}[recurrent.cell] * width
+        return columns * (width + gates) // 4
+    first_only = recurrent.direction == "first-bidirectional" and model.encoder_layers > 1
+    return width if recurrent.direction == "forward" or first_only else 2 * width
+
+
+def _readout_width(model: "ModelConfig") -> int:
+    """Width of what meets the output matrix."""
+    recurrent, width = model.recurrent, _hidden(model, "decoder")
+    if recurrent.readout == "state":
+        return width
+    if recurrent.readout == "state-context":
+        return width + _memory_width(model)
+    return recurrent.readout_size or width

@@ -1,0 +1,442 @@
+"""
+Recurrent decoders: one class for the wirings of the literature.
+
+::
+
+    query = "current" (Luong et al. 2015)          query = "previous" (Bahdanau et al. 2015)
+
+    1. layers read y and what was fed              1. the bottom state of the last step attends
+    2. their top state attends: context c          2. layers read y and the context c
+    3. readout of state and c                      3. readout of state and c
+    4. c or the readout is fed to step t + 1
+
+Known targets go through the same step as a search, position by position; only products with the
+embeddings, and readouts that are not fed back, are computed for all positions at once. A decoder
+that feeds nothing back has no step at all: its layers run in torch's fused kernel, and its queries
+attend together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heedful.model.cpu.dropout import Dropout
+from heedful.model.cpu.linear import Linear, linear
+from heedful.model.memory import Memory
+from heedful.model.recurrent.cells import CellState, RecurrentLayer, first_half
+from heedful.model.recurrent.scores import RecurrentAttention
+from heedful.model.recurrent.wiring import RecurrentWiring
+
+
+@dataclass(frozen=True)
+class RecurrentState:
+    """
+    The state of a recurrent decoder between two steps.
+
+    Notes
+    -----
+    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
+    """
+
+    layers: tuple[CellState, ...]
+    """h, and c of an LSTM, of each layer, shape (rows, width)."""
+    fed: Tensor | None
+    """What the next step reads beside its embedding, shape (rows, width)."""
+    keys: Tensor | None
+    """From `RecurrentAttention.project`, shape (sentences, source, key width)."""
+    values: Tensor
+    """States of the encoder, shape (sentences, source, memory width)."""
+    mask: Tensor
+    """True at real source tokens, shape (sentences, 1, source)."""
+    length: int = 0
+    """Target tokens read so far."""
+    attention: Tensor | None = None
+    """Weights of the last step, shape (rows, source)."""
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences in the batch."""
+        return self.mask.size(0)
+
+    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "RecurrentState":
+        """
+        Select rows.
+
+        Parameters
+        ----------
+        rows : Tensor of int, shape (new rows,)
+            Index of the old row that each new row continues.
+        sentences : Tensor of int, shape (new sentences,), optional
+            Indices of the sentences that stay; all if None.
+
+        Returns
+        -------
+        RecurrentState
+            The state of the chosen rows.
+
+        Notes
+        -----
+        The source's tensors have one row a sentence and are copied only when sentences leave.
+        """
+        keys, values, mask, attention = self.keys, self.values, self.mask, self.attention
+        if sentences is not None:
+            keys = None if keys is None else keys.index_select(0, sentences)
+            values, mask = values.index_select(0, sentences), mask.index_select(0, sentences)
+        return RecurrentState(
+            tuple(tuple(part.index_select(0, rows) for part in layer) for layer in self.layers),
+            None if self.fed is None else self.fed.index_select(0, rows),
+            keys,
+            values,
+            mask,
+            self.length,
+            None if attention is None else attention.index_select(0, rows),
+        )
+
+
+class RecurrentDecoder(nn.Module):
+    """
+    A recurrent decoder, with attention or without.
+
+    Parameters
+    ----------
+    wiring : RecurrentWiring
+        Sizes and choices.
+
+    Notes
+    -----
+    Which settings are which system: `docs/explain/recurrent.md`.
+    """
+
+    def __init__(self, wiring: RecurrentWiring) -> None:
+        super().__init__()
+        self.wiring = wiring
+        self.embedding_dropout = Dropout(wiring.embedding_dropout)
+        self.layer_dropout = Dropout(wiring.layer_dropout)
+        self.readout_dropout = Dropout(wiring.readout_dropout)
+        fed = {"none": 0, "context": wiring.memory_width, "readout": wiring.readout_width}
+        self.fed_width = fed[wiring.feed]
+        above = self.fed_width if wiring.feed_layers == "all" else 0
+        inputs = [
+            wiring.d_model + self.fed_width,
+            *[wiring.inputs_above(wiring.hidden_size) + above] * (wiring.layers - 1),
+        ]
+        self.layers = nn.ModuleList(
+            RecurrentLayer(wiring.cell, width, wiring.hidden_size) for width in inputs
+        )
+        self.attention = self.start_proj = self.readout = None
+        if wiring.score != "none":
+            self.attention = RecurrentAttention(
+                wiring.score, wiring.hidden_size, wiring.memory_width, wiring.attention_size
+            )
+        if wiring.start in ("mean", "bridge", "backward"):
+            self.start_proj = Linear(wiring.final_width, wiring.hidden_size)
+        seen = wiring.hidden_size + (wiring.memory_width if wiring.score != "none" else 0)
+        if wiring.readout == "attentional":
+            self.readout = Linear(seen, wiring.readout_size)
+        elif wiring.readout == "maxout":
+            self.readout = Linear(seen + wiring.d_model, 2 * wiring.readout_size)
+
+    # ------------------------------------------------------------ known targets
+
+    def decode(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        memory: Memory,
+        weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> Float[Tensor, "batch time width"]:
+        """
+        Compute the states of a known target.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            Embedded target tokens, shifted right by one.
+        memory : Memory
+            The encoded source.
+        weights : pair of lists, optional
+            The attention weights (batch, 1, time, source) are appended to the second.
+        real : Tensor of bool, shape (batch, time), optional
+            True at real tokens, which come first; states at padding mean nothing.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, time, width)
+            The state at position i predicts target token i.
+
+        Notes
+        -----
+        Equal to `start` and `step` for each token; the tests hold them equal.
+        """
+        x = self.embedding_dropout(x)
+        state = self.start(memory)
+        if self._feeds_nothing_back:
+            tops, contexts, recorded = self._run_at_once(x, state)
+            out = self._read(tops, tops, contexts, x)
+        else:
+            out, recorded = self._run_step_by_step(x, state)
+        if weights is not None and recorded is not None:
+            weights[1].append(recorded.unsqueeze(1))  # (batch, 1, time, source)
+        return out
+
+    @property
+    def _feeds_nothing_back(self) -> bool:
+        """Whether the layers depend on the target alone."""
+        plain = self.wiring.feed == "none" and not self.wiring.fast_forward
+        return plain and self.wiring.query == "current"
+
+    def _run_at_once(
+        self, x: Tensor, state: RecurrentState
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Run each layer over all positions, then attend from all of them."""
+        for number, layer in enumerate(self.layers, start=1):
+            assert isinstance(layer, RecurrentLayer)
+            first = tuple(part.unsqueeze(0) for part in state.layers[number - 1])
+            below = x if number == 1 else self.layer_dropout(x)
+            out, _ = layer.rnn(below, first if len(first) > 1 else first[0])
+            x = self._add_residual(number, out, x)
+        if self.attention is None or state.keys is None:
+            return x, None, None
+        contexts, recorded = self.attention(x, state.keys, state.values, state.mask)
+        return x, contexts, recorded
+
+    def _run_step_by_step(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor | None]:
+        """Run all layers position by position; what is not fed back is computed afterwards."""
+        first = self.layers[0]
+        assert isinstance(first, RecurrentLayer)
+        weight, fed_weight, bias = first.input_parts(self.wiring.d_model)
+        gates = linear(x, weight, bias)  # (batch, time, gates)
+        steps = []
+        for place in range(x.size(1)):
+            known = _KnownInput(gates[:, place], fed_weight)
+            step = self._advance(x[:, place], state, known)
+            steps.append(step)
+            state = step.state
+        recorded = None
+        if self.attention is not None:
+            recorded = torch.stack([step.state.attention for step in steps], dim=1)  # type: ignore[misc]
+        if steps[0].readout is not None:
+            return torch.stack([step.readout for step in steps], dim=1), recorded  # type: ignore[misc]
+        tops, queries = (
+            torch.stack(parts, dim=1)
+            for parts in zip(*((step.top, step.query) for step in steps), strict=True)
+        )
+        contexts = None
+        if self.attention is not None:
+            contexts = torch.stack([step.context for step in steps], dim=1)  # type: ignore[misc]
+        return self._read(tops, queries, contexts, x), recorded
+
+    # ------------------------------------------------------------ a search
+
+    def start(self, memory: Memory) -> RecurrentState:
+        """
+        Compute the keys and the first state, one row a sentence.
+
+        Parameters
+        ----------
+        memory : Memory
+            The encoded source.
+
+        Returns
+        -------
+        RecurrentState
+            The state before the first token.
+
+        Notes
+        -----
+        Bahdanau et al. 2015, section A.2.2 (backward); Sutskever et al. 2014 (final); Sennrich et
+        al. 2017, Nematus (mean).
+        """
+        rows, like = len(memory.states), memory.states
+        fed = like.new_zeros(rows, self.fed_width) if self.fed_width else None
+        keys = None if self.attention is None else self.attention.project(memory.states)
+        layers = tuple(self._first_states(memory))
+        return RecurrentState(layers, fed, keys, memory.states, memory.mask[:, 0])
+
+    def _first_states(self, memory: Memory) -> list[CellState]:
+        """Return the state of each layer before the first token."""
+        count, start = len(self.layers), self.wiring.start
+        layers = [layer for layer in self.layers if isinstance(layer, RecurrentLayer)]
+        zero = layers[0].zero_state(len(memory.states), memory.states)
+        if start == "zero":
+            return [zero] * count
+        if start == "final":
+            return [self._copied(final.backward or final.forward) for final in memory.final]
+        if start == "last":
+            first = self._copied(memory.final[-1].forward)[0]
+        else:
+            assert self.start_proj is not None
+            first = torch.tanh(self.start_proj(self._summary(memory)))
+        return [(first,) * len(zero)] * count
+
+    @staticmethod
+    def _copied(state: CellState | None) -> CellState:
+        """Return a state that the wiring has made sure of."""
+        assert state is not None
+        return state
+
+    def _summary(self, memory: Memory) -> Tensor:
+        """Return what the first state is computed from."""
+        if self.wiring.start == "mean":
+            real = memory.mask[:, 0, 0].unsqueeze(2)  # (batch, source, 1)
+            return (memory.states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
+        final = memory.final[-1]
+        if self.wiring.start == "backward":
+            return self._copied(final.backward)[0]
+        both = [state[0] for state in (final.forward, final.backward) if state is not None]
+        return torch.cat(both, dim=-1)
+
+    def step(
+        self, x: Float[Tensor, "sentences hypotheses d_model"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "sentences hypotheses width"], RecurrentState]:
+        """
+        Process one more token of each hypothesis.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (sentences, hypotheses, d_model)
+            The newest tokens, embedded.
+        state : RecurrentState
+            The state returned by `start` or the last `step`.
+
+        Returns
+        -------
+        states : Tensor of float, shape (sentences, hypotheses, width)
+            States that predict the next token.
+        state : RecurrentState
+            The state for the next call.
+
+        Notes
+        -----
+        All hypotheses of a sentence attend to one copy of its keys.
+        """
+        y = self.embedding_dropout(x.flatten(0, 1))  # (rows, d_model)
+        step = self._advance(y, state)
+        out = step.readout
+        if out is None:
+            out = self._read(step.top, step.query, step.context, y)
+        return out.unflatten(0, x.shape[:2]), step.state
+
+    # ------------------------------------------------------------ one step
+
+    def _advance(
+        self, y: Tensor, state: RecurrentState, known: "_KnownInput | None" = None
+    ) -> "_Step":
+        """Compute the next state from the embedding of a token."""
+        wiring = self.wiring
+        context = weights = readout = None
+        fed, query = state.fed, state.layers[0][0]
+        # 1. a previous query attends before the layers run
+        if self.attention is not None and wiring.query == "previous":
+            context, weights = self._attend(query, state)
+            fed = context if wiring.feed == "context" else fed
+        # 2. the layers
+        layers = self._run_layers(y, fed, state.layers, known)
+        top = layers.top
+        # 3. a current query attends after them
+        if self.attention is not None and wiring.query == "current":
+            query = top
+            context, weights = self._attend(query, state)
+        # 4. what the next step reads
+        if wiring.feed == "readout":
+            readout = self._read(top, query, context, y)
+        fed = readout if wiring.feed == "readout" else context
+        newer = RecurrentState(
+            layers.states,
+            fed if wiring.feed != "none" else None,
+            state.keys,
+            state.values,
+            state.mask,
+            state.length + 1,
+            weights,
+        )
+        return _Step(newer, top, query, context, readout)
+
+    def _run_layers(
+        self,
+        y: Tensor,
+        fed: Tensor | None,
+        states: Sequence[CellState],
+        known: "_KnownInput | None",
+    ) -> "_Layers":
+        """Run all layers for one position."""
+        wiring, newer = self.wiring, []
+        x, gates = y, None
+        for number, (layer, state) in enumerate(zip(self.layers, states, strict=True), start=1):
+            assert isinstance(layer, RecurrentLayer)
+            if number == 1 and known is not None:
+                gates = known.gates
+                if fed is not None:
+                    gates = gates + linear(fed, known.fed_weight)
+            else:
+                parts = [x if number == 1 else self.layer_dropout(x)]
+                if wiring.fast_forward and gates is not None:
+                    parts.append(first_half(gates))
+                if fed is not None and (number == 1 or wiring.feed_layers == "all"):
+                    parts.append(fed)
+                gates = layer.project(torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0])
+            new = layer.step(gates, state)
+            newer.append(new)
+            x = self._add_residual(number, new[0], x)
+        return _Layers(x, tuple(newer))
+
+    def _add_residual(self, number: int, out: Tensor, below: Tensor) -> Tensor:
+        """Add the input of a layer to its output, from the layer where the residuals begin."""
+        begin = self.wiring.residual_from
+        return out if begin is None or number < begin else out + below
+
+    def _attend(self, query: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor]:
+        """Attend from each row to the memory of its sentence."""
+        assert self.attention is not None and state.keys is not None
+        queries = query.unflatten(0, (state.sentences, -1))  # (sentences, hypotheses, width)
+        context, weights = self.attention(queries, state.keys, state.values, state.mask)
+        return context.flatten(0, 1), weights.flatten(0, 1)  # (rows, memory width), (rows, source)
+
+    def _read(self, top: Tensor, query: Tensor, context: Tensor | None, y: Tensor) -> Tensor:
+        """Compute what meets the output matrix, for a step or for all positions."""
+        wiring = self.wiring
+        if wiring.readout == "maxout":
+            seen = query if wiring.query == "previous" else top
+            parts = [seen, y] if context is None else [seen, y, context]
+            assert self.readout is not None
+            both = self.readout(torch.cat(parts, dim=-1)).unflatten(-1, (-1, 2))
+            return self.readout_dropout(both.amax(dim=-1))  # (.., readout size)
+        if wiring.readout == "state":
+            return self.readout_dropout(top)
+        both = top if context is None else torch.cat([top, context], dim=-1)
+        both = self.readout_dropout(both)
+        return both if self.readout is None else torch.tanh(self.readout(both))
+
+
+class _KnownInput(NamedTuple):
+    """What is computed for all positions of a known target at once."""
+
+    gates: Tensor
+    """The embedding's part of the first layer's gates, shape (rows, gates)."""
+    fed_weight: Tensor
+    """The first layer's weights of what is fed, shape (gates, fed)."""
+
+
+@dataclass(frozen=True)
+class _Layers:
+    """The states of all layers after a step."""
+
+    top: Tensor
+    """Output of the top layer, residual included."""
+    states: tuple[CellState, ...]
+
+
+@dataclass(frozen=True)
+class _Step:
+    """All that one step computed."""
+
+    state: RecurrentState
+    top: Tensor
+    query: Tensor
+    context: Tensor | None
+    readout: Tensor | None
+    """Only where it is fed back."""

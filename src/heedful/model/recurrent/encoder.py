@@ -1,0 +1,143 @@
+"""
+Recurrent encoders: one direction, two, or two columns with alternating directions.
+
+::
+
+    forward              x ── layer ── layer ── ...
+    bidirectional        x ── both directions ── both directions ── ...
+    first-bidirectional  x ── both directions ── layer ── ...             (GNMT)
+    interleaved          x ─┬─ forward ── backward ── forward ── ...      (Deep-Att)
+                            └─ backward ── forward ── backward ── ...
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heedful.model.cpu.dropout import Dropout
+from heedful.model.cpu.linear import Linear
+from heedful.model.memory import FinalState, Memory
+from heedful.model.recurrent.cells import RecurrentLayer, first_half, reverse
+from heedful.model.recurrent.wiring import RecurrentWiring
+
+
+class RecurrentEncoder(nn.Module):
+    """
+    A recurrent encoder.
+
+    Parameters
+    ----------
+    wiring : RecurrentWiring
+        Sizes and choices.
+
+    Notes
+    -----
+    The directions of Bahdanau et al. 2015 (two), Sutskever et al. 2014 (one, reversed source), Wu
+    et al. 2016 (two in the first layer) and Zhou et al. 2016 (interleaved, with fast-forward
+    connections).
+    """
+
+    def __init__(self, wiring: RecurrentWiring) -> None:
+        super().__init__()
+        self.wiring = wiring
+        self.embedding_dropout = Dropout(wiring.embedding_dropout)
+        self.layer_dropout = Dropout(wiring.layer_dropout)
+        self.columns = nn.ModuleList(nn.ModuleList(_layers(wiring)) for _ in range(wiring.columns))
+        self.memory_proj = None
+        if wiring.fast_forward:  # to a quarter (Zhou et al. 2016, section 3.2)
+            tops = wiring.columns * (wiring.hidden_size + wiring.gates)
+            self.memory_proj = Linear(tops, wiring.output_width)
+
+    def encode(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        mask: Bool[Tensor, "batch 1 1 time"],
+        weights: list[Tensor] | None = None,
+    ) -> Memory:
+        """
+        Run all layers.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            Embedded tokens.
+        mask : Tensor of bool, shape (batch, 1, 1, time)
+            True at real tokens.
+        weights : list, optional
+            Stays empty: the encoder has no attention.
+
+        Returns
+        -------
+        Memory
+            States of the top layer, in the order of the source, and the last states of every layer.
+
+        Notes
+        -----
+        Time is sequential in each layer, in torch's fused kernel.
+        """
+        real = mask[:, 0, 0]  # (batch, time)
+        x = self.embedding_dropout(x)
+        if self.wiring.reverse_source:
+            x = reverse(x, real)
+        tops, finals = [], []
+        for number, column in enumerate(self.columns):
+            top, final = self._run(column, x, real, backward=number == 1)  # type: ignore[arg-type]
+            tops.append(top)
+            finals.append(final)
+        states = torch.cat(tops, dim=-1)
+        if self.memory_proj is not None:
+            states = self.memory_proj(states)
+        if self.wiring.reverse_source:
+            states = reverse(states, real)
+        return Memory(states, mask, _merge(finals))
+
+    def _run(
+        self, column: nn.ModuleList, x: Tensor, real: Tensor, backward: bool
+    ) -> tuple[Tensor, list[FinalState]]:
+        """Run one column; interleaved layers change their direction from layer to layer."""
+        finals, known = [], None
+        interleaved = self.wiring.direction == "interleaved"
+        for number, layer in enumerate(column, start=1):
+            assert isinstance(layer, RecurrentLayer)
+            flip = interleaved and (number % 2 == 0) != backward
+            read = x if number == 1 else self.layer_dropout(x)
+            if known is not None:
+                read = torch.cat([read, first_half(known)], dim=-1)
+            read = reverse(read, real) if flip else read
+            out, final = layer(read, real)
+            finals.append(FinalState(None, final.forward) if flip else final)
+            if self.wiring.fast_forward:
+                known = layer.project(read)  # (batch, time, gates)
+                known = reverse(known, real) if flip else known
+            out = reverse(out, real) if flip else out
+            begin = self.wiring.residual_from
+            x = out if begin is None or number < begin else out + x
+        return x if known is None else torch.cat([x, known], dim=-1), finals
+
+
+def _layers(wiring: RecurrentWiring) -> list[RecurrentLayer]:
+    """Build the layers of one column."""
+    both = [
+        wiring.direction == "bidirectional"
+        or (wiring.direction == "first-bidirectional" and number == 0)
+        for number in range(wiring.layers)
+    ]
+    widths = [wiring.hidden_size * (2 if two else 1) for two in both]
+    inputs = [wiring.d_model, *(wiring.inputs_above(width) for width in widths[:-1])]
+    return [
+        RecurrentLayer(wiring.cell, width, wiring.hidden_size, two)
+        for width, two in zip(inputs, both, strict=True)
+    ]
+
+
+def _merge(columns: list[list[FinalState]]) -> tuple[FinalState, ...]:
+    """Join the last states of the columns: of each layer one direction from each."""
+    if len(columns) == 1:
+        return tuple(columns[0])
+    return tuple(
+        FinalState(
+            one.forward or other.forward,
+            one.backward or other.backward,
+        )
+        for one, other in zip(*columns, strict=True)
+    )

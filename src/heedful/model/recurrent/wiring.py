@@ -1,0 +1,111 @@
+"""Sizes and choices of recurrent encoders and decoders."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from heedful.model.recurrent.cells import Cell
+from heedful.model.recurrent.scores import Score
+
+
+@dataclass(frozen=True)
+class RecurrentWiring:
+    """
+    Sizes and choices of a recurrent encoder or decoder.
+
+    Notes
+    -----
+    The systems of the literature are settings of it (`docs/explain/recurrent.md`).
+    """
+
+    d_model: int
+    """Width of the embeddings."""
+    hidden_size: int
+    """Width of the states, of each direction."""
+    layers: int
+    cell: Cell = "lstm"
+    residual_from: int | None = None
+    """First layer, from 1, whose input is added to its output."""
+    fast_forward: bool = False
+    """Whether a layer also reads half of what the layer below computed from its input alone."""
+    embedding_dropout: float = 0.0
+    layer_dropout: float = 0.0
+    """Dropout probability of the input of every layer but the first."""
+
+    direction: Literal["forward", "bidirectional", "first-bidirectional", "interleaved"] = "forward"
+    """How the layers of an encoder read the source."""
+    reverse_source: bool = False
+    """Whether an encoder reads the source from its end."""
+
+    memory_width: int = 0
+    """Width of the states that a decoder attends to."""
+    final_width: int = 0
+    """Width of the last states that a decoder starts from; 0 if it does not."""
+    score: Score | Literal["none"] = "none"
+    attention_size: int = 0
+    """Inner width of the additive scores."""
+    query: Literal["current", "previous"] = "current"
+    """The top state of this step, or the bottom state of the last one."""
+    feed: Literal["none", "context", "readout"] = "none"
+    """What the layers read beside the embedding."""
+    feed_layers: Literal["first", "all"] = "first"
+    """The layers that read it."""
+    readout: Literal["state", "state-context", "attentional", "maxout"] = "state"
+    """What meets the output matrix."""
+    readout_size: int = 0
+    """Width of an attentional or maxout readout."""
+    readout_dropout: float = 0.0
+    start: Literal["zero", "mean", "bridge", "backward", "last", "final"] = "zero"
+    """Where the first state comes from."""
+
+    initialisation: Literal["uniform", "glorot"] = "uniform"
+    initial_range: float = 0.1
+    forget_bias: float = 1.0
+
+    @property
+    def gates(self) -> int:
+        """Width of the input's part of all gates of one direction."""
+        return {"lstm": 4, "gru": 3, "rnn": 1}[self.cell] * self.hidden_size
+
+    @property
+    def columns(self) -> int:
+        """Stacks of layers side by side in an encoder."""
+        return 2 if self.direction == "interleaved" else 1
+
+    @property
+    def output_width(self) -> int:
+        """Width of the states that an encoder returns."""
+        if self.fast_forward:
+            return self.columns * (self.hidden_size + self.gates) // 4
+        single = self.direction == "forward" or (
+            self.direction == "first-bidirectional" and self.layers > 1
+        )
+        return self.hidden_size if single else 2 * self.hidden_size
+
+    @property
+    def readout_width(self) -> int:
+        """Width of the states that a decoder returns."""
+        if self.readout == "state":
+            return self.hidden_size
+        if self.readout == "state-context":
+            return self.hidden_size + self.memory_width
+        return self.readout_size
+
+    def inputs_above(self, below: int) -> int:
+        """
+        Return the width of the input of a layer above another.
+
+        Parameters
+        ----------
+        below : int
+            Width of the states of the layer below.
+
+        Returns
+        -------
+        int
+            That width, and half of the gates with fast-forward connections.
+
+        Notes
+        -----
+        What a decoder feeds to all layers comes on top.
+        """
+        return below + (self.gates // 2 if self.fast_forward else 0)

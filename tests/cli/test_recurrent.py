@@ -1,0 +1,84 @@
+"""A recurrent model by the commands of every other one."""
+
+import numpy as np
+import pytest
+
+from heedful.analysis.attend import attend
+from heedful.errors import SettingError
+from heedful.translation.translator import Translator
+from tests.support.commands import refused, train_arguments
+
+SETTINGS = (
+    "model.encoder=recurrent",
+    "model.decoder=recurrent",
+    "train.precision=fp32",
+    "train.steps=12",
+    "train.checkpoint_steps=6",
+    "train.validate_steps=none",
+)
+SENTENCE = "the big red dog"
+
+
+@pytest.fixture(scope="module")
+def run(heedful_cli, text, tmp_path_factory):
+    out = tmp_path_factory.mktemp("recurrent") / "run"
+    done = heedful_cli(*train_arguments(text, out, *SETTINGS))
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, run, tmp_path):
+    again = tmp_path / "again"
+    first = heedful_cli(*train_arguments(text, again, *SETTINGS, "train.steps=6"))
+    assert first.returncode == 0, first.stderr
+    second = heedful_cli(*train_arguments(text, again, *SETTINGS), "--resume")
+    assert second.returncode == 0, second.stderr
+    last = "checkpoints/step-00000012/model.safetensors"
+    assert (again / last).read_bytes() == (run / last).read_bytes()
+
+
+def test_it_translates_aligns_and_scores(heedful_cli, run):
+    translator = Translator.load(run, device="cpu", precision="fp32")
+    one = translator.translate(SENTENCE, alignments=True, max_length=5)
+    assert one.alignment.source_words == tuple(SENTENCE.split())
+    alone = translator.translate([SENTENCE, "a dog", "x"], max_length=5)[0]
+    assert alone.text == one.text
+    (scores,) = translator.score([SENTENCE], ["le chien"])
+    assert len(scores) > 1 and all(score < 0 for score in scores)
+    for precision in ("bf16", "int8"):
+        done = heedful_cli(
+            "translate", run, "--precision", precision, "--max-length", "5", stdin=f"{SENTENCE}\n"
+        )
+        assert done.returncode == 0 and done.stdout.count("\n") == 1, done.stderr
+
+
+def test_its_attention_is_the_decoder_s_alone(run):
+    translator = Translator.load(run, device="cpu", precision="fp32")
+    attention = translator.attend(SENTENCE, "le chien")
+    assert attention.encoder.shape[0] == attention.decoder.shape[0] == 0
+    assert attention.cross.shape[:2] == (1, 1)
+    np.testing.assert_allclose(attention.cross.sum(-1), 1.0, atol=1e-6)
+    assert attention.plot() is not None
+    with pytest.raises(SettingError, match="it has no encoder attention"):
+        attention.plot("encoder")
+    record = attend(translator, SENTENCE)
+    assert record.encoder is None and record.decoder is None
+
+
+def test_pictures_show_it(heedful_cli, run, tmp_path):
+    page, picture = tmp_path / "dog.html", tmp_path / "dog.png"
+    done = heedful_cli("attend", run, SENTENCE, "--out", page, "--out", picture)
+    assert done.returncode == 0, done.stderr
+    assert page.stat().st_size > 10_000 and picture.stat().st_size > 1_000
+    refused(
+        heedful_cli("attend", run, SENTENCE, "--out", picture, "--kind", "encoder"),
+        "must be attention that",
+        "cross, not encoder",
+    )
+
+
+def test_no_format_can_express_it(heedful_cli, run, tmp_path):
+    for kind in ("onnx", "ctranslate2", "marian"):
+        done = heedful_cli("export", run, tmp_path / kind, "--format", kind)
+        refused(done, f"{kind} can express Transformers alone", "`model.encoder` is recurrent")
+        assert not (tmp_path / kind).exists()

@@ -1,0 +1,57 @@
+"""Settings of recurrent models that do not fit are refused together, each with what to change."""
+
+import pytest
+
+from heedful.config.load import load_config
+from heedful.config.recurrent_clashes import recurrent_clashes
+from heedful.config.schema import ModelConfig
+from heedful.errors import SettingError
+
+BOTH = ["model.encoder=recurrent", "model.decoder=recurrent"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["score=none"], "`model.recurrent.readout` must be state or maxout without attention"),
+        (["score=none", "readout=state"], "`model.recurrent.feed` must be none without attention"),
+        (["readout=state"], "`model.recurrent.feed` must be context"),
+        (["feed=none", "feed_layers=all"], "`model.recurrent.feed_layers` must be first"),
+        (["score=dot"], "are 1024 and 512 wide"),
+        (["readout_size=9"], "needs a readout as wide as `model.d_model` (512), but it is 9 wide"),
+        (["direction=forward", "start=backward"], "top layer reads both ways"),
+        (["start=last", "encoder_hidden_size=9"], "they are 9 and 512 wide"),
+        (["fast_forward=true"], "to be forward or interleaved"),
+        (["direction=first-bidirectional", "residual_from=2"], "must be at least 3"),
+    ],
+)
+def test_what_does_not_fit_is_named(settings, words):
+    given = [f"model.recurrent.{text}" for text in settings]
+    with pytest.raises(SettingError) as caught:
+        load_config("paper-base", [*BOTH, *given])
+    assert words in str(caught.value)
+
+
+def test_families_that_do_not_meet_are_refused():
+    with pytest.raises(SettingError, match="must be zero or mean after a Transformer's encoder"):
+        load_config("paper-base", ["model.decoder=recurrent"])
+    with pytest.raises(SettingError, match=r"as wide as `model.d_model` \(512\) for a Transformer"):
+        load_config("paper-base", ["model.encoder=recurrent"])
+    mixed = ["model.encoder=recurrent", "model.recurrent.encoder_hidden_size=256"]
+    assert load_config("paper-base", mixed).model.encoder == "recurrent"
+
+
+def test_final_states_need_as_many_layers():
+    given = [*BOTH, "model.recurrent.start=final", "model.decoder_layers=2"]
+    with pytest.raises(SettingError, match="there are 6 and 2"):
+        load_config("paper-base", given)
+
+
+def test_several_faults_are_named_at_once():
+    given = [*BOTH, "model.recurrent.score=dot", "model.recurrent.readout_size=9"]
+    with pytest.raises(SettingError, match=r"score` = dot needs .*; `model.tie_embeddings` = all"):
+        load_config("paper-base", given)
+
+
+def test_a_transformer_has_none():
+    assert recurrent_clashes(ModelConfig()) == []

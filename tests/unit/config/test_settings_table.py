@@ -1,0 +1,38 @@
+"""Tables of settings: frozen, strict, and all faults of all tables at once."""
+
+import pytest
+from pydantic import ValidationError
+
+from heedful.config.recurrent import RecurrentConfig
+from heedful.config.schema import ModelConfig, RunConfig
+from heedful.config.settings_table import SettingsTable, walk
+from heedful.errors import SettingError
+
+
+def test_a_table_is_frozen():
+    with pytest.raises(ValidationError, match="frozen"):
+        RecurrentConfig().cell = "gru"
+
+
+def test_faults_of_nested_tables_are_named_together():
+    with pytest.raises(SettingError) as caught:
+        RunConfig(model={"d_model": 0, "recurrent": {"cell": "lst", "sore": 1}})
+    message = str(caught.value)
+    for part in (
+        "`model.d_model`",
+        "`model.recurrent.cell`",
+        "did you mean `model.recurrent.score`",
+    ):
+        assert part in message
+
+
+def test_a_table_alone_suggests_its_own_settings():
+    with pytest.raises(SettingError, match=r"did you mean `model.recurrent.score`"):
+        RecurrentConfig(scor="dot")
+
+
+def test_tables_inside_come_last():
+    names = [name for name, _, _ in walk(ModelConfig, "model.")]
+    first = names.index("model.recurrent.cell")
+    assert all(name.startswith("model.recurrent.") for name in names[first:])
+    assert issubclass(ModelConfig, SettingsTable)

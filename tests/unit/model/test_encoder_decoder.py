@@ -1,0 +1,119 @@
+"""Encoders and decoders of any family combine, and a Transformer is one of the combinations."""
+
+import pytest
+import torch
+
+from heedful.config.schema import ModelConfig, RecurrentConfig
+from heedful.model.build import build_model
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.initialise import initialise
+from heedful.model.memory import Memory
+from heedful.model.transformer import Transformer
+from tests.support.models import batch, small
+
+START = {"recurrent": "bridge", "transformer": "mean"}
+
+
+def mixed(encoder, decoder):
+    recurrent = RecurrentConfig(encoder_hidden_size=8, start=START[encoder])
+    return small(encoder=encoder, decoder=decoder, recurrent=recurrent)
+
+
+@pytest.mark.parametrize("encoder", START)
+@pytest.mark.parametrize("decoder", START)
+def test_every_family_meets_every_other(encoder, decoder):
+    model = mixed(encoder, decoder)
+    source, target = batch()
+    assert isinstance(model, Transformer) == (encoder == decoder == "transformer")
+    assert (model.source_positions is None) == (encoder == "recurrent")
+    memory = model.encode(source)
+    assert isinstance(memory, Memory) and memory.states.shape == (3, 7, 16)
+    assert len(memory.final) == (2 if encoder == "recurrent" else 0)
+    states = model(source, target)
+    states.sum().backward()
+    unused = [name for name, w in model.named_parameters() if w.grad is None]
+    assert unused == ["output.weight"] * ("output.weight" in dict(model.named_parameters()))
+    with torch.no_grad():
+        state = model.start(memory)
+        for place in range(5):
+            out, state = model.step(state, target[:, place])
+            torch.testing.assert_close(out, states[:, place], atol=1e-5, rtol=1e-5)
+        assert (state.sentences, state.length) == (3, 5)
+    found = model.attention(source, target)
+    assert len(found.cross) == (2 if decoder == "transformer" else 1)
+    assert len(found.encoder) == (2 if encoder == "transformer" else 0)
+
+
+def test_a_model_is_made_of_its_parts():
+    ours = small()
+    parts = EncoderDecoder(
+        ours.embed_source,
+        ours.embed_target,
+        ours.source_positions,
+        ours.target_positions,
+        ours.encoder,
+        ours.decoder,
+        ours.output,
+    ).eval()
+    assert parts(*batch()).equal(ours(*batch()))
+
+
+# Layers, widths and vocabularies as published; the sums are the publications' own.
+PUBLISHED = {
+    "Joey NMT, IWSLT14, words": (
+        22_048_256,
+        (32_009, 22_822, 256, 1, 1),
+        {"score": "general", "start": "last"},
+    ),
+    "Joey NMT, IWSLT15 en-vi": (
+        13_701_120,
+        (17_191, 7_709, 128, 1, 1),
+        {"hidden_size": 512, "start": "zero"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_sizes(name):
+    expected, (source, target, width, encoder, decoder), choices = PUBLISHED[name]
+    config = ModelConfig(
+        encoder="recurrent",
+        decoder="recurrent",
+        d_model=width,
+        encoder_layers=encoder,
+        decoder_layers=decoder,
+        tie_embeddings="none",
+        recurrent=RecurrentConfig(**choices),
+    )
+    with torch.device("meta"):
+        model = build_model(config, source, target, max_length=9)
+    assert sum(weight.numel() for weight in model.parameters()) == expected
+
+
+def test_recurrent_weights_begin_within_their_range():
+    recurrent = RecurrentConfig(score="scaled", forget_bias=2.0, initial_range=0.05)
+    model = small(encoder="recurrent", decoder="recurrent", recurrent=recurrent)
+    for name, weight in model.named_parameters():
+        if name.endswith("scale"):
+            assert weight.item() == 1.0
+        elif "bias_ih" in name:
+            forget = weight[16:32]
+            assert (forget - 2.0).abs().max() <= 0.05
+        else:
+            assert 0.04 < weight.abs().max() <= 0.05, name
+    again = small(encoder="recurrent", decoder="recurrent", recurrent=recurrent)
+    initialise(again, 1)
+    for one, other in zip(model.parameters(), again.parameters(), strict=True):
+        assert one.equal(other)
+
+
+def test_glorot_bounds_each_gate_on_its_own():
+    recurrent = RecurrentConfig(initialisation="glorot", forget_bias=0.0)
+    model = small(encoder="recurrent", decoder="recurrent", recurrent=recurrent)
+    weights = dict(model.named_parameters())
+    gates = weights["decoder.layers.1.rnn.weight_ih_l0"]
+    bound = (6 / (16 + 16)) ** 0.5
+    for gate in gates.split(16):
+        assert 0.9 * bound < gate.abs().max() <= bound
+    assert not weights["decoder.layers.1.rnn.bias_hh_l0"].any()
+    assert weights["decoder.attention.energy"].any()
