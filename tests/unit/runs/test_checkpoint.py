@@ -357,6 +357,7 @@ OLD_NETWORK = ("widen.weight", "widen.bias", "narrow.weight", "narrow.bias")
 
 
 def old_names():
+    yield from ("output_table", "output_bias")
     yield from ("embed_source.weight", "embed_target.weight")
     for side, attentions in (("encoder", ("self",)), ("decoder", ("self", "cross"))):
         layer = f"{side}.layers.0"
@@ -365,7 +366,6 @@ def old_names():
             yield from (f"{layer}.{name}_residual.norm.{part}" for part in ("weight", "bias"))
         yield from (f"{layer}.feed_forward.{part}" for part in OLD_NETWORK)
         yield from (f"{layer}.feed_forward_residual.norm.{part}" for part in ("weight", "bias"))
-    yield from ("output_table", "output_bias")
 
 
 def small_model(seed):
