@@ -87,7 +87,13 @@ class AttentionWeights:
 
 @runtime_checkable
 class SourceEncoder(Protocol):
-    """What an encoder of any family offers."""
+    """
+    What an encoder of any family offers.
+
+    Notes
+    -----
+    A module; families are in `heedful.model.layers` and `heedful.model.recurrent`.
+    """
 
     def encode(
         self,
@@ -95,13 +101,39 @@ class SourceEncoder(Protocol):
         mask: Bool[Tensor, "batch 1 1 time"],
         weights: list[Tensor] | None = None,
     ) -> Memory:
-        """Encode embedded tokens; append the attention weights of each layer, if there are any."""
+        """
+        Encode embedded tokens.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            Embedded tokens, with their positions if the family has any.
+        mask : Tensor of bool, shape (batch, 1, 1, time)
+            True at real tokens.
+        weights : list, optional
+            A list to which the attention weights of each layer are appended, if there are any.
+
+        Returns
+        -------
+        Memory
+            States, mask, and the last states of a recurrent encoder.
+
+        Notes
+        -----
+        Called once per batch of sentences.
+        """
         ...
 
 
 @runtime_checkable
 class TargetDecoder(Protocol):
-    """What a decoder of any family offers."""
+    """
+    What a decoder of any family offers.
+
+    Notes
+    -----
+    A module; families are in `heedful.model.layers` and `heedful.model.recurrent`.
+    """
 
     def decode(
         self,
@@ -110,17 +142,73 @@ class TargetDecoder(Protocol):
         weights: tuple[list[Tensor], list[Tensor]] | None = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
-        """Compute the states of a known target, and append attention weights to two lists."""
+        """
+        Compute the states of a known target.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            Embedded tokens, with their positions if the family has any.
+        memory : Memory
+            The encoded source.
+        weights : pair of lists, optional
+            Lists to which the weights of self-attention and cross-attention are appended.
+        real : Tensor of bool, shape (batch, time), optional
+            True at real tokens; everywhere if None.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, time, width)
+            The state at position i predicts target token i.
+
+        Notes
+        -----
+        Must equal `start` and `step` for each token.
+        """
         ...
 
     def start(self, memory: Memory) -> Any:
-        """Prepare a search; the state has `sentences`, `length` and `select`."""
+        """
+        Prepare a search.
+
+        Parameters
+        ----------
+        memory : Memory
+            The encoded source.
+
+        Returns
+        -------
+        DecodingState
+            It has `sentences` and `length`, too: rows of the source, and tokens read so far.
+
+        Notes
+        -----
+        Computes what depends on the source and not on a hypothesis.
+        """
         ...
 
     def step(
         self, x: Float[Tensor, "sentences hypotheses d_model"], state: Any
     ) -> tuple[Float[Tensor, "sentences hypotheses width"], Any]:
-        """Process one more token of each hypothesis."""
+        """
+        Process one more token of each hypothesis.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (sentences, hypotheses, d_model)
+            The newest tokens, embedded.
+        state : DecodingState
+            The state returned by `start` or the last `step`.
+
+        Returns
+        -------
+        tuple
+            States of shape (sentences, hypotheses, width) and the state for the next call.
+
+        Notes
+        -----
+        All hypotheses of a sentence share what belongs to the source.
+        """
         ...
 
 

@@ -17,31 +17,12 @@ from heedful.model.layers import Decoder, Encoder
 
 class Transformer(EncoderDecoder):
     """
-    The whole model: encoder, decoder, embeddings and output.
-
-    Parameters
-    ----------
-    embed_source : TokenEmbedding
-        Embedding of the source.
-    embed_target : TokenEmbedding
-        Embedding of the target; the same object if shared (section 3.4).
-    source_positions, target_positions : SinusoidalPositions or LearnedPositions
-        Added to the embeddings.
-    encoder : Encoder
-        The encoder stack.
-    decoder : Decoder
-        The decoder stack.
-    output : OutputLayer
-        From decoder states to logits; holds the target's embedding where the two are tied.
-    dropout : float, default 0.1
-        Dropout probability of the sums of embeddings and positions (section 5.4).
-    padding, start_token, end_token : int
-        Special ids.
+    The whole model of the paper: both halves are a Transformer's.
 
     Notes
     -----
-    Built from parts so that weight tying is visible: tied weights are the same object.
-    `heedful.model.build` builds it from a recipe.
+    Figure 1. Its parameters and methods are those of `EncoderDecoder`; `heedful.model.build` builds
+    it from a recipe.
     """
 
     encoder: Encoder
