@@ -286,6 +286,7 @@ class EncoderDecoder(Seq2Seq):
         -----
         Figure 1, left.
         """
+        check_ids(type(self).__name__, source=source)
         mask = padding_mask(source, self.padding)
         x = self._add_positions(self.embed_source(source), self.source_positions, 0)
         return self.encoder.encode(x, mask, weights)
@@ -312,7 +313,7 @@ class EncoderDecoder(Seq2Seq):
         -----
         Figure 1.
         """
-        check_ids(type(self).__name__, source=source, target_in=target_in)
+        check_ids(type(self).__name__, target_in=target_in)
         return self._decode(self.encode(source), target_in, None)
 
     def attention(

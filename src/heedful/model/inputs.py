@@ -47,13 +47,13 @@ def check_mask(owner: str, mask: Any) -> Tensor:
 
 
 def check_ids(owner: str, **ids: Any) -> None:
-    """Refuse anything but an integer tensor with two axes."""
+    """Refuse anything but an integer tensor with two axes and at least one id."""
     for name, x in ids.items():
         fits = isinstance(x, Tensor) and x.dim() == 2 and x.dtype in (torch.int64, torch.int32)
-        if not fits:
+        if not fits or not x.numel():
             raise ArgumentError(
                 f"`{name}` of {owner} must be a tensor of token ids (int64) of shape (batch, time)"
-                f", but {_what_came(x)}."
+                f" with at least one of both, but {_what_came(x)}."
             )
 
 

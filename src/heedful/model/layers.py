@@ -108,7 +108,7 @@ class Encoder(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch time d_model"],
-        mask: Bool[Tensor, "batch 1 1 time"] | None = None,
+        mask: Bool[Tensor, "batch _ _ time"] | None = None,
         weights: list[Tensor] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
@@ -119,7 +119,7 @@ class Encoder(nn.Module):
         x : Tensor of float, shape (batch, time, d_model)
             Embedded tokens with their positions.
         mask : Tensor of bool, shape (batch, 1, 1, time), optional
-            True at real tokens.
+            True at real tokens; with rows for heads or queries, true where they may attend.
         weights : list, optional
             A list to which the attention weights (batch, heads, time, time) of each layer are
             appended.
@@ -136,7 +136,7 @@ class Encoder(nn.Module):
         if mask is not None:
             check_mask("Encoder", mask)
         # recorded weights have padded rows, so nothing is unpadded then
-        real = None if mask is None or weights is not None else mask[:, 0, 0]  # (batch, time)
+        real = None if weights is not None else _real_keys(mask)  # (batch, time)
         x, packing = unpad(x, real, keys=x.size(1))
         layout = Layout(mask, packing, packing, weights)
         for layer in self.layers:
@@ -306,7 +306,7 @@ class Decoder(nn.Module):
         self,
         x: Float[Tensor, "batch time d_model"],
         memory: Float[Tensor, "batch source d_model"],
-        memory_mask: Bool[Tensor, "batch 1 1 source"] | None = None,
+        memory_mask: Bool[Tensor, "batch _ _ source"] | None = None,
         weights: tuple[list[Tensor], list[Tensor]] | None = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
@@ -320,7 +320,7 @@ class Decoder(nn.Module):
         memory : Tensor of float, shape (batch, source, d_model)
             Output of the encoder.
         memory_mask : Tensor of bool, shape (batch, 1, 1, source), optional
-            True at real source tokens; everywhere if None.
+            True at real source tokens; everywhere if None. It may have rows for heads or queries.
         weights : pair of lists, optional
             Lists to which the weights of self-attention and cross-attention are appended.
         real : Tensor of bool, shape (batch, time), optional
@@ -341,9 +341,11 @@ class Decoder(nn.Module):
             check_mask("Decoder", memory_mask)
         mask, most_keys = causal_mask(x.size(1), x.device), max(x.size(1), memory.size(1))
         packing = memory_packing = None
-        if weights is None:  # recorded weights have padded rows, so nothing is unpadded then
+        real_memory = _real_keys(memory_mask)
+        differs = memory_mask is not None and real_memory is None  # by query, which needs its row
+        # recorded weights have padded rows, so nothing is unpadded then
+        if weights is None and not differs:
             x, packing = unpad(x, real, most_keys)
-            real_memory = None if memory_mask is None else memory_mask[:, 0, 0]
             memory, memory_packing = unpad(memory, real_memory, most_keys)
         layout = Layout(mask, packing, packing, own_weights)
         memory_layout = Layout(memory_mask, packing, memory_packing, cross_weights)
@@ -480,3 +482,10 @@ class Decoder(nn.Module):
             x = layer.step(x, write, own_bias, memory[index], memory_bias)  # type: ignore[operator]
         out: Tensor = self.norm(x)
         return out
+
+
+def _real_keys(mask: Tensor | None) -> Tensor | None:
+    """Return which keys are real (batch, keys); None if a mask differs by head or query."""
+    if mask is None or mask.size(1) != 1 or mask.size(2) != 1:
+        return None
+    return mask[:, 0, 0]

@@ -147,7 +147,8 @@ class TiedOutput(OutputLayer):
 
         Notes
         -----
-        To untie the two, replace this module by an `OutputLayer`.
+        To untie the two, replace this module by an `OutputLayer`; with another embedding module,
+        replace it by a `TiedOutput` of that.
         """
         weight: nn.Parameter = self._embedding[0].weight  # type: ignore[assignment]
         return weight

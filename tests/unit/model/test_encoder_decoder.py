@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from heedful.config.schema import ModelConfig, RecurrentConfig
+from heedful.errors import ArgumentError
 from heedful.model.build import build_model
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.initialise import initialise
@@ -117,3 +118,12 @@ def test_glorot_bounds_each_gate_on_its_own():
         assert 0.9 * bound < gate.abs().max() <= bound
     assert not weights["decoder.layers.1.rnn.bias_hh_l0"].any()
     assert weights["decoder.attention.energy"].any()
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (2, 0)])
+def test_a_batch_without_ids_is_refused(shape):
+    none = torch.zeros(shape, dtype=torch.long)
+    for model in (small(), mixed("recurrent", "recurrent")):
+        for call in (lambda m=model: m(none, none), lambda m=model: m.encode(none)):
+            with pytest.raises(ArgumentError, match="with at least one of both"):
+                call()

@@ -33,3 +33,19 @@ def test_layers_take_a_layout_a_bare_mask_or_nothing():
     decoder_layer = DecoderLayer(CONFIG)
     masked = decoder_layer(X, MEMORY, Layout(everywhere(5)), Layout(everywhere(7)))
     torch.testing.assert_close(decoder_layer(X, MEMORY, None, None), masked)
+
+
+def test_a_mask_with_a_row_for_each_query_is_read_row_by_row():
+    """Padding is removed by masks of keys alone: the first row of another says little."""
+    encoder, decoder = Encoder(CONFIG, 2).eval(), Decoder(CONFIG, 2).eval()
+    causal = torch.ones(5, 5, dtype=torch.bool).tril().expand(2, 1, 5, 5)
+    found = encoder(X, causal)
+    torch.testing.assert_close(encoder(X[:, :2], causal[..., :2, :2]), found[:, :2])
+    assert not torch.allclose(found[:, 4], encoder(X, everywhere(5))[:, 0])
+    recorded = encoder(X, causal, [])
+    torch.testing.assert_close(found, recorded)
+    windows = torch.eye(5, 7, dtype=torch.bool).expand(2, 1, 5, 7)
+    real = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+    apart = decoder(X, MEMORY, windows, real=real)
+    torch.testing.assert_close(apart[0], decoder(X, MEMORY, windows, ([], []))[0])
+    torch.testing.assert_close(apart[1, :3], decoder(X, MEMORY, windows, ([], []))[1, :3])
