@@ -11,7 +11,8 @@ from heedful.config.schema import ModelConfig
 from heedful.errors import RunFolderError
 from heedful.model.build import parameter_count
 
-_WIDTHS = ("d_model", "d_ff", "encoder_d_ff", "decoder_d_ff", "d_k", "d_v")
+# Of Transformer blocks; what no block uses may be larger than any weight.
+_BLOCK_WIDTHS = ("d_ff", "encoder_d_ff", "decoder_d_ff", "d_k", "d_v")
 # Loading reports wrong tensors by name later; this check only prevents filling the memory.
 _MOST_TIMES = 4
 _ALWAYS = 1_000_000
@@ -27,7 +28,9 @@ def check_sizes(
     """Refuse settings whose sizes differ from the weights', before anything is allocated."""
     widest = max((max(shape, default=0) for shape in shapes.values()), default=0)
     bounds = dict.fromkeys(("encoder_layers", "decoder_layers"), len(shapes))
-    bounds |= dict.fromkeys(_WIDTHS, widest)
+    bounds["d_model"] = widest
+    if "transformer" in (model.encoder, model.decoder):
+        bounds |= dict.fromkeys(_BLOCK_WIDTHS, widest)
     wrong = [
         f"`model.{name}` is {value:,}"
         for name, most in bounds.items()

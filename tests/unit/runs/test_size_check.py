@@ -28,6 +28,14 @@ def test_settings_that_fit_pass():
     check(MODEL.model_copy(update={"d_ff": 24}))
 
 
+def test_the_width_of_blocks_that_are_not_there_passes():
+    recurrent = ModelConfig(
+        d_model=16, encoder="recurrent", decoder="recurrent", encoder_layers=1, decoder_layers=1
+    )
+    weights = build_model(recurrent, *ROWS, max_length=10).named_parameters()
+    check(recurrent, shapes={name: tuple(each.shape) for name, each in weights})
+
+
 @pytest.mark.parametrize(
     ("changed", "rows", "told"),
     [
