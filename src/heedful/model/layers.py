@@ -133,20 +133,14 @@ class Encoder(nn.Module):
         -----
         Section 3.1.
         """
-        if mask is not None:
-            check_mask("Encoder", mask)
-        # recorded weights have padded rows, so nothing is unpadded then
-        real = None if weights is not None else _real_keys(mask)  # (batch, time)
-        x, packing = unpad(x, real, keys=x.size(1))
-        layout = Layout(mask, packing, packing, weights)
-        for layer in self.layers:
-            x = layer(x, layout)
-        return pad(self.norm(x), packing)
+        if mask is None:
+            mask = x.new_ones(len(x), 1, 1, x.size(1), dtype=torch.bool)
+        return self.encode(x, check_mask("Encoder", mask), weights).states
 
     def encode(
         self,
         x: Float[Tensor, "batch time d_model"],
-        mask: Bool[Tensor, "batch 1 1 time"],
+        mask: Bool[Tensor, "batch _ _ time"],
         weights: list[Tensor] | None = None,
     ) -> Memory:
         """
@@ -170,7 +164,13 @@ class Encoder(nn.Module):
         -----
         What `heedful.model.encoder_decoder.EncoderDecoder` calls.
         """
-        return Memory(self(x, mask, weights), mask)
+        # recorded weights have padded rows, so nothing is unpadded then
+        real = None if weights is not None else _real_keys(mask)  # (batch, time)
+        x, packing = unpad(x, real, keys=x.size(1))
+        layout = Layout(mask, packing, packing, weights)
+        for layer in self.layers:
+            x = layer(x, layout)
+        return Memory(pad(self.norm(x), packing), mask)
 
 
 class DecoderLayer(nn.Module):

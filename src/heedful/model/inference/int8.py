@@ -20,6 +20,7 @@ from heedful.model.inference.native.product import NativeLinear
 from heedful.model.inference.quantized import PrepackedCrossAttention, PrepackedOutput
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
+from heedful.model.memory import Memory
 from heedful.model.projections import KeyValue
 from heedful.model.residual import PostNorm
 
@@ -94,7 +95,8 @@ class Int8Encoder(Encoder):
     """
     An `Encoder` that is one call of compiled functions.
 
-    Inputs whose attention weights are requested, and very long ones, use the plain modules.
+    Inputs whose attention weights are requested, very long ones, and masks with rows for queries
+    use the plain modules.
     """
 
     def __init__(self, plain: Encoder) -> None:
@@ -102,28 +104,27 @@ class Int8Encoder(Encoder):
         self.layers, self.norm = plain.layers, plain.norm
         self.native = _compiled(plain)
 
-    def forward(
+    def encode(
         self,
         x: Float[Tensor, "batch time d_model"],
-        mask: Bool[Tensor, "batch 1 1 time"] | None = None,
+        mask: Bool[Tensor, "batch _ _ time"],
         weights: list[Tensor] | None = None,
-    ) -> Float[Tensor, "batch time d_model"]:
+    ) -> Memory:
         """
         Run all layers.
 
         All positions of a sentence are queries of its own positions.
         """
         batch, time = x.shape[:2]
-        if weights is not None or time > _LONG:
-            return super().forward(x, mask, weights)
-        if mask is None:
-            mask = torch.ones(batch, 1, 1, time, dtype=torch.bool)
+        if weights is not None or time > _LONG or mask.size(1) * mask.size(2) > 1:
+            return super().encode(x, mask, weights)
         stack = self.native.stack
         keys = torch.empty(batch, stack.heads, time, stack.d_k, dtype=torch.bfloat16)
         values = torch.empty(batch, stack.heads, time, stack.d_v, dtype=torch.bfloat16)
         # every layer writes them anew
         layers = [(keys, values)] * len(self.layers)
-        return self.native.run(x, AttendedStates(layers, _rows_of_mask_bias(mask), time))
+        attended = AttendedStates(layers, _rows_of_mask_bias(mask), time)
+        return Memory(self.native.run(x, attended), mask)
 
 
 class Int8Output(PrepackedOutput):
