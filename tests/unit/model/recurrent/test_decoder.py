@@ -1,11 +1,10 @@
 """Recurrent decoders: a known target gives the states of a search, for every wiring."""
 
 import itertools
+import random
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from heedful.config.schema import ModelConfig, RecurrentConfig
 from heedful.errors import SettingError
@@ -56,21 +55,30 @@ def by_steps(model, source, target):
     return torch.stack(states, 1)
 
 
-@given(
-    families=st.sampled_from(FAMILIES),
-    layers=st.integers(1, 3),
-    choices=st.fixed_dictionaries({name: st.sampled_from(v) for name, v in CHOICES.items()}),
-)
-def test_a_known_target_gives_the_states_of_a_search(families, layers, choices):
-    try:
-        model = build(*families, layers, **choices)
-    except SettingError as error:
-        assert "`model." in str(error)
-        return
+def drawn(count):
+    """So many wirings that the settings allow, in which every choice stands beside many others."""
+    chance, found = random.Random(1), []
+    while len(found) < count:
+        choices = {name: chance.choice(values) for name, values in CHOICES.items()}
+        families, layers = chance.choice(FAMILIES), chance.randint(1, 3)
+        try:
+            found.append((families, layers, choices, build(*families, layers, **choices)))
+        except SettingError as error:
+            assert "`model." in str(error)
+    return found
+
+
+def test_a_known_target_gives_the_states_of_a_search():
     source, target = batch()
-    with torch.no_grad():
-        whole, stepped = model(source, target), by_steps(model, source, target)
-    torch.testing.assert_close(stepped, whole, atol=1e-5, rtol=1e-5)
+    wirings = drawn(80)
+    for name, values in CHOICES.items():
+        assert {choices[name] for _, _, choices, _ in wirings} == {*values}
+    for families, layers, choices, model in wirings:
+        with torch.no_grad():
+            whole, stepped = model(source, target), by_steps(model, source, target)
+        torch.testing.assert_close(
+            stepped, whole, atol=1e-5, rtol=1e-5, msg=f"{families}, {layers} layers, {choices}"
+        )
 
 
 # Each choice once in a wiring that surely can be built, so that none is refused by mistake.
