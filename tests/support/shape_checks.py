@@ -27,11 +27,13 @@ def begin_test() -> None:
 
 def first_calls(function: Callable[..., Any]) -> Callable[..., Any]:
     """Check a function with beartype until the test has made its share of checked calls."""
-    checked = beartype(function)
+    checked: Callable[..., Any] | None = None
 
-    @wraps(checked)
+    @wraps(function)
     def count(*args: Any, **kwargs: Any) -> Any:
+        nonlocal checked
         global _calls  # noqa: PLW0603
+        checked = checked or beartype(function)  # takes a millisecond; most are never called
         _calls += 1
         if _calls >= CHECKED_CALLS:
             jaxtyping.config.update("jaxtyping_disable", True)
