@@ -64,7 +64,7 @@ bench-speed: $(VENV)/.for-use peers ## measure heedful beside the peers, write d
 bench-serving: $(VENV)/.for-work ## measure the server under load, write docs/results/serving.md (a quarter of an hour)
 	$(PYTHON) -m benchmarks.serving
 
-bench-joey: $(VENV)/.for-work peers ## import models that Joey NMT has trained, write docs/results/joey.md (10 minutes)
+bench-joey: $(VENV)/.for-work peers ## import models that Joey NMT has trained, write docs/results/joey.md (30 minutes)
 	$(PYTHON) -m benchmarks.joey
 
 figures: $(VENV)/.for-use ## write the figures of README and docs from docs/results/*.json

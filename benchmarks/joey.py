@@ -22,26 +22,52 @@ from heedful.data.toy_grammar.corpus import split_pairs
 JOEY = ROOT / "benchmarks" / "peers" / "joey" / ".venv" / "bin" / "python"
 VERSION = "2.3.0"
 LANGUAGES = ("en", "fr")
-NORMS = {
-    "post, as in the paper": {"layer_norm": "post"},
-    "not set: pre in the encoder, post in the decoder": {},
-    "pre": {"layer_norm": "pre"},
+TRANSFORMERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "post, as in the paper": ({"layer_norm": "post"},) * 2,
+    "not set: pre in the encoder, post in the decoder": ({}, {}),
+    "pre": ({"layer_norm": "pre"},) * 2,
+}
+RECURRENT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "GRU, Bahdanau's score, input feeding, bridge": ({}, {}),
+    "LSTM, Luong's score, input feeding, last": (
+        {"rnn_type": "lstm"},
+        {"rnn_type": "lstm", "attention": "luong", "init_hidden": "last"},
+    ),
+    "LSTM, Bahdanau's score, no input feeding, zero": (
+        {"rnn_type": "lstm"},
+        {"rnn_type": "lstm", "input_feeding": False, "init_hidden": "zero"},
+    ),
+    "GRU, Luong's score, no input feeding, bridge, two layers": (
+        {"num_layers": 2},
+        {"num_layers": 2, "attention": "luong", "input_feeding": False},
+    ),
+    "LSTM, Luong's score, input feeding, bridge, two layers": (
+        {"rnn_type": "lstm", "num_layers": 2},
+        {"rnn_type": "lstm", "num_layers": 2, "attention": "luong"},
+    ),
+    "GRU, Bahdanau's score, input feeding, last, two and three layers": (
+        {"num_layers": 2},
+        {"num_layers": 3, "init_hidden": "last"},
+    ),
 }
 SPECIAL = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}
 
 
 def main() -> None:
-    """Train, import and compare once for each place of the norms."""
+    """Train, import and compare once for each place of the norms and each recurrent wiring."""
     if not JOEY.exists():
         raise SystemExit("Joey NMT must be installed in its own environment: run make peers")
     measured = commit()
-    rows = []
+    found: dict[str, Any] = {"version": VERSION, "rows": [], "recurrent": []}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_text(folder)
-        for number, (name, norm) in enumerate(NORMS.items()):
-            rows.append({"norms": name, **compare(folder, number, norm)})
-    found = {"version": VERSION, "rows": rows}
+        for name, sides in TRANSFORMERS.items():
+            given = settings(folder, *(transformer(side) for side in sides))
+            found["rows"].append({"norms": name, **compare(folder, given)})
+        for name, sides in RECURRENT.items():
+            given = settings(folder, *(recurrent(side) for side in sides))
+            found["recurrent"].append({"wiring": name, **compare(folder, given)})
     keep("joey", found, measured)
     rewrite()
     print(body(found))
@@ -51,28 +77,36 @@ def main() -> None:
 
 def body(found: dict[str, Any]) -> str:
     """Lay the figures out."""
-    rows = "\n".join(
-        f"| {row['norms']} | {row['difference']:.1e} | {row['equal']} of {row['sentences']} |"
-        for row in found["rows"]
+
+    def table(kind: str, name: str) -> str:
+        return "\n".join(
+            f"| {row[name]} | {row['difference']:.1e} | {row['equal']} of {row['sentences']} |"
+            for row in found.get(kind, [])
+        )
+
+    heads = "largest difference of log-probabilities | equal translations |\n| --- | --- | --- |\n"
+    recurrent_models = (
+        "Recurrent models of width 64, with one layer where no other number is named, are trained "
+        f"and compared in the same way.\n\n| recurrent model | {heads}"
     )
     return (
         f"Joey NMT {found['version']} trains two layers of width 64 for ten epochs of the embedded "
         "corpus; `heedful import --from joey` makes a run of each. Both translate the same "
         f"{found['rows'][0]['sentences']} sentences greedily.\n\n"
-        "| norms (`layer_norm`) | largest difference of log-probabilities | equal translations |\n"
-        f"| --- | --- | --- |\n{rows}\n\n```sh\nmake bench-joey\n```"
+        f"| norms (`layer_norm`) | {heads}{table('rows', 'norms')}\n\n"
+        + f"{recurrent_models}{table('recurrent', 'wiring')}\n\n" * ("recurrent" in found)
+        + "```sh\nmake bench-joey\n```"
     )
 
 
-def compare(folder: Path, number: int, norm: dict[str, str]) -> dict[str, Any]:
+def compare(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Train one model and say how equal the two sides are."""
-    config = folder / f"{number}.json"  # JSON is YAML
-    there = folder / f"joey-{number}"
-    config.write_text(json.dumps(settings(folder, there, norm)), encoding="utf-8")
+    place = Path(tempfile.mkdtemp(dir=folder))
+    config, there, run = place / "config.json", place / "joey", place / "run"  # JSON is YAML
+    config.write_text(json.dumps({**given, "model_dir": str(there)}), encoding="utf-8")
     joey(folder, "train", config, "--skip-test")
     text = (folder / "test.en").read_text(encoding="utf-8")
     theirs = joey(folder, "translate", config, input=text).splitlines()
-    run = folder / f"run-{number}"
     report = heedful(
         "import", there, "--from", "joey", "--out", run, "--sentences", folder / "test.en"
     ).stdout
@@ -112,7 +146,32 @@ def write_text(folder: Path) -> None:
     (folder / "vocabulary.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
 
 
-def settings(folder: Path, there: Path, norm: dict[str, str]) -> dict[str, Any]:
+def transformer(changes: dict[str, Any]) -> dict[str, Any]:
+    """Build the settings of one side of a Transformer."""
+    return {
+        "type": "transformer",
+        "num_layers": 2,
+        "num_heads": 4,
+        "embeddings": {"embedding_dim": 64, "scale": True},
+        "hidden_size": 64,
+        "ff_size": 128,
+        "dropout": 0.1,
+        **changes,
+    }
+
+
+def recurrent(changes: dict[str, Any]) -> dict[str, Any]:
+    """Build the settings of one side of a recurrent model."""
+    return {
+        "type": "recurrent",
+        "embeddings": {"embedding_dim": 64},
+        "hidden_size": 64,
+        "dropout": 0.1,
+        **changes,
+    }
+
+
+def settings(folder: Path, encoder: dict[str, Any], decoder: dict[str, Any]) -> dict[str, Any]:
     """Build the settings of a training for Joey NMT."""
 
     def side(language: str) -> dict[str, Any]:
@@ -124,22 +183,11 @@ def settings(folder: Path, there: Path, norm: dict[str, str]) -> dict[str, Any]:
             "tokenizer_cfg": {"model_file": str(folder / "subwords.model")},
         }
 
-    stack = {
-        "type": "transformer",
-        "num_layers": 2,
-        "num_heads": 4,
-        "embeddings": {"embedding_dim": 64, "scale": True},
-        "hidden_size": 64,
-        "ff_size": 128,
-        "dropout": 0.1,
-        **norm,
-    }
     symbols = {f"{name}_token": symbol for name, symbol in SPECIAL.items()}
     numbers = {f"{name}_id": number for number, name in enumerate(SPECIAL)}
     return {
         "name": "small",
         "joeynmt_version": VERSION,
-        "model_dir": str(there),
         "use_cuda": False,
         "random_seed": 1,
         "data": {
@@ -177,8 +225,8 @@ def settings(folder: Path, there: Path, norm: dict[str, str]) -> dict[str, Any]:
             "embed_initializer": "xavier_uniform",
             "tied_embeddings": True,
             "tied_softmax": True,
-            "encoder": stack,
-            "decoder": stack,
+            "encoder": encoder,
+            "decoder": decoder,
         },
     }
 

@@ -37,8 +37,8 @@ ELSEWHERE = {
         exchange.reference.transformers_marian
     """,
     "an independent computation that imports are compared with: tests/unit/exchange": """
-        exchange.reference.numpy_transformer exchange.reference.numpy_translator
-        exchange.tensor_names
+        exchange.reference.numpy_recurrent exchange.reference.numpy_transformer
+        exchange.reference.numpy_translator exchange.tensor_names
     """,
     "a part of onnx.write: tests/unit/exchange/onnx/test_write.py": """
         exchange.onnx.graphs

@@ -79,10 +79,16 @@ def weights(given, words):
 
 def write(folder, given, words=(SOURCE, TARGET), offset=0.0):
     """Write the files of a training, optionally with large biases; returns the tensors."""
-    folder.mkdir(exist_ok=True)
     tensors = weights(given, words)
     for name in tensors:  # norms take the offset away again, and with it digits
         tensors[name] = tensors[name] + np.float32(offset * name.endswith("pwff_layer.3.bias"))
+    save(folder, given, words, tensors)
+    return tensors
+
+
+def save(folder, given, words, tensors):
+    """Write settings, words and weights as a training leaves them."""
+    folder.mkdir(exist_ok=True)
     (folder / "config.yaml").write_text(json.dumps(given), encoding="utf-8")
     for name, pieces in zip(("src", "trg"), words, strict=True):
         (folder / f"{name}_vocab.txt").write_text("\n".join([*pieces, ""]), encoding="utf-8")
@@ -95,7 +101,6 @@ def write(folder, given, words=(SOURCE, TARGET), offset=0.0):
         "train_iter_state": torch.ones(4, dtype=torch.uint8),
     }
     torch.save(state, folder / "best.ckpt")
-    return tensors
 
 
 class Joey:

@@ -74,18 +74,7 @@ class ForeignCheckpoint:
         """
         self._check_sizes()
         config = self._config()
-        with torch.device("meta"):
-            built = build_model(
-                config.model,
-                self.tokenizer.source_size,
-                self.tokenizer.target_size,
-                max_length=config.data.max_length + 1,
-                padding=PAD,
-                start_token=START,
-                end_token=END,
-            )
-        shapes = {name: tuple(tensor.shape) for name, tensor in built.state_dict().items()}
-        shapes = {name: shapes[name] for name, _ in built.named_parameters()}
+        shapes = weight_shapes(config, self.tokenizer)
         theirs = with_zero_biases(
             {name: torch.from_numpy(array) for name, array in self.tensors.items()},
             self.tensor_names,
@@ -122,17 +111,10 @@ class ForeignCheckpoint:
 
     def _check_sizes(self) -> None:
         """Refuse sizes that contradict the tensors, before anything of that size is allocated."""
-        width = max((max(array.shape, default=0) for array in self.tensors.values()), default=0)
-        reasons = Problems()
-        for name in ("d_model", "d_ff", "encoder_d_ff", "decoder_d_ff", "heads"):
-            value = self.model.get(name, 1)
-            reasons.add_if(not 0 < value <= width, f"{name} is {value:,}")
-        for name in ("encoder_layers", "decoder_layers"):
-            value = self.model[name]
-            reasons.add_if(not 0 < value <= len(self.tensors), f"{name} is {value:,}")
-        reasons.refuse(
-            f"{self.name} gives sizes that its tensors cannot have",
-            "Settings and weights belong to different models",
+        sizes = ("d_model", "d_ff", "encoder_d_ff", "decoder_d_ff", "heads")
+        layers = {name: self.model[name] for name in ("encoder_layers", "decoder_layers")}
+        refuse_impossible_sizes(
+            self.name, {name: self.model.get(name, 1) for name in sizes}, layers, self.tensors
         )
 
     def _config(self) -> RunConfig:
@@ -140,14 +122,7 @@ class ForeignCheckpoint:
         model = dict(self.model)
         kinds = dict(zip(("encoder_norm", "decoder_norm"), self.norms, strict=True))
         model |= {"norm": self.norms[0]} | (kinds if len(set(self.norms)) > 1 else {})
-        tokenizer = self.tokenizer
-        data = {
-            "source_language": self.languages[0],
-            "target_language": self.languages[1],
-            "vocabulary_size": max(tokenizer.source_size, tokenizer.target_size),
-            "vocabulary_multiple": 1,
-            "shared_vocabulary": tokenizer.shared,
-        }
+        data = data_settings(self.tokenizer, self.languages)
         if self.learned:
             data["max_length"] = max(self._position_rows()) - 1
         settings = {"model": model | {"scale_embeddings": self.scaled[1]}, "data": data}
@@ -167,7 +142,7 @@ class ForeignCheckpoint:
             wanted = range(config.data.max_length + 1)
             origins = tuple(first + min(number, rows - 1) for number in wanted)
             tables.append(RowMap(origins, first + rows))
-        source, target = (_rows(words.id_mapping) for words in self.words)
+        source, target = (row_map(words.id_mapping) for words in self.words)
         return Tables(source, target, *(tables if self.learned else ()))
 
     def _ignored(self, config: RunConfig) -> tuple[str, ...]:
@@ -203,7 +178,53 @@ class ForeignCheckpoint:
         ]
 
 
-def _rows(id_mapping: IdMapping) -> RowMap:
+def refuse_impossible_sizes(
+    origin: str,
+    sizes: Mapping[str, int],
+    layers: Mapping[str, int],
+    tensors: Mapping[str, Array],
+) -> None:
+    """Refuse sizes that contradict the tensors, before anything of that size is allocated."""
+    width = max((max(array.shape, default=0) for array in tensors.values()), default=0)
+    reasons = Problems()
+    for name, value in sizes.items():
+        reasons.add_if(not 0 < value <= width, f"{name} is {value:,}")
+    for name, value in layers.items():
+        reasons.add_if(not 0 < value <= len(tensors), f"{name} is {value:,}")
+    reasons.refuse(
+        f"{origin} gives sizes that its tensors cannot have",
+        "Settings and weights belong to different models",
+    )
+
+
+def data_settings(tokenizer: Tokenizer, languages: tuple[str, str]) -> dict[str, Any]:
+    """Build our settings of languages and vocabulary."""
+    return {
+        "source_language": languages[0],
+        "target_language": languages[1],
+        "vocabulary_size": max(tokenizer.source_size, tokenizer.target_size),
+        "vocabulary_multiple": 1,
+        "shared_vocabulary": tokenizer.shared,
+    }
+
+
+def weight_shapes(config: RunConfig, tokenizer: Tokenizer) -> dict[str, tuple[int, ...]]:
+    """List the shapes of our weights by their names, without allocating them."""
+    with torch.device("meta"):
+        built = build_model(
+            config.model,
+            tokenizer.source_size,
+            tokenizer.target_size,
+            max_length=config.data.max_length + 1,
+            padding=PAD,
+            start_token=START,
+            end_token=END,
+        )
+    shapes = {name: tuple(tensor.shape) for name, tensor in built.state_dict().items()}
+    return {name: shapes[name] for name, _ in built.named_parameters()}
+
+
+def row_map(id_mapping: IdMapping) -> RowMap:
     """Order the rows of a table."""
     return RowMap(id_mapping.origins, id_mapping.rows)
 

@@ -1,9 +1,10 @@
 """
-Import of Joey NMT models: the run folder of version 2.
+Import of Joey NMT models: the run folder of version 2, Transformers and recurrent models.
 
 In it are ``config.yaml``, ``best.ckpt`` (a pickle), two lists of words and the copied codes or
-sentencepiece model. A layer of the encoder normalises before its sub-layers unless the settings say
-otherwise, but then nothing normalises at the end; the decoder's default is the paper's.
+sentencepiece model. A layer of a Transformer's encoder normalises before its sub-layers unless the
+settings say otherwise, but then nothing normalises at the end; the decoder's default is the
+paper's.
 """
 
 from collections.abc import Mapping
@@ -14,6 +15,11 @@ from heedful.errors import ExchangeError
 from heedful.exchange.checkpoint_view import ForeignCheckpoint
 from heedful.exchange.find_tokenizer import SPACES_NOTE, TextSplitter, read_splitter, tokenizer_of
 from heedful.exchange.formats import ModelBundle, Problems, ReadOptions
+from heedful.exchange.joey_recurrent import (
+    RecurrentCheckpoint,
+    add_recurrent_problems,
+    recurrent_model,
+)
 from heedful.exchange.pickled.lazy_tensors import read_arrays
 from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM, number_in, settings_of
 from heedful.exchange.pickled.torch_file import read_torch_file
@@ -80,7 +86,7 @@ READER = JoeyReader()
 
 def read_original(
     path: Path, options: ReadOptions, bundle: ModelBundle | None = None
-) -> ForeignCheckpoint:
+) -> ForeignCheckpoint | RecurrentCheckpoint:
     """Read a model folder of Joey NMT. Raises `ExchangeError`. Nothing in the files is executed."""
     settings = settings_of(read_yaml(path / "config.yaml", "Reading a model of Joey NMT"))
     data, model = _table(settings, "data"), _table(settings, "model")
@@ -91,7 +97,7 @@ def read_original(
         raise ExchangeError(f"{file} must be a checkpoint of Joey NMT, but has no `model_state`.")
     tensors = read_arrays(state, file)
     sides = [_table(model, "encoder"), _table(model, "decoder")]
-    _refuse(data, sides, path)
+    _refuse(data, model, sides, path)
     texts = [_table(data, side) for side in _SIDES]
     languages = (_language(texts[0]), _language(texts[1]))
     special = _special(data)
@@ -105,20 +111,37 @@ def read_original(
     else:
         tokenizer = bundle.tokenizer
     search, rule, more = _search(_table(settings, "testing"), words[1], special)
+    notes += more
+    name, pair, scaled = f"{path} (Joey NMT)", (words[0], words[1]), _scaled(model, sides)
+    if _families(sides) == ("recurrent", "recurrent"):
+        wiring, more = recurrent_model(model, sides, tokenizer.shared, scaled)
+        return RecurrentCheckpoint(
+            name,
+            tensors,
+            wiring,
+            scaled,
+            languages,
+            tokenizer,
+            pair,
+            search,
+            rule,
+            _IGNORED,
+            (*notes, *more),
+        )
     return ForeignCheckpoint(
-        f"{path} (Joey NMT)",
+        name,
         TENSOR_NAMES,
         tensors,
         _model(model, sides, tokenizer.shared),
         (_norm(sides[0], 0), _norm(sides[1], 1)),
-        _scaled(model, sides),
+        scaled,
         languages,
         tokenizer,
-        (words[0], words[1]),
+        pair,
         search,
         rule,
         ignored=_IGNORED,
-        notes=(*notes, *more),
+        notes=tuple(notes),
     )
 
 
@@ -128,28 +151,30 @@ def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
+def _families(stacks: list[dict[str, Any]]) -> tuple[str, str]:
+    """Return the kinds of encoder and decoder."""
+    encoder, decoder = stacks
+    return str(encoder.get("type", "recurrent")), str(decoder.get("type", "transformer"))
+
+
 def _refuse(
     data: Mapping[str, Any],
+    model: Mapping[str, Any],
     stacks: list[dict[str, Any]],
     path: Path,
 ) -> None:
     """Refuse what our model cannot express, all reasons at once."""
     reasons = Problems()
-    widths = [side.get("hidden_size", 512) for side in stacks]
-    reasons.add_if(widths[0] != widths[1], f"the widths differ: {widths[0]} and {widths[1]}")
-    for name, side, kind in zip(
-        ("encoder", "decoder"), stacks, ("recurrent", "transformer"), strict=True
-    ):
-        found = side.get("type", kind)
-        reasons.add_if(found != "transformer", f"the {name} is {str(found)[:40]}")
-        alpha = side.get("alpha", 1.0)
-        reasons.add_if(alpha != 1, f"`alpha` of the {name} is {str(alpha)[:40]}")
-        norm = side.get("layer_norm", "pre")
-        reasons.add_if(norm not in ("pre", "post"), f"`layer_norm` is {str(norm)[:40]!r}")
-    activations = [side.get("activation", "relu") for side in stacks]
-    for activation in dict.fromkeys(map(str, activations)):
-        reasons.add_if(activation not in _ACTIVATIONS, f"`activation` is {activation[:40]!r}")
-    reasons.add_if(len(set(map(str, activations))) > 1, "the activations of the sides differ")
+    families = _families(stacks)
+    if families == ("recurrent", "recurrent"):
+        add_recurrent_problems(model, stacks, reasons)
+    else:
+        reasons.add_if(
+            families != ("transformer", "transformer"),
+            f"the encoder is {families[0][:40]} and the decoder {families[1][:40]}, but only two "
+            "Transformers or two recurrent ones can be imported",
+        )
+        _add_transformer_problems(stacks, reasons)
     for text in (_table(data, name) for name in _SIDES):
         level = text.get("level", "word")
         reasons.add_if(
@@ -159,6 +184,21 @@ def _refuse(
         f"{path} cannot be expressed here",
         "A model without these can be imported; no option changes this",
     )
+
+
+def _add_transformer_problems(stacks: list[dict[str, Any]], reasons: Problems) -> None:
+    """Add what our Transformer cannot express."""
+    widths = [side.get("hidden_size", 512) for side in stacks]
+    reasons.add_if(widths[0] != widths[1], f"the widths differ: {widths[0]} and {widths[1]}")
+    for name, side in zip(("encoder", "decoder"), stacks, strict=True):
+        alpha = side.get("alpha", 1.0)
+        reasons.add_if(alpha != 1, f"`alpha` of the {name} is {str(alpha)[:40]}")
+        norm = side.get("layer_norm", "pre")
+        reasons.add_if(norm not in ("pre", "post"), f"`layer_norm` is {str(norm)[:40]!r}")
+    activations = [side.get("activation", "relu") for side in stacks]
+    for activation in dict.fromkeys(map(str, activations)):
+        reasons.add_if(activation not in _ACTIVATIONS, f"`activation` is {activation[:40]!r}")
+    reasons.add_if(len(set(map(str, activations))) > 1, "the activations of the sides differ")
 
 
 def _language(text: Mapping[str, Any]) -> str:

@@ -79,6 +79,19 @@ class Transposed:
 
 
 @dataclass(frozen=True)
+class OneRow:
+    """A vector that they store as a matrix of one row, such as a product with one output."""
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        """Take theirs out of the matrix."""
+        return parts[0].flatten()
+
+    def split(self, tensor: Tensor) -> list[Tensor]:
+        """Put ours into a matrix."""
+        return [tensor.unsqueeze(0)]
+
+
+@dataclass(frozen=True)
 class RowMap:
     """
     Reordering of the rows of a table, or the entries of a bias, to our ids.

@@ -1,4 +1,4 @@
-"""The NumPy Transformer as a side of a parity check: its toolkit's ids and search."""
+"""A model in NumPy as a side of a parity check: its toolkit's ids and search."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heedful.exchange.parity import Ids
+from heedful.exchange.reference.numpy_recurrent import NumpyRecurrent
 from heedful.exchange.reference.numpy_transformer import NumpyTransformer, Past
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.tokenizer import Tokenizer
@@ -72,7 +73,7 @@ class NumpyTranslator:
     def __init__(
         self,
         name: str,
-        model: NumpyTransformer,
+        model: NumpyTransformer | NumpyRecurrent,
         tokenizer: Tokenizer,
         source: ForeignVocabulary,
         target: ForeignVocabulary,
