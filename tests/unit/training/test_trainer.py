@@ -363,11 +363,11 @@ def test_processes_that_are_not_one_job_are_refused(variables, refused):
 
 
 def test_the_log_of_a_resumed_run_is_that_of_one_that_never_stopped(tmp_path):
-    whole = trainer(steps=50, log=tmp_path / "whole.jsonl")
+    whole = trainer(steps=50, micro=120, log=tmp_path / "whole.jsonl")
     whole._logged_at = math.inf  # no line because ten seconds have passed
     with whole.log:
         whole.run()
-    stopped = trainer(steps=50, log=tmp_path / "resumed.jsonl")
+    stopped = trainer(steps=50, micro=120, log=tmp_path / "resumed.jsonl")
     stopped._logged_at, collate = math.inf, stopped.collate
 
     def interrupted(rows):
@@ -379,7 +379,7 @@ def test_the_log_of_a_resumed_run_is_that_of_one_that_never_stopped(tmp_path):
     with stopped.log:
         assert stopped.run() == "SIGTERM"
     saved = json.loads(json.dumps(asdict(stopped.train_state)))
-    resumed = trainer(steps=50, log=tmp_path / "resumed.jsonl")
+    resumed = trainer(steps=50, micro=120, log=tmp_path / "resumed.jsonl")
     resumed.optimizer.load(stopped.optimizer.weights(), stopped.optimizer.moments(), 30)
     resumed.train_state = TrainState(
         Counters(**saved["counters"]), since_log=LogSums(*saved["since_log"])
@@ -400,7 +400,7 @@ def test_the_log_of_a_resumed_run_is_that_of_one_that_never_stopped(tmp_path):
 
 
 def test_log_lines_have_the_promised_fields(tmp_path):
-    made = trainer(steps=60, log=tmp_path / "log.jsonl")
+    made = trainer(steps=60, micro=120, log=tmp_path / "log.jsonl")
     with made.log:
         made.run()
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
