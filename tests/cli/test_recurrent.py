@@ -13,6 +13,7 @@ SETTINGS = (
     "model.decoder=recurrent",
     "train.precision=fp32",
     "train.steps=12",
+    "train.batch_tokens=256",
     "train.checkpoint_steps=6",
     "train.validate_steps=none",
 )
