@@ -5,6 +5,7 @@ import pytest
 
 from heedful.analysis.attend import attend
 from heedful.errors import SettingError
+from heedful.search.options import SearchOptions
 from heedful.translation.translator import Translator
 from tests.support.commands import refused, train_arguments
 
@@ -51,6 +52,42 @@ def test_it_translates_aligns_and_scores(heedful_cli, run):
             "translate", run, "--precision", precision, "--max-length", "5", stdin=f"{SENTENCE}\n"
         )
         assert done.returncode == 0 and done.stdout.count("\n") == 1, done.stderr
+
+
+def test_a_coverage_penalty_lowers_its_scores(heedful_cli, run, trained):
+    translator = Translator.load(run, device="cpu", precision="fp32")
+    options = {"max_length": 5, "stop": "when-beam-finished"}
+    plain = translator.translate(SENTENCE, **options)
+    covered = translator.translate(SENTENCE, coverage_penalty=0.2, **options)
+    assert covered.score < plain.score
+    given = ("--max-length", "5", "--stop", "when-beam-finished", "--coverage-penalty", "0.2")
+    done = heedful_cli(
+        "translate", run, "--precision", "fp32", *given, "--scores", stdin=f"{SENTENCE}\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split("\t")[0]) == pytest.approx(covered.score, abs=1e-4)
+    for command, told in (
+        (("translate", trained, "--coverage-penalty", "0.2"), "a Transformer's decoder"),
+        (("translate", run, run, "--coverage-penalty", "0.2"), "an ensemble of 2 models"),
+        (("translate", run, "--coverage-penalty", "0.2", "--beam", "1"), "greedy search"),
+        (("translate", run, "--coverage-penalty", "0.2", "--sample"), "sampling"),
+        (
+            ("translate", run, "--coverage-penalty", "0.2", "--engine", "ctranslate2"),
+            "--coverage-penalty",
+        ),
+    ):
+        refused(heedful_cli(*command, stdin="x\n"), told)
+
+
+def test_the_shown_score_of_a_given_target_has_the_penalty(run):
+    translator = Translator.load(run, device="cpu", precision="fp32")
+    plain = attend(translator, SENTENCE, target="le chien")
+    covered = attend(
+        translator, SENTENCE, target="le chien", options=SearchOptions(coverage_penalty=0.2)
+    )
+    summed = translator.attend(SENTENCE, "le chien").cross[0, 0].sum(0)
+    expected = plain.score + 0.2 * np.log(np.minimum(summed, 1)).sum()
+    assert covered.score == pytest.approx(expected, abs=1e-5)
 
 
 def test_its_attention_is_the_decoder_s_alone(run):

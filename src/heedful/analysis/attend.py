@@ -16,11 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from heedful.analysis.plot import run_names
 from heedful.data.coverage import input_warning
 from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.runs.run import Run
+from heedful.search.coverage import coverage_penalty
 from heedful.search.options import SearchOptions
 from heedful.search.rules import DecodingRule, Renormalization
 from heedful.search.scoring import best_candidates
@@ -117,6 +119,7 @@ def attend(
     if warn is not None and unknown:
         warn(unknown)
     trace: Trace | None = None
+    settings = SearchSettings.of(translator.run.config.search, options)
     if target is None:
         trace = Trace()
         found = translator.translate([sentence], options, observer=trace)[0]
@@ -128,9 +131,10 @@ def attend(
     else:
         tokens, ended, text = tuple(_ids(translator, target, "--target", "target")), True, target
         given = translator.score([sentence], [target])[0]
-        penalty = SearchSettings.of(translator.run.config.search, options).penalty
-        score = sum(given) / penalty.divisor(len(given))
+        score = sum(given) / settings.penalty.divisor(len(given))
     record = _forced(translator, source, tokens, ended)
+    if target is not None and settings.coverage_penalty and record.cross is not None:
+        score += coverage_penalty(torch.from_numpy(record.cross[0, 0]), settings.coverage_penalty)
     return replace(
         record,
         name=name or translator.run.folder.path.name,

@@ -41,6 +41,10 @@ def translate(
     length_penalty: Annotated[
         str | None, typer.Option(help="gnmt:ALPHA, power:ALPHA or none.")
     ] = None,
+    coverage_penalty: Annotated[
+        float | None,
+        typer.Option(help="Beta of GNMT's coverage penalty, for recurrent decoders; 0 is off."),
+    ] = None,
     max_length: Annotated[
         str | None, typer.Option(help="Most tokens: input+N or N, without the end symbol.")
     ] = None,
@@ -171,6 +175,7 @@ def translate(
     options = SearchOptions(
         beam=beam,
         length_penalty=length_penalty,
+        coverage_penalty=coverage_penalty,
         max_length=max_length,
         min_length=min_length,
         n_best=mbr or n_best,

@@ -28,7 +28,8 @@ from heedful.config.field_types import (
     Positive,
     Share,
 )
-from heedful.config.recurrent import RecurrentConfig
+from heedful.config.recurrent import ATTENTION, RecurrentConfig
+from heedful.config.recurrent import DECODER as RECURRENT_DECODER
 from heedful.config.recurrent_clashes import recurrent_clashes
 from heedful.config.settings_table import SettingsTable, walk
 from heedful.errors import SettingError
@@ -325,6 +326,14 @@ class SearchConfig(SettingsTable):
     """Beam size: hypotheses kept at every step."""
     length_penalty: LengthPenalty = "gnmt:0.6"
     """Length penalty: gnmt:ALPHA (the paper), power:ALPHA or none."""
+    coverage_penalty: Annotated[
+        float,
+        Field(ge=0, le=10),
+        RECURRENT_DECODER,
+        ATTENTION,
+        ActsIf("search.beam", unless=(1,)),
+    ] = 0.0
+    """Beta of GNMT's coverage penalty, for source positions with little attention; 0 is off."""
     eos_candidates: Literal["beam", "twice"] = "beam"
     """EOS finishes a hypothesis if it ranks within the best `beam` candidates, or 2 x `beam`."""
     stop: Literal[

@@ -27,6 +27,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from heedful.model.seq2seq import DecodingState, Seq2Seq
+from heedful.search.coverage import check_coverage, cover, coverage_penalties
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.observer import Candidate, DropReason, SearchObserver, StepDecision
@@ -79,6 +80,8 @@ class _OpenHypothesis(NamedTuple):
     tokens: list[int]
     log_probabilities: list[float]
     log_probability: float
+    coverage: float = 0.0
+    """The coverage penalty of the steps that gave its tokens."""
 
 
 @dataclass
@@ -141,6 +144,7 @@ def beam_search(
     symbol is among its best continuations; otherwise it is cut, and counts only where too few have
     ended. A step costs one forward pass of `beam` rows per sentence.
     """
+    check_coverage(settings.coverage_penalty, [model])
     return search(
         *start_decoding(model, source),
         limits,
@@ -211,7 +215,8 @@ def search(
     # Tensors choose the candidates; the lists in `_Beam` hold what is returned.
     totals = torch.zeros(len(beams), 1, device=tokens.device)  # (beams, width): 1, then `beam`
     prefixes = tokens.new_empty(len(beams), 0)  # (beams * width, length)
-    length = 0
+    length, beta = 0, settings.coverage_penalty
+    next_log_probabilities, state = cover(next_log_probabilities, state, beta, len(tokens))
     while active:
         # 1. extend: log-probabilities of the next token, then the best continuations of each beam
         scores, state = next_log_probabilities(tokens, state)  # (beams * width, vocabulary)
@@ -234,7 +239,15 @@ def search(
         # 3. finish: of the end symbols only those of the best `eos_candidates` count
         is_eos[:, eos_candidates:] = False
         length += 1
-        step = _BeamUpdate(length, end_token, penalty, keep, stopping, eos_candidates)
+        step = _BeamUpdate(
+            length,
+            end_token,
+            penalty,
+            keep,
+            stopping,
+            eos_candidates,
+            coverage_penalties(state, beta, len(active), width),
+        )
         before = [] if observer is None else [[] if each.done else each.open for each in active]
         step.advance(active, candidates, is_eos, columns)
 
@@ -259,9 +272,10 @@ def search(
         parents = candidates.parents.gather(1, columns)  # (beams, beam)
         # (staying, beam), indices of the beams * width rows before
         rows = (torch.arange(len(active), device=tokens.device)[:, None] * width + parents)[kept]
-        all_stay = len(staying) == len(active)
         # the first beam of each sentence gives the number of the sentence in the state
-        state = state.select(rows.flatten(), None if all_stay else kept[::groups] // groups)
+        state = state.select(
+            rows.flatten(), None if len(staying) == len(active) else kept[::groups] // groups
+        )
         active = [active[row] for row in staying]
         totals, sentences = totals[kept], sentences[kept]  # (staying, beam), (staying,)
         totals[[row for row, each in enumerate(active) if each.done]] = float("-inf")
@@ -299,6 +313,8 @@ class _BeamUpdate(NamedTuple):
     """Complete hypotheses to keep of each beam."""
     stopping: StoppingPolicy
     eos_candidates: int
+    costs: list[list[float]]
+    """Coverage penalty of each open hypothesis of each beam, this step's attention included."""
 
     def advance(
         self, active: list[_Beam], candidates: Candidates, is_eos: Tensor, columns: Tensor
@@ -314,8 +330,8 @@ class _BeamUpdate(NamedTuple):
             last = self.stopping.length_limit_policy == "keep" and self.length >= beam.limit
             for column, (parent, score, token) in enumerate(of_beam):
                 if ends[row][column] or (last and column < self.eos_candidates):
-                    self._finish(beam, beam.open[parent], score, token)
-            self._open(beam, [of_beam[column] for column in kept[row]], last)
+                    self._finish(beam, beam.open[parent], score, token, self.costs[row][parent])
+            self._open(beam, [of_beam[column] for column in kept[row]], last, self.costs[row])
 
     def record(
         self,
@@ -328,7 +344,9 @@ class _BeamUpdate(NamedTuple):
         """Show the observer each active beam: sentence, group, open hypotheses before the step."""
         of_step = (candidates.parents, candidates.log_probabilities, candidates.tokens)
         rows = zip(*(part.tolist() for part in (*of_step, is_eos, columns)), strict=True)
-        for (*of_beam, ends, kept), (where, beam, before) in zip(rows, beams, strict=True):
+        for (*of_beam, ends, kept), (where, beam, before), costs in zip(
+            rows, beams, self.costs, strict=True
+        ):
             if not before:
                 continue
             past_limit = self.length > beam.limit
@@ -346,6 +364,8 @@ class _BeamUpdate(NamedTuple):
                 frozenset(kept),
                 frozenset(i for i, past in enumerate(before) if tuple(past.tokens) in cut),
                 "limit" if last or past_limit else done if beam.done else "",
+                costs,
+                [past.coverage for past in before],
             )
             observer(weighed.snapshot(self.end_token, self.penalty))
 
@@ -353,26 +373,33 @@ class _BeamUpdate(NamedTuple):
         """Return the log-probability of an open hypothesis; minus infinity if it has ended."""
         return float("-inf") if self.end_token in past.tokens else past.log_probability
 
-    def _finish(self, beam: _Beam, past: _OpenHypothesis, score: float, token: int) -> None:
+    def _finish(
+        self, beam: _Beam, past: _OpenHypothesis, score: float, token: int, cost: float
+    ) -> None:
         """Complete a hypothesis, unless it is dead or has already ended."""
         total = past.log_probability + score
         if total > float("-inf") and self.end_token not in past.tokens:
             ended = token == self.end_token
             tokens = tuple(past.tokens) if ended else (*past.tokens, token)
-            scored = total / self.penalty.divisor(self.length)
+            scored = total / self.penalty.divisor(self.length) + cost
             all_of_it = (*past.log_probabilities, score)
             beam.finish(Hypothesis(tokens, all_of_it, scored, ended), self.keep)
 
-    def _open(self, beam: _Beam, kept: Sequence[tuple[int, float, int]], last: bool) -> None:
+    def _open(
+        self,
+        beam: _Beam,
+        kept: Sequence[tuple[int, float, int]],
+        last: bool,
+        costs: Sequence[float],
+    ) -> None:
         """Keep the best unfinished candidates open, and decide whether to continue."""
         before, beam.open = beam.open, []
         for parent, score, token in kept:
             past = before[parent]
             dead = token == self.end_token and self.stopping.stop != "as-joey"
             total = float("-inf") if dead else past.log_probability + score
-            beam.open.append(
-                _OpenHypothesis([*past.tokens, token], [*past.log_probabilities, score], total)
-            )
+            text, each = [*past.tokens, token], [*past.log_probabilities, score]
+            beam.open.append(_OpenHypothesis(text, each, total, costs[parent]))
         best = max(hypothesis.log_probability for hypothesis in beam.open)
         if self.length > beam.limit:
             to_cut = [past for past in before if self.end_token not in past.tokens]
@@ -407,9 +434,9 @@ def _cut(
 ) -> None:
     """Fill the list with hypotheses cut at the length limit."""
     ended = {hypothesis.tokens for hypothesis in beam.complete}
-    for past, log_probabilities, total in open_before:
+    for past, log_probabilities, total, coverage in open_before:
         missing = len(beam.complete) < keep
         if missing and tuple(past) not in ended and total > float("-inf"):
-            score = total / penalty.divisor(max(1, len(past)))
+            score = total / penalty.divisor(max(1, len(past))) + coverage
             cut = Hypothesis(tuple(past), tuple(log_probabilities), score, ended=False)
             beam.complete.append(cut)

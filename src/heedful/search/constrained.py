@@ -29,6 +29,7 @@ from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
 from heedful.search.beam import search
+from heedful.search.coverage import check_coverage
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver
 from heedful.search.phrases import PhraseProgress, Phrases
@@ -60,6 +61,7 @@ def constrained_beam_search(
 
     A hypothesis may end only when it contains all phrases. Without phrases it is `beam_search`.
     """
+    check_coverage(settings.coverage_penalty, [model])
     sought = [Phrases(some) for some in phrases]
     return search(
         *start_decoding(model, source),

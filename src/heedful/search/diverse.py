@@ -22,6 +22,7 @@ from torch import Tensor
 
 from heedful.model.seq2seq import Seq2Seq
 from heedful.search.beam import beam_search, prune, search
+from heedful.search.coverage import check_coverage
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver
 from heedful.search.rules import DecodingRule
@@ -49,6 +50,7 @@ def diverse_beam_search(
     groups are removed, and plain beam search fills the list up. The paper finds costs of 0.2 to 0.8
     useful, and as many groups as hypotheses.
     """
+    check_coverage(settings.coverage_penalty, [model])
     next_log_probabilities, state, tokens = start_decoding(model, source)
     groups, width, n_best = settings.diverse_groups, settings.width, settings.n_best
     beams = torch.arange(len(limits), device=source.device).repeat_interleave(groups)

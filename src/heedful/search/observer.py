@@ -121,6 +121,10 @@ class StepDecision:
     """Indices of the open hypotheses that are cut."""
     over: DropReason
     """Why the open ones are dropped, if they are."""
+    coverage: Sequence[float] | None = None
+    """Coverage penalty of each open hypothesis of the step before, once continued; 0 if None."""
+    coverage_before: Sequence[float] | None = None
+    """The same before this step."""
 
     def snapshot(self, end_token: int, penalty: LengthPenalty) -> Snapshot:
         """
@@ -134,6 +138,8 @@ class StepDecision:
             (total > float("-inf") for _, total in self.open_before), initial=0
         )
         places_before = list(alive)
+        none = [0.0] * len(self.open_before)
+        costs, costs_before = self.coverage or none, self.coverage_before or none
         for column, candidate in enumerate(self.candidates):
             tokens, before = self.open_before[candidate.parent]
             total = before + candidate.log_probability
@@ -141,12 +147,13 @@ class StepDecision:
                 continue
             place, why = self._fate(column, candidate.token == end_token)
             text = (*tokens, candidate.token)
-            seen = HypothesisView(
-                places_before[candidate.parent], text, total, total / divisor, why
-            )
+            score = total / divisor + costs[candidate.parent]
+            seen = HypothesisView(places_before[candidate.parent], text, total, score, why)
             places[place].append(seen)
         cut = tuple(
-            HypothesisView(places_before[index], tuple(tokens), total, total / shorter)
+            HypothesisView(
+                places_before[index], tuple(tokens), total, total / shorter + costs_before[index]
+            )
             for index, (tokens, total) in enumerate(self.open_before)
             if index in self.cut
         )

@@ -15,6 +15,8 @@ from heedful.search.stopping import StoppingPolicy
 
 DIVERSITY = 0.5
 """Cost of a token that an earlier group chose; Vijayakumar et al. find 0.2 to 0.8 useful."""
+MOST_COVERAGE = 10.0
+"""Largest coverage penalty: scores stay numbers."""
 _LARGEST_SEED = 2**63 - 1
 # Largest beam: for each sentence a step keeps this many rows of the vocabulary's size in memory.
 _WIDEST = 10_000
@@ -93,6 +95,8 @@ class SearchOptions:
     """Minimum number of tokens of a translation; the recipe's if None."""
     stop: str | None = None
     """The stopping rule, one of `heedful.search.stopping.STOPS`; the recipe's if None."""
+    coverage_penalty: float | None = None
+    """Beta of GNMT's coverage penalty, 0 for none; the recipe's if None."""
 
     def __post_init__(self) -> None:
         """Check types, ranges and combinations."""
@@ -121,11 +125,29 @@ class SearchOptions:
                 "diversity-strength makes the groups of a beam differ, but there is one group; ask "
                 "for two or more groups, or leave diversity-strength out."
             )
+        beta = self.coverage_penalty
+        if beta is not None and not 0.0 <= beta <= MOST_COVERAGE:
+            raise SettingError(
+                f"coverage-penalty must be a number from 0 to {MOST_COVERAGE:g}, but is {beta}; "
+                "GNMT's is 0.2."
+            )
+        if self.sample is not None or (self.beam == 1 and self.n_best == 1):
+            self.check_coverage()
         if self.sample is not None and (self.beam is not None or self.diverse_groups > 1):
             given = "a beam" if self.beam is not None else "diverse-groups"
             raise SettingError(
                 f"sampling draws each translation by itself and has no beam, but {given} came with "
                 "it; leave out one of the two (n-best says how many are drawn)."
+            )
+
+    def check_coverage(self) -> None:
+        """Refuse a coverage penalty where no hypotheses are compared; raises `SettingError`."""
+        if self.coverage_penalty:
+            other = "a beam of 1 (greedy search)" if self.sample is None else "sampling"
+            raise SettingError(
+                "coverage-penalty chooses among the finished hypotheses of a beam, but "
+                f"{other} came with it, which compares none; leave coverage-penalty out, or "
+                "search with a beam of 2 or more."
             )
 
     def check_constraints(self) -> None:

@@ -53,6 +53,8 @@ class SearchSettings:
     """Number of groups of diverse beam search."""
     diversity_strength: float = DIVERSITY
     """Cost of a token that an earlier group chose in the same step, as a log-probability."""
+    coverage_penalty: float = 0.0
+    """Beta of GNMT's coverage penalty (`heedful.search.coverage`); 0 is off."""
 
     def __post_init__(self) -> None:
         """Resolve the number of candidates among which EOS counts."""
@@ -90,7 +92,11 @@ class SearchSettings:
         stopping = StoppingPolicy(options.stop or recipe.stop, recipe.length_limit_policy)
         beam = options.width(recipe.beam)
         width = beam // options.diverse_groups
-        strength = options.diversity_strength
+        strength, beta = options.diversity_strength, options.coverage_penalty
+        if beam == 1:
+            options.check_coverage()
+        if options.sample is not None or beam == 1:
+            beta = 0.0  # nothing is compared: a recipe's does not act
         return cls(
             beam=beam,
             n_best=options.n_best,
@@ -104,6 +110,7 @@ class SearchSettings:
             sample=options.sample,
             diverse_groups=options.diverse_groups,
             diversity_strength=DIVERSITY if strength is None else strength,
+            coverage_penalty=recipe.coverage_penalty if beta is None else beta,
         )
 
 

@@ -240,7 +240,8 @@ def can_still_win(
     Notes
     -----
     Log-probabilities only fall, so the upper bound is the present log-probability divided by the
-    largest divisor.
+    largest divisor. A coverage penalty is at most 0, so the bound holds with one, too; it is not
+    as tight, for the attention to come may cover all.
     """
     if best_open == float("-inf"):
         return False

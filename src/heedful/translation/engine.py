@@ -49,6 +49,7 @@ _CANNOT = (
     "mbr",
     "diverse-groups",
     "diversity-strength",
+    "coverage-penalty",
     "stop",
     "force-phrases",
     "avoid-phrases",
@@ -74,6 +75,7 @@ def check_engine(engine: str, options: SearchOptions, others: Mapping[str, objec
         "sample": options.sample and not others.get("mbr"),  # which samples by itself
         "diverse-groups": options.diverse_groups > 1,
         "diversity-strength": options.diversity_strength,
+        "coverage-penalty": options.coverage_penalty,
         "stop": options.stop,
         **others,
     }

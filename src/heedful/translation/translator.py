@@ -24,6 +24,7 @@ from heedful.machine.devices import has_int8, resolve_device, resolve_threads
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.native.product import why_not_native
 from heedful.runs.run import Run
+from heedful.search.coverage import check_coverage
 from heedful.search.ensemble import Ensemble
 from heedful.search.observer import SearchObserver, offset_sentence
 from heedful.search.options import Sampling, SearchOptions
@@ -151,6 +152,7 @@ class Translator:
         *,
         beam: int | None = None,
         length_penalty: str | None = None,
+        coverage_penalty: float | None = None,
         max_length: int | str | None = None,
         min_length: int | None = None,
         stop: str | None = None,
@@ -180,12 +182,13 @@ class Translator:
         texts : str or iterable of str
             One sentence or several.
         options : SearchOptions, optional
-            The options of the search as one object, instead of the keywords from `beam` to
-            `diversity_strength`.
+            All options of the search, instead of the keywords `beam` to `diversity_strength`.
         beam : int, optional
             Open hypotheses, 1 for greedy search; the recipe's if None.
         length_penalty : str, optional
             ``gnmt:0.6``, ``power:1.0`` or ``none``; the recipe's if None.
+        coverage_penalty : float, optional
+            Beta of GNMT's coverage penalty, 0 for none; the recipe's if None.
         max_length : str or int, optional
             ``input+50`` or a number of tokens; the recipe's if None.
         min_length : int, optional
@@ -201,14 +204,12 @@ class Translator:
         diverse_groups : int, default 1
             Number of groups of diverse beam search.
         diversity_strength : float, optional
-            Cost of a subword that an earlier group chose in the same step, as a log-probability;
-            0.5 if None.
+            Cost, a log-probability, of what an earlier group chose in the step; 0.5 if None.
         target_prefix : sequence of str, optional
             The beginning of each translation, in whole subwords: “wo” does not become “world” if
             that is one subword. A string if `texts` is one.
         force_phrases : sequence of sequence of str, optional
-            For each line the phrases that its translation must contain; for a single text its
-            phrases.
+            For each line the phrases that must occur; for a single text its phrases.
         avoid_phrases : sequence of sequence of str, optional
             For each line the phrases that its translation must not contain.
         probabilities : bool, default False
@@ -218,11 +219,9 @@ class Translator:
         alignments : bool, default False
             Whether to return which word translates which.
         align_by : str, optional
-            How alignments are extracted from attention, such as ``layer=2,shift``
-            (`Extraction.parse`).
+            How alignments are extracted, such as ``layer=2,shift`` (`Extraction.parse`).
         replace_unknown : bool or mapping of str to str, default False
-            Whether to replace an unknown word by the aligned source word; or, given a dictionary,
-            by that word's translation.
+            Whether unknown words become the aligned source word, or its entry in a dictionary.
         batch_tokens : int, default 2048
             Source tokens per batch, padding included.
         first_line : int, default 1
@@ -250,6 +249,7 @@ class Translator:
         from_keywords = SearchOptions(
             beam=beam,
             length_penalty=length_penalty,
+            coverage_penalty=coverage_penalty,
             max_length=max_length,
             min_length=min_length,
             n_best=n_best,
@@ -266,6 +266,7 @@ class Translator:
         if force_phrases is not None:
             options.check_constraints()
         settings = SearchSettings.of(self.run.config.search, options)
+        check_coverage(settings.coverage_penalty, self.models)
         by = self.aligner.extraction(align_by)
 
         # 2. text to ids
@@ -346,8 +347,7 @@ class Translator:
         targets : str or iterable of str
             The translations, in order.
         align_by : str, optional
-            How alignments are extracted from attention, such as ``layer=2,shift``
-            (`Extraction.parse`).
+            How alignments are extracted, such as ``layer=2,shift`` (`Extraction.parse`).
 
         Returns
         -------

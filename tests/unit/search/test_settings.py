@@ -3,6 +3,7 @@
 import pytest
 
 from heedful.config.load import load_config
+from heedful.errors import SettingError
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.options import Sampling, SearchOptions
 from heedful.search.settings import PAPER_SEARCH, SearchSettings
@@ -75,3 +76,31 @@ def test_the_rule_of_ctranslate2_depends_on_the_length_penalty() -> None:
     for penalty, stop in (("none", "when-none-can-win"), ("power:1", "when-beam-finished")):
         options = SearchOptions(length_penalty=penalty)
         assert SearchSettings.of(recipe, options).stopping.stop == stop
+
+
+def test_a_coverage_penalty_acts_where_hypotheses_are_compared() -> None:
+    families = {"model.encoder": "recurrent", "model.decoder": "recurrent"}
+    recipe = load_config("tiny", {**families, "search.coverage_penalty": 0.2}).search
+    assert SearchSettings.of(recipe).coverage_penalty == 0.2
+    assert SearchSettings.of(recipe, SearchOptions(coverage_penalty=0.0)).coverage_penalty == 0.0
+    for without in (SearchOptions(beam=1), SearchOptions(sample=Sampling())):
+        assert SearchSettings.of(recipe, without).coverage_penalty == 0.0
+    greedy = load_config("tiny", {**families, "search.beam": 1}).search
+    asked = SearchOptions(coverage_penalty=0.2)
+    with pytest.raises(SettingError, match=r"a beam of 1 \(greedy search\) came with it"):
+        SearchSettings.of(greedy, asked)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, "acts only if `model.decoder` is recurrent"),
+        (
+            {"model.encoder": "recurrent", "model.decoder": "recurrent", "search.beam": 1},
+            "acts only if `search.beam` is not 1",
+        ),
+    ],
+)
+def test_a_recipe_s_idle_coverage_penalty_is_refused(changes, told) -> None:
+    with pytest.raises(SettingError, match=told):
+        load_config("tiny", {**changes, "search.coverage_penalty": 0.2})

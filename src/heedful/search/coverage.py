@@ -1,0 +1,119 @@
+"""
+The coverage penalty of GNMT (Wu et al. 2016, equation 14).
+
+::
+
+    s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y)
+    cp(X; Y) = beta * sum_i log(min(sum_j p_ij, 1))
+
+p_ij is the attention that target step j pays to source position i. The steps are those that lp(Y)
+counts: also the one that chose the end symbol. All symbols that the encoder reads are positions,
+its end symbol too, but never padding.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.errors import SettingError
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.recurrent.decoder import RecurrentDecoder, RecurrentState
+from heedful.model.seq2seq import DecodingState, Seq2Seq
+from heedful.search.ensemble import Ensemble
+from heedful.search.step import NextLogProbabilities
+
+# Attention may underflow to zero, whose logarithm would make every score minus infinity, as in
+# OpenNMT-py's `coverage_wu`, which has no floor. The smallest normal number is about exp(-87).
+_FLOOR = torch.finfo(torch.float32).tiny
+
+
+@dataclass(frozen=True)
+class CoverageState:
+    """
+    A recurrent decoder's state with the sum of its attention so far.
+
+    Notes
+    -----
+    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
+    """
+
+    state: RecurrentState
+    """The decoder's own."""
+    coverage: Float[Tensor, "rows source"]
+    """Sum of the attention weights of all steps."""
+
+    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "CoverageState":
+        """Select rows. `sentences`: indices of the sentences that stay; all if None."""
+        return CoverageState(self.state.select(rows, sentences), self.coverage[rows])
+
+
+def coverage_logs(
+    coverage: Float[Tensor, "*batch source"], real: Bool[Tensor, "*rows source"]
+) -> Float[Tensor, "*batch source"]:
+    """Compute the logarithm of each position's coverage, at most 0; of padding 0."""
+    return coverage.clamp(_FLOOR, 1.0).log().masked_fill(~real, 0.0)
+
+
+def coverage_penalty(weights: Float[Tensor, "target source"], beta: float) -> float:
+    """Compute the penalty of one known target, its end symbol included."""
+    coverage = weights.sum(dim=0)  # (source,)
+    return beta * float(coverage_logs(coverage, torch.ones_like(coverage, dtype=torch.bool)).sum())
+
+
+def coverage_penalties(
+    state: DecodingState, beta: float, beams: int, width: int
+) -> list[list[float]]:
+    """Compute the penalty of each row, beam by beam, attention of the last step included."""
+    if not isinstance(state, CoverageState):
+        return [[0.0] * width] * beams
+    real = state.state.mask[:, 0]  # (sentences, source)
+    each_sentence = state.coverage.unflatten(0, (len(real), -1))
+    found = beta * coverage_logs(each_sentence, real.unsqueeze(1)).sum(dim=-1)
+    listed: list[list[float]] = found.view(beams, width).tolist()
+    return listed
+
+
+def cover(
+    next_log_probabilities: NextLogProbabilities, state: DecodingState, beta: float, rows: int
+) -> tuple[NextLogProbabilities, DecodingState]:
+    """Wrap the steps and the first state, so that attention adds up; not if beta is 0."""
+    if not beta:
+        return next_log_probabilities, state
+    assert isinstance(state, RecurrentState)
+    start = state.values.new_zeros(rows, state.mask.size(-1), dtype=torch.float32)
+
+    def covering(tokens: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
+        assert isinstance(state, CoverageState)
+        scores, newer = next_log_probabilities(tokens, state.state)
+        assert isinstance(newer, RecurrentState) and newer.attention is not None
+        return scores, CoverageState(newer, state.coverage + newer.attention)
+
+    return covering, CoverageState(state, start)
+
+
+def check_coverage(beta: float, models: Sequence[Seq2Seq]) -> None:
+    """Refuse a coverage penalty for models without one attention over the source."""
+    if not beta:
+        return
+    models = [one for each in models for one in _members_of(each)]
+    model, off = models[0], "leave it out, or set it to 0, which is off"
+    if len(models) > 1:
+        came = f"an ensemble of {len(models)} models came, each with its own; {off}"
+    elif not isinstance(model, EncoderDecoder) or not isinstance(model.decoder, RecurrentDecoder):
+        came = f"a Transformer's decoder has many, in heads and layers; {off}"
+    elif model.decoder.attention is None:
+        came = f"this decoder has none (`model.recurrent.score` = none); {off}"
+    else:
+        return
+    raise SettingError(
+        "the coverage penalty is defined by the one attention that a recurrent decoder pays to "
+        f"the source, but {came}."
+    )
+
+
+def _members_of(model: Seq2Seq) -> list[Seq2Seq]:
+    """Return the members of an ensemble, or the model itself."""
+    return model.members if isinstance(model, Ensemble) else [model]

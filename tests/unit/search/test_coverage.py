@@ -1,0 +1,204 @@
+"""GNMT's coverage penalty, compared with the best of all sequences."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heedful.config.schema import RecurrentConfig
+from heedful.errors import SettingError
+from heedful.search.beam import beam_search
+from heedful.search.constrained import constrained_beam_search
+from heedful.search.coverage import check_coverage, coverage_logs
+from heedful.search.diverse import diverse_beam_search
+from heedful.search.ensemble import Ensemble
+from heedful.search.observer import Snapshot
+from heedful.search.rules import MinLength
+from heedful.search.settings import SearchSettings
+from heedful.search.stopping import StoppingPolicy
+from tests.support.exhaustive_search import (
+    END,
+    PENALTIES,
+    RULES,
+    alone,
+    batch_of_five,
+    every_sequence,
+    is_close,
+    tiny,
+)
+
+BETAS = [0.2, 2.0]
+TEXT = torch.tensor([[4, 5, 4, END]])
+
+
+def recurrent(seed, vocabulary=6, **changes):
+    settings_of_it = RecurrentConfig(initial_range=1.0, **changes)
+    families = {"encoder": "recurrent", "decoder": "recurrent"}
+    return tiny(seed, vocabulary, **families, recurrent=settings_of_it)
+
+
+def penalty_of(model, source, tokens, beta):
+    """Equation 14 in plain numbers, from the weights of the known target; source unpadded."""
+    target_in = torch.tensor([[model.start_token, *tokens]])
+    with torch.no_grad():
+        (weights,) = model.attention(source, target_in).cross
+    sums = weights[0, 0].sum(dim=0).tolist()  # over the target steps
+    return beta * sum(math.log(min(total, 1.0)) for total in sums)
+
+
+def expected(model, source, limit, penalty, beta):
+    """All complete sequences by their whole score, best first."""
+    return sorted(
+        (
+            (score + penalty_of(model, source, tokens, beta), tokens, each)
+            for score, tokens, each in every_sequence(model, source, limit, penalty)
+        ),
+        reverse=True,
+    )
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize(
+    "wiring",
+    [{}, {"query": "previous", "feed": "context", "readout": "maxout", "cell": "gru"}],
+    ids=["current", "previous"],
+)
+def test_a_wide_beam_finds_the_best_of_all_sequences(penalty, beta, wiring):
+    changed = 0
+    for seed in range(2):
+        model = recurrent(seed, **wiring)
+        every = expected(model, TEXT, 3, penalty, beta)
+        asked = SearchSettings(beam=200, penalty=penalty, n_best=4, coverage_penalty=beta)
+        (found,) = beam_search(model, TEXT, [3], asked, rules=RULES)
+        is_close(found, every[:4])
+        plain = every_sequence(model, TEXT, 3, penalty)[:4]
+        changed += [tokens for _, tokens, _ in plain] != [h.tokens for h in found]
+    assert changed or beta < 1.0 or wiring  # the penalty is felt
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_the_shortest_length_and_the_n_best_list_go_together(penalty):
+    model = recurrent(1)
+    asked = SearchSettings(beam=200, penalty=penalty, n_best=3, coverage_penalty=1.0)
+    (found,) = beam_search(model, TEXT, [3], asked, rules=[*RULES, MinLength(2, END)])
+    every = expected(model, TEXT, 3, penalty, 1.0)
+    is_close(found, [entry for entry in every if len(entry[1]) >= 2][:3])
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 50), st.integers(1, 5), st.sampled_from(PENALTIES), st.sampled_from(BETAS))
+def test_padding_and_other_sentences_do_not_count(seed, beam, penalty, beta):
+    model = recurrent(seed, vocabulary=12)
+    source, limits = batch_of_five(seed)
+    asked = SearchSettings(beam=beam, penalty=penalty, n_best=min(beam, 2), coverage_penalty=beta)
+    together = beam_search(model, source, limits, asked, rules=RULES)
+    for row, limit in enumerate(limits):
+        text = alone(source, row)
+        (single,) = beam_search(model, text, [limit], asked, rules=RULES)
+        assert [h.tokens for h in together[row]] == [h.tokens for h in single]
+        for one in together[row]:
+            assert one.score == pytest.approx(
+                whole_score(model, text, one, penalty, beta), abs=1e-3
+            )
+
+
+def whole_score(model, source, found, penalty, beta):
+    """The score of a hypothesis, ended or cut, from its tokens."""
+    length = len(found.tokens) + found.ended
+    if not length:
+        return 0.0
+    steps = found.tokens if found.ended else found.tokens[:-1]
+    divided = sum(found.log_probabilities) / penalty.divisor(length)
+    return divided + penalty_of(model, source, steps, beta)
+
+
+@pytest.mark.parametrize("stop", ["when-none-can-win", "when-beam-finished", "as-joey"])
+@pytest.mark.parametrize("policy", ["cut", "end", "keep"])
+def test_every_way_to_end_has_the_penalty_of_its_steps(stop, policy):
+    model, penalty = recurrent(3, vocabulary=12), PENALTIES[1]
+    source = torch.tensor([[4, 9, 7, 5, END]])
+    for limit in (1, 4):
+        asked = SearchSettings(
+            beam=4,
+            n_best=4,
+            penalty=penalty,
+            stopping=StoppingPolicy(stop, policy),
+            coverage_penalty=0.7,
+        )
+        (found,) = beam_search(model, source, [limit], asked, rules=RULES)
+        assert found
+        for one in found:
+            assert one.score == pytest.approx(
+                whole_score(model, source, one, penalty, 0.7), abs=1e-4
+            )
+
+
+def test_groups_and_phrases_keep_the_penalty():
+    model, penalty = recurrent(2, vocabulary=12), PENALTIES[1]
+    source, limits = batch_of_five(2)
+    asked = SearchSettings(beam=6, n_best=3, penalty=penalty, coverage_penalty=0.5)
+    in_groups = SearchSettings(
+        beam=6, n_best=3, penalty=penalty, coverage_penalty=0.5, diverse_groups=3
+    )
+    phrases = [[(7,)], [(8,)], [], [], [(9,)]]
+    for found in (
+        diverse_beam_search(model, source, limits, in_groups, RULES),
+        constrained_beam_search(model, source, limits, asked, phrases, RULES),
+    ):
+        for row, hypotheses in enumerate(found):
+            for one in hypotheses:
+                wanted = whole_score(model, alone(source, row), one, penalty, 0.5)
+                assert one.score == pytest.approx(wanted, abs=1e-4)
+
+
+def test_an_observer_sees_the_scores_that_are_returned():
+    model = recurrent(3, vocabulary=12)
+    asked = SearchSettings(beam=3, n_best=3, coverage_penalty=1.0)
+    seen: list[Snapshot] = []
+    (found,) = beam_search(model, TEXT, [5], asked, rules=RULES, observer=seen.append)
+    shown = {view.tokens: view.score for step in seen for view in (*step.ended, *step.cut)}
+    for one in found:
+        text = (*one.tokens, END) if one.ended else one.tokens
+        assert shown[text] == pytest.approx(one.score, abs=1e-6)
+
+
+def test_off_is_the_search_as_it_was():
+    model = recurrent(4, vocabulary=12)
+    source, limits = batch_of_five(4)
+    off = SearchSettings(beam=4, n_best=4, coverage_penalty=0.0)
+    every = beam_search(model, source, limits, off, rules=RULES)
+    for hypotheses in every:
+        for one in hypotheses:
+            total = 0.0
+            for score in one.log_probabilities:
+                total += score
+            length = max(1, len(one.tokens) + one.ended)
+            assert one.score == total / off.penalty.divisor(length)
+
+
+def test_a_position_without_attention_gives_a_number():
+    real = torch.tensor([True, True, True, False])
+    logs = coverage_logs(torch.tensor([0.0, 0.5, 1.7, 0.0]), real)
+    assert logs[0].item() == pytest.approx(-87.3, abs=0.1)
+    assert logs[1:].tolist() == pytest.approx([math.log(0.5), 0.0, 0.0])
+
+
+def test_decoders_without_one_attention_are_refused():
+    one = recurrent(1)
+    check_coverage(0.2, [one])
+    for models, told in (
+        ([tiny(1)], "a Transformer's decoder has many"),
+        (
+            [recurrent(1, score="none", feed="none", readout="state", start="final")],
+            "`model.recurrent.score` = none",
+        ),
+        ([one, one], "an ensemble of 2 models"),
+    ):
+        check_coverage(0.0, models)
+        with pytest.raises(SettingError, match=told):
+            check_coverage(0.2, models)
+    with pytest.raises(SettingError, match="an ensemble"):
+        beam_search(Ensemble([one, one]), TEXT, [3], SearchSettings(coverage_penalty=0.2))
