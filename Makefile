@@ -15,7 +15,7 @@ SOAK := $(wildcard tests/soak)
 PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,model/%.py,attention feed_forward residual layer_config layers layout \
         projections embedding encoder_decoder transformer seq2seq output) \
-    $(patsubst %,model/recurrent/%.py,cells scores encoder decoder wiring) \
+    $(patsubst %,model/recurrent/%.py,encoder decoder) \
     $(patsubst %,training/%.py,loss schedule optimizer) \
     $(patsubst %,search/%.py,beam length settings stopping))
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.encoder_decoder import EncoderDecoder, SourceEncoder, TargetDecoder
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.feed_forward import FeedForward
 from heedful.model.layers import DecoderLayer, EncoderLayer
+from heedful.model.memory import SourceEncoder, TargetDecoder
 from heedful.model.recurrent.cells import RecurrentLayer
 from heedful.model.recurrent.decoder import RecurrentDecoder
 from heedful.model.recurrent.encoder import RecurrentEncoder

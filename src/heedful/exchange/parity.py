@@ -51,13 +51,10 @@ class ReferenceModel(Protocol):
 
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
         """
-        Compute the log-probabilities of a translation.
+        Compute the log-probabilities of every symbol at each place of a translation and behind it.
 
-        Returns for each place of the target, and for the end behind it, the log-probability of
-        every symbol, minus infinity for symbols that this side does not have; or only that of the
-        symbol that stands there.
-
-        The second shape is for engines that do not return distributions.
+        Minus infinity for symbols that this side does not have. Engines that do not return
+        distributions give that of the symbol that stands there alone.
         """
         ...
 

@@ -67,14 +67,7 @@ def measured_rates(device: torch.device, seconds: float = 0.0) -> dict[str, floa
 
 
 def remembered_rates(processor: str, threads: int, version: str) -> dict[str, float] | None:
-    """
-    Look up a cached measurement of matrix products.
-
-    Returns: GFLOP/s for 'fp32' and 'bf16'; None if this was never measured here.
-
-    Measures nothing. A run from another machine has a cached measurement only if this machine has
-    the same key.
-    """
+    """Look up a cached measurement of matrix products in GFLOP/s; None if there is none here."""
     return _read_cache().get(_cache_key(processor, threads, version))
 
 

@@ -7,14 +7,10 @@ from torch import nn
 
 from heedful.config.schema import ModelConfig
 from heedful.model.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
-from heedful.model.encoder_decoder import (
-    EncoderDecoder,
-    Positions,
-    SourceEncoder,
-    TargetDecoder,
-)
+from heedful.model.encoder_decoder import EncoderDecoder, Positions
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
+from heedful.model.memory import SourceEncoder, TargetDecoder
 from heedful.model.output import OutputLayer, TiedOutput
 from heedful.model.recurrent.decoder import RecurrentDecoder
 from heedful.model.recurrent.encoder import RecurrentEncoder

@@ -12,10 +12,10 @@ has `encode`; a decoder has `decode` for a known target, and `start` and `step` 
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.errors import SettingError
@@ -23,7 +23,7 @@ from heedful.model.attention import padding_mask
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
 from heedful.model.inputs import check_ids
-from heedful.model.memory import Memory
+from heedful.model.memory import Memory, SourceEncoder, TargetDecoder
 from heedful.model.output import OutputLayer
 from heedful.model.seq2seq import Seq2Seq
 
@@ -83,133 +83,6 @@ class AttentionWeights:
             for layers, shape in zip(kinds, shapes, strict=True)
         )
         return encoder, decoder, cross
-
-
-@runtime_checkable
-class SourceEncoder(Protocol):
-    """
-    What an encoder of any family offers.
-
-    Notes
-    -----
-    A module; families are in `heedful.model.layers` and `heedful.model.recurrent`.
-    """
-
-    def encode(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        mask: Bool[Tensor, "batch 1 1 time"],
-        weights: list[Tensor] | None = None,
-    ) -> Memory:
-        """
-        Encode embedded tokens.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            Embedded tokens, with their positions if the family has any.
-        mask : Tensor of bool, shape (batch, 1, 1, time)
-            True at real tokens.
-        weights : list, optional
-            A list to which the attention weights of each layer are appended, if there are any.
-
-        Returns
-        -------
-        Memory
-            States, mask, and the last states of a recurrent encoder.
-
-        Notes
-        -----
-        Called once per batch of sentences.
-        """
-        ...
-
-
-@runtime_checkable
-class TargetDecoder(Protocol):
-    """
-    What a decoder of any family offers.
-
-    Notes
-    -----
-    A module; families are in `heedful.model.layers` and `heedful.model.recurrent`.
-    """
-
-    def decode(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        memory: Memory,
-        weights: tuple[list[Tensor], list[Tensor]] | None = None,
-        real: Bool[Tensor, "batch time"] | None = None,
-    ) -> Float[Tensor, "batch time width"]:
-        """
-        Compute the states of a known target.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            Embedded tokens, with their positions if the family has any.
-        memory : Memory
-            The encoded source.
-        weights : pair of lists, optional
-            Lists to which the weights of self-attention and cross-attention are appended.
-        real : Tensor of bool, shape (batch, time), optional
-            True at real tokens; everywhere if None.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, width)
-            The state at position i predicts target token i.
-
-        Notes
-        -----
-        Must equal `start` and `step` for each token.
-        """
-        ...
-
-    def start(self, memory: Memory) -> Any:
-        """
-        Prepare a search.
-
-        Parameters
-        ----------
-        memory : Memory
-            The encoded source.
-
-        Returns
-        -------
-        DecodingState
-            It has `sentences` and `length`, too: rows of the source, and tokens read so far.
-
-        Notes
-        -----
-        Computes what depends on the source and not on a hypothesis.
-        """
-        ...
-
-    def step(
-        self, x: Float[Tensor, "sentences hypotheses d_model"], state: Any
-    ) -> tuple[Float[Tensor, "sentences hypotheses width"], Any]:
-        """
-        Process one more token of each hypothesis.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (sentences, hypotheses, d_model)
-            The newest tokens, embedded.
-        state : DecodingState
-            The state returned by `start` or the last `step`.
-
-        Returns
-        -------
-        tuple
-            States of shape (sentences, hypotheses, width) and the state for the next call.
-
-        Notes
-        -----
-        All hypotheses of a sentence share what belongs to the source.
-        """
-        ...
 
 
 class EncoderDecoder(Seq2Seq):
@@ -294,25 +167,6 @@ class EncoderDecoder(Seq2Seq):
     def forward(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target d_model"]:
-        """
-        Compute all decoder states at once from the known target (teacher forcing).
-
-        Parameters
-        ----------
-        source : Tensor of int, shape (batch, source)
-            Padded token ids.
-        target_in : Tensor of int, shape (batch, target)
-            The target, shifted right by one: it begins with the start token.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, target, d_model)
-            The state at position i predicts target token i.
-
-        Notes
-        -----
-        Figure 1.
-        """
         check_ids(type(self).__name__, target_in=target_in)
         return self._decode(self.encode(source), target_in, None)
 
@@ -344,49 +198,11 @@ class EncoderDecoder(Seq2Seq):
         return weights
 
     def start(self, memory: Memory) -> Any:
-        """
-        Prepare decoding, one hypothesis per sentence.
-
-        Parameters
-        ----------
-        memory : Memory
-            The result of `encode`.
-
-        Returns
-        -------
-        DecodingState
-            The state before the first token.
-
-        Notes
-        -----
-        The decoder computes what depends on the source and not on a hypothesis.
-        """
         return self.decoder.start(memory)
 
     def step(
         self, state: Any, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows d_model"], Any]:
-        """
-        Process one more target token of each hypothesis.
-
-        Parameters
-        ----------
-        state : DecodingState
-            The state returned by `start` or the last `step`.
-        tokens : Tensor of int, shape (rows,)
-            The newest token of each hypothesis, the start token first.
-
-        Returns
-        -------
-        states : Tensor of float, shape (rows, d_model)
-            States that predict the next token.
-        state : DecodingState
-            The state for the next call.
-
-        Notes
-        -----
-        Equal to `forward` on the whole prefix; the tests hold them equal.
-        """
         x = self.embed_target(tokens.view(state.sentences, -1))  # (sentences, width, d_model)
         x = self._add_positions(x, self.target_positions, state.length, step=True)
         states, state = self.decoder.step(x, state)

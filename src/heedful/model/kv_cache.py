@@ -65,7 +65,7 @@ class KVCache:
         Create a cache without tokens.
 
         `memory`: keys and values of the source in any layer: the cache takes their sizes, device
-        and type, which `Decoder.cache_dtype` has chosen. The first step allocates slots.
+        and type, which the decoder has chosen. The first step allocates slots.
         """
         nothing = KeyValue(memory.keys[:, :, :0], memory.values[:, :, :0])
         sentences = memory.keys.size(0)
@@ -170,25 +170,7 @@ class DecoderState:
         return self.mask_bias.size(0)
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "DecoderState":
-        """
-        Select rows.
-
-        Parameters
-        ----------
-        rows : Tensor of int, shape (new rows,)
-            Index of the old row that each new row continues.
-        sentences : Tensor of int, shape (new sentences,), optional
-            Indices of the sentences that stay; all if None.
-
-        Returns
-        -------
-        DecoderState
-            The state of the chosen rows.
-
-        Notes
-        -----
-        Keys and values are copied only when finished sentences leave the batch.
-        """
+        """Select rows; keys and values are copied only when finished sentences leave."""
         memory, mask_bias = self.memory, self.mask_bias
         if sentences is not None:
             memory = tuple(layer.select(sentences) for layer in memory)

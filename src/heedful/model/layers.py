@@ -17,7 +17,7 @@ from heedful.model.inputs import check_mask
 from heedful.model.kv_cache import DecoderState, KVCache, mask_to_bias
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layout import Layout, pad, unpad
-from heedful.model.memory import Memory
+from heedful.model.memory import Memory, SourceEncoder, TargetDecoder
 from heedful.model.projections import KeyValue
 
 
@@ -71,7 +71,7 @@ class EncoderLayer(nn.Module):
         return out
 
 
-class Encoder(nn.Module):
+class Encoder(nn.Module, SourceEncoder):
     """
     A stack of encoder layers.
 
@@ -143,27 +143,6 @@ class Encoder(nn.Module):
         mask: Bool[Tensor, "batch _ _ time"],
         weights: list[Tensor] | None = None,
     ) -> Memory:
-        """
-        Run all layers, for a decoder of any family.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            Embedded tokens with their positions.
-        mask : Tensor of bool, shape (batch, 1, 1, time)
-            True at real tokens.
-        weights : list, optional
-            A list to which the attention weights of each layer are appended.
-
-        Returns
-        -------
-        Memory
-            States and mask.
-
-        Notes
-        -----
-        What `heedful.model.encoder_decoder.EncoderDecoder` calls.
-        """
         # recorded weights have padded rows, so nothing is unpadded then
         real = None if weights is not None else _real_keys(mask)  # (batch, time)
         x, packing = unpad(x, real, keys=x.size(1))
@@ -281,7 +260,7 @@ class DecoderLayer(nn.Module):
         return out
 
 
-class Decoder(nn.Module):
+class Decoder(nn.Module, TargetDecoder):
     """
     A stack of decoder layers.
 
@@ -353,27 +332,8 @@ class Decoder(nn.Module):
             x = layer(x, memory, layout, memory_layout)
         return pad(self.norm(x), packing)
 
-    def cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
-        """
-        Choose the type of the keys and values that a search keeps.
-
-        Parameters
-        ----------
-        sentences : int
-            Number of sentences in the batch.
-        dtype : torch.dtype
-            Type of the states.
-
-        Returns
-        -------
-        torch.dtype
-            The type of the states.
-
-        Notes
-        -----
-        A decoder made for translating may choose a shorter one
-        (`heedful.model.inference.optimize`).
-        """
+    def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
+        """Choose the type of the keys and values that a search keeps; inference may shorten it."""
         return dtype
 
     def decode(
@@ -383,51 +343,11 @@ class Decoder(nn.Module):
         weights: tuple[list[Tensor], list[Tensor]] | None = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
-        """
-        Run all layers on a known target, after an encoder of any family.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            Embedded target tokens with their positions, shifted right by one.
-        memory : Memory
-            The encoded source.
-        weights : pair of lists, optional
-            Lists to which the weights of self-attention and cross-attention are appended.
-        real : Tensor of bool, shape (batch, time), optional
-            True at real tokens; everywhere if None.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, d_model)
-            The state at position i predicts target token i.
-
-        Notes
-        -----
-        What `heedful.model.encoder_decoder.EncoderDecoder` calls.
-        """
         out: Tensor = self(x, memory.states, memory.mask, weights, real)
         return out
 
     def start(self, memory: Memory) -> DecoderState:
-        """
-        Project the memory to keys and values of every layer, once per sentence.
-
-        Parameters
-        ----------
-        memory : Memory
-            The encoded source.
-
-        Returns
-        -------
-        DecoderState
-            The state before the first token.
-
-        Notes
-        -----
-        Later steps only compute queries.
-        """
-        dtype = self.cache_dtype(len(memory.states), memory.states.dtype)
+        dtype = self._cache_dtype(len(memory.states), memory.states.dtype)
         kv = (layer.cross_attention.project_kv(memory.states) for layer in self.layers)  # type: ignore[operator,union-attr]
         # laid out head by head, as every step reads them
         projected = tuple(
@@ -440,27 +360,6 @@ class Decoder(nn.Module):
     def step(
         self, x: Float[Tensor, "sentences width d_model"], state: DecoderState
     ) -> tuple[Float[Tensor, "sentences width d_model"], DecoderState]:
-        """
-        Process one more token of each hypothesis.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (sentences, width, d_model)
-            The newest tokens, embedded, with their positions.
-        state : DecoderState
-            The state returned by `start` or the last `step`.
-
-        Returns
-        -------
-        states : Tensor of float, shape (sentences, width, d_model)
-            States that predict the next token.
-        state : DecoderState
-            The state for the next call.
-
-        Notes
-        -----
-        Equal to the last position of `forward` on the whole target; the tests hold them equal.
-        """
         cache = state.cache.advance(x.size(1))
         states = self._step_layers(x, cache, state.memory, state.mask_bias)
         return states, DecoderState(cache, state.memory, state.mask_bias, state.length + 1)

@@ -137,19 +137,7 @@ class TiedOutput(OutputLayer):
 
     @property
     def weight(self) -> nn.Parameter:  # type: ignore[override]
-        """
-        Return the matrix of the embedding.
-
-        Returns
-        -------
-        torch.nn.Parameter, shape (vocabulary, d_model)
-            The same object as the embedding's.
-
-        Notes
-        -----
-        To untie the two, replace this module by an `OutputLayer`; with another embedding module,
-        replace it by a `TiedOutput` of that.
-        """
+        """The embedding's matrix itself; replace this module to untie the two."""
         weight: nn.Parameter = self._embedding[0].weight  # type: ignore[assignment]
         return weight
 

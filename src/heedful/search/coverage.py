@@ -32,13 +32,7 @@ _FLOOR = torch.finfo(torch.float32).tiny
 
 @dataclass(frozen=True)
 class CoverageState:
-    """
-    A recurrent decoder's state with the sum of its attention so far.
-
-    Notes
-    -----
-    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
-    """
+    """A recurrent decoder's state with the sum of its attention so far."""
 
     state: RecurrentState
     """The decoder's own."""

@@ -56,11 +56,7 @@ def read_lines(file: TextSource | Path) -> Iterator[str]:
 
 def language_of(file: TextSource | Path) -> str:
     """
-    Return the language suffix of a file name.
-
-    Returns the ending without compression, or the part of a TMX file; empty if there is neither.
-
-    A convention, not a check: ``notes.txt`` gives “txt”.
+    Return the ending of a file name without compression, or the part of a TMX file; else empty.
 
     >>> language_of(Path("train.en.gz"))
     'en'

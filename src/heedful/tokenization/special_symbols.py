@@ -32,9 +32,7 @@ _TAG = re.compile(r">>[\w-]+<<")
 
 def is_tag(text: str) -> bool:
     """
-    Whether a text is a language tag.
-
-    The form that OPUS-MT models use.
+    Whether a text is a language tag, in the form of OPUS-MT models.
 
     >>> is_tag(">>pt_BR<<"), is_tag(">>a b<<")
     (True, False)

@@ -167,16 +167,7 @@ class Tokenizer:
     def encode_target(
         self, texts: Sequence[str], sampling: float = 0.0, generator: Random | None = None
     ) -> list[list[int]]:
-        """
-        Convert target text to ids.
-
-        Returns the ids of each line, without special symbols; an empty list for an empty line.
-
-        Like `encode_source` if the vocabulary is shared, but a language tag is text here.
-
-        Raises `TextError` if a line holds half a surrogate pair, which is no text, `TokenizerError`
-        if there is `sampling` and the kind has nothing to sample.
-        """
+        """Convert target text to ids, as `encode_source` does; but a language tag is text here."""
         return self._encode(self._target, texts, sampling, generator)
 
     def decode(self, ids: Iterable[int]) -> str:

@@ -170,14 +170,7 @@ class RunLog:
 
 
 def perplexity(nll: float) -> float:
-    """
-    Compute the perplexity from a mean negative log-probability.
-
-    `nll`: per token, natural logarithm, without smoothing. Returns its exponential, infinite where
-    that is too large for a float.
-
-    Per subword; the paper's Table 3 says that it is not comparable with per-word perplexities.
-    """
+    """Compute the perplexity per subword from a mean negative log-likelihood, in nats."""
     return math.exp(nll) if nll < 700 else math.inf
 
 

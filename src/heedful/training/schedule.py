@@ -1,8 +1,8 @@
 """
-Learning rate schedules: equation 3 of the paper (section 5.3), and those of other recipes.
+Schedules of the learning rate: equation 3 of the paper (section 5.3), and those of other recipes.
 
-Each function gives the rate of a step, counted from 1. All but the paper's rise linearly to a
-peak over the warm-up, which may be none, and differ in what follows::
+All but the paper's rise linearly to a peak over the warm-up, which may be none, and differ in what
+follows (`heedful.training.rates`)::
 
     constant        peak
     inverse_sqrt    peak * (warmup / step)^0.5          equation 3 with a peak of one's choice
@@ -10,194 +10,20 @@ peak over the warm-up, which may be none, and differ in what follows::
     step, plateau   peak * decay_factor^decays          decays at fixed steps, or at validations
 """
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from heedful.training.rates import (
+    constant_rate,
+    cosine_rate,
+    decayed_rate,
+    decays_before,
+    inverse_sqrt_rate,
+    paper_rate,
+)
+
 if TYPE_CHECKING:
     from heedful.config.schema import RunConfig
-
-
-def paper_rate(step: int, d_model: int, warmup: int, factor: float = 1.0) -> float:
-    """
-    Compute the learning rate of a step by equation 3.
-
-    Parameters
-    ----------
-    step : int
-        Number of the step, counted from 1.
-    d_model : int
-        Width of the model.
-    warmup : int
-        Steps over which the rate rises.
-    factor : float, default 1.0
-        Multiplies the whole schedule; the paper has none.
-
-    Returns
-    -------
-    float
-        ``factor * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)``.
-
-    Notes
-    -----
-    Rises linearly, then falls with the inverse square root of the step; the peak, at ``step ==
-    warmup``, is ``factor * (d_model * warmup)^-0.5``. The authors' code counts steps from 0 and
-    adds one, which is the same.
-    """
-    return float(factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
-
-
-def constant_rate(step: int, peak: float, warmup: int = 0) -> float:
-    """
-    Compute a constant learning rate after a linear warm-up.
-
-    Parameters
-    ----------
-    step : int
-        Number of the step, counted from 1.
-    peak : float
-        The rate from step `warmup` on.
-    warmup : int, default 0
-        Steps over which the rate rises.
-
-    Returns
-    -------
-    float
-        ``peak * min(1, step / warmup)``.
-
-    Notes
-    -----
-    The first step has ``peak / warmup``, as in equation 3; Hugging Face's first step has 0.
-    """
-    return peak * step / warmup if step < warmup else peak
-
-
-def inverse_sqrt_rate(step: int, peak: float, warmup: int, minimum: float = 0.0) -> float:
-    """
-    Compute a learning rate that falls with the inverse square root of the step.
-
-    Parameters
-    ----------
-    step : int
-        Number of the step, counted from 1.
-    peak : float
-        The rate at step `warmup`.
-    warmup : int
-        Steps over which the rate rises, at least 1.
-    minimum : float, default 0.0
-        Lowest rate after the warm-up.
-
-    Returns
-    -------
-    float
-        ``peak * min(step / warmup, (warmup / step)^0.5)``.
-
-    Notes
-    -----
-    Equation 3 with a free peak: equal to `paper_rate` for ``peak = (d_model * warmup)^-0.5``.
-    fairseq's ``inverse_sqrt`` has the same decay.
-    """
-    if step < warmup:
-        return constant_rate(step, peak, warmup)
-    return max(minimum, peak * math.sqrt(warmup / step))
-
-
-def cosine_rate(step: int, peak: float, warmup: int, steps: int, minimum: float = 0.0) -> float:
-    """
-    Compute a learning rate that falls along half a cosine wave.
-
-    Parameters
-    ----------
-    step : int
-        Number of the step, counted from 1.
-    peak : float
-        The rate at step `warmup`.
-    warmup : int
-        Steps over which the rate rises.
-    steps : int
-        The step that has the minimum.
-    minimum : float, default 0.0
-        Lowest rate after the warm-up.
-
-    Returns
-    -------
-    float
-        ``minimum + (peak - minimum) * (1 + cos(pi * (step - warmup) / (steps - warmup))) / 2``.
-
-    Notes
-    -----
-    Loshchilov and Hutter 2017, equation 5, without restarts. After the last step the rate stays.
-    """
-    if step < warmup:
-        return constant_rate(step, peak, warmup)
-    progress = min(1.0, (step - warmup) / max(1, steps - warmup))
-    return minimum + (peak - minimum) * (1.0 + math.cos(math.pi * progress)) / 2.0
-
-
-def decayed_rate(
-    step: int,
-    peak: float,
-    warmup: int,
-    decays: int,
-    decay_factor: float = 0.5,
-    minimum: float = 0.0,
-) -> float:
-    """
-    Compute a learning rate that has been lowered by a factor some times.
-
-    Parameters
-    ----------
-    step : int
-        Number of the step, counted from 1.
-    peak : float
-        The rate before the first decay.
-    warmup : int
-        Steps over which the rate rises.
-    decays : int
-        Number of decays so far.
-    decay_factor : float, default 0.5
-        Factor of the rate at each.
-    minimum : float, default 0.0
-        Lowest rate after the warm-up.
-
-    Returns
-    -------
-    float
-        ``peak * decay_factor^decays``, but at least the minimum.
-
-    Notes
-    -----
-    Both `step` and `plateau` are this one; they differ in when a decay is due.
-    """
-    lowered = peak * decay_factor**decays
-    if step < warmup:
-        return constant_rate(step, lowered, warmup)
-    return max(minimum, lowered)
-
-
-def decays_before(step: int, decay_start: int, decay_steps: int) -> int:
-    """
-    Count the decays of schedule `step` before a step.
-
-    Parameters
-    ----------
-    step : int
-        Number of the step, counted from 1.
-    decay_start : int
-        Steps before the first decay.
-    decay_steps : int
-        Steps between two decays.
-
-    Returns
-    -------
-    int
-        0 up to step `decay_start`, 1 in the next `decay_steps` steps, and so on.
-
-    Notes
-    -----
-    With both numbers equal it is torch's StepLR.
-    """
-    return max(0, -(-(step - decay_start) // decay_steps))
 
 
 @dataclass(frozen=True)
@@ -290,7 +116,7 @@ class Schedule:
 
         Notes
         -----
-        Section 5.3 for `paper`; the other formulas are those of the functions of this module.
+        Section 5.3 for `paper`; the other formulas are those of `heedful.training.rates`.
         """
         step += self.earlier_steps
         if self.name == "paper":

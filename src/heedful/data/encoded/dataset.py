@@ -133,26 +133,15 @@ class EncodedPairs:  # numpydoc ignore=PR02
 
     def source(self, index: int) -> Ids:
         """
-        Return the ids of one source sentence.
+        Return the ids of one source sentence, without special symbols.
 
-        Returns its ids without special symbols; a read-only view, nothing is copied.
-
-        Copy ids that are kept for long: the view holds the whole file open.
-
-        Raises `IndexError` if there is no such pair.
+        A read-only view that holds the whole file open: copy what is kept for long. Raises
+        `IndexError` if there is no such pair.
         """
         return _slice(self.source_ids, self.source_offsets, index)
 
     def target(self, index: int) -> Ids:
-        """
-        Return the ids of one target sentence.
-
-        Returns its ids without special symbols; a read-only view, nothing is copied.
-
-        Copy ids that are kept for long: the view holds the whole file open.
-
-        Raises `IndexError` if there is no such pair.
-        """
+        """Return the ids of one target sentence, as `source` does."""
         return _slice(self.target_ids, self.target_offsets, index)
 
     def pair(self, index: int) -> tuple[Ids, Ids]:

@@ -66,15 +66,9 @@ def sample_pairs(count: int, seed: int) -> list[Pair]:
 
 def split_pairs(train: int, held_out: int, seed: int) -> tuple[list[Pair], list[Pair]]:
     """
-    Draw a training set and sentences that are not in it.
+    Draw a training set and sentences that are not in it, in new combinations of its words.
 
-    `train`: how many pairs to train on; at least 0. `held_out`: how many pairs to hold out; at
-    least 1.
-
-    The held-out sentences have the words of the training sentences in new combinations, so a model
-    that translates them has learned the grammar and not the list.
-
-    Raises `ValueError` if a size is below its minimum.
+    `train`: at least 0. `held_out`: at least 1. Raises `ValueError` for smaller sizes.
     """
     training, unseen = split_aligned(train, held_out, seed)
     return training, [(pair.source, pair.target) for pair in unseen]
@@ -82,10 +76,7 @@ def split_pairs(train: int, held_out: int, seed: int) -> tuple[list[Pair], list[
 
 def sample_aligned(count: int, seed: int) -> list[AlignedPair]:
     """
-    Draw sentences with their translations and word alignments.
-
-    A gold set by construction, without annotators and aligners: it measures the error rate of
-    alignments extracted from attention.
+    Draw sentences with their translations and word alignments, a gold set by construction.
 
     >>> sample_aligned(1, seed=1)[0][:2] == sample_pairs(1, seed=1)[0]
     True

@@ -58,7 +58,7 @@ class Int8Decoder(Decoder):
         self.layers, self.norm = plain.layers, plain.norm
         self.native = _compiled(plain)
 
-    def cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
+    def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
         return torch.bfloat16
 
     def _step_layers(
@@ -87,7 +87,7 @@ class ShortCacheDecoder(Decoder):
         nn.Module.__init__(self)
         self.layers, self.norm = plain.layers, plain.norm
 
-    def cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
+    def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
         return torch.bfloat16 if sentences > _FEW_SENTENCES else dtype
 
 

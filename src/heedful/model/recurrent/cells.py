@@ -25,23 +25,10 @@ CELLS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "
 
 class RecurrentLayer(nn.Module):
     """
-    One layer of recurrent cells.
+    One layer of recurrent cells, forwards or in both directions.
 
-    Parameters
-    ----------
-    cell : {'lstm', 'gru', 'rnn'}
-        Kind of cell; `rnn` is tanh(W x + b + U h + c).
-    inputs : int
-        Width of the inputs.
-    width : int
-        Width of the states, of each direction.
-    bidirectional : bool, default False
-        Whether a second set of weights reads the sequence from its end.
-
-    Notes
-    -----
     Holds torch's own module. Whole sequences run in torch's fused kernel; `project` and `step` are
-    its two halves for a decoder: products with inputs that are known are one large product.
+    its two halves for a decoder, so that products with known inputs are one large product.
     """
 
     def __init__(self, cell: Cell, inputs: int, width: int, bidirectional: bool = False) -> None:
@@ -57,22 +44,9 @@ class RecurrentLayer(nn.Module):
         """
         Run whole sequences of different lengths from a zero state.
 
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, inputs)
-            Padded sequences.
-        mask : Tensor of bool, shape (batch, time)
-            True at real positions, which come first and are at least one a row.
+        `mask`: true at real positions, which come first and are at least one a row. Returns h of
+        each position, both directions side by side, zero at padding; and the last states.
 
-        Returns
-        -------
-        outputs : Tensor of float, shape (batch, time, outputs)
-            State h of each position, both directions side by side; zero at padding.
-        final : FinalState
-            The state after the last real position, and before the first one.
-
-        Notes
-        -----
         Packed, so that neither direction ever reads padding.
         """
         lengths = mask.sum(dim=1).clamp(min=1).cpu()
@@ -84,89 +58,21 @@ class RecurrentLayer(nn.Module):
         return outputs, FinalState(tuple(state[0] for state in states), backward)
 
     def zero_state(self, rows: int, like: Tensor) -> CellState:
-        """
-        Return the state before the first step.
-
-        Parameters
-        ----------
-        rows : int
-            Number of sequences.
-        like : Tensor
-            A tensor of the type and on the device that the state shall have.
-
-        Returns
-        -------
-        tuple of Tensor
-            Zeros.
-
-        Notes
-        -----
-        One tensor may stand for h and c: states are never changed in place.
-        """
+        """Return the state before the first step; one tensor may stand for h and c."""
         zero = like.new_zeros(rows, self.width)
         return (zero, zero) if self.cell == "lstm" else (zero,)
 
     def project(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch gates"]:
-        """
-        Multiply inputs by the input weights of all gates, and add the input bias.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (..., inputs)
-            Inputs, of a step or of many positions.
-
-        Returns
-        -------
-        Tensor of float, shape (..., gates)
-            The input's part of all gates, for `step`.
-
-        Notes
-        -----
-        Gates are in torch's order: input, forget, cell, output; or reset, update, new.
-        """
+        """Compute the input's part of all gates, in torch's order: i f g o, or r z n."""
         return linear(x, self.rnn.weight_ih_l0, self.rnn.bias_ih_l0)  # type: ignore[arg-type]
 
     def input_parts(self, first: int) -> tuple[Tensor, Tensor, Tensor]:
-        """
-        Split the input weights behind the first columns.
-
-        Parameters
-        ----------
-        first : int
-            Number of columns of the first part.
-
-        Returns
-        -------
-        tuple of Tensor
-            Weights of the first inputs, of the others, and the bias.
-
-        Notes
-        -----
-        For a target whose first inputs, the embeddings, are known for all positions.
-        """
+        """Split the input weights behind the first columns, for inputs that are known earlier."""
         weight: Tensor = self.rnn.weight_ih_l0  # type: ignore[assignment]
         return weight[:, :first].contiguous(), weight[:, first:].contiguous(), self.rnn.bias_ih_l0  # type: ignore[return-value]
 
     def step(self, gates: Float[Tensor, "rows gates"], state: CellState) -> CellState:
-        """
-        Compute the next state.
-
-        Parameters
-        ----------
-        gates : Tensor of float, shape (rows, gates)
-            The input's part of all gates, from `project`.
-        state : tuple of Tensor
-            The last state.
-
-        Returns
-        -------
-        tuple of Tensor
-            The next state; its first tensor is the output.
-
-        Notes
-        -----
-        Equal to one position of `forward`.
-        """
+        """Compute the next state from the input's part of all gates; its first tensor is h."""
         hidden = linear(state[0], self.rnn.weight_hh_l0, self.rnn.bias_hh_l0)  # type: ignore[arg-type]
         if self.cell == "lstm":
             i, f, g, o = (gates + hidden).chunk(4, dim=1)  # each (rows, width)
@@ -183,25 +89,7 @@ class RecurrentLayer(nn.Module):
 def reverse(
     x: Float[Tensor, "batch time *rest"], mask: Bool[Tensor, "batch time"]
 ) -> Float[Tensor, "batch time *rest"]:
-    """
-    Reverse the real positions of each row.
-
-    Parameters
-    ----------
-    x : Tensor, shape (batch, time, ...)
-        Padded sequences.
-    mask : Tensor of bool, shape (batch, time)
-        True at real positions, which come first.
-
-    Returns
-    -------
-    Tensor, shape (batch, time, ...)
-        Padding stays at the end.
-
-    Notes
-    -----
-    Twice is once back. A source is reversed with its end symbol, which then comes first.
-    """
+    """Reverse the real positions of each row; padding stays at the end."""
     places = torch.arange(x.size(1), device=x.device)  # (time,)
     lengths = mask.sum(dim=1, keepdim=True)  # (batch, 1)
     source = torch.where(places < lengths, lengths - 1 - places, places)  # (batch, time)
@@ -210,20 +98,8 @@ def reverse(
 
 def first_half(gates: Float[Tensor, "*batch gates"]) -> Float[Tensor, "*batch half"]:
     """
-    Keep the first half of the input's part of all gates.
+    Keep the first half of the input's part of all gates, for a fast-forward connection.
 
-    Parameters
-    ----------
-    gates : Tensor of float, shape (..., gates)
-        From `RecurrentLayer.project`.
-
-    Returns
-    -------
-    Tensor of float, shape (..., gates // 2)
-        What a fast-forward connection hands to the next layer.
-
-    Notes
-    -----
     Zhou et al. 2016, section 3.1: no gate and no state has touched it, so a linear path leads
     through all layers.
     """

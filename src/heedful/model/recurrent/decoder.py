@@ -26,14 +26,15 @@ from torch import Tensor, nn
 
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear, linear
-from heedful.model.memory import Memory
+from heedful.model.memory import Memory, TargetDecoder
 from heedful.model.recurrent.cells import CellState, RecurrentLayer, first_half
 from heedful.model.recurrent.scores import RecurrentAttention
 from heedful.model.recurrent.wiring import RecurrentWiring
+from heedful.model.seq2seq import DecodingState
 
 
 @dataclass(frozen=True)
-class RecurrentState:
+class RecurrentState(DecodingState):
     """
     The state of a recurrent decoder between two steps.
 
@@ -63,25 +64,6 @@ class RecurrentState:
         return self.mask.size(0)
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "RecurrentState":
-        """
-        Select rows.
-
-        Parameters
-        ----------
-        rows : Tensor of int, shape (new rows,)
-            Index of the old row that each new row continues.
-        sentences : Tensor of int, shape (new sentences,), optional
-            Indices of the sentences that stay; all if None.
-
-        Returns
-        -------
-        RecurrentState
-            The state of the chosen rows.
-
-        Notes
-        -----
-        The source's tensors have one row a sentence and are copied only when sentences leave.
-        """
         keys, values, mask, attention = self.keys, self.values, self.mask, self.attention
         if sentences is not None:
             keys = None if keys is None else keys.index_select(0, sentences)
@@ -97,7 +79,7 @@ class RecurrentState:
         )
 
 
-class RecurrentDecoder(nn.Module):
+class RecurrentDecoder(nn.Module, TargetDecoder):
     """
     A recurrent decoder, with attention or without.
 
@@ -149,29 +131,6 @@ class RecurrentDecoder(nn.Module):
         weights: tuple[list[Tensor], list[Tensor]] | None = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
-        """
-        Compute the states of a known target.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            Embedded target tokens, shifted right by one.
-        memory : Memory
-            The encoded source.
-        weights : pair of lists, optional
-            The attention weights (batch, 1, time, source) are appended to the second.
-        real : Tensor of bool, shape (batch, time), optional
-            True at real tokens, which come first; states at padding mean nothing.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, width)
-            The state at position i predicts target token i.
-
-        Notes
-        -----
-        Equal to `start` and `step` for each token; the tests hold them equal.
-        """
         x = self.embedding_dropout(x)
         state = self.start(memory)
         if self._feeds_nothing_back:
@@ -233,24 +192,6 @@ class RecurrentDecoder(nn.Module):
     # ------------------------------------------------------------ a search
 
     def start(self, memory: Memory) -> RecurrentState:
-        """
-        Compute the keys and the first state, one row a sentence.
-
-        Parameters
-        ----------
-        memory : Memory
-            The encoded source.
-
-        Returns
-        -------
-        RecurrentState
-            The state before the first token.
-
-        Notes
-        -----
-        Bahdanau et al. 2015, section A.2.2 (backward); Sutskever et al. 2014 (final); Sennrich et
-        al. 2017, Nematus (mean).
-        """
         rows, like = len(memory.states), memory.states
         fed = like.new_zeros(rows, self.fed_width) if self.fed_width else None
         keys = None if self.attention is None else self.attention.project(memory.states)
@@ -258,7 +199,12 @@ class RecurrentDecoder(nn.Module):
         return RecurrentState(layers, fed, keys, memory.states, memory.mask[:, 0])
 
     def _first_states(self, memory: Memory) -> list[CellState]:
-        """Return the state of each layer before the first token."""
+        """
+        Return the state of each layer before the first token.
+
+        Bahdanau et al. 2015, section A.2.2 (backward); Sutskever et al. 2014 (final); Sennrich et
+        al. 2017, Nematus (mean).
+        """
         count, start = len(self.layers), self.wiring.start
         layers = [layer for layer in self.layers if isinstance(layer, RecurrentLayer)]
         zero = layers[0].zero_state(len(memory.states), memory.states)
@@ -293,27 +239,6 @@ class RecurrentDecoder(nn.Module):
     def step(
         self, x: Float[Tensor, "sentences hypotheses d_model"], state: RecurrentState
     ) -> tuple[Float[Tensor, "sentences hypotheses width"], RecurrentState]:
-        """
-        Process one more token of each hypothesis.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (sentences, hypotheses, d_model)
-            The newest tokens, embedded.
-        state : RecurrentState
-            The state returned by `start` or the last `step`.
-
-        Returns
-        -------
-        states : Tensor of float, shape (sentences, hypotheses, width)
-            States that predict the next token.
-        state : RecurrentState
-            The state for the next call.
-
-        Notes
-        -----
-        All hypotheses of a sentence attend to one copy of its keys.
-        """
         y = self.embedding_dropout(x.flatten(0, 1))  # (rows, d_model)
         step = self._advance(y, state)
         out = step.readout

@@ -16,12 +16,12 @@ from torch import Tensor, nn
 
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear
-from heedful.model.memory import FinalState, Memory
+from heedful.model.memory import FinalState, Memory, SourceEncoder
 from heedful.model.recurrent.cells import RecurrentLayer, first_half, reverse
 from heedful.model.recurrent.wiring import RecurrentWiring
 
 
-class RecurrentEncoder(nn.Module):
+class RecurrentEncoder(nn.Module, SourceEncoder):
     """
     A recurrent encoder.
 
@@ -54,27 +54,6 @@ class RecurrentEncoder(nn.Module):
         mask: Bool[Tensor, "batch 1 1 time"],
         weights: list[Tensor] | None = None,
     ) -> Memory:
-        """
-        Run all layers.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            Embedded tokens.
-        mask : Tensor of bool, shape (batch, 1, 1, time)
-            True at real tokens.
-        weights : list, optional
-            Stays empty: the encoder has no attention.
-
-        Returns
-        -------
-        Memory
-            States of the top layer, in the order of the source, and the last states of every layer.
-
-        Notes
-        -----
-        Time is sequential in each layer, in torch's fused kernel.
-        """
         real = mask[:, 0, 0]  # (batch, time)
         x = self.embedding_dropout(x)
         if self.wiring.reverse_source:

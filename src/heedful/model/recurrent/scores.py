@@ -19,27 +19,14 @@ Score = Literal["dot", "general", "scaled", "additive", "normed-additive"]
 
 class RecurrentAttention(nn.Module):
     """
-    Attention of a recurrent decoder to the memory.
+    Attention of a recurrent decoder to the memory: how a query q and a memory state h compare.
 
-    Parameters
-    ----------
-    score : {'dot', 'general', 'scaled', 'additive', 'normed-additive'}
-        How a query q and a memory state h are compared:
+    - dot: q h
+    - general: q W h
+    - scaled: g q W h, with a learned number g that begins at 1
+    - additive: v tanh(W q + U h), with inner width `width`
+    - normed-additive: g v / |v| tanh(W q + U h + b), with g beginning at width^-0.5
 
-        - dot: q h
-        - general: q W h
-        - scaled: g q W h, with a learned number g that begins at 1
-        - additive: v tanh(W q + U h)
-        - normed-additive: g v / |v| tanh(W q + U h + b), with g beginning at width^-0.5
-    query_width : int
-        Width of the queries.
-    memory_width : int
-        Width of the memory's states.
-    width : int
-        Inner width of the additive scores.
-
-    Notes
-    -----
     Luong et al. 2015, section 3.1, name the first two; the additive one is Bahdanau et al. 2015,
     section A.1.2. The two with g are those of the tf-nmt tutorial (`scaled_luong` and
     `normed_bahdanau`); g is a weight, not the Transformer's constant.
@@ -64,23 +51,7 @@ class RecurrentAttention(nn.Module):
     def project(
         self, memory: Float[Tensor, "sentences source memory_width"]
     ) -> Float[Tensor, "sentences source key_width"]:
-        """
-        Compute the keys, once a sentence.
-
-        Parameters
-        ----------
-        memory : Tensor of float, shape (sentences, source, memory_width)
-            The encoder's states.
-
-        Returns
-        -------
-        Tensor of float, shape (sentences, source, key_width)
-            U h, W h, or h itself.
-
-        Notes
-        -----
-        The product with the memory does not depend on the step.
-        """
+        """Compute the keys (U h, W h, or h itself), once a sentence."""
         return memory if self.key_proj is None else self.key_proj(memory)
 
     def forward(
@@ -93,29 +64,10 @@ class RecurrentAttention(nn.Module):
         Float[Tensor, "sentences queries memory_width"], Float[Tensor, "sentences queries source"]
     ]:
         """
-        Compute the context of each query.
+        Compute the context of each query, and the weights, of which each row sums to one.
 
-        Parameters
-        ----------
-        query : Tensor of float, shape (sentences, queries, query_width)
-            States of the decoder: of all hypotheses, or of all positions.
-        keys : Tensor of float, shape (sentences, source, key_width)
-            From `project`.
-        values : Tensor of float, shape (sentences, source, memory_width)
-            The encoder's states.
-        mask : Tensor of bool, shape (sentences, 1, source)
-            True at real source tokens.
-
-        Returns
-        -------
-        context : Tensor of float, shape (sentences, queries, memory_width)
-            Mean of the values by the weights.
-        weights : Tensor of float, shape (sentences, queries, source)
-            Each row sums to one.
-
-        Notes
-        -----
-        The additive scores hold sentences x queries x source x width numbers at once.
+        Queries are all hypotheses of a sentence, or all positions. The additive scores hold
+        sentences x queries x source x width numbers at once.
         """
         scores = self._scores(query, keys)  # (sentences, queries, source)
         # the least finite number, so that a row without a real token has no NaN

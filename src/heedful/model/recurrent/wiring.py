@@ -9,13 +9,7 @@ from heedful.model.recurrent.scores import Score
 
 @dataclass(frozen=True)
 class RecurrentWiring:
-    """
-    Sizes and choices of a recurrent encoder or decoder.
-
-    Notes
-    -----
-    The systems of the literature are settings of it (`docs/explain/recurrent.md`).
-    """
+    """Sizes and choices of a recurrent encoder or decoder (`docs/explain/recurrent.md`)."""
 
     d_model: int
     """Width of the embeddings."""
@@ -91,21 +85,5 @@ class RecurrentWiring:
         return self.readout_size
 
     def inputs_above(self, below: int) -> int:
-        """
-        Return the width of the input of a layer above another.
-
-        Parameters
-        ----------
-        below : int
-            Width of the states of the layer below.
-
-        Returns
-        -------
-        int
-            That width, and half of the gates with fast-forward connections.
-
-        Notes
-        -----
-        What a decoder feeds to all layers comes on top.
-        """
+        """Return the width of the input of a layer above one of width `below`, without `feed`."""
         return below + (self.gates // 2 if self.fast_forward else 0)
