@@ -110,8 +110,7 @@ def import_model(
     known = recognise(origin)
     if known is not None and known.kind != kind:
         raise ExchangeError(
-            f"--from {kind} must name the toolkit of {origin}, but that is a "
-            f"model of {known.name}; "
+            f"--from {kind} must name the toolkit of {origin}, but that is {known.name}; "
             f"{known.advice}."
         )
     model = reader.read(origin, options or ReadOptions())
