@@ -211,16 +211,16 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
         if start == "zero":
             return [zero] * count
         if start == "final":
-            return [self._copied(final.backward or final.forward) for final in memory.final]
+            return [self._required(final.backward or final.forward) for final in memory.final]
         if start == "last":
-            first = self._copied(memory.final[-1].forward)[0]
+            first = self._required(memory.final[-1].forward)[0]
         else:
             assert self.start_proj is not None
             first = torch.tanh(self.start_proj(self._summary(memory)))
         return [(first,) * len(zero)] * count
 
     @staticmethod
-    def _copied(state: CellState | None) -> CellState:
+    def _required(state: CellState | None) -> CellState:
         """Return a state that the wiring has made sure of."""
         assert state is not None
         return state
@@ -232,7 +232,7 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
             return (memory.states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
         final = memory.final[-1]
         if self.wiring.start == "backward":
-            return self._copied(final.backward)[0]
+            return self._required(final.backward)[0]
         both = [state[0] for state in (final.forward, final.backward) if state is not None]
         return torch.cat(both, dim=-1)
 
