@@ -4,8 +4,9 @@ Recipes: named settings, each stated as its difference from another one.
 A recipe called ``paper-…`` follows the text of ‘Attention Is All You Need’, one called ``t2t-…``
 the authors' first public code (tensor2tensor 3d9c62f2, 2017-06-15) where the two differ, and
 ``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are the paper's.
-These keep their values for ever; a change is a new name. ``tiny``, ``small`` and ``multi30k``, for
-small machines, may change until version 1.0.
+These keep their values for ever; a change is a new name. ``tiny``, ``small``, ``multi30k`` and
+``recurrent-small``, for small machines, may change until version 1.0, and so may the recurrent
+models before the paper (`heedful.config.recurrent_recipes`).
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from math import sqrt
 
 from heedful.arguments import checked
 from heedful.config.explain import did_you_mean
+from heedful.config.recurrent_recipes import RECURRENT_RECIPES
 from heedful.config.schema import (
     DataConfig,
     ModelConfig,
@@ -303,6 +305,23 @@ def _table3_big() -> RunConfig:
     return _paper_big().with_settings({"data.vocabulary_size": 40_960})  # as in table3-base
 
 
+# ---------------------------------------------------------------- recurrent models
+
+
+def _published(name: str, summary: str, settings: dict[str, object]) -> None:
+    """Register a published recurrent model."""
+
+    def build() -> RunConfig:
+        return RunConfig().with_settings(settings)
+
+    build.__doc__ = summary
+    _register(name)(build)
+
+
+for _name, (_summary, _settings) in RECURRENT_RECIPES.items():
+    _published(_name, _summary, _settings)
+
+
 # ---------------------------------------------------------------- small ones, of our own
 
 
@@ -370,5 +389,32 @@ def _multi30k() -> RunConfig:
             "train.checkpoint_minutes": None,  # the same checkpoints on every machine
             "train.keep_last": 10,  # their mean is worth about two BLEU over the last one
             "train.validate_steps": 1000,
+        }
+    )
+
+
+@_register("recurrent-small")
+def _recurrent_small() -> RunConfig:
+    """Learn Multi30k with an LSTM and attention, in half an hour on two cores."""
+    return _multi30k().with_settings(
+        {
+            "model.encoder": "recurrent",
+            "model.decoder": "recurrent",
+            "model.encoder_layers": 1,
+            "model.decoder_layers": 1,
+            "model.d_model": 256,
+            "model.recurrent.cell": "lstm",
+            "model.recurrent.hidden_size": 512,
+            "model.recurrent.direction": "bidirectional",
+            "model.recurrent.score": "general",
+            "model.recurrent.feed": "readout",
+            "model.recurrent.readout": "attentional",
+            "model.recurrent.readout_size": 256,  # as wide as the embeddings, which it shares
+            "model.recurrent.start": "bridge",
+            "train.steps": 4500,  # half of multi30k's, so as many tokens as its first half
+            "train.schedule": "inverse_sqrt",
+            "train.learning_rate": 1e-3,
+            "train.warmup": 500,
+            "train.clip_norm": 1.0,
         }
     )

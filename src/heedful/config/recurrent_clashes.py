@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from heedful.config.conditions import listed
+
 if TYPE_CHECKING:
     from heedful.config.schema import ModelConfig
 
@@ -41,18 +43,39 @@ def _encoder(model: "ModelConfig") -> Iterator[str]:
 
 def _decoder(model: "ModelConfig") -> Iterator[str]:
     """Check attention, what is fed back and what is read out."""
+    recurrent = model.recurrent
+    yield from _attention(model) if recurrent.score != "none" else _no_attention(model)
+    if model.tie_embeddings != "none" and _readout_width(model) != model.d_model:
+        change = "`model.recurrent.readout_size`"
+        if recurrent.readout in ("state", "state-context"):
+            change = "`model.recurrent.readout` to attentional or maxout"
+        yield (
+            f"`model.tie_embeddings` = {model.tie_embeddings} needs a readout as wide as "
+            f"`model.d_model` ({model.d_model}), but it is {_readout_width(model)} wide; change "
+            f"{change}, or set `model.tie_embeddings` to none"
+        )
+
+
+def _no_attention(model: "ModelConfig") -> Iterator[str]:
+    """Check that nothing needs a context where there is none."""
+    recurrent = model.recurrent
+    wanted = {
+        "query": ("current",),
+        "feed_layers": ("first",),
+        "readout": ("state", "attentional", "maxout"),
+        "feed": ("none",) if recurrent.readout == "state" else ("none", "readout"),
+    }
+    for name, allowed in wanted.items():
+        if getattr(recurrent, name) not in allowed:
+            yield (
+                f"`model.recurrent.{name}` must be {listed(allowed)} without attention "
+                f"(`model.recurrent.score` = none), but {getattr(recurrent, name)} came"
+            )
+
+
+def _attention(model: "ModelConfig") -> Iterator[str]:
+    """Check what attention compares, and that it changes something."""
     recurrent, width = model.recurrent, _hidden(model, "decoder")
-    attends = recurrent.score != "none"
-    if not attends:
-        wanted = {"query": ("current",), "feed_layers": ("first",), "readout": ("state", "maxout")}
-        wanted["feed"] = ("none",) if recurrent.readout == "state" else ("none", "readout")
-        for name, allowed in wanted.items():
-            if getattr(recurrent, name) not in allowed:
-                yield (
-                    f"`model.recurrent.{name}` must be {' or '.join(allowed)} without attention "
-                    f"(`model.recurrent.score` = none), but {getattr(recurrent, name)} came"
-                )
-        return
     if recurrent.readout == "state" and recurrent.feed != "context":
         yield (
             "`model.recurrent.feed` must be context if `model.recurrent.readout` is state, because "
@@ -65,12 +88,6 @@ def _decoder(model: "ModelConfig") -> Iterator[str]:
             "`model.recurrent.score` = dot needs states of the encoder and of the decoder of one "
             f"width, but they are {_memory_width(model)} and {width} wide; change a hidden_size, "
             "or choose general"
-        )
-    if model.tie_embeddings != "none" and _readout_width(model) != model.d_model:
-        yield (
-            f"`model.tie_embeddings` = {model.tie_embeddings} needs a readout as wide as "
-            f"`model.d_model` ({model.d_model}), but it is {_readout_width(model)} wide; change "
-            "`model.recurrent.readout_size`, or set `model.tie_embeddings` to none"
         )
 
 

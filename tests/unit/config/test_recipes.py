@@ -60,7 +60,8 @@ def differences(one: RunConfig, other: RunConfig) -> set[str]:
 def test_every_recipe_of_the_design_is_there():
     others = {
         *("paper-base", "paper-base-en-fr", "paper-big", "paper-big-en-fr"),
-        *("t2t-base", "t2t-big", "tiny", "small", "multi30k"),
+        *("t2t-base", "t2t-big", "tiny", "small", "multi30k", "recurrent-small"),
+        *("sutskever", "bahdanau", "luong", "gnmt", "deep-att", "envi"),
     }
     assert set(recipe_names()) == others | set(TABLE_3)
     assert len(recipe_names()) == len(RECIPES)

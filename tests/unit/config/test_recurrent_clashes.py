@@ -13,7 +13,14 @@ BOTH = ["model.encoder=recurrent", "model.decoder=recurrent"]
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (["score=none"], "`model.recurrent.readout` must be state or maxout without attention"),
+        (
+            ["score=none", "readout=state-context"],
+            "`model.recurrent.readout` must be state, attentional or maxout without attention",
+        ),
+        (
+            ["score=none", "readout=state", "feed=none", "hidden_size=9"],
+            "but it is 9 wide; change `model.recurrent.readout` to attentional or maxout",
+        ),
         (["score=none", "readout=state"], "`model.recurrent.feed` must be none without attention"),
         (["readout=state"], "`model.recurrent.feed` must be context"),
         (["feed=none", "feed_layers=all"], "`model.recurrent.feed_layers` must be first"),

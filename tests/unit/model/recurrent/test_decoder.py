@@ -96,6 +96,7 @@ SURE = [
     {"fast_forward": True, "direction": "interleaved"},
     {"fast_forward": True, "direction": "forward"},
     {"score": "none", "feed": "readout", "readout": "maxout"},
+    {"score": "none", "feed": "readout", "readout": "attentional"},
     *({"start": start} for start in ("zero", "mean", "bridge", "backward")),
     {"start": "last", "encoder_hidden_size": 16},
 ]
