@@ -120,6 +120,22 @@ class Seq2Seq(nn.Module, ABC):
         Must equal `start` followed by `step` for each token.
         """
 
+    def penalty(self) -> Float[Tensor, ""] | None:
+        """
+        Return what the last `forward` adds to the training loss, such as a balance of experts.
+
+        Returns
+        -------
+        Tensor of float, scalar, or None
+            A loss per target token, with its gradients; None, the default, if there is none.
+
+        Notes
+        -----
+        Read once after each `forward` in training. Each micro-batch has its own, weighted by its
+        real target tokens; perplexity and validation are without it.
+        """
+        return None
+
     @abstractmethod
     def start(self, memory: Any) -> DecodingState:
         """

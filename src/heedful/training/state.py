@@ -38,6 +38,8 @@ class StepTotals(NamedTuple):
     """1 if the planned minutes are over, by rank zero's clock."""
     checkpoint_requests: float = 0.0
     """Number of ranks that got a signal for a checkpoint."""
+    penalty: float = 0.0
+    """`Seq2Seq.penalty` times the target tokens of its micro-batch, summed; not in `loss`."""
 
     def plus(self, other: "StepTotals") -> "StepTotals":
         """Add two sums, field by field."""
@@ -66,6 +68,8 @@ class LogSums(NamedTuple):
     """Positions computed on both sides, padding included."""
     seconds: float = 0.0
     """Time in steps."""
+    penalty: float = 0.0
+    """As in `StepTotals`."""
 
     def plus(self, totals: StepTotals, seconds: float) -> "LogSums":
         """Add one step."""
@@ -76,6 +80,7 @@ class LogSums(NamedTuple):
             self.source_tokens + totals.source_tokens,
             self.padded_tokens + totals.source_places + totals.target_places,
             self.seconds + seconds,
+            self.penalty + totals.penalty,
         )
 
 
@@ -160,7 +165,7 @@ class TrainState:
             and _is_count(values.get("without_better"))
             and all(_is_count(values.get(name, 0)) for name in ("decays", "bad_validations"))
             and isinstance(since_log, list)
-            and len(since_log) == len(LogSums._fields)
+            and len(LogSums._fields) - len(since_log) in (0, 1)  # older ones have no penalty
             and all(isinstance(number, int | float) for number in since_log)
         )
         if not expected:

@@ -111,7 +111,7 @@ class Trainer:
         self.clock = Clock(train_state.counters.seconds)
         self._logged_at = self._saved_at = self.clock.seconds
         self._saved_step = self._began_at = train_state.counters.step
-        self._warned_of_warmup = False
+        self._warned_of_warmup = self._has_penalty = False
 
     def check_memory(self) -> None:
         """
@@ -191,11 +191,19 @@ class Trainer:
                 self.config.label_smoothing,
                 self.config.smoothing_target,
             )
-            loss.backward()
+            penalty, objective = self.model.penalty(), loss
+            if penalty is not None:  # a mean over tokens beside a sum over them
+                penalty = penalty.float() * counts[1]
+                objective = loss + penalty
+            objective.backward()
             self.optimizer.accumulate_gradients()
             sums = StepTotals(float(loss.detach()), float(nll), *map(float, counts))
+            if penalty is not None:
+                self._has_penalty = True
+                sums = sums._replace(penalty=float(penalty.detach()))
             totals = totals.plus(sums)
-            del batch, states, real, loss, nll  # the next micro-batch needs the memory
+            # the next micro-batch needs the memory
+            del batch, states, real, loss, nll, penalty, objective
         return totals
 
     def _sum_over_ranks(self, own: StepTotals) -> StepTotals:
@@ -325,6 +333,8 @@ class Trainer:
             "seconds": round(counters.seconds, 3),
             "memory": peak_of(self.model.device),
         }
+        if self._has_penalty:
+            line["penalty"] = since.penalty / since.target_tokens
         share = step / self.config.steps
         if self.config.minutes is not None:
             share = min(1.0, max(share, counters.seconds / (self.config.minutes * 60)))
