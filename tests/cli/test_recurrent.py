@@ -8,6 +8,7 @@ from heedful.errors import SettingError
 from heedful.search.options import SearchOptions
 from heedful.translation.translator import Translator
 from tests.support.commands import refused, train_arguments
+from tests.support.serving import serving
 
 SETTINGS = (
     "model.encoder=recurrent",
@@ -77,6 +78,26 @@ def test_a_coverage_penalty_lowers_its_scores(heedful_cli, run, trained):
         ),
     ):
         refused(heedful_cli(*command, stdin="x\n"), told)
+
+
+def test_a_server_takes_it_too(zygote, run):
+    translator = Translator.load(run, device="cpu", precision="fp32")
+    covered = translator.translate(SENTENCE, coverage_penalty=0.2)
+    with serving(zygote, run, "--precision", "fp32") as server:
+        body = {"q": SENTENCE, "source": "en", "target": "fr", "split": False}
+        (model,) = server.client.get("/v1/models").json()["models"]
+        assert model["coverage_penalty"] == 0.0
+
+        def ask(path="/v1/translate", **more):
+            return server.client.post(path, json={**body, **more})
+
+        (one,) = ask(coverage_penalty=0.2).json()["translations"]
+        assert one["score"] == pytest.approx(covered.score, abs=1e-4)
+        for path in ("/v1/translate", "/v1/stream"):
+            refusal = ask(path, coverage_penalty=0.2, beam=1)
+            assert refusal.status_code == 400 and "greedy search" in refusal.text
+            assert ask(path, coverage_penalty=11).status_code == 400
+        assert ask(coverage_penalty=0, beam=1).status_code == 200
 
 
 def test_the_shown_score_of_a_given_target_has_the_penalty(run):

@@ -308,3 +308,13 @@ def test_texts_and_addresses_stay_out_of_the_log(server):
     server.until(lambda: "/translate 200" in server.log())
     assert "secretword" not in server.log().lower()
     assert "127.0.0.1" not in server.log()
+
+
+def test_a_coverage_penalty_is_refused_by_a_transformer_on_every_route(server):
+    assert "coverage_penalty" not in server.client.get("/v1/models").json()["models"][0]
+    for path in ("/v1/translate", "/v1/stream", "/v1/attend"):
+        refusal = server.client.post(
+            path, json={"q": SENTENCES[0], "source": "en", "coverage_penalty": 0.2}
+        )
+        assert refusal.status_code == 400
+        assert "a Transformer's decoder has many" in refusal.text

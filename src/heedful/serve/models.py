@@ -12,13 +12,14 @@ No torch here: folders of CTranslate2 are also opened where torch is not install
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.engines import open_engine
 from heedful.errors import SettingError
+from heedful.search.options import SearchOptions
 from heedful.translation.engine import TranslationEngine
 
 
@@ -85,6 +86,21 @@ class ServedModel:
     def shows_attention(self) -> bool:
         """Whether attention is available: alignments, pictures, steps of a search."""
         return self.engine == "torch"
+
+    def check_coverage(self, options: SearchOptions) -> None:
+        """Refuse a coverage penalty that cannot be computed; raises `SettingError`."""
+        if not options.coverage_penalty:
+            return
+        if self.engine != "torch":
+            raise SettingError(
+                "coverage_penalty needs a model that runs in torch, but this one runs in "
+                "CTranslate2, which does not have it; leave it out."
+            )
+        from heedful.search.coverage import check_coverage
+
+        check_coverage(options.coverage_penalty, self.translator.models)  # type: ignore[attr-defined]
+        if options.beam is None:
+            replace(options, beam=self.facts["beam"])  # checked again: one of 1 compares nothing
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """Count the subwords of sentences, in any thread."""
@@ -216,6 +232,8 @@ def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
         "layers": config.model.cross_attention[0],
         "heads": config.model.cross_attention[1],
     }
+    if config.model.decoder == "recurrent" and config.model.recurrent.score != "none":
+        facts["coverage_penalty"] = config.search.coverage_penalty
     return config.search.max_source_length, facts
 
 

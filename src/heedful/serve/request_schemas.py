@@ -206,6 +206,14 @@ class SearchRequest(RequestBody):
         description="gnmt:ALPHA, power:ALPHA or none; the model's setting if absent.",
         json_schema_extra={"pattern": r"^(none|(gnmt|power):([0-9](\.[0-9]+)?|10))$"},
     )
+    coverage_penalty: float | None = Field(
+        None,
+        ge=0,
+        le=10,
+        allow_inf_nan=False,
+        description="Beta of GNMT's coverage penalty, 0 for none; the model's setting if absent. "
+        "For models whose `coverage_penalty` in GET /v1/models is a number.",
+    )
 
 
 class TranslateV1Request(_BodyWithTexts, SearchRequest):

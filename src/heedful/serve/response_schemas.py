@@ -179,6 +179,9 @@ class ModelInfo(ResponseBody):
     engine: Literal["torch", "ctranslate2"]
     beam: int
     length_penalty: str
+    coverage_penalty: float | None = Field(
+        None, description="Absent for models that can have none."
+    )
     weights: str | None = None
     step: int | None = None
     parameters: int | None = None

@@ -188,7 +188,7 @@ async def _translated(
 ) -> list[TextResult]:
     """Translate all texts at once, each from its own language."""
     texts, form = body.texts, body.format
-    service.check_search(None, None, alternatives + 1)
+    service.check_alternatives(alternatives)
     route = await choose_route(service.models, texts, body.source, body.target, form=form)
     search = Search(SearchOptions(n_best=alternatives + 1))
     return await translate_all(service.worker, texts, route, search, form=form)

@@ -1,12 +1,12 @@
 """The ``/v1`` routes, for what LibreTranslate's API cannot express."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from heedful.search.options import SearchOptions
 from heedful.serve.batch_queue import Search
 from heedful.serve.limits import HttpError
 from heedful.serve.models import Direction, ServedModel
@@ -89,7 +89,7 @@ async def _attended(service: Service, body: AttentionRequest) -> dict[str, Any]:
     """Compute the attention of one sentence."""
     (route,) = await _chosen(service, body, [body.q])
     model, text = route.model, " ".join(body.q.split())
-    service.check_search(body.beam, body.length_penalty, 1)
+    options = service.search_options(body, 1, model)
     if model is None or not text:
         raise HttpError(400, "q must be a sentence that is not in the target language.")
     _check_attention(model)
@@ -102,9 +102,7 @@ async def _attended(service: Service, body: AttentionRequest) -> dict[str, Any]:
             {model.name: model.translator},  # type: ignore[dict-item]
             line,
             " ".join(target.split()) if target else None,
-            SearchOptions(
-                beam=body.beam or model.facts["beam"], length_penalty=body.length_penalty
-            ),
+            replace(options, beam=body.beam or model.facts["beam"]),
         ).document()
 
     return await service.worker.call(attend)
@@ -117,15 +115,10 @@ async def _chosen(service: Service, body: SearchRequest, texts: list[str]) -> li
 
 def _search(service: Service, body: TranslateV1Request, model: ServedModel | None) -> Search:
     """Check the search options of a request."""
-    service.check_search(body.beam, body.length_penalty, body.n_best)
+    options = service.search_options(body, body.n_best, model)
     if model is not None and (body.alignments or body.attention):
         _check_attention(model)
-    return Search(
-        SearchOptions(beam=body.beam, length_penalty=body.length_penalty, n_best=body.n_best),
-        body.probabilities,
-        body.alignments,
-        body.attention,
-    )
+    return Search(options, body.probabilities, body.alignments, body.attention)
 
 
 def _form(body: TranslateV1Request) -> Literal["text", "sentence"]:

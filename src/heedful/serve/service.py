@@ -9,14 +9,15 @@ from fastapi import Request
 
 from heedful.errors import HeedfulError, UserError
 from heedful.search.length import LengthPenalty
+from heedful.search.options import SearchOptions
 from heedful.serve.auth import Auth
 from heedful.serve.file_store import FileStore
 from heedful.serve.limits import HttpError, Limits
 from heedful.serve.metrics import Metrics
 from heedful.serve.middleware import GONE, ServerState
-from heedful.serve.models import Models
+from heedful.serve.models import Models, ServedModel
 from heedful.serve.request_body import check_texts, read_body
-from heedful.serve.request_schemas import RequestBody
+from heedful.serve.request_schemas import RequestBody, SearchRequest
 from heedful.serve.worker import Worker
 
 _Body = TypeVar("_Body", bound=RequestBody)
@@ -80,25 +81,43 @@ class Service:
             task.cancel()
             gone.cancel()
 
-    def check_search(self, beam: int | None, length_penalty: str | None, n_best: int) -> None:
-        """Check a client's search options."""
-        if beam is not None and beam > self.limits.beam:
-            raise HttpError(400, f"beam may be at most {self.limits.beam}, but is {beam}.")
-        if n_best - 1 > self.limits.alternatives:
+    def check_alternatives(self, count: int) -> None:
+        """Refuse more alternatives than the server allows."""
+        if count > self.limits.alternatives:
             raise HttpError(
                 400,
                 f"at most {self.limits.alternatives} alternatives can be returned, but the request "
-                f"has {n_best - 1}.",
+                f"has {count}.",
             )
-        if length_penalty is not None:
+
+    def search_options(
+        self, body: SearchRequest, n_best: int, model: ServedModel | None
+    ) -> SearchOptions:
+        """Check a client's search options, with the model that a text needs, and return them."""
+        if body.beam is not None and body.beam > self.limits.beam:
+            raise HttpError(400, f"beam may be at most {self.limits.beam}, but is {body.beam}.")
+        self.check_alternatives(n_best - 1)
+        if body.length_penalty is not None:
             try:
-                LengthPenalty.parse(length_penalty)
+                LengthPenalty.parse(body.length_penalty)
             except HeedfulError:
                 raise HttpError(
                     400,
                     "length_penalty must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a "
                     "number such as 0.6.",
                 ) from None
+        try:
+            options = SearchOptions(
+                beam=body.beam,
+                length_penalty=body.length_penalty,
+                coverage_penalty=body.coverage_penalty,
+                n_best=n_best,
+            )
+            if model is not None:
+                model.check_coverage(options)
+        except UserError as error:
+            raise HttpError(400, str(error)) from error
+        return options
 
 
 async def _gone(request: Request) -> None:
