@@ -46,11 +46,14 @@ pytest: $(VENV)/.for-work ## run the tests alone
 	    --numprocesses 2 --dist loadfile --no-loadscope-reorder \
 	    --ignore tests/soak
 
-# Long-running tests; the target is there once the folder is.
+# Long-running tests; the target is there once the folder is. What measures a server runs alone.
 ifneq ($(SOAK),)
 .PHONY: soak
 soak: $(VENV)/.for-work ## run the long tests
-	$(PYTHON) -m pytest tests/soak
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
+	    --numprocesses 2 --dist loadfile \
+	    --ignore tests/soak/test_serving.py tests/soak
+	PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest tests/soak/test_serving.py
 endif
 
 bench: $(VENV)/.for-use ## time the quickstart and a preparation, then train multi30k and score it (an hour)

@@ -4,7 +4,7 @@ import runpy
 
 import pytest
 import typer.main
-from tests.docs.test_pages import DOCS
+from tests.support.pages import DOCS
 
 from heedful.cli.main import app
 from heedful.config.schema import setting_fields
