@@ -16,8 +16,8 @@ LAST = "step-00000120"
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_twelve_kills_leave_no_trace(tmp_path, precision):
+@pytest.mark.parametrize(("precision", "average"), [("fp32", "none"), ("bf16", "0.9")])
+def test_twelve_kills_leave_no_trace(tmp_path, precision, average):
     pairs, held_out = split_pairs(3000, 60, seed=2)
     write_text(tmp_path, pairs, "train")
     write_text(tmp_path, held_out, "valid")
@@ -26,6 +26,7 @@ def test_twelve_kills_leave_no_trace(tmp_path, precision):
         "train.checkpoint_steps=2",
         "train.validate_steps=9",
         f"train.precision={precision}",
+        f"train.ema_decay={average}",
         "train.threads=2",
         "train.micro_batch_tokens=512",
     )

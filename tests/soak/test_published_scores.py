@@ -1,4 +1,4 @@
-"""Every published chrF, lower-cased BLEU and TER of every stored system output."""
+"""Every published BLEU, chrF, lower-cased BLEU and TER of every stored system output."""
 
 from pathlib import Path
 
@@ -6,7 +6,33 @@ import pytest
 
 from heedful.evaluation.bleu import bleu_metric, text_metrics
 from heedful.evaluation.sufficient_statistics import measure
-from tests.unit.evaluation.test_bleu_published import PAPERS, WMT, read, reference_sets, table
+from tests.unit.evaluation.test_bleu_published import (
+    PAPERS,
+    WMT,
+    check_paper,
+    check_wmt,
+    check_wmt17,
+    read,
+    reference_sets,
+    table,
+)
+
+
+@pytest.mark.parametrize("year", WMT)
+def test_bleu_of_wmt21_and_wmt22_by_every_reference_and_by_all(corpora, year):
+    check_wmt(corpora / "fixtures-bleu" / year)
+
+
+def test_bleu_of_wmt17(corpora):
+    fixtures = corpora / "fixtures-bleu"
+    reference = read(corpora / "wmt-newstest/en-de/newstest2017.de.xz")
+    rows = table(fixtures / "wmt17-en-de/scores.tsv")
+    check_wmt17(fixtures, bleu_metric([reference], language="de"), rows)
+
+
+@pytest.mark.parametrize("folder", PAPERS)
+def test_bleu_of_systems_of_papers(corpora, folder):
+    check_paper(corpora, folder)
 
 
 @pytest.mark.timeout(900)
