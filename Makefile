@@ -53,6 +53,9 @@ soak: $(VENV)/.for-work ## run the long tests
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
 	    --numprocesses 2 --dist loadfile \
 	    --ignore tests/soak/test_serving.py tests/soak
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
+	    --numprocesses 2 --dist loadfile --no-loadscope-reorder \
+	    -m hypothesis --hypothesis-profile soak tests/unit
 	PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest tests/soak/test_serving.py
 endif
 

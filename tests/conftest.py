@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parent.parent
+collect_ignore = ["support"]  # holds neither tests nor examples
 CI = os.environ.get("CI") == "true"
 
-# A busy machine makes a test slow, not wrong.
+# A busy machine makes a test slow, not wrong. `make soak` tries the hundred examples that
+# hypothesis itself would.
 settings.register_profile(
-    "heedful", deadline=None, derandomize=CI, suppress_health_check=[HealthCheck.too_slow]
+    "soak", deadline=None, derandomize=CI, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("heedful", settings.get_profile("soak"), max_examples=30)
 settings.load_profile("heedful")
 
 

@@ -8,7 +8,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 SETTINGS = (
     "data.vocabulary_size=400",
-    "train.batch_tokens=4096",
+    "train.batch_tokens=1024",
     "train.precision=fp32",
     "train.checkpoint_steps=100",
     "train.checkpoint_minutes=none",
@@ -35,7 +35,7 @@ def test_a_run_with_sampled_subwords_is_resumed_to_the_bit(heedful_cli, text, tm
     for name in ("train.en", "train.fr"):  # few lines, for several epochs in few steps
         lines = (text / name).read_text(encoding="utf-8").splitlines(keepends=True)
         (tmp_path / name).write_text("".join(lines[:120]), encoding="utf-8")
-    few = ("--set", "data.vocabulary_size=150", "--set", "train.batch_tokens=1024")
+    few = ("--set", "data.vocabulary_size=150")
     usual = (*files(tmp_path), *few)
     sampled = (*usual, "--set", "data.subword_sampling=0.2")
     assert train(heedful_cli, whole, *sampled, steps=10).returncode == 0

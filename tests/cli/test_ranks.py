@@ -32,10 +32,10 @@ FROM_NOTHING = ["-m", "heedful"]
 
 def test_two_ranks_give_the_weights_of_one(zygote, forked, heedful_cli, text, tmp_path):
     settings = (
-        "train.steps=30",
+        "train.steps=12",
         "train.precision=fp32",
         "model.dropout=0.0",  # drawn for a micro-batch, and two ranks cut a batch otherwise
-        "train.validate_steps=10",
+        "train.validate_steps=6",
     )
     one, two = tmp_path / "one", tmp_path / "two"
     done = heedful_cli(*train_arguments(text, one, *settings))
@@ -44,7 +44,7 @@ def test_two_ranks_give_the_weights_of_one(zygote, forked, heedful_cli, text, tm
     _, errors = process.communicate(timeout=500)
     assert process.returncode == 0, errors
     assert "2 ranks" in errors
-    file = Path("checkpoints", "step-00000030", "model.safetensors")
+    file = Path("checkpoints", "step-00000012", "model.safetensors")
     alone, shared = (safetensors.torch.load_file(out / file) for out in (one, two))
     for name, tensor in alone.items():
         # Only the order of fp32 additions differs; the batches are the same. The bound is
