@@ -44,7 +44,7 @@ check: $(VENV)/.for-work ## style, docstrings, types, import contracts
 pytest: $(VENV)/.for-work ## run the tests alone
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
 	    --numprocesses 2 --dist loadfile --no-loadscope-reorder \
-	    --ignore tests/soak
+	    -m "not soak" --ignore tests/soak
 
 # Long-running tests; the target is there once the folder is. What measures a server runs alone.
 ifneq ($(SOAK),)
@@ -55,7 +55,7 @@ soak: $(VENV)/.for-work ## run the long tests
 	    --ignore tests/soak/test_serving.py tests/soak
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
 	    --numprocesses 2 --dist loadfile --no-loadscope-reorder \
-	    -m hypothesis --hypothesis-profile soak tests/unit
+	    -m "soak or hypothesis" --hypothesis-profile soak --ignore tests/soak
 	PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest tests/soak/test_serving.py
 endif
 

@@ -96,6 +96,7 @@ def test_50_tokens_of_the_base_model_are_under_two_megabytes():
     assert len(explorer_page(records.record(records.long(50))).encode()) < 2e6
 
 
+@pytest.mark.soak
 def test_200_tokens_of_the_base_model_can_be_used(opened):
     page = opened(records.record(records.long(200)))
     assert page.locator(".he-queries").first.locator(".he-word").count() == 200

@@ -299,7 +299,13 @@ def test_the_language_is_detected_where_there_are_several(visit):
     assert "English" in said and said.endswith("%")
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, id=name, marks=[] if name == "markup" else pytest.mark.soak)
+        for name, text in HOSTILE.items()
+    ],
+)
 def test_no_text_is_more_than_text(visit, text):
     page = visit()
     scripts = page.locator("script").count()
@@ -313,6 +319,7 @@ def test_no_text_is_more_than_text(visit, text):
     assert hidden(page, "#error")
 
 
+@pytest.mark.soak
 def test_ten_thousand_characters_stay_quick_to_type_in(visit):
     page = visit()
     page.get_by_role("button", name="Settings").click()
@@ -331,7 +338,9 @@ def test_ten_thousand_characters_stay_quick_to_type_in(visit):
     assert any(page.evaluate(type_one) < 500 for _ in range(10))
 
 
-@pytest.mark.parametrize("width", [360, 768, 1440])
+@pytest.mark.parametrize(
+    "width", [360, *(pytest.param(n, marks=pytest.mark.soak) for n in (768, 1440))]
+)
 def test_it_fits_the_screen(visit, width):
     page = visit(viewport={"width": width, "height": 740})
     translate(page, SENTENCE)

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from heedful.data.toy_grammar.corpus import sample_pairs
 from tests.support.commands import QUICK, refused, train_arguments, write_text
 
@@ -163,6 +165,7 @@ def signalled_after_a_shard(arguments, out, send, number):
     return process.returncode, errors
 
 
+@pytest.mark.soak
 def test_a_killed_preparation_goes_on_to_the_same_bytes(heedful_cli, tmp_path):
     write_text(tmp_path, sample_pairs(2_000, seed=9) * 26, "train")  # five shards and a bit
     quickly = ("data.subwords=character", "data.max_length=200")

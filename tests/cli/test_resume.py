@@ -107,7 +107,9 @@ def whole(zygote, text, tmp_path_factory):
     return out
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
+)
 def test_a_signal_ends_with_a_checkpoint_and_the_rest_is_the_same(
     zygote, text, whole, tmp_path, number
 ):

@@ -111,6 +111,7 @@ def test_a_client_of_libretranslate_brings_its_key(zygote, trained, tmp_path, ri
             assert answer.code == 403
 
 
+@pytest.mark.soak
 def test_what_the_specification_allows_and_forbids_is_answered_as_it_says(server, right, tmp_path):
     command = [sys.executable, "-m", "schemathesis.cli", "run", f"{server.address}/spec"]
     options = ["--checks", "all", "--max-examples", "4", "--phases", "examples,coverage,fuzzing"]
@@ -218,6 +219,7 @@ def test_broken_and_wrong_bodies_are_told(server, right, content):
     assert translated(server.address) == right
 
 
+@pytest.mark.soak
 def test_hostile_connections_harm_nobody_else(server, right):
     body = json.dumps({"q": SENTENCE, "source": "en", "target": "fr"}).encode()
     length = f"Content-Length: {len(body)}\r\n\r\n".encode()

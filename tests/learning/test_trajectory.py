@@ -64,7 +64,8 @@ def plain(heedful_cli):
 
 
 @pytest.mark.parametrize(
-    ("precision", "early", "late"), [("fp32", 1e-4, 0.05), ("bf16", 0.02, 0.15)]
+    ("precision", "early", "late"),
+    [("fp32", 1e-4, 0.05), pytest.param("bf16", 0.02, 0.15, marks=pytest.mark.soak)],
 )
 def test_a_hundred_and_twenty_steps_go_the_same_way(heedful_cli, precision, early, late, plain):
     fast = trajectory(heedful_cli, precision, "fast")

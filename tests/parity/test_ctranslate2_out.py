@@ -96,7 +96,13 @@ def exported(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(shape, marks=[] if shape in ("paper", "uneven") else pytest.mark.soak)
+        for shape in SHAPES
+    ],
+)
 def test_a_model_goes_out_and_comes_back(tmp_path, shape):
     random_run(tmp_path / "run", SHAPES[shape])
     there, _ = export_model(

@@ -58,7 +58,13 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param(odd, marks=[] if odd.startswith(("usual", "tags")) else pytest.mark.soak)
+        for odd in ODD
+    ],
+)
 def test_a_model_is_the_same_here_as_in_transformers(odd, tmp_path):
     settings = ODD[odd]
     folder, out = tmp_path / "theirs", tmp_path / "run"
@@ -80,6 +86,7 @@ def _same_ids(folder, out, sentences):
     assert run.tokenizer.encode_source(sentences) == wanted
 
 
+@pytest.mark.soak
 def test_a_model_that_has_learned_something_translates_alike(tmp_path):
     model = make(tmp_path / "theirs", spread=0.0, d_model=32, encoder_ffn_dim=64)
     tokenizer = MarianTokenizer.from_pretrained(tmp_path / "theirs")
