@@ -1,6 +1,7 @@
 """Lines between tokens, small multiples, averages and rollout."""
 
 import base64
+from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
@@ -63,6 +64,18 @@ def test_the_average_is_the_mean_of_all_heads(opened):
     page = opened(record)
     choose(page, "average")
     assert close(percents(table_behind(page)), record.models[0].cross[1].mean(axis=0))
+
+
+def test_one_head_has_no_average_and_a_recurrent_decoder_no_rollout(opened):
+    """Only what means something is offered: `records.model` with cross-attention alone."""
+    model = records.model(layers=1, heads=1)
+    page = opened(records.record(replace(model, encoder=None, decoder=None)))
+    assert page.locator(".he-segments input").evaluate_all("all => all.map(one => one.value)") == [
+        "cross",
+        "0",
+    ]
+    assert page.locator(".he-multiple").count() == 1
+    assert page.get_by_text("Where layer 1 looked", exact=True).count() == 1
 
 
 def unpacked(packed, is_lower):

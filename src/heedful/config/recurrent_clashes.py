@@ -12,11 +12,25 @@ if TYPE_CHECKING:
 def recurrent_clashes(model: "ModelConfig") -> list[str]:
     """List what does not fit, each with what to change; nothing for a Transformer."""
     found: list[str] = []
+    if "recurrent" in (model.encoder, model.decoder):
+        found += _depth(model)
     if model.encoder == "recurrent":
         found += _encoder(model)
     if model.decoder == "recurrent":
         found += [*_decoder(model), *_start(model)]
     return found
+
+
+def _depth(model: "ModelConfig") -> Iterator[str]:
+    """Check that there is a layer where residual connections begin."""
+    begin = model.recurrent.residual_from
+    sides = [side for side in ("encoder", "decoder") if getattr(model, side) == "recurrent"]
+    deepest = max(getattr(model, f"{side}_layers") for side in sides)
+    if begin is not None and begin > deepest:
+        yield (
+            "`model.recurrent.residual_from` must be at most the number of recurrent layers "
+            f"({deepest}), because it would change nothing otherwise, but {begin} came"
+        )
 
 
 def _encoder(model: "ModelConfig") -> Iterator[str]:

@@ -30,6 +30,7 @@ BOTH = ["model.encoder=recurrent", "model.decoder=recurrent"]
         (["start=last", "encoder_hidden_size=9"], "they are 9 and 512 wide"),
         (["fast_forward=true"], "to be forward or interleaved"),
         (["direction=first-bidirectional", "residual_from=2"], "must be at least 3"),
+        (["residual_from=7"], "at most the number of recurrent layers (6)"),
     ],
 )
 def test_what_does_not_fit_is_named(settings, words):

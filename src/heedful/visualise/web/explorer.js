@@ -135,7 +135,7 @@ function attention(models, options) {
       ? { layer, mode: which }
       : { layer, mode: 'heads', heads: state.heads.map((_, head) => head === Number(which)) },
   );
-  const bar = attentionBar(kinds, layers, state, change);
+  const bar = attentionBar(kinds, layers, modesOf(models), state, change);
   const views = models.map((model, at) => model && attentionView(model, look(at), pin(at), choose));
   const element = make(
     'div',
@@ -181,8 +181,15 @@ function attentionView(model, look, pin, choose) {
   };
 }
 
+/** List what can be shown: heads, and what any attention of any model has beside them. */
+function modesOf(models) {
+  const found = models.flatMap((model) =>
+    Object.keys(model?.weights ?? {}).flatMap((kind) => summaries(model, kind)));
+  return ['heads', 'average', 'rollout'].filter((mode) => mode === 'heads' || found.includes(mode));
+}
+
 /** Make the bar that chooses kind, layer, heads, average or rollout. */
-function attentionBar(kinds, layers, state, change) {
+function attentionBar(kinds, layers, modes, state, change) {
   const hints = {
     encoder: 'Source tokens look at source tokens',
     decoder: 'What is being written looks at what has been read',
@@ -206,12 +213,13 @@ function attentionBar(kinds, layers, state, change) {
       ['heads', 'Heads', 'Every head that is on, in its colour'],
       ['average', 'Average', 'The mean of all heads'],
       ['rollout', 'Rollout', 'Followed through all layers up to this one'],
-    ],
+    ].filter(([name]) => modes.includes(name)),
     state.mode,
     (value) => change({ mode: value }),
   );
   const heads = headButtons(state, change);
-  const element = make('div', { class: 'he-bar-of-choices' }, kind.element, layer.element, mode.element, heads.element);
+  const choices = [kind, layer, ...(modes.length > 1 ? [mode, heads] : [])];
+  const element = make('div', { class: 'he-bar-of-choices' }, ...choices.map((one) => one.element));
   const update = (now) => {
     kind.show(now.kind);
     layer.show(now.layer);

@@ -44,7 +44,7 @@ function multiplesView(model, choose) {
 
 /** Lay the small pictures out as a table, layers down and heads across. */
 function multiplesTable(model, kind, weights) {
-  const across = [...Array(weights.heads).keys(), 'average', 'rollout'];
+  const across = [...Array(weights.heads).keys(), ...summaries(model, kind)];
   const names = { average: 'mean', rollout: 'roll' };
   const headings = across.map((which) =>
     make('th', { scope: 'col' }, names[which] ?? String(which + 1)));
@@ -144,7 +144,7 @@ function headTable(model, kind) {
   const places = PLACES[kind].map(([name]) => `on ${name}`);
   const rows = [];
   for (let layer = 0; layer < weights.layers; layer += 1) {
-    for (const which of [...Array(weights.heads).keys(), 'average', 'rollout']) {
+    for (const which of [...Array(weights.heads).keys(), ...summaries(model, kind)]) {
       const found = multipleWeights(model, kind, layer, which);
       const { spread, places: shares } = describe(found, kind);
       rows.push([

@@ -149,7 +149,8 @@ function shadeSource(place, model, { step, layer }) {
     piece.style.backgroundColor = css(ALL_HEADS, 0.65 * Math.sqrt(weight));
     piece.title = percent(weight);
   });
-  place.previousSibling.textContent = `Where layer ${at + 1} looked (mean of its heads)`;
+  const mean = cross.heads > 1 ? ' (mean of its heads)' : '';
+  place.previousSibling.textContent = `Where layer ${at + 1} looked${mean}`;
 }
 
 /** Make the table of a step's candidates, the rest of the probability last. */

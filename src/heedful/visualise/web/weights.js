@@ -88,6 +88,19 @@ function rollout(model, kind, layer) {
   return model.rollouts.get(name);
 }
 
+/**
+ * What a layer has beside its heads: an average of several, and a rollout. Only Transformers have
+ * that of the attention to the source; a recurrent state says nothing of where it came from.
+ */
+function summaries(model, kind) {
+  const { encoder, decoder } = model.weights;
+  const isFollowed = kind !== 'cross' || (encoder && decoder);
+  return [
+    ...(model.weights[kind].heads > 1 ? ['average'] : []),
+    ...(isFollowed ? ['rollout'] : []),
+  ];
+}
+
 function rolloutOfSelf(model, kind, layer) {
   const mixed = withResidual(model.weights[kind].mean(layer));
   return layer === 0 ? mixed : multiply(mixed, rollout(model, kind, layer - 1));
