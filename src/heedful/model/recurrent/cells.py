@@ -12,10 +12,11 @@ from typing import Literal
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from heedful.model.cpu.linear import linear
 from heedful.model.memory import FinalState
+from heedful.model.recurrent.products import PLAIN, LoopProducts, Products
 
 Cell = Literal["lstm", "gru", "rnn"]
 CellState = tuple[Tensor, ...]
@@ -27,8 +28,8 @@ class RecurrentLayer(nn.Module):
     """
     One layer of recurrent cells, forwards or in both directions.
 
-    Holds torch's own module. Whole sequences run in torch's fused kernel; `project` and `step` are
-    its two halves for a decoder, so that products with known inputs are one large product.
+    Holds torch's own module. `run` takes whole sequences; `project` and `step` are its two halves
+    for a decoder, so that products with known inputs are one large product.
     """
 
     def __init__(self, cell: Cell, inputs: int, width: int, bidirectional: bool = False) -> None:
@@ -49,31 +50,99 @@ class RecurrentLayer(nn.Module):
 
         Packed, so that neither direction ever reads padding.
         """
-        lengths = mask.sum(dim=1).clamp(min=1).cpu()
-        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        packed_out, last = self.rnn(packed)
-        outputs, _ = pad_packed_sequence(packed_out, batch_first=True, total_length=x.size(1))
-        states = last if isinstance(last, tuple) else (last,)  # each (directions, batch, width)
-        backward = tuple(state[1] for state in states) if self.rnn.bidirectional else None
-        return outputs, FinalState(tuple(state[0] for state in states), backward)
+        packed_out, directions = self.run(pack(x, mask))
+        forward, backward = (*directions, None) if len(directions) == 1 else directions
+        return unpack(packed_out, x.size(1)), FinalState(forward, backward)
+
+    def run(
+        self, packed: PackedSequence, first: CellState | None = None
+    ) -> tuple[PackedSequence, list[CellState]]:
+        """
+        Run packed sequences, whose rows `pack` has sorted, from a state or from zero.
+
+        Returns h of each token, both directions side by side, and the last states of each direction
+        in the order of the rows before packing.
+        """
+        data, sizes, order, back = packed
+        rows = int(sizes[0])
+        state = self.zero_state(rows, data) if first is None else first
+        if first is not None and order is not None:
+            state = tuple(part[order] for part in first)
+        if data.device.type == "cpu" and torch.is_grad_enabled():
+            suffixes = ("", "_reverse") if self.rnn.bidirectional else ("",)
+            runs = [self._run_steps(data, sizes.tolist(), state, suffix) for suffix in suffixes]
+            out = torch.cat([run[0] for run in runs], dim=1)
+            lasts = [run[1] for run in runs]
+        else:
+            ways = 2 if self.rnn.bidirectional else 1
+            given = tuple(part.expand(ways, *part.shape).contiguous() for part in state)
+            out, last, *_ = self.rnn(
+                PackedSequence(data, sizes), given if len(given) > 1 else given[0]
+            )
+            out, last = out.data, last if isinstance(last, tuple) else (last,)
+            lasts = [tuple(part[way] for part in last) for way in range(ways)]
+        if back is not None:
+            lasts = [tuple(part[back] for part in last) for last in lasts]
+        return packed._replace(data=out), lasts
+
+    def _run_steps(
+        self, data: Tensor, sizes: list[int], first: CellState, suffix: str
+    ) -> tuple[Tensor, CellState]:
+        """
+        Run one direction as torch's module does, time by time, with cheaper gradients.
+
+        `data`: shape (tokens, inputs); `sizes`: rows at each time, falling. On a processor torch
+        itself fills and adds a matrix as large as all gates at each time when it differentiates.
+        """
+        products, weights = LoopProducts(), dict(self.rnn.named_parameters())
+        gates = linear(data, weights[f"weight_ih_l0{suffix}"], weights[f"bias_ih_l0{suffix}"])
+        hidden = weights[f"weight_hh_l0{suffix}"], weights[f"bias_hh_l0{suffix}"]
+        times = [*zip(gates.split(sizes), sizes, strict=True)]
+        times = times[::-1] if suffix else times
+        state = tuple(part[: times[0][1]] for part in first)
+        outputs, ended = [], []
+        for gate, rows in times:
+            before = len(state[0])
+            if rows < before:
+                pairs = [part.split([rows, before - rows]) for part in state]
+                state = tuple(pair[0] for pair in pairs)
+                ended.append([pair[1] for pair in pairs])
+            elif rows > before:
+                begun = [part[before:rows] for part in first]
+                state = tuple(map(torch.cat, zip(state, begun, strict=True)))
+            state = self._advance(gate, state, hidden, products)
+            outputs.append(state[0])
+        last = tuple(map(torch.cat, zip(state, *reversed(ended), strict=True)))
+        return torch.cat(outputs[::-1] if suffix else outputs), last
 
     def zero_state(self, rows: int, like: Tensor) -> CellState:
         """Return the state before the first step; one tensor may stand for h and c."""
         zero = like.new_zeros(rows, self.width)
         return (zero, zero) if self.cell == "lstm" else (zero,)
 
-    def project(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch gates"]:
+    def project(
+        self, x: Float[Tensor, "*batch inputs"], products: Products = PLAIN
+    ) -> Float[Tensor, "*batch gates"]:
         """Compute the input's part of all gates, in torch's order: i f g o, or r z n."""
-        return linear(x, self.rnn.weight_ih_l0, self.rnn.bias_ih_l0)  # type: ignore[arg-type]
+        return products.linear(x, self.rnn.weight_ih_l0, self.rnn.bias_ih_l0)  # type: ignore[arg-type]
 
     def input_parts(self, first: int) -> tuple[Tensor, Tensor, Tensor]:
         """Split the input weights behind the first columns, for inputs that are known earlier."""
         weight: Tensor = self.rnn.weight_ih_l0  # type: ignore[assignment]
         return weight[:, :first].contiguous(), weight[:, first:].contiguous(), self.rnn.bias_ih_l0  # type: ignore[return-value]
 
-    def step(self, gates: Float[Tensor, "rows gates"], state: CellState) -> CellState:
+    def step(
+        self, gates: Float[Tensor, "rows gates"], state: CellState, products: Products = PLAIN
+    ) -> CellState:
         """Compute the next state from the input's part of all gates; its first tensor is h."""
-        hidden = linear(state[0], self.rnn.weight_hh_l0, self.rnn.bias_hh_l0)  # type: ignore[arg-type]
+        weights = self.rnn.weight_hh_l0, self.rnn.bias_hh_l0
+        return self._advance(gates, state, weights, products)  # type: ignore[arg-type]
+
+    def _advance(
+        self, gates: Tensor, state: CellState, weights: tuple[Tensor, Tensor], products: Products
+    ) -> CellState:
+        """Compute the next state of one direction."""
+        hidden = products.linear(state[0], *weights)
         if self.cell == "lstm":
             i, f, g, o = (gates + hidden).chunk(4, dim=1)  # each (rows, width)
             c = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
@@ -84,6 +153,17 @@ class RecurrentLayer(nn.Module):
             new = torch.tanh(n + torch.sigmoid(r + hidden_r) * hidden_n)
             return (torch.lerp(new, state[0], torch.sigmoid(z + hidden_z)),)
         return (torch.tanh(gates + hidden),)
+
+
+def pack(x: Float[Tensor, "batch time *rest"], mask: Bool[Tensor, "batch time"]) -> PackedSequence:
+    """Sort rows by length and put their real positions time by time; a row has at least one."""
+    lengths = mask.sum(dim=1).clamp(min=1).cpu()
+    return pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+
+
+def unpack(packed: PackedSequence, time: int) -> Float[Tensor, "batch time *rest"]:
+    """Put positions back where `pack` took them from, with zeros at padding."""
+    return pad_packed_sequence(packed, batch_first=True, total_length=time)[0]
 
 
 def reverse(

@@ -12,12 +12,12 @@ Recurrent decoders: one class for the wirings of the literature.
 
 Known targets go through the same step as a search, position by position; only products with the
 embeddings, and readouts that are not fed back, are computed for all positions at once. A decoder
-that feeds nothing back has no step at all: its layers run in torch's fused kernel, and its queries
-attend together.
+that feeds nothing back has no such step: its layers run one after the other, and its queries attend
+together.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -27,7 +27,8 @@ from torch import Tensor, nn
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear, linear
 from heedful.model.memory import Memory, TargetDecoder
-from heedful.model.recurrent.cells import CellState, RecurrentLayer, first_half
+from heedful.model.recurrent.cells import CellState, RecurrentLayer, first_half, pack, unpack
+from heedful.model.recurrent.products import PLAIN, LoopProducts, Products
 from heedful.model.recurrent.scores import RecurrentAttention
 from heedful.model.recurrent.wiring import RecurrentWiring
 from heedful.model.seq2seq import DecodingState
@@ -62,6 +63,17 @@ class RecurrentState(DecodingState):
     def sentences(self) -> int:
         """Number of sentences in the batch."""
         return self.mask.size(0)
+
+    def first(self, rows: int) -> "RecurrentState":
+        """Leave the last rows out; their memory stays where it is, unread."""
+        if rows == len(self.mask):
+            return self
+        return replace(
+            self,
+            layers=tuple(tuple(part[:rows] for part in layer) for layer in self.layers),
+            fed=None if self.fed is None else self.fed[:rows],
+            mask=self.mask[:rows],
+        )
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "RecurrentState":
         keys, values, mask, attention = self.keys, self.values, self.mask, self.attention
@@ -133,11 +145,12 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
     ) -> Float[Tensor, "batch time width"]:
         x = self.embedding_dropout(x)
         state = self.start(memory)
+        real = x.new_ones(x.shape[:2], dtype=torch.bool) if real is None else real
         if self._feeds_nothing_back:
-            tops, contexts, recorded = self._run_at_once(x, state)
+            tops, contexts, recorded = self._run_at_once(x, state, real)
             out = self._read(tops, tops, contexts, x)
         else:
-            out, recorded = self._run_step_by_step(x, state)
+            out, recorded = self._run_step_by_step(x, state, real)
         if weights is not None and recorded is not None:
             weights[1].append(recorded.unsqueeze(1))  # (batch, 1, time, source)
         return out
@@ -149,44 +162,59 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
         return plain and self.wiring.query == "current"
 
     def _run_at_once(
-        self, x: Tensor, state: RecurrentState
+        self, x: Tensor, state: RecurrentState, real: Tensor
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Run each layer over all positions, then attend from all of them."""
+        packed = pack(x, real)  # (tokens, d_model)
         for number, layer in enumerate(self.layers, start=1):
             assert isinstance(layer, RecurrentLayer)
-            first = tuple(part.unsqueeze(0) for part in state.layers[number - 1])
-            below = x if number == 1 else self.layer_dropout(x)
-            out, _ = layer.rnn(below, first if len(first) > 1 else first[0])
-            x = self._add_residual(number, out, x)
+            below = packed.data if number == 1 else self.layer_dropout(packed.data)
+            out, _ = layer.run(packed._replace(data=below), state.layers[number - 1])
+            packed = packed._replace(data=self._add_residual(number, out.data, packed.data))
+        tops = unpack(packed, x.size(1))  # (batch, time, width)
         if self.attention is None or state.keys is None:
-            return x, None, None
-        contexts, recorded = self.attention(x, state.keys, state.values, state.mask)
-        return x, contexts, recorded
+            return tops, None, None
+        contexts, recorded = self.attention(tops, state.keys, state.values, state.mask)
+        return tops, contexts, recorded
 
-    def _run_step_by_step(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor | None]:
-        """Run all layers position by position; what is not fed back is computed afterwards."""
+    def _run_step_by_step(
+        self, x: Tensor, state: RecurrentState, real: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """
+        Run all layers position by position; what is not fed back is computed afterwards.
+
+        Rows are sorted by length, so that those whose target has ended leave the loop.
+        """
+        packed = pack(x, real)
+        if packed.sorted_indices is not None:
+            state = state.select(packed.sorted_indices, packed.sorted_indices)
         first = self.layers[0]
         assert isinstance(first, RecurrentLayer)
         weight, fed_weight, bias = first.input_parts(self.wiring.d_model)
-        gates = linear(x, weight, bias)  # (batch, time, gates)
+        sizes = packed.batch_sizes.tolist()
+        tokens = packed.data.split(sizes)  # each (rows, d_model)
+        gates = linear(packed.data, weight, bias).split(sizes)  # each (rows, gates)
+        products = LoopProducts() if torch.is_grad_enabled() else PLAIN
         steps = []
-        for place in range(x.size(1)):
-            known = _KnownInput(gates[:, place], fed_weight)
-            step = self._advance(x[:, place], state, known)
-            steps.append(step)
-            state = step.state
-        recorded = None
+        for token, gate in zip(tokens, gates, strict=True):
+            known = _KnownInput(gate, fed_weight, products)
+            steps.append(self._advance(token, state.first(len(token)), known))
+            state = steps[-1].state
+
+        def together(parts: Iterable[Tensor | None]) -> Tensor:
+            """Join a part of each step, shape (batch, time, width)."""
+            joined = torch.cat([part for part in parts if part is not None])
+            return unpack(packed._replace(data=joined), x.size(1))
+
+        recorded = contexts = None
         if self.attention is not None:
-            recorded = torch.stack([step.state.attention for step in steps], dim=1)  # type: ignore[misc]
+            recorded = together(step.state.attention for step in steps)
         if steps[0].readout is not None:
-            return torch.stack([step.readout for step in steps], dim=1), recorded  # type: ignore[misc]
-        tops, queries = (
-            torch.stack(parts, dim=1)
-            for parts in zip(*((step.top, step.query) for step in steps), strict=True)
-        )
-        contexts = None
+            return together(step.readout for step in steps), recorded
+        tops = together(step.top for step in steps)
+        queries = together(step.query for step in steps)
         if self.attention is not None:
-            contexts = torch.stack([step.context for step in steps], dim=1)  # type: ignore[misc]
+            contexts = together(step.context for step in steps)
         return self._read(tops, queries, contexts, x), recorded
 
     # ------------------------------------------------------------ a search
@@ -253,11 +281,12 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
     ) -> "_Step":
         """Compute the next state from the embedding of a token."""
         wiring = self.wiring
+        products = PLAIN if known is None else known.products
         context = weights = readout = None
         fed, query = state.fed, state.layers[0][0]
         # 1. a previous query attends before the layers run
         if self.attention is not None and wiring.query == "previous":
-            context, weights = self._attend(query, state)
+            context, weights = self._attend(query, state, products)
             fed = context if wiring.feed == "context" else fed
         # 2. the layers
         layers = self._run_layers(y, fed, state.layers, known)
@@ -265,10 +294,10 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
         # 3. a current query attends after them
         if self.attention is not None and wiring.query == "current":
             query = top
-            context, weights = self._attend(query, state)
+            context, weights = self._attend(query, state, products)
         # 4. what the next step reads
         if wiring.feed == "readout":
-            readout = self._read(top, query, context, y)
+            readout = self._read(top, query, context, y, products)
         fed = readout if wiring.feed == "readout" else context
         newer = RecurrentState(
             layers.states,
@@ -290,21 +319,23 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
     ) -> "_Layers":
         """Run all layers for one position."""
         wiring, newer = self.wiring, []
+        products = PLAIN if known is None else known.products
         x, gates = y, None
         for number, (layer, state) in enumerate(zip(self.layers, states, strict=True), start=1):
             assert isinstance(layer, RecurrentLayer)
             if number == 1 and known is not None:
                 gates = known.gates
                 if fed is not None:
-                    gates = gates + linear(fed, known.fed_weight)
+                    gates = gates + products.linear(fed, known.fed_weight)
             else:
                 parts = [x if number == 1 else self.layer_dropout(x)]
                 if wiring.fast_forward and gates is not None:
                     parts.append(first_half(gates))
                 if fed is not None and (number == 1 or wiring.feed_layers == "all"):
                     parts.append(fed)
-                gates = layer.project(torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0])
-            new = layer.step(gates, state)
+                read = torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
+                gates = layer.project(read, products)
+            new = layer.step(gates, state, products)
             newer.append(new)
             x = self._add_residual(number, new[0], x)
         return _Layers(x, tuple(newer))
@@ -314,27 +345,41 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
         begin = self.wiring.residual_from
         return out if begin is None or number < begin else out + below
 
-    def _attend(self, query: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor]:
+    def _attend(
+        self, query: Tensor, state: RecurrentState, products: Products
+    ) -> tuple[Tensor, Tensor]:
         """Attend from each row to the memory of its sentence."""
         assert self.attention is not None and state.keys is not None
         queries = query.unflatten(0, (state.sentences, -1))  # (sentences, hypotheses, width)
-        context, weights = self.attention(queries, state.keys, state.values, state.mask)
+        context, weights = self.attention(queries, state.keys, state.values, state.mask, products)
         return context.flatten(0, 1), weights.flatten(0, 1)  # (rows, memory width), (rows, source)
 
-    def _read(self, top: Tensor, query: Tensor, context: Tensor | None, y: Tensor) -> Tensor:
+    def _read(
+        self,
+        top: Tensor,
+        query: Tensor,
+        context: Tensor | None,
+        y: Tensor,
+        products: Products = PLAIN,
+    ) -> Tensor:
         """Compute what meets the output matrix, for a step or for all positions."""
         wiring = self.wiring
         if wiring.readout == "maxout":
             seen = query if wiring.query == "previous" else top
             parts = [seen, y] if context is None else [seen, y, context]
             assert self.readout is not None
-            both = self.readout(torch.cat(parts, dim=-1)).unflatten(-1, (-1, 2))
+            pairs = products.linear(
+                torch.cat(parts, dim=-1), self.readout.weight, self.readout.bias
+            )
+            both = pairs.unflatten(-1, (-1, 2))  # (.., readout size, 2)
             return self.readout_dropout(both.amax(dim=-1))  # (.., readout size)
         if wiring.readout == "state":
             return self.readout_dropout(top)
         both = top if context is None else torch.cat([top, context], dim=-1)
         both = self.readout_dropout(both)
-        return both if self.readout is None else torch.tanh(self.readout(both))
+        if self.readout is None:
+            return both
+        return torch.tanh(products.linear(both, self.readout.weight, self.readout.bias))
 
 
 class _KnownInput(NamedTuple):
@@ -344,6 +389,8 @@ class _KnownInput(NamedTuple):
     """The embedding's part of the first layer's gates, shape (rows, gates)."""
     fed_weight: Tensor
     """The first layer's weights of what is fed, shape (gates, fed)."""
+    products: Products
+    """Of the loop that reads the target."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.model.cpu.linear import Linear
+from heedful.model.recurrent.products import PLAIN, Products
 
 Score = Literal["dot", "general", "scaled", "additive", "normed-additive"]
 
@@ -56,35 +57,34 @@ class RecurrentAttention(nn.Module):
 
     def forward(
         self,
-        query: Float[Tensor, "sentences queries query_width"],
+        query: Float[Tensor, "rows queries query_width"],
         keys: Float[Tensor, "sentences source key_width"],
         values: Float[Tensor, "sentences source memory_width"],
-        mask: Bool[Tensor, "sentences 1 source"],
-    ) -> tuple[
-        Float[Tensor, "sentences queries memory_width"], Float[Tensor, "sentences queries source"]
-    ]:
+        mask: Bool[Tensor, "rows 1 source"],
+        products: Products = PLAIN,
+    ) -> tuple[Float[Tensor, "rows queries memory_width"], Float[Tensor, "rows queries source"]]:
         """
         Compute the context of each query, and the weights, of which each row sums to one.
 
-        Queries are all hypotheses of a sentence, or all positions. The additive scores hold
-        sentences x queries x source x width numbers at once.
+        Queries are all hypotheses of a sentence, or all positions; `keys` and `values` may have
+        more sentences, which are not read. The additive scores hold rows x queries x source x width
+        numbers at once.
         """
-        scores = self._scores(query, keys)  # (sentences, queries, source)
+        scores = self._scores(query, keys, products)  # (rows, queries, source)
         # the least finite number, so that a row without a real token has no NaN
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
         weights = torch.softmax(scores, dim=-1)
-        return torch.bmm(weights, values), weights
+        return products.mix(weights, values), weights
 
-    def _scores(self, query: Tensor, keys: Tensor) -> Tensor:
+    def _scores(self, query: Tensor, keys: Tensor, products: Products) -> Tensor:
         """Compare each query with each key."""
         if self.query_proj is None or self.energy is None:
-            scores = torch.bmm(query, keys.transpose(1, 2))
+            scores = products.compare(query, keys)
             return scores if self.scale is None else scores * self.scale
-        projected = self.query_proj(query)  # (sentences, queries, width)
+        projected = products.linear(query, self.query_proj.weight)  # (rows, queries, width)
         if self.bias is not None:
             projected = projected + self.bias
         energy = self.energy
         if self.scale is not None:
             energy = energy * (self.scale / torch.linalg.vector_norm(energy))
-        inner = torch.tanh(projected.unsqueeze(2) + keys.unsqueeze(1))
-        return inner @ energy  # (sentences, queries, source, width) x (width,)
+        return products.compare_additively(projected, keys, energy)

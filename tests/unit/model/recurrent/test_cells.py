@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from heedful.model.cpu.linear import linear
-from heedful.model.recurrent.cells import CELLS, RecurrentLayer, reverse
+from heedful.model.recurrent.cells import CELLS, RecurrentLayer, pack, reverse
 
 KINDS = list(CELLS)
 
@@ -73,6 +73,32 @@ def test_padding_is_never_read(cell, bidirectional):
             if bidirectional:
                 torch.testing.assert_close(final.backward[number][row], part[1, 0])
     assert (final.backward is None) != bidirectional
+
+
+@pytest.mark.parametrize("cell", KINDS)
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_sequences_of_any_length_have_torch_s_gradients(cell, bidirectional):
+    layer = RecurrentLayer(cell, 5, 7, bidirectional)
+    theirs = copied(layer, bidirectional)
+    mask = torch.arange(6) < torch.tensor([[2], [6], [1], [6]])
+    x = torch.randn(4, 6, 5)
+    first = tuple(torch.randn(4, 7) for _ in layer.zero_state(4, x))
+    packed = pack(x, mask)
+    with torch.no_grad():
+        fused, fused_last = layer.run(packed, first)
+    out, last = layer.run(packed, first)
+    torch.testing.assert_close((out.data, last), (fused.data, fused_last))
+    ways = 2 if bidirectional else 1
+    given = tuple(part[packed.sorted_indices].expand(ways, -1, -1).contiguous() for part in first)
+    expected, _ = theirs(
+        packed._replace(unsorted_indices=None, sorted_indices=None),
+        given if cell == "lstm" else given[0],
+    )
+    pull = torch.randn_like(expected.data)
+    out.data.backward(pull)
+    expected.data.backward(pull)
+    for ours, there in zip(layer.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad, there.grad)
 
 
 def test_reversing_leaves_padding_where_it_is():

@@ -1,0 +1,274 @@
+"""
+The matrix products of a loop over target positions.
+
+A weight, or the memory of a sentence, meets every step of the loop. Autograd would compute its
+gradient step by step: a thin product for each, added to a sum as large as the weight.
+`LoopProducts` keeps both factors of each step instead, and multiplies them all at once when the
+first step has been differentiated; `Products` is the plain version.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.model.cpu.linear import bias_gradient, linear, linear_forward, matmul
+
+
+class Products:
+    """
+    Products of single steps, with autograd's own gradients.
+
+    `keys` and `values` may have more sentences than there are queries; those at the end, whose
+    targets have ended, are not read.
+    """
+
+    def linear(
+        self,
+        x: Float[Tensor, "*batch width"],
+        weight: Float[Tensor, "out width"],
+        bias: Float[Tensor, " out"] | None = None,
+    ) -> Float[Tensor, "*batch out"]:
+        """Multiply by a weight."""
+        return linear(x, weight, bias)
+
+    def compare(
+        self,
+        query: Float[Tensor, "rows queries width"],
+        keys: Float[Tensor, "sentences source width"],
+    ) -> Float[Tensor, "rows queries source"]:
+        """Multiply each query with each key of its sentence."""
+        return torch.bmm(query, keys[: len(query)].transpose(1, 2))
+
+    def compare_additively(
+        self,
+        query: Float[Tensor, "rows queries width"],
+        keys: Float[Tensor, "sentences source width"],
+        energy: Float[Tensor, " width"],
+    ) -> Float[Tensor, "rows queries source"]:
+        """Compute tanh(query + key) energy."""
+        inner = torch.tanh(query.unsqueeze(2) + keys[: len(query)].unsqueeze(1))
+        return inner @ energy  # (rows, queries, source, width) x (width,)
+
+    def mix(
+        self,
+        weights: Float[Tensor, "rows queries source"],
+        values: Float[Tensor, "sentences source width"],
+    ) -> Float[Tensor, "rows queries width"]:
+        """Compute the mean of the values by the weights."""
+        return torch.bmm(weights, values[: len(weights)])
+
+
+PLAIN = Products()
+
+
+class LoopProducts(Products):
+    """
+    Products of one loop in training: gradients of what all steps share come from one product.
+
+    Made anew for each loop, with one query a sentence. The shared tensors are told apart by
+    identity, so they must be the same objects at every step.
+    """
+
+    def __init__(self) -> None:
+        self._shared: dict[tuple[int, type[_Uses]], _Shared] = {}
+
+    def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        shared = self._share(_WeightUses, weight, bias)
+        rows: Tensor = _Linear.apply(
+            x.reshape(-1, x.size(-1)), shared.tensor, shared.bias, shared.uses
+        )
+        return rows.view(*x.shape[:-1], weight.size(0))
+
+    def compare(self, query: Tensor, keys: Tensor) -> Tensor:
+        shared = self._share(_MemoryUses, keys)
+        out: Tensor = _Compare.apply(query, shared.tensor, shared.uses)
+        return out
+
+    def compare_additively(self, query: Tensor, keys: Tensor, energy: Tensor) -> Tensor:
+        shared = self._share(_KeyUses, keys)
+        out: Tensor = _CompareAdditively.apply(query, shared.tensor, energy, shared.uses)
+        return out
+
+    def mix(self, weights: Tensor, values: Tensor) -> Tensor:
+        shared = self._share(_MemoryUses, values)
+        out: Tensor = _Mix.apply(weights, shared.tensor, shared.uses)
+        return out
+
+    def _share(self, kind: "type[_Uses]", tensor: Tensor, bias: Tensor | None = None) -> "_Shared":
+        """Find what stands for a shared tensor in this loop, or make it at its first use."""
+        key = id(tensor), kind
+        if key not in self._shared:
+            self._shared[key] = _Shared(kind, tensor, bias)
+        return self._shared[key]
+
+
+class _Shared:
+    """A tensor that all steps share, and the node of autograd that waits for all of them."""
+
+    def __init__(self, kind: "type[_Uses]", tensor: Tensor, bias: Tensor | None) -> None:
+        self.uses = kind(tensor.shape)
+        self.tensor, self.bias = _Gather.apply(tensor, bias, self.uses)
+        self._original = tensor  # kept, so that no other tensor gets its identity
+
+
+class _Uses:
+    """What the gradient of a shared tensor needs from each step."""
+
+    def __init__(self, shape: torch.Size) -> None:
+        self.shape, self.steps = shape, 0
+        self.factors: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def begin(self) -> int:
+        """Return the number of a new step."""
+        self.steps += 1
+        return self.steps - 1
+
+    def keep(self, step: int, one: Tensor, other: Tensor) -> None:
+        """Keep the two factors of a step's gradient."""
+        self.factors[step] = one, other
+
+    def gradients(self) -> tuple[Tensor | None, Tensor | None]:
+        """Compute the gradients of the shared tensor and of its bias, and forget the steps."""
+        factors, self.factors = self.factors, {}
+        return self.multiply(factors) if factors else (None, None)
+
+    def multiply(
+        self, factors: dict[int, tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Multiply the factors of all steps."""
+        raise NotImplementedError
+
+
+class _WeightUses(_Uses):
+    """Uses of a weight: factors of shape (rows, out) and (rows, width)."""
+
+    def multiply(
+        self, factors: dict[int, tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor | None, Tensor | None]:
+        d_out, x = map(torch.cat, zip(*factors.values(), strict=True))
+        return torch.mm(d_out.t(), x), bias_gradient(d_out)
+
+
+class _MemoryUses(_Uses):
+    """Uses of a memory: factors of shape (rows, 1, source) and (rows, 1, width)."""
+
+    def multiply(
+        self, factors: dict[int, tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor | None, Tensor | None]:
+        sentences, source, width = self.shape
+        first = next(iter(factors.values()))[0]
+        ones = first.new_zeros(sentences, self.steps, source)
+        others = first.new_zeros(sentences, self.steps, width)
+        for step, (one, other) in factors.items():
+            ones[: len(one), step], others[: len(one), step] = one[:, 0], other[:, 0]
+        return torch.bmm(ones.transpose(1, 2), others), None
+
+
+class _KeyUses(_Uses):
+    """Uses of the keys of additive scores: summed as they come, because each is large."""
+
+    total: Tensor | None = None
+    energy: Tensor | None = None
+    """By which the sum is still to be multiplied."""
+
+    def add(self, step: int, d_inner: Tensor) -> None:
+        """Add the gradient of a step, shape (rows, 1, source, width)."""
+        if self.total is None or step in self.factors:  # or the graph is differentiated once more
+            self.total, self.factors = d_inner.new_zeros(self.shape), {}
+        self.factors[step] = d_inner[:0], d_inner[:0]
+        self.total[: len(d_inner)].add_(d_inner[:, 0])
+
+    def gradients(self) -> tuple[Tensor | None, Tensor | None]:
+        total, self.total, self.factors = self.total, None, {}
+        return None if total is None or self.energy is None else total * self.energy, None
+
+
+class _Gather(torch.autograd.Function):
+    """The identity; backwards it runs after all steps, and has one product for all of them."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, tensor: Tensor, bias: Tensor | None, uses: _Uses
+    ) -> tuple[Tensor, Tensor | None]:
+        ctx.uses = uses
+        ctx.set_materialize_grads(False)
+        return tensor.view_as(tensor), None if bias is None else bias.view_as(bias)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+        d_tensor, d_bias = ctx.uses.gradients()
+        return d_tensor, d_bias if ctx.needs_input_grad[1] else None, None
+
+
+class _Linear(torch.autograd.Function):
+    """x weight^T + bias."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, uses: _Uses) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.uses, ctx.step = uses, uses.begin()
+        return linear_forward(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        d_out = d_out.contiguous()
+        if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
+            ctx.uses.keep(ctx.step, d_out, x)
+        return matmul(d_out, weight) if ctx.needs_input_grad[0] else None, None, None, None
+
+
+class _Compare(torch.autograd.Function):
+    """query keys^T, for each sentence."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, keys: Tensor, uses: _Uses) -> Tensor:
+        keys = keys[: len(query)]
+        ctx.save_for_backward(query, keys)
+        ctx.uses, ctx.step = uses, uses.begin()
+        return torch.bmm(query, keys.transpose(1, 2))
+
+    @staticmethod
+    def backward(ctx: Any, d_scores: Tensor) -> tuple[Tensor | None, ...]:
+        query, keys = ctx.saved_tensors
+        ctx.uses.keep(ctx.step, d_scores, query)
+        return torch.bmm(d_scores, keys), None, None
+
+
+class _CompareAdditively(torch.autograd.Function):
+    """tanh(query + key) energy, for each query and each key of a sentence."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, keys: Tensor, energy: Tensor, uses: _KeyUses) -> Tensor:
+        inner = query.unsqueeze(2) + keys[: len(query)].unsqueeze(1)  # (rows, 1, source, width)
+        inner.tanh_()
+        ctx.save_for_backward(inner, energy)
+        ctx.uses, ctx.step, uses.energy = uses, uses.begin(), energy.detach()
+        return inner @ energy
+
+    @staticmethod
+    def backward(ctx: Any, d_scores: Tensor) -> tuple[Tensor | None, ...]:
+        inner, energy = ctx.saved_tensors
+        d_inner = torch.ops.aten.tanh_backward(d_scores.unsqueeze(3), inner)  # times energy, below
+        d_energy = d_scores.flatten() @ inner.flatten(0, 2)
+        ctx.uses.add(ctx.step, d_inner)
+        return d_inner.sum(2) * energy, None, d_energy, None
+
+
+class _Mix(torch.autograd.Function):
+    """weights values, for each sentence."""
+
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, values: Tensor, uses: _Uses) -> Tensor:
+        values = values[: len(weights)]
+        ctx.save_for_backward(weights, values)
+        ctx.uses, ctx.step = uses, uses.begin()
+        return torch.bmm(weights, values)
+
+    @staticmethod
+    def backward(ctx: Any, d_context: Tensor) -> tuple[Tensor | None, ...]:
+        weights, values = ctx.saved_tensors
+        ctx.uses.keep(ctx.step, weights, d_context)
+        return torch.bmm(d_context, values.transpose(1, 2)), None, None
