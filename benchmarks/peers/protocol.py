@@ -78,7 +78,10 @@ def write_outputs(request: Request, outputs: list[list[int]]) -> None:
 
 
 def only_paper_shape(model: dict[str, Any]) -> None:
-    """Refuse model settings that no peer supports."""
+    """Refuse model settings that the peer does not support."""
+    families = {"encoder": "transformer", "decoder": "transformer"}
+    if any(model[side] != family for side, family in families.items()):
+        raise SystemExit("the peer is given Transformers only, but a recurrent model came")
     wanted = {
         "norm": "post",
         "tie_embeddings": "all",

@@ -1,4 +1,8 @@
-"""Joey NMT, trained end to end by its own command with its own subwords."""
+"""
+Joey NMT: trained end to end by its own command with its own subwords, and its recurrent models.
+
+The steps and searches of recurrent models are its own functions, on ids that heedful has drawn.
+"""
 
 import gzip
 import json
@@ -15,6 +19,207 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import protocol
+
+VARIANTS = {task: [{"name": "", "precision": "fp32"}] for task in ("train", "translate")}
+
+
+def train(request: protocol.Request) -> protocol.Answer:
+    """Take training steps as `TrainManager` does: forward, backward, clip, Adam."""
+    import torch
+
+    torch.set_num_threads(request["threads"])
+    shape, device = request["model"], torch.device(request["device"])
+    model = build(shape).to(device)
+    model.loss_function = ("crossentropy", request["label_smoothing"])
+    adam = torch.optim.Adam(model.parameters(), lr=1e-3)
+    source, _, _ = protocol.sides(request)
+    targets = [[shape["start_token"], *row, shape["end_token"]] for row in request["targets"]]
+    rows = protocol.padded(targets, shape["pad"])
+    losses = []
+
+    def step() -> None:
+        model.train()
+        batch = batch_of(shape, source, device, rows)
+        batch.sort_by_src_length()
+        loss, _, _, _ = model(return_type="loss", **vars(batch))
+        loss = batch.normalize(loss, normalization="tokens")
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        adam.step()
+        adam.zero_grad()
+        losses.append(loss.item())
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+
+    step()
+    seconds = protocol.repeated(step, request["steps"])
+    memory = protocol.peak_memory()
+    return {"seconds": seconds, "memory": memory, "loss": losses[0], "versions": versions()}
+
+
+def translate(request: protocol.Request) -> protocol.Answer:
+    """Load heedful's weights and search, sentences of similar length together."""
+    import torch
+    from joeynmt.search import search
+
+    torch.set_num_threads(request["threads"])
+    shape, device = request["model"], torch.device(request["device"])
+    model = build(shape).to(device).eval()
+    model.load_state_dict(weights_of(request["model_file"], shape))
+    sources = protocol.source_ids(request)
+    limit, size = request["max_length"], request["batch"] or 32
+    order = sorted(range(len(sources)), key=lambda row: -len(sources[row]))
+    outputs: list[list[int]] = [[] for _ in sources]
+
+    def some(rows: list[int]) -> None:
+        batch = batch_of(
+            shape, protocol.padded([sources[row] for row in rows], shape["pad"]), device
+        )
+        longest = limit["tokens"] + limit["relative"] * max(len(sources[row]) for row in rows)
+        found, _, _ = search(
+            model,
+            batch,
+            max_output_length=longest,
+            beam_size=request["beam"],
+            beam_alpha=request["alpha"],
+        )
+        for row, ids in zip(rows, found.tolist(), strict=True):
+            ended = ids.index(shape["end_token"]) if shape["end_token"] in ids else len(ids)
+            outputs[row] = ids[:ended]
+
+    def everything() -> None:
+        for first in range(0, len(order), size):
+            some(order[first : first + size])
+
+    some(order[:size])
+    seconds = protocol.repeated(everything, request["repeats"])
+    memory = protocol.peak_memory()
+    protocol.write_outputs(request, outputs)
+    return {"seconds": seconds, "memory": memory, "versions": versions()}
+
+
+def build(shape: dict[str, Any]) -> Any:
+    """Build its recurrent model of a shape, with heedful's special ids."""
+    from types import SimpleNamespace
+
+    from joeynmt.model import build_model
+    from joeynmt.vocabulary import Vocabulary
+
+    symbols = {"unk": 0, "pad": 1, "bos": 2, "eos": 3}
+    special = {f"{name}_token": f"<{name}>" for name in symbols}
+    ids = {f"{name}_id": number for name, number in symbols.items()}
+    known = SimpleNamespace(**special, **ids, sep_token=None, sep_id=None, lang_tags=[])
+    words = Vocabulary([f"w{number}" for number in range(shape["vocabulary"] - 4)], known)
+    model = build_model(recurrent(shape), src_vocab=words, trg_vocab=words)
+    model.pad_index, model.unk_index = (
+        shape["pad"],
+        6 - shape["pad"] - shape["start_token"] - shape["end_token"],
+    )
+    model.bos_index, model.eos_index = shape["start_token"], shape["end_token"]
+    for table in (model.src_embed, model.trg_embed):
+        table.lut.padding_idx = shape["pad"]
+    return model
+
+
+def recurrent(shape: dict[str, Any]) -> dict[str, Any]:
+    """Convert heedful's settings of a recurrent model to Joey NMT's."""
+    ours = shape["recurrent"]
+    wanted = {"direction": "bidirectional", "query": "current", "readout": "attentional"}
+    other = {name: ours[name] for name, value in wanted.items() if ours[name] != value}
+    scores = {"additive": "bahdanau", "general": "luong"}
+    if (
+        (shape["encoder"], shape["decoder"], shape["tie_embeddings"])
+        != ("recurrent", "recurrent", "none")
+        or other
+        or ours["score"] not in scores
+        or ours["cell"] == "rnn"
+        or ours["start"] not in ("zero", "bridge")
+        or ours["feed"] == "context"
+    ):
+        raise SystemExit(
+            "joey is given its own recurrent models only: bidirectional encoders, a current "
+            "query, an attentional readout, separate tables"
+        )
+
+    def width(name: str) -> int:
+        return int(ours[name] or ours["hidden_size"] or shape["d_model"])
+
+    def share(name: str) -> float:
+        return float(shape["dropout"] if ours[name] is None else ours[name])
+
+    def side(layers: int, size: int) -> dict[str, Any]:
+        embeddings = {"embedding_dim": shape["d_model"], "dropout": share("embedding_dropout")}
+        return {
+            "type": "recurrent",
+            "rnn_type": ours["cell"],
+            "num_layers": layers,
+            "hidden_size": size,
+            "dropout": share("layer_dropout"),
+            "embeddings": embeddings,
+        }
+
+    decoder = {
+        "attention": scores[ours["score"]],
+        "input_feeding": ours["feed"] == "readout",
+        "init_hidden": ours["start"],
+        "hidden_dropout": share("readout_dropout"),
+    }
+    return {
+        "encoder": side(shape["encoder_layers"], width("encoder_hidden_size")),
+        "decoder": side(shape["decoder_layers"], width("decoder_hidden_size")) | decoder,
+    }
+
+
+def batch_of(
+    shape: dict[str, Any], source: list[list[int]], device: Any, target: Any = None
+) -> Any:
+    """Build its batch of padded ids."""
+    import torch
+    from joeynmt.batch import Batch
+
+    rows = torch.tensor(source)
+    return Batch(
+        src=rows,
+        src_length=(rows != shape["pad"]).sum(1),
+        src_prompt_mask=None,
+        trg=None if target is None else torch.tensor(target),
+        trg_prompt_mask=None,
+        indices=torch.arange(len(rows)),
+        device=device,
+        pad_index=shape["pad"],
+        eos_index=shape["end_token"],
+        is_train=target is not None,
+    )
+
+
+def weights_of(path: str, shape: dict[str, Any]) -> dict[str, Any]:
+    """Read heedful's weights by Joey NMT's names."""
+    from safetensors.torch import load_file
+
+    names = {
+        "embed_source.": "src_embed.lut.",
+        "embed_target.": "trg_embed.lut.",
+        "output.": "decoder.output_layer.",
+        "decoder.readout.": "decoder.att_vector_layer.",
+        "decoder.start_proj.": "decoder.bridge_layer.",
+        "decoder.attention.query_proj.": "decoder.attention.query_layer.",
+        "decoder.attention.key_proj.": "decoder.attention.key_layer.",
+    }
+    for place, side in (("encoder.columns.0", "encoder"), ("decoder.layers", "decoder")):
+        for layer in range(shape[f"{side}_layers"]):
+            names[f"{place}.{layer}.rnn."] = f"{side}.rnn.{layer}."
+    found = {}
+    for name, tensor in load_file(path).items():
+        if name == "decoder.attention.energy":
+            found["decoder.attention.energy_layer.weight"] = tensor.unsqueeze(0)
+            continue
+        ours = next(ours for ours in names if name.startswith(ours))
+        theirs = names[ours] + name[len(ours) :]
+        layer = re.fullmatch(r"(.*rnn\.)(\d+)\.(.*_l)0(.*)", theirs)
+        if layer:
+            theirs = f"{layer[1]}{layer[3]}{layer[2]}{layer[4]}"
+        found[theirs] = tensor
+    return found
 
 
 def end_to_end(request: protocol.Request) -> protocol.Answer:
@@ -168,4 +373,4 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in ("joeynmt", "torch", "sentencepiece")}
 
 
-protocol.serve({}, {"end_to_end": end_to_end})
+protocol.serve(VARIANTS, {"train": train, "translate": translate, "end_to_end": end_to_end})

@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from heedful.model.cpu.linear import linear
 from heedful.model.memory import FinalState
-from heedful.model.recurrent.products import PLAIN, LoopProducts, Products
+from heedful.model.recurrent.products import PLAIN, LoopProducts, StepProducts
 
 Cell = Literal["lstm", "gru", "rnn"]
 CellState = tuple[Tensor, ...]
@@ -121,7 +121,7 @@ class RecurrentLayer(nn.Module):
         return (zero, zero) if self.cell == "lstm" else (zero,)
 
     def project(
-        self, x: Float[Tensor, "*batch inputs"], products: Products = PLAIN
+        self, x: Float[Tensor, "*batch inputs"], products: StepProducts = PLAIN
     ) -> Float[Tensor, "*batch gates"]:
         """Compute the input's part of all gates, in torch's order: i f g o, or r z n."""
         return products.linear(x, self.rnn.weight_ih_l0, self.rnn.bias_ih_l0)  # type: ignore[arg-type]
@@ -132,14 +132,18 @@ class RecurrentLayer(nn.Module):
         return weight[:, :first].contiguous(), weight[:, first:].contiguous(), self.rnn.bias_ih_l0  # type: ignore[return-value]
 
     def step(
-        self, gates: Float[Tensor, "rows gates"], state: CellState, products: Products = PLAIN
+        self, gates: Float[Tensor, "rows gates"], state: CellState, products: StepProducts = PLAIN
     ) -> CellState:
         """Compute the next state from the input's part of all gates; its first tensor is h."""
         weights = self.rnn.weight_hh_l0, self.rnn.bias_hh_l0
         return self._advance(gates, state, weights, products)  # type: ignore[arg-type]
 
     def _advance(
-        self, gates: Tensor, state: CellState, weights: tuple[Tensor, Tensor], products: Products
+        self,
+        gates: Tensor,
+        state: CellState,
+        weights: tuple[Tensor, Tensor],
+        products: StepProducts,
     ) -> CellState:
         """Compute the next state of one direction."""
         hidden = products.linear(state[0], *weights)

@@ -28,7 +28,7 @@ from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear, linear
 from heedful.model.memory import Memory, TargetDecoder
 from heedful.model.recurrent.cells import CellState, RecurrentLayer, first_half, pack, unpack
-from heedful.model.recurrent.products import PLAIN, LoopProducts, Products
+from heedful.model.recurrent.products import PLAIN, LoopProducts, StepProducts
 from heedful.model.recurrent.scores import RecurrentAttention
 from heedful.model.recurrent.wiring import RecurrentWiring
 from heedful.model.seq2seq import DecodingState
@@ -63,17 +63,6 @@ class RecurrentState(DecodingState):
     def sentences(self) -> int:
         """Number of sentences in the batch."""
         return self.mask.size(0)
-
-    def first(self, rows: int) -> "RecurrentState":
-        """Leave the last rows out; their memory stays where it is, unread."""
-        if rows == len(self.mask):
-            return self
-        return replace(
-            self,
-            layers=tuple(tuple(part[:rows] for part in layer) for layer in self.layers),
-            fed=None if self.fed is None else self.fed[:rows],
-            mask=self.mask[:rows],
-        )
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "RecurrentState":
         keys, values, mask, attention = self.keys, self.values, self.mask, self.attention
@@ -198,7 +187,7 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
         steps = []
         for token, gate in zip(tokens, gates, strict=True):
             known = _KnownInput(gate, fed_weight, products)
-            steps.append(self._advance(token, state.first(len(token)), known))
+            steps.append(self._advance(token, _first(state, len(token)), known))
             state = steps[-1].state
 
         def together(parts: Iterable[Tensor | None]) -> Tensor:
@@ -346,7 +335,7 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
         return out if begin is None or number < begin else out + below
 
     def _attend(
-        self, query: Tensor, state: RecurrentState, products: Products
+        self, query: Tensor, state: RecurrentState, products: StepProducts
     ) -> tuple[Tensor, Tensor]:
         """Attend from each row to the memory of its sentence."""
         assert self.attention is not None and state.keys is not None
@@ -360,7 +349,7 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
         query: Tensor,
         context: Tensor | None,
         y: Tensor,
-        products: Products = PLAIN,
+        products: StepProducts = PLAIN,
     ) -> Tensor:
         """Compute what meets the output matrix, for a step or for all positions."""
         wiring = self.wiring
@@ -382,6 +371,18 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
         return torch.tanh(products.linear(both, self.readout.weight, self.readout.bias))
 
 
+def _first(state: RecurrentState, rows: int) -> RecurrentState:
+    """Leave the last rows out; their memory stays where it is, unread."""
+    if rows == len(state.mask):
+        return state
+    return replace(
+        state,
+        layers=tuple(tuple(part[:rows] for part in layer) for layer in state.layers),
+        fed=None if state.fed is None else state.fed[:rows],
+        mask=state.mask[:rows],
+    )
+
+
 class _KnownInput(NamedTuple):
     """What is computed for all positions of a known target at once."""
 
@@ -389,7 +390,7 @@ class _KnownInput(NamedTuple):
     """The embedding's part of the first layer's gates, shape (rows, gates)."""
     fed_weight: Tensor
     """The first layer's weights of what is fed, shape (gates, fed)."""
-    products: Products
+    products: StepProducts
     """Of the loop that reads the target."""
 
 

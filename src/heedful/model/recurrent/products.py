@@ -4,19 +4,21 @@ The matrix products of a loop over target positions.
 A weight, or the memory of a sentence, meets every step of the loop. Autograd would compute its
 gradient step by step: a thin product for each, added to a sum as large as the weight.
 `LoopProducts` keeps both factors of each step instead, and multiplies them all at once when the
-first step has been differentiated; `Products` is the plain version.
+first step has been differentiated; `StepProducts` is the plain version.
+
+Products of a step are small, so torch's own kernels multiply them: a call of oneDNN costs 0.1 ms.
 """
 
 from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from heedful.model.cpu.linear import bias_gradient, linear, linear_forward, matmul
+from heedful.model.cpu.linear import bias_gradient
 
 
-class Products:
+class StepProducts:
     """
     Products of single steps, with autograd's own gradients.
 
@@ -31,7 +33,7 @@ class Products:
         bias: Float[Tensor, " out"] | None = None,
     ) -> Float[Tensor, "*batch out"]:
         """Multiply by a weight."""
-        return linear(x, weight, bias)
+        return nn.functional.linear(x, weight, bias)
 
     def compare(
         self,
@@ -47,9 +49,9 @@ class Products:
         keys: Float[Tensor, "sentences source width"],
         energy: Float[Tensor, " width"],
     ) -> Float[Tensor, "rows queries source"]:
-        """Compute tanh(query + key) energy."""
-        inner = torch.tanh(query.unsqueeze(2) + keys[: len(query)].unsqueeze(1))
-        return inner @ energy  # (rows, queries, source, width) x (width,)
+        """Compute tanh(query + key) energy, with tanh(x) as 2 sigmoid(2 x) - 1."""
+        half = _half_plus_half_tanh(query, keys)  # (rows, queries, source, width)
+        return 2 * (half @ energy) - energy.sum()
 
     def mix(
         self,
@@ -60,10 +62,10 @@ class Products:
         return torch.bmm(weights, values[: len(weights)])
 
 
-PLAIN = Products()
+PLAIN = StepProducts()
 
 
-class LoopProducts(Products):
+class LoopProducts(StepProducts):
     """
     Products of one loop in training: gradients of what all steps share come from one product.
 
@@ -76,7 +78,7 @@ class LoopProducts(Products):
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         shared = self._share(_WeightUses, weight, bias)
-        rows: Tensor = _Linear.apply(
+        rows: Tensor = _LinearStep.apply(
             x.reshape(-1, x.size(-1)), shared.tensor, shared.bias, shared.uses
         )
         return rows.view(*x.shape[:-1], weight.size(0))
@@ -202,14 +204,14 @@ class _Gather(torch.autograd.Function):
         return d_tensor, d_bias if ctx.needs_input_grad[1] else None, None
 
 
-class _Linear(torch.autograd.Function):
+class _LinearStep(torch.autograd.Function):
     """x weight^T + bias."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, uses: _Uses) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.uses, ctx.step = uses, uses.begin()
-        return linear_forward(x, weight, bias)
+        return nn.functional.linear(x, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
@@ -217,7 +219,7 @@ class _Linear(torch.autograd.Function):
         d_out = d_out.contiguous()
         if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
             ctx.uses.keep(ctx.step, d_out, x)
-        return matmul(d_out, weight) if ctx.needs_input_grad[0] else None, None, None, None
+        return torch.mm(d_out, weight) if ctx.needs_input_grad[0] else None, None, None, None
 
 
 class _Compare(torch.autograd.Function):
@@ -242,19 +244,24 @@ class _CompareAdditively(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, keys: Tensor, energy: Tensor, uses: _KeyUses) -> Tensor:
-        inner = query.unsqueeze(2) + keys[: len(query)].unsqueeze(1)  # (rows, 1, source, width)
-        inner.tanh_()
-        ctx.save_for_backward(inner, energy)
+        half = _half_plus_half_tanh(query, keys)  # (rows, 1, source, width)
+        ctx.save_for_backward(half, energy)
         ctx.uses, ctx.step, uses.energy = uses, uses.begin(), energy.detach()
-        return inner @ energy
+        return 2 * (half @ energy) - energy.sum()
 
     @staticmethod
     def backward(ctx: Any, d_scores: Tensor) -> tuple[Tensor | None, ...]:
-        inner, energy = ctx.saved_tensors
-        d_inner = torch.ops.aten.tanh_backward(d_scores.unsqueeze(3), inner)  # times energy, below
-        d_energy = d_scores.flatten() @ inner.flatten(0, 2)
+        half, energy = ctx.saved_tensors
+        # the slope of tanh is 4 half (1 - half); energy is multiplied when all is summed
+        d_inner = torch.ops.aten.sigmoid_backward(4 * d_scores.unsqueeze(3), half)
+        d_energy = 2 * (d_scores.flatten() @ half.flatten(0, 2)) - d_scores.sum()
         ctx.uses.add(ctx.step, d_inner)
         return d_inner.sum(2) * energy, None, d_energy, None
+
+
+def _half_plus_half_tanh(query: Tensor, keys: Tensor) -> Tensor:
+    """Compute sigmoid(2 (query + key)): a sigmoid takes a third of the time of a tanh."""
+    return torch.add(2 * query.unsqueeze(2), keys[: len(query)].unsqueeze(1), alpha=2).sigmoid_()
 
 
 class _Mix(torch.autograd.Function):

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.model.cpu.linear import Linear
-from heedful.model.recurrent.products import PLAIN, Products
+from heedful.model.recurrent.products import PLAIN, StepProducts
 
 Score = Literal["dot", "general", "scaled", "additive", "normed-additive"]
 
@@ -61,7 +61,7 @@ class RecurrentAttention(nn.Module):
         keys: Float[Tensor, "sentences source key_width"],
         values: Float[Tensor, "sentences source memory_width"],
         mask: Bool[Tensor, "rows 1 source"],
-        products: Products = PLAIN,
+        products: StepProducts = PLAIN,
     ) -> tuple[Float[Tensor, "rows queries memory_width"], Float[Tensor, "rows queries source"]]:
         """
         Compute the context of each query, and the weights, of which each row sums to one.
@@ -76,7 +76,7 @@ class RecurrentAttention(nn.Module):
         weights = torch.softmax(scores, dim=-1)
         return products.mix(weights, values), weights
 
-    def _scores(self, query: Tensor, keys: Tensor, products: Products) -> Tensor:
+    def _scores(self, query: Tensor, keys: Tensor, products: StepProducts) -> Tensor:
         """Compare each query with each key."""
         if self.query_proj is None or self.energy is None:
             scores = products.compare(query, keys)

@@ -57,8 +57,12 @@ def shrunk(name):
     return ModelConfig(**{**config, **SMALL, **widths, **sides, "dropout": 0.0})
 
 
-# Most recipes differ in their sizes alone: the last one of each of the other settings.
-UNLIKE = {repr(shrunk(name)): name for name in recipes.recipe_names()}
+# Recurrent models cannot be exported. Most recipes of the others differ in their sizes alone: the
+# last one of each of the other settings.
+TRANSFORMERS = [
+    name for name in recipes.recipe_names() if recipes.recipe(name).model.encoder == "transformer"
+]
+UNLIKE = {repr(shrunk(name)): name for name in TRANSFORMERS}
 
 
 @pytest.mark.parametrize("name", UNLIKE.values())
