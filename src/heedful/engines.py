@@ -19,10 +19,12 @@ def open_engine(
     device: str = "auto",
     precision: str = "auto",
     threads: int = 0,
-    align_by: str = "",
+    align_by: str | None = None,
 ) -> TranslationEngine:
     """
     Open a translation engine.
+
+    `align_by`: how words are going to be aligned; None if they are not.
 
     Engines are imported on demand: CTranslate2 runs where torch is not installed.
     """
@@ -30,7 +32,8 @@ def open_engine(
         translator = _import_translator().load(
             paths, weights=weights, device=device, precision=precision, threads=threads
         )
-        translator.aligner.extraction(align_by)  # refused before the first line is read
+        if align_by is not None:  # refused before the first line is read
+            translator.aligner.extraction(align_by)
         return translator
     if len(paths) != 1:
         raise SettingError(

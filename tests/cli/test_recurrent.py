@@ -136,6 +136,39 @@ def test_pictures_show_it(heedful_cli, run, tmp_path):
     )
 
 
+@pytest.fixture(scope="module")
+def blind(heedful_cli, text, tmp_path_factory):
+    """A run without attention."""
+    out = tmp_path_factory.mktemp("blind") / "run"
+    settings = ("model.recurrent.score=none", "train.steps=2", "train.checkpoint_steps=2")
+    done = heedful_cli(*train_arguments(text, out, *SETTINGS, *settings))
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_a_model_without_attention_translates_and_scores(heedful_cli, blind, text):
+    done = heedful_cli("translate", blind, "--max-length", "5", stdin=f"{SENTENCE}\n")
+    assert done.returncode == 0 and done.stdout.count("\n") == 1, done.stderr
+    pair = [blind.parent / f"pair.{language}" for language in ("en", "fr")]
+    for path, line in zip(pair, (SENTENCE, "le chien"), strict=True):
+        path.write_text(f"{line}\n")
+    given = ("--source", pair[0], "--target", pair[1])
+    assert heedful_cli("score", blind, *given).returncode == 0
+    has_none = "the decoder of this run has none"
+    refused(heedful_cli("score", blind, *given, "--alignments"), has_none)
+    refused(heedful_cli("translate", blind, "--alignments", stdin="x\n"), has_none)
+    refused(
+        heedful_cli("translate", blind, "--coverage-penalty", "0.2", stdin="x\n"),
+        "this decoder has none",
+    )
+
+
+def test_figures_of_self_attention_need_a_transformer_s_encoder(heedful_cli, run, tmp_path):
+    for name in ("figure3", "figure4", "figure5"):
+        done = heedful_cli("paper", name, run, "--sentence", SENTENCE, "--out", tmp_path / "x.png")
+        refused(done, "the encoder of this run is recurrent")
+
+
 def test_no_format_can_express_it(heedful_cli, run, tmp_path):
     for kind in ("onnx", "ctranslate2", "marian"):
         done = heedful_cli("export", run, tmp_path / kind, "--format", kind)

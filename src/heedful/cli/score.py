@@ -68,7 +68,8 @@ def score(
     translator = Translator.load(
         run, weights=weights, device=device, precision=precision, threads=threads
     )
-    translator.aligner.extraction(align_by)
+    if alignments or gold is not None:
+        translator.aligner.extraction(align_by)
     score_format = ScoreFormat(format, normalise, ranks, alignments, align_by)
     lines = (
         score_lines(translator, corpus, score_format)

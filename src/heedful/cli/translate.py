@@ -234,7 +234,7 @@ def translate(
         device=device,
         precision=precision,
         threads=threads,
-        align_by=align_by,
+        align_by=align_by if alignments or replace_unknown or dictionary else None,
     )
     check_tag(target_language, translator.tokenizer.tags)
     if output is None:

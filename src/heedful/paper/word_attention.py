@@ -88,8 +88,14 @@ def word_attention(translator: Translator, sentence: str) -> WordAttention:
     """
     Compute the word-to-word encoder attention of a sentence.
 
-    Raises `TextError` for a sentence without words, and for one that is too long for the run.
+    Raises `SettingError` for an encoder without attention, `TextError` for a sentence without words
+    or one that is too long for the run.
     """
+    if translator.run.config.model.encoder != "transformer":
+        raise SettingError(
+            "these pictures show the encoder's self-attention, but the encoder of this run is "
+            "recurrent and has none; name a run whose `model.encoder` is transformer."
+        )
     tokenizer, limit = translator.tokenizer, translator.run.config.search.max_source_length
     ids = tokenizer.encode_source([sentence])[0]
     if not ids or len(ids) > limit:

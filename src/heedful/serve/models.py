@@ -85,7 +85,7 @@ class ServedModel:
     @property
     def shows_attention(self) -> bool:
         """Whether attention is available: alignments, pictures, steps of a search."""
-        return self.engine == "torch"
+        return self.engine == "torch" and bool(self.facts.get("layers"))
 
     def check_coverage(self, options: SearchOptions) -> None:
         """Refuse a coverage penalty that cannot be computed; raises `SettingError`."""

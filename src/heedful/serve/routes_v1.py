@@ -132,7 +132,8 @@ def _check_attention(model: ServedModel) -> None:
         raise HttpError(
             400,
             "alignments and attention need a model whose `attention` is true in GET /v1/models, "
-            "but this one runs in CTranslate2, which does not provide them.",
+            "but this one runs in CTranslate2, which does not provide them, or its decoder has no "
+            "attention.",
         )
 
 

@@ -96,13 +96,15 @@ class Aligner:
     def __init__(self, run: Run, models: Sequence[EncoderDecoder]) -> None:
         self.run, self.models, self.tokenizer = run, tuple(models), run.tokenizer
 
-    def extraction(self, text: str) -> Extraction:
+    def extraction(self, text: str, wanted: bool = True) -> Extraction:
         """
-        Parse an extraction setting and check it against the model.
+        Parse an extraction setting and check it against the model, unless it is not `wanted`.
 
         Raises `SettingError` if the model has no such layer or head.
         """
         layers, heads = self.run.config.model.cross_attention
+        if not wanted and not text:
+            return Extraction()
         if not layers:
             raise SettingError(
                 "word alignments are read off attention, but the decoder of this run has none "

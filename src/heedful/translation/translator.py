@@ -267,7 +267,8 @@ class Translator:
             options.check_constraints()
         settings = SearchSettings.of(self.run.config.search, options)
         check_coverage(settings.coverage_penalty, self.models)
-        by = self.aligner.extraction(align_by)
+        aligns = alignments or replace_unknown is not False
+        by = self.aligner.extraction(align_by, wanted=aligns)
 
         # 2. text to ids
         line_constraints = read_constraints(
@@ -318,7 +319,7 @@ class Translator:
                 weights = self.attention_of(ids[row], hypotheses[0].tokens) if attention else None
                 results[row] = as_translation(self.tokenizer, hypotheses, weights, probabilities)
                 written[row] = [hypothesis.tokens for hypothesis in hypotheses]
-        if alignments or replace_unknown is not False:
+        if aligns:
             notes = self.aligner.note(lines, ids, written, by, alignments, replace_unknown)
             results = [with_notes(*pair) for pair in zip(results, notes, strict=True)]
         return results[0] if one else results
