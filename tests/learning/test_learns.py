@@ -38,6 +38,19 @@ def test_reversing_letters_is_learned_as_the_paper_says(heedful_cli, task, tmp_p
     learn_to_reverse(heedful_cli, task, tmp_path / "run")
 
 
+def test_reversing_letters_is_learned_by_a_recurrent_model(heedful_cli, task, tmp_path):
+    reading = (
+        "model.encoder=recurrent",
+        "model.decoder=recurrent",
+        "model.encoder_layers=1",
+        "model.decoder_layers=1",
+        "train.schedule=cosine",
+        "train.learning_rate=0.01",
+        "train.warmup=30",
+    )
+    learn_to_reverse(heedful_cli, task, tmp_path / "run", *reading)
+
+
 def learn_to_reverse(heedful_cli, task, out, *reading):
     """Train in fp32, translate and align; that bf16 learns the same is in test_trajectory.py."""
     settings = (
