@@ -125,10 +125,12 @@ def _start(model: "ModelConfig") -> Iterator[str]:
             f"but `model.recurrent.direction` is {direction}"
         )
     encoder, decoder = _hidden(model, "encoder"), _hidden(model, "decoder")
-    if start in ("last", "final") and encoder != decoder:
+    fitting = {encoder, 2 * encoder} if start == "last" and top_is_both else {encoder}
+    if start in ("last", "final") and decoder not in fitting:
+        both = " or of both directions together" if len(fitting) > 1 else ""
         yield (
-            f"`model.recurrent.start` = {start} needs layers of encoder and decoder of one width, "
-            f"but they are {encoder} and {decoder} wide; bridge fits any"
+            f"`model.recurrent.start` = {start} needs layers of encoder and decoder of one width"
+            f"{both}, but they are {encoder} and {decoder} wide; bridge fits any"
         )
     if start == "final" and model.encoder_layers != model.decoder_layers:
         yield (

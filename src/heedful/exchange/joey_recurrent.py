@@ -183,9 +183,9 @@ def add_recurrent_problems(
         )
     widths = [int(number_in(side, "hidden_size", 0)) for side in sides]
     reasons.add_if(
-        decoder.get("init_hidden") == "last" and widths[0] != widths[1],
-        "`init_hidden` is last with states of different widths: "
-        f"{widths[0]} in the encoder, {widths[1]} in the decoder",
+        decoder.get("init_hidden") == "last" and widths[1] not in (widths[0], 2 * widths[0]),
+        "`init_hidden` is last with decoder states as wide as neither one direction of the "
+        f"encoder nor both: {widths[0]} in the encoder, {widths[1]} in the decoder",
     )
     reasons.add_if(
         bool(model.get("tied_softmax")) and widths[1] != width,

@@ -27,6 +27,10 @@ VARIANTS = {
     },
     "no feeding": {"decoder": {"input_feeding": False}},
     "last": {"decoder": {"init_hidden": "last"}},
+    "last of both directions": {
+        "encoder": {**LSTM, "hidden_size": 5},
+        "decoder": {**LSTM, "init_hidden": "last"},
+    },
     "zero": {"decoder": {"init_hidden": "zero"}},
     "lstm, last, three layers": {
         "encoder": {**LSTM, "num_layers": 2},

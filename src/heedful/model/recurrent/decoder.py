@@ -230,7 +230,7 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
         if start == "final":
             return [self._required(final.backward or final.forward) for final in memory.final]
         if start == "last":
-            first = self._required(memory.final[-1].forward)[0]
+            first = self._summary(memory)[:, : self.wiring.hidden_size]  # forward comes first
         else:
             assert self.start_proj is not None
             first = torch.tanh(self.start_proj(self._summary(memory)))

@@ -99,6 +99,7 @@ SURE = [
     {"score": "none", "feed": "readout", "readout": "attentional"},
     *({"start": start} for start in ("zero", "mean", "bridge", "backward")),
     {"start": "last", "encoder_hidden_size": 16},
+    {"start": "last", "encoder_hidden_size": 8},
 ]
 
 
