@@ -1,7 +1,6 @@
 import pytest
 import torch
 from tests.support.marian import TAGS, make, text
-from transformers import MarianMTModel, MarianTokenizer
 
 from heedful.exchange.convert import import_model
 from heedful.runs.run import Run
@@ -80,6 +79,8 @@ def test_a_model_is_the_same_here_as_in_transformers(odd, tmp_path):
 
 
 def _same_ids(folder, out, sentences):
+    from transformers import MarianTokenizer
+
     tokenizer, run = MarianTokenizer.from_pretrained(folder), Run.open(out)
     id_mapping = run.tokenizer.models[0].id_mapping
     wanted = [id_mapping.to_ours(row[:-1]) for row in tokenizer(sentences).input_ids]
@@ -88,6 +89,8 @@ def _same_ids(folder, out, sentences):
 
 @pytest.mark.soak
 def test_a_model_that_has_learned_something_translates_alike(tmp_path):
+    from transformers import MarianTokenizer
+
     model = make(tmp_path / "theirs", spread=0.0, d_model=32, encoder_ffn_dim=64)
     tokenizer = MarianTokenizer.from_pretrained(tmp_path / "theirs")
     optimiser = torch.optim.AdamW(model.parameters(), lr=6e-3)
@@ -117,6 +120,8 @@ def test_a_model_that_has_learned_something_translates_alike(tmp_path):
 
 def _same_lengths(model, folder, sentences):
     """With a least length that most translations would not have by themselves."""
+    from transformers import MarianTokenizer
+
     tokenizer = MarianTokenizer.from_pretrained(folder / "theirs")
     translator = Translator.load(folder / "run", device="cpu", precision="fp32")
     id_mapping = translator.tokenizer.models[1].id_mapping
@@ -132,6 +137,8 @@ def _same_lengths(model, folder, sentences):
 
 def _same_logits_and_text(folder, out, sentences):
     """Straight from both libraries, without the parity report in between."""
+    from transformers import MarianMTModel, MarianTokenizer
+
     theirs = MarianMTModel.from_pretrained(folder).eval()
     tokenizer = MarianTokenizer.from_pretrained(folder)
     run = Run.open(out)

@@ -4,7 +4,6 @@ import pytest
 import safetensors.torch
 import torch
 from tests.support.marian import TAGS, make, text
-from transformers import MarianMTModel, MarianTokenizer
 
 from heedful.config.recipes import recipe
 from heedful.errors import ExchangeError, RunFolderError
@@ -87,6 +86,8 @@ ODD = {
 
 @pytest.mark.parametrize("odd", ODD)
 def test_a_run_is_the_same_in_transformers(odd, tmp_path):
+    from transformers import MarianMTModel, MarianTokenizer
+
     run = random_run(tmp_path / "run", **ODD[odd], **{"search.max_length": "10"})
     out = tmp_path / "out"
     parity, notes = export_model(run.folder.path, "marian", out, sentences=SENTENCES)

@@ -6,7 +6,6 @@ from functools import cache
 
 import sentencepiece
 import torch
-from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
 
 from heedful.data.toy_grammar.corpus import split_pairs
 
@@ -52,6 +51,9 @@ def vocabulary(*models, tags=()):
 
 def make(folder, *, separate=False, tags=(), generation=None, seed=1, spread=0.3, rows=0, **shape):
     """Write a folder; settings that are not given are small."""
+    # Here, for it takes seconds, and every worker collects every file.
+    from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
+
     folder.mkdir(parents=True, exist_ok=True)
     sides = [subwords(0, 170), subwords(1, 150)]
     for name, content in zip(("source.spm", "target.spm"), sides, strict=True):

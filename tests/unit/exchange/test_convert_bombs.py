@@ -184,7 +184,9 @@ def run(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("beam", "length", "words"), [(200, 300, 20_000), (4, 9_999, 0)], ids=["wide", "long"]
+    ("beam", "length", "words"),
+    [(200, 300, 20_000), pytest.param(4, 9_999, 0, marks=pytest.mark.soak)],
+    ids=["wide", "long"],
 )
 def test_a_search_that_would_take_minutes_is_refused(tmp_path, beam, length, words):
     target = [*old_joey.TARGET, *[f"x{n}" for n in range(words)]]

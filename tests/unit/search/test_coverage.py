@@ -59,13 +59,18 @@ def expected(model, source, limit, penalty, beta):
     )
 
 
-@pytest.mark.parametrize("penalty", PENALTIES)
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize(
-    "wiring",
-    [{}, {"query": "previous", "feed": "context", "readout": "maxout", "cell": "gru"}],
-    ids=["current", "previous"],
-)
+PREVIOUS = {"query": "previous", "feed": "context", "readout": "maxout", "cell": "gru"}
+CASES = [(penalty, beta, {}) for beta in BETAS for penalty in PENALTIES]
+CASES.append((PENALTIES[-1], BETAS[-1], PREVIOUS))
+OTHERS = [
+    pytest.param(penalty, beta, PREVIOUS, marks=pytest.mark.soak)
+    for beta in BETAS
+    for penalty in PENALTIES
+    if (penalty, beta) != (PENALTIES[-1], BETAS[-1])
+]
+
+
+@pytest.mark.parametrize(("penalty", "beta", "wiring"), CASES + OTHERS)
 def test_a_wide_beam_finds_the_best_of_all_sequences(penalty, beta, wiring):
     changed = 0
     for seed in range(2):

@@ -43,7 +43,7 @@ class Notes(list):
 
 def trainer(
     steps=6,
-    micro=40,
+    micro=120,
     precision="fp32",
     validate=None,
     log=None,
@@ -87,7 +87,7 @@ def test_training_ends_with_a_checkpoint_at_the_last_step():
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_does_not():
-    first, second, other = trainer(), trainer(), trainer()
+    first, second, other = (trainer(micro=40) for _ in range(3))
     other.config = TrainerConfig(6, Schedule(warmup=10, d_model=16), seed=2)
     for made in (first, second, other):
         made.run()
@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_does_not():
 
 def test_trying_the_largest_batch_touches_neither_weights_nor_randomness():
     for precision in ("fp32", "bf16"):
-        tried, plain = trainer(precision=precision), trainer(precision=precision)
+        tried, plain = (trainer(micro=40, precision=precision) for _ in range(2))
         torch.manual_seed(5)
         before = torch.get_rng_state()
         tried.check_memory()
@@ -118,12 +118,12 @@ def test_a_lack_of_memory_names_the_setting_to_change(monkeypatch):
         return torch.empty(1 << 60)  # the allocator itself says that it cannot
 
     monkeypatch.setattr(made, "_forward_backward", too_much)
-    with pytest.raises(DeviceError, match=r"lower train\.micro_batch_tokens \(it is 40"):
+    with pytest.raises(DeviceError, match=r"lower train\.micro_batch_tokens \(it is 120"):
         made.check_memory()
 
 
 def test_no_step_is_taken_on_a_loss_that_is_no_number(tmp_path):
-    made = trainer(steps=5, log=tmp_path / "log.jsonl")
+    made = trainer(steps=5, micro=40, log=tmp_path / "log.jsonl")
     made.run()
     before = weights(made)
     made.config = TrainerConfig(9, Schedule(warmup=10, d_model=16), seed=1)
@@ -144,7 +144,7 @@ def test_no_step_is_taken_on_a_loss_that_is_no_number(tmp_path):
 def test_clipping_bounds_the_mean_gradient():
     seen = []
     for clip in (None, 1e-3):
-        made = trainer(steps=1, clip_norm=clip)
+        made = trainer(steps=1, micro=40, clip_norm=clip)
         step = made.optimizer.step
 
         def record(rate, scale, made=made, step=step):
@@ -363,11 +363,11 @@ def test_processes_that_are_not_one_job_are_refused(variables, refused):
 
 
 def test_the_log_of_a_resumed_run_is_that_of_one_that_never_stopped(tmp_path):
-    whole = trainer(steps=50, micro=120, log=tmp_path / "whole.jsonl")
+    whole = trainer(steps=50, log=tmp_path / "whole.jsonl")
     whole._logged_at = math.inf  # no line because ten seconds have passed
     with whole.log:
         whole.run()
-    stopped = trainer(steps=50, micro=120, log=tmp_path / "resumed.jsonl")
+    stopped = trainer(steps=50, log=tmp_path / "resumed.jsonl")
     stopped._logged_at, collate = math.inf, stopped.collate
 
     def interrupted(rows):
@@ -379,7 +379,7 @@ def test_the_log_of_a_resumed_run_is_that_of_one_that_never_stopped(tmp_path):
     with stopped.log:
         assert stopped.run() == "SIGTERM"
     saved = json.loads(json.dumps(asdict(stopped.train_state)))
-    resumed = trainer(steps=50, micro=120, log=tmp_path / "resumed.jsonl")
+    resumed = trainer(steps=50, log=tmp_path / "resumed.jsonl")
     resumed.optimizer.load(stopped.optimizer.weights(), stopped.optimizer.moments(), 30)
     resumed.train_state = TrainState(
         Counters(**saved["counters"]), since_log=LogSums(*saved["since_log"])
@@ -400,7 +400,7 @@ def test_the_log_of_a_resumed_run_is_that_of_one_that_never_stopped(tmp_path):
 
 
 def test_log_lines_have_the_promised_fields(tmp_path):
-    made = trainer(steps=60, micro=120, log=tmp_path / "log.jsonl")
+    made = trainer(steps=60, log=tmp_path / "log.jsonl")
     with made.log:
         made.run()
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
@@ -435,7 +435,7 @@ def test_log_lines_have_the_promised_fields(tmp_path):
 @pytest.mark.parametrize("share", [(0, 2), (1, 2)])
 def test_the_gradients_of_two_ranks_add_up_to_those_of_one(share, monkeypatch):
     rank, world = share
-    alone, part, rest = trainer(), trainer(), trainer()
+    alone, part, rest = (trainer(micro=40) for _ in range(3))
     rows = alone.batches.epoch(0)[0]
     assert all(alone.batches.cut(rows, 2))
     monkeypatch.setattr(trainer_module.RankGroup, "all_reduce", lambda self, values: values)
@@ -467,7 +467,7 @@ def test_micro_batches_of_a_step_draw_dropout_of_their_own(monkeypatch):
     monkeypatch.setattr(
         trainer_module.RankGroup, "all_reduce_gradients", lambda self, tensors: None
     )
-    made = trainer()
+    made = trainer(micro=40)
     rows = made.batches.epoch(0)[0]
     for rank in (0, 1):
         made.ranks = RankGroup(rank, 2)

@@ -89,6 +89,7 @@ def test_the_picture_grows_with_the_sentences(tmp_path):
     assert heights[1] - heights[0] > 45 * 40
 
 
+@pytest.mark.soak
 def test_a_thousand_tokens_make_a_picture_that_can_still_be_opened(tmp_path):
     tokens = ["x"] * 1000
     attention_heatmap(weights(1, 1000), ["y"], tokens, tmp_path / "a.png")
