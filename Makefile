@@ -7,7 +7,7 @@ OUT ?= runs/quickstart
 export HEEDFUL_DATA ?= ../shared/data
 
 PYTHON := $(VENV)/bin/python
-INSTALL := $(PYTHON) -m pip install --quiet --constraint constraints.txt --editable
+INSTALL := $(PYTHON) -m pip install --quiet --no-compile --constraint constraints.txt --editable
 PACKAGING := pyproject.toml constraints.txt
 SOAK := $(wildcard tests/soak)
 
@@ -20,11 +20,11 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey figures peers docs screenshots reading-path clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent figures peers docs screenshots reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
-	    { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	    { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 quickstart: $(VENV)/.for-use ## train, score and draw a small translator into OUT=runs/quickstart
 	$(VENV)/bin/heedful quickstart --out $(OUT)
@@ -72,6 +72,10 @@ bench-serving: $(VENV)/.for-work ## measure the server under load, write docs/re
 
 bench-joey: $(VENV)/.for-work peers ## import models that Joey NMT has trained, write docs/results/joey.md (30 minutes)
 	$(PYTHON) -m benchmarks.joey
+
+bench-recurrent: $(VENV)/.for-use peers ## train recurrent-small twice, measure beside Joey NMT, write docs/results/recurrent.md (90 minutes)
+	$(PYTHON) -m benchmarks.recurrent quality
+	$(PYTHON) -m benchmarks.recurrent speed
 
 figures: $(VENV)/.for-use ## write the figures of README and docs from docs/results/*.json
 	$(PYTHON) -m benchmarks.figures

@@ -50,7 +50,7 @@ def filled(text: str, known: dict[str, str]) -> str:
 def results() -> dict[str, str]:
     """Lay out the pages of results."""
     # here, for they end with `rewrite` when they have measured
-    from benchmarks import batches, joey, multi30k, prepare, quickstart
+    from benchmarks import batches, joey, multi30k, prepare, quickstart, recurrent
     from benchmarks.serving import page as serving
     from benchmarks.speed.page import page_text
 
@@ -66,12 +66,13 @@ def results() -> dict[str, str]:
     for name, (title, body) in bodies.items():
         record = read(name)
         found[name] = page(title, body(record["found"]), record)
+    found["recurrent"] = f"# Recurrent models\n\n{recurrent.body()}\n"
     return found | {"speed": page_text(RESULTS / "speed")}
 
 
 def figures() -> dict[str, str]:
     """Write every figure that a page names."""
-    return _of_results() | _of_speed() | _of_asides()
+    return _of_results() | _of_recurrent() | _of_speed() | _of_asides()
 
 
 def _of_results() -> dict[str, str]:
@@ -101,6 +102,37 @@ def _of_results() -> dict[str, str]:
         "joey.equal": f"{min(row['equal'] for row in joey['rows'])}",
         "joey.sentences": f"{joey['rows'][0]['sentences']}",
         "joey.difference": f"{max(row['difference'] for row in joey['rows']):.1e}",
+    }
+
+
+def _of_recurrent() -> dict[str, str]:
+    """Write figures of the page of recurrent models; of several shapes the least."""
+    runs = read("recurrent-quality")["found"]["runs"]
+    speed = read("recurrent-speed")["found"]
+    ratios = {
+        name: min(
+            report["measurements"][0]["per_second"][what]
+            / report["measurements"][1]["per_second"][what]
+            for report in speed[part].values()
+        )
+        for name, part, what in (
+            ("step", "steps", "target tokens"),
+            ("search", "searches", "sentences"),
+        )
+    }
+    ours, theirs = (
+        max(
+            turn[who]["target_tokens"] / turn[who]["own_seconds"]
+            for turn in speed["epoch"]["turns"]
+        )
+        for who in ("heedful", "joey")
+    )
+    return {
+        "recurrent.parameters": f"{runs['attention']['parameters'] / 1e6:.1f}",
+        "recurrent.bleu": f"{runs['attention']['bleu']:.1f}",
+        "recurrent.without": f"{runs['without']['bleu']:.1f}",
+        "recurrent.epoch": f"{ours / theirs:.1f}",
+        **{f"recurrent.{name}": f"{ratio:.1f}" for name, ratio in ratios.items()},
     }
 
 

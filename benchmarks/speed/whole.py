@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,18 @@ from heedful.config.load import load_config
 
 def training(context: Context) -> dict[str, Any]:
     """Train an epoch of Multi30k with `small`: heedful's command and Joey NMT's, in turns."""
-    pairs = 200 if context.quick else 29_000
+    if context.quick:
+        return epoch(context, "tiny", ("--set", "data.vocabulary_size=500"), 200, 1)
+    return epoch(context, "small", (), 29_000, min(context.rounds, 2))
+
+
+def epoch(
+    context: Context, recipe: str, shape: Sequence[str], pairs: int, rounds: int
+) -> dict[str, Any]:
+    """Train an epoch of so many pairs of Multi30k: heedful's command and Joey NMT's, in turns."""
     source, target = (_part(context, language, pairs) for language in ("en", "de"))
-    shape = ("--set", "data.vocabulary_size=500") if context.quick else ()
-    recipe = "tiny" if context.quick else "small"
     turns: list[dict[str, Any]] = []
-    for number in range(1 if context.quick else min(context.rounds, 2)):
+    for number in range(rounds):
         prepared = context.work / "prepared"
         text = ("--source", source, "--target", target)
         shutil.rmtree(prepared, ignore_errors=True)

@@ -402,19 +402,17 @@ def _recurrent_small() -> RunConfig:
             "model.decoder": "recurrent",
             "model.encoder_layers": 1,
             "model.decoder_layers": 1,
-            "model.d_model": 256,
-            "model.recurrent.cell": "lstm",
-            "model.recurrent.hidden_size": 512,
-            "model.recurrent.direction": "bidirectional",
-            "model.recurrent.score": "general",
-            "model.recurrent.feed": "readout",
-            "model.recurrent.readout": "attentional",
-            "model.recurrent.readout_size": 256,  # as wide as the embeddings, which it shares
-            "model.recurrent.start": "bridge",
-            "train.steps": 4500,  # half of multi30k's, so as many tokens as its first half
-            "train.schedule": "inverse_sqrt",
-            "train.learning_rate": 1e-3,
-            "train.warmup": 500,
+            "model.d_model": 256,  # and so wide is the readout, which shares its matrix
+            "model.dropout": 0.2,
+            "model.recurrent.hidden_size": 256,
+            "data.vocabulary_size": 4000,  # the output matrix is a third of all products
+            "train.steps": 4400,
+            "train.batch_tokens": 1024,
+            "train.schedule": "cosine",
+            "train.learning_rate": 2e-3,
+            "train.warmup": 300,
             "train.clip_norm": 1.0,
+            "train.checkpoint_steps": 100,
+            "train.validate_steps": 400,
         }
     )

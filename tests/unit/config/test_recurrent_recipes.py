@@ -87,13 +87,13 @@ SIZES = {
         None,
     ),
     "recurrent-small": (
-        (8_000, 8_000),
-        8_000 * 256
-        + 2 * lstm(256, 512)
-        + lstm(256 + 256, 512)
-        + 1024 * 512
-        + linear(512 + 1024, 256)
-        + linear(1024, 512),
+        (4_000, 4_000),
+        4_000 * 256
+        + 2 * lstm(256, 256)
+        + lstm(256 + 256, 256)
+        + additive(256, 512, 256)
+        + linear(256 + 512, 256)
+        + linear(512, 256),
         None,
     ),
 }
@@ -104,7 +104,7 @@ COUNTED = {
     "gnmt": 280_896_512,
     "deep-att": 137_910_016,
     "envi": 13_701_120,
-    "recurrent-small": 8_745_728,
+    "recurrent-small": 3_390_208,
 }
 
 
@@ -157,13 +157,17 @@ def test_gnmt_goes_on_with_sgd():
 
 
 def test_the_small_one_does_without_attention():
-    with_attention = parameter_count(built(recipe("recurrent-small"), 8000, 8000))
+    with_attention = parameter_count(built(recipe("recurrent-small"), 4000, 4000))
     blind = load_config("recurrent-small", ["model.recurrent.score=none"])
     assert blind.model.recurrent.feed == "readout"
-    assert parameter_count(built(blind, 8000, 8000)) == with_attention - 1024 * (512 + 256)
-    choices = {"score": "none", "feed": "none", "readout": "state", "start": "final"}
+    left = with_attention - additive(256, 512, 256) - 512 * 256
+    assert parameter_count(built(blind, 4000, 4000)) == left
+    choices = {"score": "none", "feed": "none", "readout": "state"}
     settings = [f"model.recurrent.{name}={value}" for name, value in choices.items()]
+    bare = load_config("recurrent-small", settings)
+    assert parameter_count(built(bare, 4000, 4000)) == left - linear(256, 256) - 4 * 256 * 256
+    wide = [*settings, "model.recurrent.decoder_hidden_size=512"]
     with pytest.raises(SettingError, match=r"tie_embeddings` = all needs a readout"):
-        load_config("recurrent-small", settings)
-    plain = load_config("recurrent-small", [*settings, "model.tie_embeddings=none"])
-    assert built(plain, 8000, 8000).output.weight.shape == (8000, 512)
+        load_config("recurrent-small", wide)
+    plain = load_config("recurrent-small", [*wide, "model.tie_embeddings=none"])
+    assert built(plain, 4000, 4000).output.weight.shape == (4000, 512)

@@ -27,7 +27,6 @@ SIZES = {
     "deep-att": {"model.encoder_layers": 3, "model.decoder_layers": 2},
     "envi": {"train.schedule": "constant"},  # a plateau needs validations
     "bahdanau": {"model.recurrent.readout_size": 8},
-    "recurrent-small": {"model.recurrent.readout_size": 16},
 }
 
 
