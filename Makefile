@@ -29,7 +29,9 @@ help: ## list the targets
 quickstart: $(VENV)/.for-use ## train, score and draw a small translator into OUT=runs/quickstart
 	$(VENV)/bin/heedful quickstart --out $(OUT)
 
-test: check pytest ## run every check and every test
+# Beside each other: the checks run on one core and are done long before the tests.
+test: $(VENV)/.for-work ## run every check and every test
+	+@$(MAKE) --no-print-directory --jobs 2 check pytest
 
 check: $(VENV)/.for-work ## style, docstrings, types, import contracts
 	$(PYTHON) -m ruff format --check .

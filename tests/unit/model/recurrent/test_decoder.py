@@ -70,7 +70,7 @@ def drawn(count):
 
 def test_a_known_target_gives_the_states_of_a_search():
     source, target = batch()
-    wirings = drawn(80)
+    wirings = drawn(50)
     for name, values in CHOICES.items():
         assert {choices[name] for _, _, choices, _ in wirings} == {*values}
     for families, layers, choices, model in wirings:
