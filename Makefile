@@ -16,11 +16,12 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,model/%.py,attention feed_forward residual layer_config layers layout \
         projections embedding encoder_decoder transformer seq2seq output) \
     $(patsubst %,model/recurrent/%.py,encoder decoder) \
+    $(patsubst %,model/convolutional/%.py,bytenet) \
     $(patsubst %,training/%.py,loss schedule optimizer) \
     $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent figures peers docs screenshots reading-path clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families figures peers docs screenshots reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -40,12 +41,13 @@ check: $(VENV)/.for-work ## style, docstrings, types, import contracts
 	$(PYTHON) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
 
-# Two workers, one thread each; the tests of one file stay together, so that they share fixtures.
+# Three workers of one thread each: on two cores one waits for a process while two compute. The tests
+# of one file stay together, so that they share fixtures.
 # In alphabetical order files that train come before tests/unit, so that none is left for the end.
 # Bytecode is kept, whatever the environment says: else every process of a test compiles all.
 pytest: $(VENV)/.for-work ## run the tests alone
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
-	    --numprocesses 2 --dist loadfile --no-loadscope-reorder \
+	    --numprocesses 3 --dist loadfile --no-loadscope-reorder \
 	    -m "not soak" --ignore tests/soak
 
 # Long-running tests; the target is there once the folder is. What measures a server runs alone.
@@ -78,6 +80,12 @@ bench-joey: $(VENV)/.for-work peers ## import models that Joey NMT has trained, 
 bench-recurrent: $(VENV)/.for-use peers ## train recurrent-small twice, measure beside Joey NMT, write docs/results/recurrent.md (90 minutes)
 	$(PYTHON) -m benchmarks.recurrent quality
 	$(PYTHON) -m benchmarks.recurrent speed
+
+bench-families: $(VENV)/.for-use ## train convolutional-small, time every family, leave parts out, write docs/results/families.md and parts.md (two hours)
+	$(PYTHON) -m benchmarks.families quality
+	$(PYTHON) -m benchmarks.families speed
+	$(PYTHON) -m benchmarks.parts
+	$(PYTHON) -m benchmarks.window
 
 figures: $(VENV)/.for-use ## write the figures of README and docs from docs/results/*.json
 	$(PYTHON) -m benchmarks.figures

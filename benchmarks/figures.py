@@ -50,7 +50,17 @@ def filled(text: str, known: dict[str, str]) -> str:
 def results() -> dict[str, str]:
     """Lay out the pages of results."""
     # here, for they end with `rewrite` when they have measured
-    from benchmarks import batches, joey, multi30k, prepare, quickstart, recurrent
+    from benchmarks import (
+        batches,
+        families,
+        joey,
+        multi30k,
+        parts,
+        prepare,
+        quickstart,
+        recurrent,
+        window,
+    )
     from benchmarks.serving import page as serving
     from benchmarks.speed.page import page_text
 
@@ -58,14 +68,17 @@ def results() -> dict[str, str]:
         "batches": ("Batches", batches.body),
         "joey": ("Models of Joey NMT", joey.body),
         "multi30k": ("Multi30k English-German", multi30k.body),
+        "parts": ("A Transformer without a part", parts.body),
         "prepare": ("A million pairs prepared", prepare.body),
         "quickstart": ("Quickstart", quickstart.body),
         "serving": (serving.TITLE, serving.body),
+        "window": ("Self-attention to neighbours", window.body),
     }
     found = {}
     for name, (title, body) in bodies.items():
         record = read(name)
         found[name] = page(title, body(record["found"]), record)
+    found["families"] = f"# Families beside the Transformer\n\n{families.body()}\n"
     found["recurrent"] = f"# Recurrent models\n\n{recurrent.body()}\n"
     return found | {"speed": page_text(RESULTS / "speed")}
 
@@ -106,7 +119,7 @@ def _of_results() -> dict[str, str]:
 
 
 def _of_recurrent() -> dict[str, str]:
-    """Write figures of the page of recurrent models; of several shapes the least."""
+    """Write figures of the families before the Transformer; of several shapes the least."""
     runs = read("recurrent-quality")["found"]["runs"]
     speed = read("recurrent-speed")["found"]
     ratios = {
@@ -131,6 +144,8 @@ def _of_recurrent() -> dict[str, str]:
         "recurrent.parameters": f"{runs['attention']['parameters'] / 1e6:.1f}",
         "recurrent.bleu": f"{runs['attention']['bleu']:.1f}",
         "recurrent.without": f"{runs['without']['bleu']:.1f}",
+        "convolutional.bleu": f"{read('families-quality')['found']['bleu']:.1f}",
+        "convolutional.parameters": f"{read('families-quality')['found']['parameters'] / 1e6:.1f}",
         "recurrent.epoch": f"{ours / theirs:.1f}",
         **{f"recurrent.{name}": f"{ratio:.1f}" for name, ratio in ratios.items()},
     }

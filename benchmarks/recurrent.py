@@ -10,18 +10,16 @@ is written from them.
 """
 
 import argparse
-import gzip
-import json
 import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import rewrite
-from benchmarks.report import ROOT, commit, heedful, keep, read
+from benchmarks.report import ROOT, commit, keep, read
+from benchmarks.small import SET, lines_of, train_and_score
 from benchmarks.speed.context import Context
 from benchmarks.speed.whole import epoch
-from heedful.evaluation.bleu import evaluate_texts
 
 SHAPES = {
     "en-vi: width 512, additive": ("envi", "--vocabulary", 8000),
@@ -41,7 +39,6 @@ WITHOUT = (
     *("--set", "model.recurrent.readout=state"),
 )
 RUNS = {"attention": (), "without": WITHOUT}
-SET = "test_2016_flickr"
 # words of the source, end exclusive
 BUCKETS = ((1, 9), (9, 12), (12, 15), (15, 19), (19, 1000))
 GOAL = 33.0
@@ -96,57 +93,16 @@ def speed(data: Path, rounds: int) -> dict[str, Any]:
 
 def quality(raw: Path, runs: Path) -> dict[str, Any]:
     """Train both, translate, and score all lines and those of each length."""
-    source = _lines(raw / f"{SET}.en.gz")
-    reference = _lines(raw / f"{SET}.de.gz")
+    source = lines_of(raw / f"{SET}.en.gz")
     found: dict[str, Any] = {"sentences": [], "runs": {}}
-    groups = []
+    groups: list[list[int]] = []
     for first, end in BUCKETS:
         rows = [row for row, line in enumerate(source) if first <= len(line.split()) < end]
         groups.append(rows)
         found["sentences"].append({"first": first, "end": end, "count": len(rows)})
     for name, settings in RUNS.items():
-        run = runs / name
-        _train(raw, run, settings)
-        output = run / f"{SET}.de"
-        heedful("translate", run, "--input", raw / f"{SET}.en.gz", "--output", output)
-        lines = output.read_text("utf-8").splitlines()
-
-        def bleu(rows: list[int], lines: list[str] = lines) -> float:
-            chosen = [lines[row] for row in rows]
-            wanted = [[reference[row] for row in rows]]
-            return evaluate_texts(chosen, wanted, language="de", lowercase=True).bleu.score
-
-        log = [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
-        last = [line for line in log if "target_tokens" in line][-1]
-        found["runs"][name] = {
-            "bleu": bleu([*range(len(lines))]),
-            "by_length": [bleu(rows) for rows in groups],
-            "steps": last["step"],
-            "minutes": last["seconds"] / 60,
-            "target_tokens": last["target_tokens"],
-            "parameters": json.loads(heedful("info", run, "--json").stdout)["parameters"],
-            "validations": [
-                {key: line[key] for key in ("step", "valid_perplexity", "bleu")}
-                for line in log
-                if "bleu" in line
-            ],
-        }
+        found["runs"][name] = train_and_score(raw, runs / name, "recurrent-small", settings, groups)
     return found
-
-
-def _train(raw: Path, run: Path, settings: tuple[str, ...]) -> None:
-    """Train, or finish a training, and average."""
-    text = ("--source", raw / "train.en.gz", "--target", raw / "train.de.gz")
-    valid = ("--valid-source", raw / "val.en.gz", "--valid-target", raw / "val.de.gz")
-    if not (run / "average").exists():
-        heedful("train", "recurrent-small", *text, *valid, "--out", run, *settings, "--resume")
-        heedful("average", run)
-
-
-def _lines(path: Path) -> list[str]:
-    """Read a compressed text."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return file.read().splitlines()
 
 
 # ---------------------------------------------------------------- the page

@@ -147,7 +147,8 @@ def _rules(metadata: list[Any]) -> list[str]:
             rules.append(f"{sign} {f'2^{power:.0f}' if power.is_integer() else bound}")
         elif isinstance(rule, AfterValidator):
             closure = inspect.getclosurevars(inspect.unwrap(rule.func))
-            rules.append(closure.nonlocals["rule"].removeprefix("must be "))
+            if rule_text := closure.nonlocals.get("rule"):
+                rules.append(rule_text.removeprefix("must be "))
     return rules
 
 

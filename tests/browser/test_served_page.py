@@ -145,6 +145,7 @@ def test_what_is_typed_is_translated_and_grows_meanwhile(visit, server):
     assert len(set(grown)) > 1 and grown[0] < grown[-1]
 
 
+@pytest.mark.soak
 def test_typing_on_gives_up_what_was_asked_before(visit, server):
     page = visit()
     long = "The dog sees the eggs. " * 400
@@ -376,6 +377,7 @@ def test_a_text_that_is_too_long_is_not_sent(visit):
     assert [url for url in page.asked if url.endswith("/v1/stream")] == []
 
 
+@pytest.mark.soak
 def test_a_busy_server_is_asked_again_when_it_says(visit, zygote, runs):
     with serving(zygote, *runs, "--per-minute", 60) as server:
         page = visit(server)
@@ -466,6 +468,7 @@ def test_a_page_of_html_comes_back_as_a_file(visit, tmp_path):
     page.locator("#note", has_text="translated").wait_for()
 
 
+@pytest.mark.soak
 def test_a_link_carries_text_and_languages_but_not_to_the_server(visit, server):
     page = visit(permissions=["clipboard-read", "clipboard-write"])
     text = "les chats & #dorment;\nle chien 100%"

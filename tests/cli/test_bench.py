@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 
 def test_a_training_step_is_measured_in_a_process_of_its_own(heedful_cli):
     alone = ("--only", "heedful", "--threads", 1)
@@ -22,6 +24,7 @@ def test_a_training_step_is_measured_in_a_process_of_its_own(heedful_cli):
     assert report["machine"]["product_gflops"].keys() == {"fp32", "bf16"}
 
 
+@pytest.mark.soak
 def test_a_search_with_random_weights_is_as_long_as_asked(heedful_cli):
     shape = ("--recipe", "tiny", "--vocabulary", 300, "--lines", 6, "--tokens", 5, "--batch", 4)
     often = ("--repeats", 2, "--threads", 1, "--only", "heedful", "--precision", "fp32")
@@ -37,6 +40,7 @@ def test_a_search_with_random_weights_is_as_long_as_asked(heedful_cli):
     assert "heedful: lines equal to the first 1" in rest
 
 
+@pytest.mark.soak
 def test_the_stages_from_text_to_batches_are_measured(heedful_cli, tmp_path):
     for language in ("en", "fr"):
         text = "".join(f"{language} {number} the big red dog\n" for number in range(200))

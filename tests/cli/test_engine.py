@@ -77,6 +77,7 @@ def test_it_translates_as_torch_does(folders, heedful_cli):
         assert mine["score"] == pytest.approx(other["score"], abs=1e-4)
 
 
+@pytest.mark.soak
 def test_a_model_that_would_say_nothing_says_what_it_must(tmp_path, heedful_cli):
     settings = {"model.d_model": 16, "model.d_ff": 24, "model.heads": 2, "model.output_bias": True}
     (tmp_path / "run").mkdir()

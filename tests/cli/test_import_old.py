@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 import torch
 
 from tests.support import old_fairseq, old_joey
@@ -45,6 +46,7 @@ def test_an_old_model_becomes_a_run_that_translates(heedful_cli, tmp_path):
     assert "exists" in done.stderr
 
 
+@pytest.mark.soak
 def test_other_translations_end_in_1_and_the_folder_stays(heedful_cli, tmp_path):
     # Joey NMT's limit of 1.5 times the source's length is not among ours.
     old_joey.write(tmp_path / "old", old_joey.settings(max_output_length=-1, beam_size=1))

@@ -96,6 +96,7 @@ def ranks_of(launcher):
     return sorted(found)
 
 
+@pytest.mark.soak
 def test_a_rank_that_dies_ends_the_others_with_the_reason(zygote, text, tmp_path):
     out = tmp_path / "run"
     settings = ("train.steps=100000", "train.checkpoint_steps=5", "train.micro_batch_tokens=300")

@@ -30,6 +30,7 @@ def run(heedful_cli, text, tmp_path_factory):
     return out
 
 
+@pytest.mark.soak
 def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, run, tmp_path):
     again = tmp_path / "again"
     first = heedful_cli(*train_arguments(text, again, *SETTINGS, "train.steps=6"))
@@ -68,7 +69,7 @@ def test_a_coverage_penalty_lowers_its_scores(heedful_cli, run, trained):
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.split("\t")[0]) == pytest.approx(covered.score, abs=1e-4)
     for command, told in (
-        (("translate", trained, "--coverage-penalty", "0.2"), "a Transformer's decoder"),
+        (("translate", trained, "--coverage-penalty", "0.2"), "this decoder has many"),
         (("translate", run, run, "--coverage-penalty", "0.2"), "an ensemble of 2 models"),
         (("translate", run, "--coverage-penalty", "0.2", "--beam", "1"), "greedy search"),
         (("translate", run, "--coverage-penalty", "0.2", "--sample"), "sampling"),
@@ -154,7 +155,7 @@ def test_a_model_without_attention_translates_and_scores(heedful_cli, blind, tex
         path.write_text(f"{line}\n")
     given = ("--source", pair[0], "--target", pair[1])
     assert heedful_cli("score", blind, *given).returncode == 0
-    has_none = "the decoder of this run has none"
+    has_none = "the decoder of this run has none (`model.recurrent.score` is none)"
     refused(heedful_cli("score", blind, *given, "--alignments"), has_none)
     refused(heedful_cli("translate", blind, "--alignments", stdin="x\n"), has_none)
     refused(
@@ -166,7 +167,7 @@ def test_a_model_without_attention_translates_and_scores(heedful_cli, blind, tex
 def test_figures_of_self_attention_need_a_transformer_s_encoder(heedful_cli, run, tmp_path):
     for name in ("figure3", "figure4", "figure5"):
         done = heedful_cli("paper", name, run, "--sentence", SENTENCE, "--out", tmp_path / "x.png")
-        refused(done, "the encoder of this run is recurrent")
+        refused(done, "the encoder of this run has none (`model.encoder` is recurrent)")
 
 
 def test_no_format_can_express_it(heedful_cli, run, tmp_path):

@@ -49,6 +49,7 @@ def lowered(heedful_cli, text, tmp_path_factory):
     return out
 
 
+@pytest.mark.soak
 def test_a_resumed_run_lowers_its_rate_at_the_same_steps(heedful_cli, text, lowered, tmp_path):
     resumed = tmp_path / "run"
     shutil.copytree(lowered, resumed)

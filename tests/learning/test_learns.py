@@ -51,6 +51,22 @@ def test_reversing_letters_is_learned_by_a_recurrent_model(heedful_cli, task, tm
     learn_to_reverse(heedful_cli, task, tmp_path / "run", *reading)
 
 
+def test_reversing_letters_is_learned_by_convolutions(heedful_cli, task, tmp_path):
+    reading = (
+        "model.encoder=convs2s",
+        "model.decoder=convs2s",
+        "model.positions=learned",
+        "model.convs2s.encoder_layers=2x(64,3)",
+        "model.convs2s.decoder_layers=2x(64,3)",
+        "train.schedule=cosine",
+        "train.learning_rate=0.01",
+        "train.warmup=30",
+        "train.clip_norm=1",
+        "train.steps=200",
+    )
+    learn_to_reverse(heedful_cli, task, tmp_path / "run", *reading)
+
+
 def learn_to_reverse(heedful_cli, task, out, *reading):
     """Train in fp32, translate and align; that bf16 learns the same is in test_trajectory.py."""
     settings = (

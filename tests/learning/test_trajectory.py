@@ -8,7 +8,7 @@ import pytest
 PROGRAM = """
 import json, sys
 import torch
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.model.build import build_model
 from heedful.model.initialise import initialise
 from heedful.model.cpu import linear

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.model.attention import MultiHeadAttention, causal_mask
 from heedful.model.build import build_model
 from heedful.model.initialise import initialise

@@ -20,6 +20,18 @@ READINGS = {
         "model.tie_embeddings=output",
         *ONE_LAYER,
     ),
+    "additive": ("model.attention.score=additive", *ONE_LAYER),
+    "window": ("model.attention.window=4", *ONE_LAYER),
+    "convolution": (
+        "model.attention.encoder=convolution",
+        "model.attention.window=3",
+        *ONE_LAYER,
+    ),
+    "fastformer": (
+        "model.attention.encoder=fastformer",
+        "model.attention.decoder=fastformer-linear",
+        *ONE_LAYER,
+    ),
 }
 
 

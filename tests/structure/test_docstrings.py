@@ -18,6 +18,7 @@ SOURCE = ROOT / "src" / "heedful"
 # The published interface, besides the names that `heedful` exports; numpydoc checks these modules.
 PUBLISHED = {
     "model.attention",
+    "model.convolutional.bytenet",
     "model.embedding",
     "model.encoder_decoder",
     "model.feed_forward",

@@ -37,7 +37,8 @@ ELSEWHERE = {
         exchange.reference.transformers_marian
     """,
     "an independent computation that imports are compared with: tests/unit/exchange": """
-        exchange.reference.numpy_recurrent exchange.reference.numpy_transformer
+        exchange.reference.numpy_convs2s exchange.reference.numpy_recurrent
+        exchange.reference.numpy_transformer
         exchange.reference.numpy_translator exchange.tensor_names
     """,
     "a part of onnx.write: tests/unit/exchange/onnx/test_write.py": """

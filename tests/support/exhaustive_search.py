@@ -4,7 +4,7 @@ import itertools
 
 import torch
 
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.model.build import build_model
 from heedful.model.initialise import initialise
 from heedful.search.length import LengthPenalty

@@ -2,11 +2,21 @@
 
 import torch
 
-from heedful.config.schema import ModelConfig
+from heedful.config.attention import AttentionConfig
+from heedful.config.model import ModelConfig
 from heedful.model.build import build_model
 from heedful.model.initialise import initialise
 
+ATTENTIONS = [
+    {"attention": AttentionConfig(score="unscaled")},
+    {"attention": AttentionConfig(score="additive")},
+    {"attention": AttentionConfig(window=3), "norm": "pre"},
+    {"attention": AttentionConfig(window=2, score="additive")},
+    {"attention": AttentionConfig(encoder="fastformer", decoder="fastformer-linear")},
+    {"attention": AttentionConfig(encoder="convolution", window=3)},
+]
 SETTINGS = [
+    *ATTENTIONS,
     {},
     {"norm": "pre"},
     {"encoder_norm": "pre-no-final", "decoder_norm": "post"},
@@ -14,6 +24,9 @@ SETTINGS = [
     {"positions": "learned"},
     {"tie_embeddings": "output", "output_bias": True, "projection_bias": False},
     {"tie_embeddings": "none", "d_k": 3, "d_v": 5, "activation": "gelu"},
+    {"norm_kind": "batch", "norm": "pre"},
+    {"norm_kind": "none"},
+    {"residuals": False},
     {"encoder_layers": 1, "decoder_heads": 4, "decoder_d_ff": 24, "position_offset": 1},
 ]
 

@@ -15,6 +15,7 @@ hundred pairs suffice. No model is needed here and no torch: weights come in as 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -37,10 +38,10 @@ class Extraction:
     translation more than the step that predicts it.
     """
 
-    layer: int = 0
+    layer: int | Literal["mean"] = 0
     """
     Decoder layer, counted from 1, or from the last by -1, -2, …; 0 for the penultimate of six or
-    more, the last of fewer.
+    more, the last of fewer; or the mean of all (Gehring et al. 2017).
     """
     head: int = 0
     """A head of it, counted from 1; 0 for the mean of all."""
@@ -57,15 +58,15 @@ class Extraction:
         """
         Parse an extraction as users write it.
 
-        `text`: parts between commas: ``layer=2``, ``head=1``, ``shift``, ``threshold=0.3``; empty
-        for the defaults.
+        `text`: parts between commas: ``layer=2`` or ``layer=mean``, ``head=1``, ``shift``,
+        ``threshold=0.3``; empty for the defaults.
 
         Raises `SettingError` for anything else.
 
         >>> Extraction.parse("layer=-1,shift")
         Extraction(layer=-1, head=0, shift=True, threshold=0.0)
         """
-        values: dict[str, int | float | bool] = {}
+        values: dict[str, int | float | bool | str] = {}
         for part in filter(None, text.split(",")):
             name, equals, value = part.partition("=")
             try:
@@ -73,6 +74,8 @@ class Extraction:
                     raise ValueError
                 if name == "shift" and not equals:
                     values[name] = True
+                elif (name, value) == ("layer", "mean"):
+                    values[name] = value
                 elif (name == "layer" and int(value)) or (name == "head" and int(value) > 0):
                     values[name] = int(value)
                 elif name == "threshold" and 0.0 < float(value) <= 1.0:
@@ -82,8 +85,9 @@ class Extraction:
             except ValueError:
                 raise SettingError(
                     "how alignments are read off attention must be parts such as layer=2, layer=-1 "
-                    "(the last), head=1, shift, threshold=0.3 (above 0, at most 1), each once and "
-                    f"with commas between them, but {part!r} in {text!r} is not one of these."
+                    "(the last), layer=mean, head=1, shift, threshold=0.3 (above 0, at most "
+                    "1), each once and with commas between them, but "
+                    f"{part!r} in {text!r} is not one of these."
                 ) from None
         return cls(**values)  # type: ignore[arg-type]
 
@@ -107,7 +111,8 @@ class Extraction:
         Token i is read in row i + 1, so that with `shift` its row is the next one.
         """
         self.check(*cross.shape[:2])
-        chosen = cross[self._place(cross.shape[0])]
+        is_mean = self.layer == "mean"
+        chosen = cross.mean(axis=0) if is_mean else cross[self._place(cross.shape[0])]
         mean = chosen[self.head - 1] if self.head else chosen.mean(axis=0)
         return mean[1:] if self.shift else mean[:-1]
 
@@ -125,7 +130,7 @@ class Extraction:
 
     def _place(self, layers: int) -> int:
         """Find the index of the layer."""
-        if not self.layer:
+        if not self.layer or self.layer == "mean":
             return layers - 2 if layers >= _DEEP else layers - 1
         return self.layer - 1 if self.layer > 0 else layers + self.layer
 

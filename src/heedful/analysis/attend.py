@@ -152,11 +152,10 @@ def check_shows_attention(translator: Translator) -> None:
             "name one run, and at most a second to stand beside it."
         )
     model = translator.run.config.model
-    if model.decoder == "recurrent" and model.recurrent.score == "none":
+    if model.no_attention:
         raise SettingError(
             "attention is shown of models that have it, but the decoder of "
-            f"{translator.run.folder.path} has none (model.recurrent.score = none); name another "
-            "run."
+            f"{translator.run.folder.path} has none ({model.no_attention}); name another run."
         )
 
 

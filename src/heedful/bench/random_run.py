@@ -8,6 +8,7 @@ import torch
 from heedful.bench.work import spread_lengths
 from heedful.config.schema import RunConfig
 from heedful.model.initialise import initialise
+from heedful.model.norm import named_weights
 from heedful.runs.checkpoint import save_checkpoint
 from heedful.runs.folder import RunFolder
 from heedful.runs.run import MachineSettings, Run, write_config
@@ -38,7 +39,7 @@ def make_random_run(folder: Path, config: RunConfig, vocabulary: int) -> Run:
     with torch.no_grad():
         model.output.weight[END] = 0.0
     state = {"step": 1, **run.signature}
-    save_checkpoint(run.folder.checkpoint(1), dict(model.named_parameters()), None, state)
+    save_checkpoint(run.folder.checkpoint(1), named_weights(model), None, state)
     return run
 
 

@@ -29,7 +29,7 @@ AlignBy = Annotated[
     str,
     typer.Option(
         help="Attention that alignments are computed from: layer=2, layer=-1 "
-        "(the last), head=1, shift, "
+        "(the last), layer=mean, head=1, shift, "
         "threshold=0.3; separated by commas. Default: all heads of the penultimate of six layers, "
         "or of the last of fewer, one source word for each target word."
     ),

@@ -4,9 +4,9 @@ Recipes: named settings, each stated as its difference from another one.
 A recipe called ``paper-…`` follows the text of ‘Attention Is All You Need’, one called ``t2t-…``
 the authors' first public code (tensor2tensor 3d9c62f2, 2017-06-15) where the two differ, and
 ``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are the paper's.
-These keep their values for ever; a change is a new name. ``tiny``, ``small``, ``multi30k`` and
-``recurrent-small``, for small machines, may change until version 1.0, and so may the recurrent
-models before the paper (`heedful.config.recurrent_recipes`).
+These keep their values for ever; a change is a new name. ``tiny``, ``small``, ``multi30k``,
+``recurrent-small`` and ``convolutional-small``, for small machines, may change until version 1.0,
+and so may the models before the paper (`heedful.config.recurrent_recipes`, `convs2s_recipes`).
 """
 
 from collections.abc import Callable
@@ -15,15 +15,13 @@ from functools import wraps
 from math import sqrt
 
 from heedful.arguments import checked
+from heedful.config.bytenet_recipes import BYTENET_RECIPES
+from heedful.config.convs2s_recipes import CONVS2S_RECIPES
 from heedful.config.explain import did_you_mean
+from heedful.config.model import ModelConfig
 from heedful.config.recurrent_recipes import RECURRENT_RECIPES
-from heedful.config.schema import (
-    DataConfig,
-    ModelConfig,
-    RunConfig,
-    SearchConfig,
-    TrainConfig,
-)
+from heedful.config.schema import DataConfig, RunConfig, SearchConfig
+from heedful.config.train import TrainConfig
 from heedful.errors import SettingError
 
 RECIPES: dict[str, Callable[[], RunConfig]] = {}
@@ -305,11 +303,11 @@ def _table3_big() -> RunConfig:
     return _paper_big().with_settings({"data.vocabulary_size": 40_960})  # as in table3-base
 
 
-# ---------------------------------------------------------------- recurrent models
+# ---------------------------------------------------------------- models before the paper
 
 
 def _published(name: str, summary: str, settings: dict[str, object]) -> None:
-    """Register a published recurrent model."""
+    """Register a published model of another family."""
 
     def build() -> RunConfig:
         return RunConfig().with_settings(settings)
@@ -318,7 +316,8 @@ def _published(name: str, summary: str, settings: dict[str, object]) -> None:
     _register(name)(build)
 
 
-for _name, (_summary, _settings) in RECURRENT_RECIPES.items():
+_FAMILIES = {**RECURRENT_RECIPES, **CONVS2S_RECIPES, **BYTENET_RECIPES}
+for _name, (_summary, _settings) in _FAMILIES.items():
     _published(_name, _summary, _settings)
 
 
@@ -410,6 +409,31 @@ def _recurrent_small() -> RunConfig:
             "train.batch_tokens": 1024,
             "train.schedule": "cosine",
             "train.learning_rate": 2e-3,
+            "train.warmup": 300,
+            "train.clip_norm": 1.0,
+            "train.checkpoint_steps": 100,
+            "train.validate_steps": 400,
+        }
+    )
+
+
+@_register("convolutional-small")
+def _convolutional_small() -> RunConfig:
+    """Learn Multi30k with convolutions that attend in every layer, in an hour on two cores."""
+    return _multi30k().with_settings(
+        {
+            "model.encoder": "convs2s",
+            "model.decoder": "convs2s",
+            "model.d_model": 256,
+            "model.positions": "learned",
+            "model.dropout": 0.2,
+            "model.convs2s.encoder_layers": "4x(256,3)",
+            "model.convs2s.decoder_layers": "3x(256,3)",
+            "data.vocabulary_size": 4000,
+            "train.steps": 4400,
+            "train.batch_tokens": 1024,
+            "train.schedule": "cosine",
+            "train.learning_rate": 1.5e-3,
             "train.warmup": 300,
             "train.clip_norm": 1.0,
             "train.checkpoint_steps": 100,

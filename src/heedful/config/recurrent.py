@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from heedful.config.conditions import ActsIf
-from heedful.config.field_types import Count, Positive, Share
+from heedful.config.field_types import Positive, Share, Width
 from heedful.config.settings_table import SettingsTable
 
 ENCODER = ActsIf("model.encoder", ("recurrent",))
@@ -20,11 +20,11 @@ class RecurrentConfig(SettingsTable):
 
     cell: Literal["lstm", "gru", "rnn"] = "lstm"
     """Kind of cell: LSTM, GRU or plain tanh."""
-    hidden_size: Count | None = None
+    hidden_size: Width | None = None
     """Width of the states, of each direction. None means d_model."""
-    encoder_hidden_size: Annotated[Count | None, ENCODER] = None
+    encoder_hidden_size: Annotated[Width | None, ENCODER] = None
     """Width of the encoder's states. None means hidden_size."""
-    decoder_hidden_size: Annotated[Count | None, DECODER] = None
+    decoder_hidden_size: Annotated[Width | None, DECODER] = None
     """Width of the decoder's states. None means hidden_size."""
     direction: Annotated[
         Literal["forward", "bidirectional", "first-bidirectional", "interleaved"], ENCODER
@@ -41,7 +41,7 @@ class RecurrentConfig(SettingsTable):
     ] = "additive"
     """How attention compares a decoder state with an encoder state, or no attention."""
     attention_size: Annotated[
-        Count | None, ActsIf("model.recurrent.score", ("additive", "normed-additive"))
+        Width | None, ActsIf("model.recurrent.score", ("additive", "normed-additive"))
     ] = None
     """Inner width of the additive scores. None means the width of the decoder's states."""
     query: Annotated[Literal["current", "previous"], ATTENTION] = "current"
@@ -57,7 +57,7 @@ class RecurrentConfig(SettingsTable):
     )
     """What meets the output matrix: the state, state and context, their tanh layer, or maxout."""
     readout_size: Annotated[
-        Count | None, ActsIf("model.recurrent.readout", ("attentional", "maxout"))
+        Width | None, ActsIf("model.recurrent.readout", ("attentional", "maxout"))
     ] = None
     """Width of an attentional or maxout readout. None means the width of the decoder's states."""
     start: Annotated[Literal["zero", "mean", "bridge", "backward", "last", "final"], DECODER] = (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from heedful.config.conditions import listed
 
 if TYPE_CHECKING:
-    from heedful.config.schema import ModelConfig
+    from heedful.config.model import ModelConfig
 
 
 def recurrent_clashes(model: "ModelConfig") -> list[str]:
@@ -47,10 +47,10 @@ def _encoder(model: "ModelConfig") -> Iterator[str]:
             "`model.recurrent.residual_from` must be at least 3 where the first layer is "
             "bidirectional, because the second reads twice its own width, but 2 came"
         )
-    if model.decoder == "transformer" and _memory_width(model) != model.d_model:
+    if model.decoder == "transformer" and memory_width(model) != model.d_model:
         yield (
             "`model.recurrent.encoder_hidden_size` must give states as wide as `model.d_model` "
-            f"({model.d_model}) for a Transformer's decoder, but they are {_memory_width(model)} "
+            f"({model.d_model}) for a Transformer's decoder, but they are {memory_width(model)} "
             "wide; a bidirectional encoder needs half of it"
         )
 
@@ -97,10 +97,10 @@ def _attention(model: "ModelConfig") -> Iterator[str]:
         )
     if recurrent.feed == "none" and recurrent.feed_layers == "all":
         yield "`model.recurrent.feed_layers` must be first if nothing is fed, but all came"
-    if recurrent.score == "dot" and width != _memory_width(model):
+    if recurrent.score == "dot" and width != memory_width(model):
         yield (
             "`model.recurrent.score` = dot needs states of the encoder and of the decoder of one "
-            f"width, but they are {_memory_width(model)} and {width} wide; change a hidden_size, "
+            f"width, but they are {memory_width(model)} and {width} wide; change a hidden_size, "
             "or choose general"
         )
 
@@ -112,8 +112,8 @@ def _start(model: "ModelConfig") -> Iterator[str]:
         return
     if model.encoder != "recurrent":
         yield (
-            f"`model.recurrent.start` must be zero or mean after a Transformer's encoder, but "
-            f"{start} came"
+            "`model.recurrent.start` must be zero or mean after an encoder that is not recurrent "
+            f"(`model.encoder` is {model.encoder}), but {start} came"
         )
         return
     top_is_both = direction in ("bidirectional", "interleaved") or (
@@ -145,9 +145,9 @@ def _hidden(model: "ModelConfig", side: str) -> int:
     return own or model.recurrent.hidden_size or model.d_model
 
 
-def _memory_width(model: "ModelConfig") -> int:
+def memory_width(model: "ModelConfig") -> int:
     """Width of the encoder's states, as `heedful.model.recurrent.wiring` builds them."""
-    if model.encoder == "transformer":
+    if model.encoder != "recurrent":
         return model.d_model
     recurrent, width = model.recurrent, _hidden(model, "encoder")
     columns = 2 if recurrent.direction == "interleaved" else 1
@@ -164,5 +164,5 @@ def _readout_width(model: "ModelConfig") -> int:
     if recurrent.readout == "state":
         return width
     if recurrent.readout == "state-context":
-        return width + _memory_width(model)
+        return width + memory_width(model)
     return recurrent.readout_size or width

@@ -12,16 +12,8 @@ backward pass has two products for each one of the forward pass.
 """
 
 from dataclasses import dataclass, fields
-from typing import NamedTuple
 
-from heedful.model.attention import MultiHeadAttention
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.feed_forward import FeedForward
-from heedful.model.layers import DecoderLayer, EncoderLayer
-from heedful.model.memory import SourceEncoder, TargetDecoder
-from heedful.model.recurrent.cells import RecurrentLayer
-from heedful.model.recurrent.decoder import RecurrentDecoder
-from heedful.model.recurrent.encoder import RecurrentEncoder
 
 # Section 6.1, footnote 5: “2.8, 3.7, 6.0 and 9.5 TFLOPS for K80, K40, M40 and P100, respectively”.
 SUSTAINED_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}
@@ -87,23 +79,14 @@ class ForwardFlops:
         Keys and values of the memory are computed from the source's states, once per layer, and so
         belong to the source's positions.
         """
-        encoder = [layer for layer in model.modules() if isinstance(layer, EncoderLayer)]
-        decoder = [layer for layer in model.modules() if isinstance(layer, DecoderLayer)]
-        own = [layer.self_attention for layer in decoder]
-        cross = [layer.cross_attention for layer in decoder]
-        recurrent_encoder, recurrent_decoder = _recurrent(model.encoder), _recurrent(model.decoder)
+        encoder, decoder = model.encoder.flops(), model.decoder.flops()
         return cls(
-            source=sum(_own_positions(x.self_attention) + _network(x.feed_forward) for x in encoder)
-            + sum(_offering(attention) for attention in cross)
-            + recurrent_encoder.each
-            + recurrent_decoder.source,
-            target=sum(_own_positions(x.self_attention) + _network(x.feed_forward) for x in decoder)
-            + sum(_own_positions(attention) - _offering(attention) for attention in cross)
-            + recurrent_decoder.each,
+            source=encoder.each + decoder.source,
+            target=decoder.each,
             predicted=2 * model.output.weight.numel(),
-            source_source=sum(_pair(layer.self_attention) for layer in encoder),
-            target_target=sum(map(_pair, own)),
-            target_source=sum(map(_pair, cross)) + recurrent_decoder.pair,
+            source_source=encoder.own_pair,
+            target_target=decoder.own_pair,
+            target_source=decoder.source_pair,
         )
 
     def forward(self, work: Work) -> Number:
@@ -139,57 +122,3 @@ def paper_flops(hours: Number, devices: int, sustained_tflops: float) -> float:
     '2.3e+19'
     """
     return hours * 3600 * devices * sustained_tflops * 1e12
-
-
-def _own_positions(attention: MultiHeadAttention) -> int:
-    """Operations of the projections Q, K, V and O for one position."""
-    return 2 * (attention.qkv_proj.weight.numel() + attention.out_proj.weight.numel())
-
-
-def _offering(attention: MultiHeadAttention) -> int:
-    """Operations of the projections K and V alone."""
-    return 2 * attention.d_model * sum(attention.widths[1:])
-
-
-def _pair(attention: MultiHeadAttention) -> int:
-    """Operations of a query and a key in all heads: a score, and a share in the sum of values."""
-    return 2 * attention.heads * (attention.d_k + attention.d_v)
-
-
-class _RecurrentFlops(NamedTuple):
-    """Operations of a recurrent encoder or decoder."""
-
-    each: int = 0
-    """For one of its own positions."""
-    source: int = 0
-    """For a source position: the keys of a decoder's attention."""
-    pair: int = 0
-    """For a target and a source position: a score, and a share in the context."""
-
-
-def _recurrent(stack: SourceEncoder | TargetDecoder) -> _RecurrentFlops:
-    """Count the operations of a recurrent stack; nothing for another one."""
-    if not isinstance(stack, RecurrentEncoder | RecurrentDecoder):
-        return _RecurrentFlops()
-    # without the start state, which is computed once a sentence
-    each = sum(
-        weight.numel()
-        for name, weight in stack.named_parameters()
-        if weight.dim() == 2 and "start_proj" not in name
-    )
-    if isinstance(stack, RecurrentEncoder) and stack.wiring.fast_forward:
-        # torch's fused kernel keeps the input's products to itself, so they are computed again
-        layers = (layer for layer in stack.modules() if isinstance(layer, RecurrentLayer))
-        each += sum(layer.rnn.weight_ih_l0.numel() for layer in layers)  # type: ignore[operator,misc]
-    if isinstance(stack, RecurrentEncoder) or stack.attention is None:
-        return _RecurrentFlops(2 * each)
-    keys, energy = stack.attention.key_proj, stack.attention.energy
-    source = 0 if keys is None else keys.weight.numel()
-    compared = stack.wiring.hidden_size if energy is None else energy.numel()
-    pair = compared + stack.wiring.memory_width
-    return _RecurrentFlops(2 * (each - source), 2 * source, 2 * pair)
-
-
-def _network(network: FeedForward) -> int:
-    """Operations of the feed-forward network for one position."""
-    return 2 * (network.linear1.weight.numel() + network.linear2.weight.numel())

@@ -1,9 +1,4 @@
-"""
-A checkpoint of another toolkit in a common form.
-
-A reader fills an `ForeignCheckpoint`; from it follow our settings and weights, and the plain
-computation that they are compared with.
-"""
+"""A checkpoint of another toolkit, from which settings, weights and the parity check follow."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -67,11 +62,7 @@ class ForeignCheckpoint:
         return bool(self.model["positions"] == "learned")
 
     def portable(self) -> ModelBundle:
-        """
-        Convert to our model.
-
-        Raises `ExchangeError` that names all missing, extra and misshapen tensors together.
-        """
+        """Convert to our model; `ExchangeError` names all missing, extra and misshapen tensors."""
         self._check_sizes()
         config = self._config()
         shapes = weight_shapes(config, self.tokenizer)

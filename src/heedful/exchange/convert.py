@@ -1,8 +1,7 @@
 """
 Import and export of models, each compared with its original.
 
-Both ways end in a `Parity`. If it fails nothing is left behind: a folder is filled under a
-temporary name and renamed after the comparison.
+If the comparison fails nothing is left behind: a folder gets its name after it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from heedful.config.conditions import written
 from heedful.errors import ExchangeError, RunFolderError
 from heedful.exchange.formats import ModelBundle, Reader, ReadOptions, WriteOptions, Writer
 from heedful.exchange.parity import Ids, Parity, compare, sample_sentences
@@ -144,6 +144,7 @@ def export_model(
     _refuse_taken(goal)
     run = Run.open(path)
     _refuse_other_families(run, kind)
+    _refuse_other_parts(run, kind)
     tensors = run.load_checkpoint(run.checkpoint_folder(weights)).model
     model = ModelBundle(run.config, tensors, run.tokenizer)
     with replacing(goal) as beside:
@@ -209,6 +210,22 @@ def _refuse_other_families(run: Run, kind: str) -> None:
     if others:
         raise ExchangeError(
             f"{kind} can express Transformers alone, but {' and '.join(others)} in "
+            f"{run.folder.path}; `heedful serve` and `heedful translate` run this model as it is."
+        )
+
+
+def _refuse_other_parts(run: Run, kind: str) -> None:
+    """Refuse parts of a Transformer that no format here can express."""
+    model = run.config.model
+    others = [
+        f"`model.{name}` is {written(value)}"
+        for name in ("norm_kind", "residuals", "causal_mask")
+        if (value := getattr(model, name)) != type(model).model_fields[name].default
+    ]
+    others += [f"`{name}` is {written(value)}" for name, value in model.attention.changed()]
+    if others:
+        raise ExchangeError(
+            f"{kind} can express the Transformer of the paper alone, but {' and '.join(others)} in "
             f"{run.folder.path}; `heedful serve` and `heedful translate` run this model as it is."
         )
 

@@ -1,5 +1,5 @@
 """
-Import of fairseq's `transformer` models, from checkpoints of any age.
+Import of fairseq's `transformer` and `fconv` models, from checkpoints of any age.
 
 A checkpoint is a pickle with the weights and the options of the training; the vocabularies are the
 ``dict.LANGUAGE.txt`` of the binarised data, which belong beside it, as do codes or the
@@ -13,6 +13,7 @@ from typing import Any
 
 from heedful.errors import ExchangeError
 from heedful.exchange.checkpoint_view import Array, ForeignCheckpoint
+from heedful.exchange.fairseq_fconv import FConvCheckpoint, add_fconv_problems
 from heedful.exchange.fairseq_files import (
     FIRST,
     TENSOR_NAMES,
@@ -72,11 +73,7 @@ _MUST_BE_OFF = (
 
 
 class FairseqReader:
-    """
-    Importer of fairseq models.
-
-    fairseq no longer installs; the parity check uses a NumPy reference.
-    """
+    """Importer of fairseq models; parity is with NumPy, because fairseq no longer installs."""
 
     name = "fairseq"
     """Its name on the command line."""
@@ -84,11 +81,7 @@ class FairseqReader:
     """Tolerance for differences of log-probabilities."""
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
-        """
-        Read a checkpoint and the vocabularies beside it.
-
-        Raises `ExchangeError` with all reasons at once.
-        """
+        """Read a checkpoint and the vocabularies beside it; `ExchangeError` gives all reasons."""
         return read_original(path, options).portable()
 
     def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
@@ -103,14 +96,16 @@ READER = FairseqReader()
 
 def read_original(
     path: Path, options: ReadOptions, bundle: ModelBundle | None = None
-) -> ForeignCheckpoint:
+) -> ForeignCheckpoint | FConvCheckpoint:
     """Read a checkpoint of fairseq. Raises `ExchangeError`. Nothing in the file is executed."""
     file = checkpoint_file(path)
     saved = read_torch_file(file)
     if not isinstance(saved, dict) or not isinstance(saved.get("model"), dict):
         raise ExchangeError(f"{file} must be a checkpoint of fairseq, but contains no `model`.")
     settings = options_in(saved, file)
-    tensors = upgrade_tensors(read_arrays(saved["model"], file))
+    is_convolutional = str(settings.get("arch") or "").startswith("fconv")
+    tensors = read_arrays(saved["model"], file)
+    tensors = tensors if is_convolutional else upgrade_tensors(tensors)
     _refuse(settings, file)
     languages = _languages(settings, options, file.parent)
     words = tuple(
@@ -125,6 +120,18 @@ def read_original(
     else:
         tokenizer = bundle.tokenizer
     search, rule, more = _search(settings)
+    if is_convolutional:
+        return FConvCheckpoint(
+            f"{file} (fairseq)",
+            tensors,
+            settings,
+            languages,
+            tokenizer,
+            (words[0], words[1]),
+            search,
+            rule,
+            (*notes, *more),
+        )
     return ForeignCheckpoint(
         f"{file} (fairseq)",
         TENSOR_NAMES,
@@ -147,9 +154,21 @@ def _refuse(settings: Mapping[str, Any], file: Path) -> None:
     """Refuse what our model cannot express, all reasons at once."""
     reasons = Problems()
     arch = str(settings.get("arch") or "transformer")
+    if arch.startswith("fconv") and not arch.startswith(("fconv_lm", "fconv_self_att")):
+        add_fconv_problems(settings, reasons)
+    else:
+        _add_transformer_problems(arch, settings, reasons)
+    reasons.refuse(
+        f"{file} cannot be expressed here",
+        "A model without these can be imported; no option changes this",
+    )
+
+
+def _add_transformer_problems(arch: str, settings: Mapping[str, Any], reasons: Problems) -> None:
+    """Add what our Transformer cannot express."""
     reasons.add_if(
         not arch.startswith("transformer") or arch.startswith("transformer_lm"),
-        f"its architecture is {arch[:60]!r}, not one of the transformer family",
+        f"its architecture is {arch[:60]!r}, not one of the families transformer and fconv",
     )
     for name in _MUST_BE_OFF:
         value = settings.get(name)
@@ -165,10 +184,6 @@ def _refuse(settings: Mapping[str, Any], file: Path) -> None:
         )
     learned = [bool(settings.get(f"{side}_learned_pos")) for side in ("encoder", "decoder")]
     reasons.add_if(learned[0] != learned[1], "only one side has learned positions")
-    reasons.refuse(
-        f"{file} cannot be expressed here",
-        "A model without these can be imported; no option changes this",
-    )
 
 
 def _languages(settings: Mapping[str, Any], options: ReadOptions, folder: Path) -> tuple[str, str]:

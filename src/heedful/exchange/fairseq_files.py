@@ -1,8 +1,7 @@
 """
 fairseq's files: dictionaries, checkpoints of all ages, and their options.
 
-What fairseq itself does when it loads an old checkpoint is done here: tensors get their new names,
-and the parts of a configuration are put together.
+As in fairseq, tensors of an old checkpoint get their new names, and its options are put together.
 """
 
 import re
@@ -48,12 +47,10 @@ _PREFERRED = ("model.pt", "checkpoint_best.pt", "checkpoint_last.pt")
 
 def read_dictionary(file: Path) -> dict[str, int]:
     """
-    Read a vocabulary of fairseq.
+    Read a vocabulary of fairseq, or raise `ExchangeError`.
 
     A symbol may occur twice if the second line says ``#fairseq:overwrite``: it then has the later
     id. Rows such as ``madeupword0000`` pad the table and are symbols like any other.
-
-    Raises `ExchangeError` if it cannot be read, or a line is none of such a file.
     """
     try:
         lines = read_within(file).decode().split("\n")

@@ -34,10 +34,8 @@ def find_splitters(
     """
     Find the tokenizer files of both sides.
 
-    Files that end in ``.model`` or ``.spm`` are SentencePiece's; ``codes``, ``bpecodes``, ``code``
-    and files that end so are BPE codes.
-
-    Raises `ExchangeError` if there are several files, or the named one is not there.
+    ``.model`` and ``.spm`` are SentencePiece's; ``codes``, ``bpecodes`` and ``code`` end the names
+    of BPE codes. Raises `ExchangeError` if there are several files, or the named one is not there.
     """
     place = options.tokenizer or folder
     if not place.exists():
@@ -51,11 +49,7 @@ def find_splitters(
 def tokenizer_of(
     id_mappings: Sequence[IdMapping], splitters: Sequence[TextSplitter], languages: tuple[str, str]
 ) -> Tokenizer:
-    """
-    Build a tokenizer from vocabularies and tokenizer files.
-
-    Raises `TokenizerError` if a file is not of its kind.
-    """
+    """Build a tokenizer from vocabularies and files; `TokenizerError` if a file is no such one."""
     source, target = (
         ImportedModel(id_mapping, kind, content)
         for id_mapping, (kind, content) in zip(id_mappings, splitters, strict=True)

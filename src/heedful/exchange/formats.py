@@ -2,7 +2,6 @@
 The interface of a format: read, write and compare a model of another toolkit.
 
 A reader or writer is an object in a module of its own; `heedful.exchange.convert` finds it by name.
-Between toolkits a model is a `ModelBundle`: settings, weights by our names, tokenizer.
 """
 
 import json
@@ -29,11 +28,7 @@ _LARGEST = 1 << 26
 
 @dataclass(frozen=True)
 class ModelBundle:
-    """
-    A model on its way from one toolkit to another.
-
-    An imported tokenizer keeps the original ids, see `heedful.tokenization.id_mapping`.
-    """
+    """A model between two toolkits; an imported tokenizer keeps the original ids."""
 
     config: RunConfig
     """Its settings; recipe ``custom`` and reading ``own`` for foreign models."""
@@ -57,11 +52,7 @@ class ExportResult:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """
-    Import options, for facts that the files do not contain.
-
-    A reader ignores those that it does not need.
-    """
+    """Facts that the files do not contain; a reader ignores those that it does not need."""
 
     source_language: str = ""
     target_language: str = ""
@@ -94,31 +85,19 @@ class Reader(Protocol):
         ...
 
     def reference(self, path: Path, model: ModelBundle) -> ReferenceModel:
-        """
-        Open the original for the parity check.
-
-        Raises `MissingExtra` if the toolkit is needed and not installed.
-        """
+        """Open the original for the parity check; `MissingExtra` if its toolkit is missing."""
         ...
 
 
 @runtime_checkable
 class Writer(Protocol):
-    """
-    The interface of an exporter.
-
-    What cannot be expressed is refused, with all reasons at once.
-    """
+    """The interface of an exporter, which refuses what it cannot express, all reasons at once."""
 
     name: str
     """Its name on the command line."""
 
     def bound(self, options: WriteOptions) -> float:
-        """
-        Return the tolerance of the parity check.
-
-        If the difference is larger, the export fails.
-        """
+        """Return the tolerance of the parity check, above which the export fails."""
         ...
 
     def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
@@ -126,21 +105,13 @@ class Writer(Protocol):
         ...
 
     def reference(self, folder: Path, model: ModelBundle) -> ReferenceModel:
-        """
-        Open the exported model with its toolkit.
-
-        Raises `MissingExtra` if it is not installed.
-        """
+        """Open the exported model with its toolkit, or raise `MissingExtra`."""
         ...
 
 
 @dataclass
 class Problems:
-    """
-    A collection of reasons against an operation, reported together.
-
-    One run of a command should show everything that is in the way.
-    """
+    """A collection of reasons against an operation, so that one run shows all of them."""
 
     messages: list[str] = field(default_factory=list)
     """Reasons so far."""
@@ -157,11 +128,7 @@ class Problems:
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
-    """
-    Read a JSON object of another toolkit.
-
-    Raises `ExchangeError` if it is missing, damaged or something else.
-    """
+    """Read a JSON object of another toolkit; `ExchangeError` if it is missing, damaged or none."""
     try:
         content = json.loads(read_within(path, _LARGEST).decode())
     except OSError as error:
@@ -174,11 +141,7 @@ def read_settings_file(path: Path) -> dict[str, Any]:
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
-    """
-    Read the tensors of a safetensors file.
-
-    Raises `ExchangeError` if it is missing or damaged. Nothing in it is executed.
-    """
+    """Read a safetensors file without executing anything; `ExchangeError` if it is damaged."""
     try:
         check_header(path)
         with safe_open(path, framework="numpy") as file:

@@ -71,11 +71,7 @@ class RecurrentCheckpoint:
     """Remarks for the user."""
 
     def portable(self) -> ModelBundle:
-        """
-        Convert to our model.
-
-        Raises `ExchangeError` that names all missing, extra and misshapen tensors together.
-        """
+        """Convert to our model; `ExchangeError` names all missing, extra and misshapen tensors."""
         model, recurrent = self.model, self.model["recurrent"]
         widths = {side: recurrent[f"{side}_hidden_size"] for side in ("encoder", "decoder")}
         refuse_impossible_sizes(

@@ -30,7 +30,7 @@ class Change(Protocol):
     """
     A conversion of some of their tensors to one of ours, and back.
 
-    `split` also runs on tensors without content, which is how the shapes of theirs are known.
+    `split` also runs on tensors without content, which tells their shapes.
     """
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
@@ -44,11 +44,7 @@ class Change(Protocol):
 
 @dataclass(frozen=True)
 class Stacked:
-    """
-    Stacking of tensors along the rows; a single one is unchanged.
-
-    Our attention has one product for queries, keys and values.
-    """
+    """Stacking of tensors along the rows, as in our one product for queries, keys and values."""
 
     sizes: Shape = ()
     """Rows of each part; empty for one part, or for parts of equal size."""
@@ -96,8 +92,8 @@ class RowMap:
     """
     Reordering of the rows of a table, or the entries of a bias, to our ids.
 
-    A symbol that they do not have must get no probability: its output bias is filled with a large
-    negative number. Their rows without one of our ids are zero on the way back.
+    A symbol that they lack must get no probability: its output bias is filled with a large negative
+    number. Their rows without one of our ids are zero on the way back.
     """
 
     origins: tuple[int | None, ...]
@@ -136,11 +132,7 @@ TRANSPOSED = Transposed()
 
 @dataclass(frozen=True)
 class Entry:
-    """
-    The origin of one of our tensors.
-
-    Several entries may name the same tensor of theirs, if it is tied in their model only.
-    """
+    """The origin of one of our tensors; several may share a tensor that is tied only in theirs."""
 
     ours: str
     """Its name."""
@@ -182,11 +174,7 @@ class KeyMap:
         }
 
     def to_theirs(self, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """
-        Convert our tensors to theirs.
-
-        Where several entries name one tensor of theirs, the first one counts.
-        """
+        """Convert our tensors to theirs; of several entries for one tensor, the first counts."""
         theirs: dict[str, Tensor] = {}
         for entry in self.entries:
             parts = entry.change.split(ours[entry.ours].detach().float())

@@ -169,11 +169,7 @@ def read_original(
 
 
 def read_vocabularies(vocab: Any) -> tuple[list[str], list[str]]:
-    """
-    Read the vocabularies of both sides.
-
-    Raises `ExchangeError` if the vocabularies have none of the known forms.
-    """
+    """Read the vocabularies of both sides; `ExchangeError` if they have none of the known forms."""
     pairs = vocab if isinstance(vocab, list) else None
     named = (
         {pair[0]: pair[1] for pair in pairs if isinstance(pair, tuple) and len(pair) == 2}

@@ -5,9 +5,8 @@ Both sides speak our ids. They tokenize the same text, compute log-probabilities
 translations, and search, each by its own rule. Differences of log-probabilities decide; search
 results are only reported, since two equally probable words may come in either order.
 
-Some models magnify rounding thousands of times, so that in single precision the same weights give
-different numbers in any two programs. Where differences are too large, sides that can compute again
-in double precision, which has digits to spare.
+Some models magnify rounding thousands of times, so that in single precision two programs differ
+with the same weights. Where differences are too large, sides that can compute in double precision.
 """
 
 import random
@@ -36,11 +35,7 @@ _MOST_TOKENS = 512
 
 @runtime_checkable
 class ReferenceModel(Protocol):
-    """
-    A model that is compared in a parity check, with inputs and outputs in our ids.
-
-    Ids have no special symbols: no end, no start.
-    """
+    """A model to compare, with inputs and outputs in our ids, without special symbols."""
 
     name: str
     """Name of the engine, such as ``transformers 5.23.0``."""
@@ -65,11 +60,7 @@ class ReferenceModel(Protocol):
 
 @runtime_checkable
 class DoublePrecisionReference(ReferenceModel, Protocol):
-    """
-    A side that can also compute in double precision.
-
-    Only for log-probabilities; translations are computed as users will have them.
-    """
+    """A side that can also compute in double precision, for log-probabilities alone."""
 
     def in_double(self) -> ReferenceModel:
         """Create a copy of this side that computes in double precision."""
@@ -78,11 +69,7 @@ class DoublePrecisionReference(ReferenceModel, Protocol):
 
 @dataclass(frozen=True)
 class Parity:
-    """
-    The result of a parity check.
-
-    The seconds for a few sentences only show whether something is very slow.
-    """
+    """The result of a parity check; its seconds only show whether something is very slow."""
 
     reference: str
     """Name of the other side."""
@@ -108,10 +95,10 @@ class Parity:
 
     def check(self) -> None:
         """
-        Raise an error if the models differ.
+        Raise `ParityFailed` if the models differ.
 
-        Raises `ParityFailed`. A difference above the tolerance is rounding if it nearly vanishes in
-        double precision; even then it is limited to a multiple of the tolerance.
+        A difference above the tolerance is rounding if it nearly vanishes in double precision; even
+        then it is limited to a multiple of the tolerance.
         """
         rounded = self.precise is not None and self.precise <= _PRECISE
         alike = self.difference <= self.bound * (_MAGNIFIED if rounded else 1)
@@ -202,10 +189,7 @@ def compare(
 
 def sample_sentences(tokenizer: Tokenizer, count: int = 12, seed: int = 1) -> list[str]:
     """
-    Generate sentences that a tokenizer can encode.
-
-    Returns a list of random subwords as text, of lengths from 1 to 24, after the language tags in
-    turn.
+    Generate texts of 1 to 24 random subwords, after the language tags in turn.
 
     They are meaningless in every language, so they suit every model.
     """

@@ -1,10 +1,9 @@
 """
 Permutation of a model's dimensions.
 
-Nothing in a Transformer knows which of the d_model numbers of a state is the first: if every matrix
-that reads or writes states reorders them alike, the model computes the same. Positions are the one
-thing with an order of their own; so a model with one layout of the sinusoids becomes one with
-another layout that has the same columns.
+If every matrix that reads or writes states reorders their numbers alike, a Transformer computes the
+same. Only positions have an order of their own; so one layout of the sinusoids becomes another that
+has the same columns.
 """
 
 from collections.abc import Mapping
@@ -36,11 +35,7 @@ _AXES = {
 
 
 def reorder_dimensions(weights: Mapping[str, Tensor], order: Tensor) -> dict[str, Tensor]:
-    """
-    Permute the dimensions of all states of a model.
-
-    Sums are computed in another order, so the last bit of a result may differ.
-    """
+    """Permute the dimensions of all states; the last bit of a sum may differ."""
     return {name: _reordered(name, tensor, order) for name, tensor in weights.items()}
 
 

@@ -1,9 +1,8 @@
 """
 Tensor naming schemes of Transformer checkpoints.
 
-fairseq, OpenNMT-py and Joey NMT hold the same tensors under other names: separate queries, keys and
-values, and norms named by the sub-layer they precede or follow. From such a list follow the map to
-our names and the independent computation that the result is compared with.
+fairseq, OpenNMT-py and Joey NMT hold the same tensors under other names. From a scheme follow the
+map to our names and the computation that the result is compared with.
 """
 
 from collections.abc import Mapping
@@ -16,11 +15,7 @@ from heedful.exchange.keymap import SAME, Entry, KeyMap, RowMap, Stacked
 
 @dataclass(frozen=True)
 class TensorNames:
-    """
-    The tensor names of a toolkit.
-
-    Modules with a weight and a bias are named without “.weight” and “.bias”.
-    """
+    """The tensor names of a toolkit; modules are named without “.weight” and “.bias”."""
 
     encoder_layer: str
     decoder_layer: str
@@ -73,12 +68,8 @@ def key_map(
     tables: Tables,
     ignored: tuple[str, ...] = (),
 ) -> KeyMap:
-    """
-    Build the key map of a model.
-
-    Parameters that the model lacks, such as a bias, are not expected there either.
-    """
-    bias = RowMap(tables.target.origins, tables.target.count, _IMPOSSIBLE)
+    """Build a model's key map; parameters that it lacks, such as a bias, are not expected."""
+    bias = RowMap(tables.target.origins, tables.target.count, IMPOSSIBLE)
     entries = [
         Entry("embed_source.weight", (tensor_names.source_table,), tables.source),
         Entry("embed_target.weight", (tensor_names.target_table,), tables.target),
@@ -107,11 +98,7 @@ def key_map(
 def with_zero_biases(
     theirs: Mapping[str, Tensor], tensor_names: TensorNames, attention: bool
 ) -> dict[str, Tensor]:
-    """
-    Add zero biases to products without one.
-
-    Adding zero changes nothing, and our feed-forward networks have a bias, as in equation 2.
-    """
+    """Add zero biases to products without one: ours have them, as in equation 2."""
     parts = (
         (tensor_names.query, tensor_names.key, tensor_names.value, tensor_names.mixed)
         if attention
@@ -132,7 +119,7 @@ def with_zero_biases(
 
 # Output bias of a symbol that the original model lacks: far below every logit, so that it is never
 # written, but finite, so that sums stay numbers.
-_IMPOSSIBLE = -1e9
+IMPOSSIBLE = -1e9
 
 
 def _layer(tensor_names: TensorNames, side: str, number: str) -> list[Entry]:

@@ -47,11 +47,7 @@ DECODER_LAYER = {
 
 
 def layer_names(parts: Mapping[str, str]) -> dict[str, str]:
-    """
-    List the parameter names of a layer.
-
-    Linear layers and norms have a weight and a bias, attention has those of `ATTENTION`.
-    """
+    """List the parameters of a layer: weight and bias, and for attention those of `ATTENTION`."""
     plain = {"weight": "weight", "bias": "bias"}
     return {
         f"{ours}.{mine}": f"{theirs}.{yours}"
@@ -61,11 +57,7 @@ def layer_names(parts: Mapping[str, str]) -> dict[str, str]:
 
 
 def copy_parameters(source: nn.Module, target: nn.Module, names: Mapping[str, str]) -> None:
-    """
-    Copy the parameters of one module to another.
-
-    A parameter that is None in the source becomes None in the target.
-    """
+    """Copy the parameters of one module to another; None stays None."""
     for there, here in names.items():
         old_place, _, old_name = there.rpartition(".")
         place, _, name = here.rpartition(".")
@@ -84,11 +76,7 @@ def refuse(summary: str, reasons: Iterable[str]) -> None:
 
 
 def attention_from_torch_reasons(theirs: nn.Module, path: str) -> Iterator[str]:
-    """
-    List features of a torch attention that ours lacks.
-
-    Dropout of the weights is not among them: it does not act in inference.
-    """
+    """List features of a torch attention that ours lacks; dropout does not act in inference."""
     if not isinstance(theirs, nn.MultiheadAttention):
         yield f"{path} is a {type(theirs).__name__}, not a torch.nn.MultiheadAttention"
         return
@@ -106,11 +94,12 @@ def attention_from_torch_reasons(theirs: nn.Module, path: str) -> Iterator[str]:
 
 
 def attention_to_torch_reasons(ours: MultiHeadAttention, path: str) -> Iterator[str]:
-    """
-    List features of our attention that torch's lacks.
-
-    Torch's heads share d_model equally, as in the paper's base model.
-    """
+    """List features of our attention that torch's lacks; its heads share d_model equally."""
+    if not isinstance(ours, MultiHeadAttention):
+        yield f"{path} is a {type(ours).__name__}, not a MultiHeadAttention"
+        return
+    if ours.score != "scaled":
+        yield f"{path} has score={ours.score}, and torch's scores are scaled products"
     for name, width in (("d_k", ours.d_k), ("d_v", ours.d_v)):
         if width * ours.heads != ours.d_model:
             yield (
@@ -122,11 +111,7 @@ def attention_to_torch_reasons(ours: MultiHeadAttention, path: str) -> Iterator[
 def layer_from_torch_reasons(
     theirs: nn.Module, kind: type[nn.Module], parts: Mapping[str, str], path: str
 ) -> Iterator[str]:
-    """
-    List features of a torch layer that ours lacks.
-
-    Layers with replaced sub-modules are recognised by their types.
-    """
+    """List features of a torch layer that ours lacks; types tell of replaced sub-modules."""
     if not isinstance(theirs, kind):
         yield f"{path} is a {type(theirs).__name__}, not a torch.nn.{kind.__name__}"
         return
@@ -159,11 +144,7 @@ def norm_reasons(norm: nn.Module, path: str) -> Iterator[str]:
 
 
 def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], path: str) -> Iterator[str]:
-    """
-    List features of our layer that torch's lacks.
-
-    Torch has the same two residual wirings and any activation.
-    """
+    """List features of our layer that torch's lacks; it has the same wirings and any activation."""
     for name in parts:
         if name.endswith("attention"):
             yield from attention_to_torch_reasons(getattr(ours, name), f"{path}.{name}")
@@ -171,6 +152,12 @@ def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], path: str) 
     if len(wirings) > 1 or not wirings <= set(RESIDUALS.values()):
         names = ", ".join(sorted(wiring.__name__ for wiring in wirings))
         yield f"{path} is wired by {names}, not by PostNorm or PreNorm throughout"
+    for name in parts:
+        wiring = getattr(ours, name.split(".")[0])
+        if name.endswith("norm"):
+            yield from norm_reasons(wiring.norm, f"{path}.{name}")
+            if not wiring.residual:
+                yield f"{path}.{name.split('.')[0]} adds no residual (`residuals` is false)"
 
 
 def shape_of_torch(theirs: TorchLayer) -> LayerConfig:
@@ -187,13 +174,7 @@ def shape_of_torch(theirs: TorchLayer) -> LayerConfig:
 
 
 def activation_name(function: object) -> str | None:
-    """
-    Recognise an activation.
-
-    Returns our name; None if we have none.
-
-    It may be a function or a module.
-    """
+    """Recognise an activation function or module; None if we have none like it."""
     for name, ours in ACTIVATIONS.items():
         if function is ours:
             return name

@@ -5,11 +5,10 @@ Weights from and to torch's own Transformer blocks, to verify ours.
 our blocks and ours become them, with equal outputs and gradients. The result has weights of its own
 and is in the mode (training or use) of what it was made from.
 
-Two conventions differ. Our masks are true where attention is allowed, torch's where it is
-forbidden. Our decoder is always causal, torch's needs ``tgt_mask``.
-Torch drops out attention weights and the inside of the feed-forward network as well as each
-sub-layer's output; ours drops out the last alone, as section 5.4 of the paper says. So in training
-the two are equal where dropout is zero, and in use always.
+Our masks are true where attention is allowed, torch's where it is forbidden. Our decoder is always
+causal, torch's needs ``tgt_mask``. Torch drops out attention weights and the inside of the
+feed-forward network, too; ours only the sub-layers' output (section 5.4). So in training the two
+are equal where dropout is zero, and in use always.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -76,9 +75,7 @@ def to_torch_attention(
 
 def from_torch_encoder(module: nn.TransformerEncoder) -> Encoder:
     """
-    Convert torch's encoder to ours.
-
-    Its final norm is kept, though the paper's stack has none.
+    Convert torch's encoder to ours, its final norm included.
 
     Raises `ExchangeError` if it has something that ours has not; the message names everything.
     """
@@ -91,9 +88,7 @@ def from_torch_encoder(module: nn.TransformerEncoder) -> Encoder:
 
 def from_torch_decoder(module: nn.TransformerDecoder) -> Decoder:
     """
-    Convert torch's decoder to ours.
-
-    Its final norm is kept, though the paper's stack has none.
+    Convert torch's decoder to ours, its final norm included.
 
     Raises `ExchangeError` if it has something that ours has not; the message names everything.
     """
@@ -136,13 +131,9 @@ def to_torch_decoder(decoder: Decoder, *, batch_first: bool = True) -> nn.Transf
 
 def from_torch_transformer(module: nn.Transformer) -> tuple[Encoder, Decoder]:
     """
-    Convert torch's Transformer to our two stacks.
+    Convert torch's Transformer, which has no embeddings and output, to our two stacks.
 
-    Torch's model has no embeddings, positions and output, but a final norm in each stack whether
-    its layers are post- or pre-norm.
-
-    Raises `ExchangeError` if it has something that ours have not; the message names everything, of
-    both stacks.
+    Raises `ExchangeError` that names everything of both stacks that ours do not have.
     """
     refuse(
         "torch.nn.Transformer as our stacks",
@@ -158,12 +149,9 @@ def to_torch_transformer(
     encoder: Encoder, decoder: Decoder, *, batch_first: bool = True
 ) -> nn.Transformer:
     """
-    Convert our two stacks to torch's Transformer.
+    Convert our two stacks to torch's Transformer; it gets final norms only if they have one.
 
-    A stack without a final norm, as in the paper, has none in torch's model either.
-
-    Raises `ExchangeError` if torch's cannot express something; the message names everything, of
-    both stacks.
+    Raises `ExchangeError` that names everything of both stacks that torch's cannot express.
     """
     reasons = [
         *_stack_to_torch_reasons(encoder, ENCODER_LAYER, "encoder"),
@@ -237,6 +225,8 @@ def _stack_to_torch_reasons(
     """List reasons that prevent a conversion of our stack to torch's."""
     if not len(stack.layers):
         yield f"{path} has no layers"
+    if stack.window is not None:
+        yield f"{path} attends within a window, and torch's layers would need it in their mask"
     for number, layer in enumerate(stack.layers):
         yield from layer_to_torch_reasons(layer, parts, f"{path}.layers.{number}")  # type: ignore[arg-type]
     if not isinstance(stack.norm, nn.Identity):

@@ -16,12 +16,17 @@ from torch import Tensor, nn
 
 from heedful.arguments import check_counts, checked
 from heedful.errors import ArgumentError, SettingError
+from heedful.model.additive import additive_attention, additive_scores
 from heedful.model.cpu.attention import SHORT, short_attention, use_cpu_kernel
 from heedful.model.cpu.linear import Linear, linear
 from heedful.model.cpu.step_attention import cached_attention
 from heedful.model.inputs import check_states, check_tensors
-from heedful.model.layout import EVERYWHERE, Layout
+from heedful.model.layout import EVERYWHERE, Layout, pad
 from heedful.model.projections import KeyValue, Projections, merge_heads, split_heads
+from heedful.model.window import Blocks
+
+SCORES = ("scaled", "unscaled", "additive")
+"""How a query may meet a key."""
 
 
 def padding_mask(ids: Int[Tensor, "batch time"], padding: int) -> Bool[Tensor, "batch 1 1 time"]:
@@ -156,7 +161,10 @@ def fused_attention(
 
 
 def attend(
-    projections: Projections, layout: Layout = EVERYWHERE, need_weights: bool = False
+    projections: Projections,
+    layout: Layout = EVERYWHERE,
+    need_weights: bool = False,
+    energy: Float[Tensor, "heads d_k"] | None = None,
 ) -> tuple[Float[Tensor, "batch queries width"], Float[Tensor, "_ heads _ _"] | None]:
     """
     Compute the context of all heads by the fastest kernel for the case.
@@ -166,9 +174,11 @@ def attend(
     projections : Projections
         Queries, keys and values.
     layout : Layout, optional
-        The mask, the padding that was removed, and a list for the weights.
+        The mask, the window, the padding that was removed, and a list for the weights.
     need_weights : bool, default False
         Whether to return the weights.
+    energy : Tensor of float, shape (heads, d_k), optional
+        The vectors v of additive scores; without them a score is a scaled product.
 
     Returns
     -------
@@ -186,6 +196,9 @@ def attend(
     - `scaled_dot_product_attention`: weights are wanted, or at most 256 keys on another processor;
     - `fused_attention`: all else.
 
+    A window that is not in the mask is cut into blocks (`heedful.model.window`), which attend by
+    one of them. Additive scores have one kernel, `heedful.model.additive`, for padded rows.
+
     Raises `ArgumentError` if weights are wanted where padding was removed.
     """
     record = need_weights or layout.weights is not None
@@ -193,6 +206,13 @@ def attend(
     key_count = (qkv if kv is None else kv).size(1)
     if record and layout.is_unpadded:
         raise ArgumentError("attention weights need padded rows, but padding was removed.")
+    if layout.window is not None:
+        blocks = Blocks.of(projections, layout.mask, layout.window)
+        context, _ = attend(blocks.projections, Layout(blocks.mask), energy=energy)
+        return blocks.join(context), None
+    if energy is not None:
+        context, weights = _attend_additively(projections, layout, energy)
+        return context, weights if need_weights else None
     if layout.is_unpadded or (not record and use_cpu_kernel(qkv, key_count)):
         packings = layout.query_packing, layout.key_packing
         return short_attention(qkv, kv, layout.mask, heads, d_k, packings), None
@@ -203,6 +223,20 @@ def attend(
     if layout.weights is not None:
         layout.weights.append(weights)
     return merge_heads(context), weights if need_weights else None
+
+
+def _attend_additively(
+    projections: Projections, layout: Layout, energy: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Compute the context of all heads from additive scores, in padded rows."""
+    qkv, kv, heads, d_k = projections
+    kv = None if kv is None else pad(kv, layout.key_packing)
+    query, key_value = Projections(pad(qkv, layout.query_packing), kv, heads, d_k).split()
+    context, weights = additive_attention(query, *key_value, energy, layout.mask)
+    if layout.weights is not None:
+        layout.weights.append(weights)
+    merged = merge_heads(context)
+    return merged if layout.query_packing is None else layout.query_packing.pack(merged), weights
 
 
 class MultiHeadAttention(nn.Module):
@@ -221,6 +255,9 @@ class MultiHeadAttention(nn.Module):
         Width of a head's values; d_model / heads if None.
     bias : bool, default True
         Whether the projections add a bias.
+    score : str, default "scaled"
+        How a query meets a key: ``scaled`` q k / sqrt(d_k) (paper), ``unscaled`` q k, or
+        ``additive`` v tanh(q + k) with one vector v a head.
 
     Notes
     -----
@@ -245,6 +282,7 @@ class MultiHeadAttention(nn.Module):
         d_k: int | None = None,
         d_v: int | None = None,
         bias: bool = True,
+        score: str = "scaled",
     ) -> None:
         super().__init__()
         check_counts(d_model=d_model, heads=heads, d_k=d_k, d_v=d_v)
@@ -259,6 +297,12 @@ class MultiHeadAttention(nn.Module):
         self.widths = (heads * self.d_k, heads * self.d_k, heads * self.d_v)
         self.qkv_proj = Linear(d_model, sum(self.widths), bias=bias)
         self.out_proj = Linear(heads * self.d_v, d_model, bias=bias)
+        if score not in SCORES:
+            raise SettingError(f"`score` must be one of {', '.join(SCORES)}, but {score!r} came.")
+        self.score = score
+        self.energy = None
+        if score == "additive":
+            self.energy = nn.Parameter(torch.empty(heads, self.d_k).uniform_(-1, 1))
 
     def forward(
         self,
@@ -298,7 +342,7 @@ class MultiHeadAttention(nn.Module):
             "MultiHeadAttention", self.d_model, 3, queries_from=queries_from, keys_from=keys_from
         )
         projections = self.project(queries_from, keys_from)  # heads side by side
-        context, weights = attend(projections, Layout.of(layout), need_weights)
+        context, weights = attend(projections, Layout.of(layout), need_weights, self.energy)
         return self.out_proj(context), weights  # (batch, queries, d_model)
 
     def project(
@@ -327,7 +371,11 @@ class MultiHeadAttention(nn.Module):
         Section 3.2.2, W^Q, W^K and W^V: one product for self-attention, else two.
         """
         if queries_from is keys_from:
-            qkv = self.qkv_proj(queries_from)  # (batch, time, heads * (2 d_k + d_v))
+            # (batch, time, heads * (2 d_k + d_v))
+            stretched = self.score == "unscaled"
+            qkv = (
+                linear(queries_from, *self.weights()) if stretched else self.qkv_proj(queries_from)
+            )
             return Projections(qkv, None, self.heads, self.d_k)
         queries, kv = self._queries(queries_from), self._keys_values(keys_from)
         return Projections(queries, kv, self.heads, self.d_k)
@@ -402,18 +450,49 @@ class MultiHeadAttention(nn.Module):
         -----
         A step of a search: equal to `forward` at the newest positions.
         """
-        context = cached_attention(query.to(cached.keys.dtype), *cached, mask_bias)
+        short = query.to(cached.keys.dtype)
+        if self.energy is None:
+            context = cached_attention(short, *cached, mask_bias)
+        else:
+            scores = additive_scores(short, cached.keys, self.energy.to(short.dtype)) + mask_bias
+            context = torch.softmax(scores, dim=-1) @ cached.values
         return self.out_proj(merge_heads(context.to(query.dtype)))
+
+    def weights(self) -> tuple[Tensor, Tensor | None]:
+        """
+        Read the weight and bias of Q, K and V as the kernels need them.
+
+        Returns
+        -------
+        weight : Tensor of float, shape (heads * (2 d_k + d_v), d_model)
+            W^Q, W^K and W^V.
+        bias : Tensor of float, shape (heads * (2 d_k + d_v),), or None
+            Their biases.
+
+        Notes
+        -----
+        Every kernel divides by sqrt(d_k). So for unscaled scores the rows of W^Q are multiplied by
+        it here, and all kernels stay as they are.
+        """
+        weight, bias = self.qkv_proj.weight, self.qkv_proj.bias
+        if self.score != "unscaled":
+            return weight, bias
+        factors = weight.new_ones(len(weight), 1)
+        factors[: self.widths[0]] = math.sqrt(self.d_k)
+        return weight * factors, None if bias is None else bias * factors[:, 0]
 
     def _queries(self, x: Tensor) -> Tensor:
         """Multiply by W^Q alone: (batch, time, heads * d_k)."""
-        return self._rows_of_qkv_proj(x, slice(self.widths[0]))
+        rows = slice(self.widths[0])
+        projected = linear(x, self.qkv_proj.weight[rows], self._bias(rows))
+        return projected * math.sqrt(self.d_k) if self.score == "unscaled" else projected
 
     def _keys_values(self, x: Tensor) -> Tensor:
         """Multiply by W^K and W^V: (batch, time, heads * (d_k + d_v))."""
-        return self._rows_of_qkv_proj(x, slice(self.widths[0], None))
+        rows = slice(self.widths[0], None)
+        return linear(x, self.qkv_proj.weight[rows], self._bias(rows))
 
-    def _rows_of_qkv_proj(self, x: Tensor, rows: slice) -> Tensor:
-        """Multiply by some rows of the stacked matrices."""
+    def _bias(self, rows: slice) -> Tensor | None:
+        """Return some rows of the stacked biases."""
         bias = self.qkv_proj.bias
-        return linear(x, self.qkv_proj.weight[rows], None if bias is None else bias[rows])
+        return None if bias is None else bias[rows]

@@ -1,20 +1,28 @@
-"""A model from settings: the only module of this package that imports the configuration."""
-
-from typing import Any
+"""A model from settings. Families beside the Transformer have a `build.py` of their own."""
 
 import torch
 from torch import nn
 
-from heedful.config.schema import ModelConfig
-from heedful.model.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
+from heedful.config.model import ModelConfig
+from heedful.model.convolutional.build import (
+    bytenet_decoder,
+    bytenet_encoder,
+    convs2s_decoder,
+    convs2s_encoder,
+)
+from heedful.model.embedding import (
+    LearnedPositions,
+    NoPositions,
+    SinusoidalPositions,
+    TokenEmbedding,
+)
 from heedful.model.encoder_decoder import EncoderDecoder, Positions
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
 from heedful.model.memory import SourceEncoder, TargetDecoder
 from heedful.model.output import OutputLayer, TiedOutput
-from heedful.model.recurrent.decoder import RecurrentDecoder
-from heedful.model.recurrent.encoder import RecurrentEncoder
-from heedful.model.recurrent.wiring import RecurrentWiring
+from heedful.model.pooled import PooledEncoder
+from heedful.model.recurrent.build import recurrent_decoder, recurrent_encoder
 from heedful.model.transformer import Transformer
 
 
@@ -44,15 +52,15 @@ def build_model(
         scale = config.scale_embeddings and "transformer" in families
         return TokenEmbedding(vocabulary, config.d_model, scale, zero_token)
 
-    encoder, source_positions, memory = _encoder(config, max_length)
-    decoder, target_positions, width = _decoder(config, max_length, memory)
+    encoder, source_positions = _encoder(config, max_length)
+    decoder, target_positions = _decoder(config, max_length, encoder)
     shared = config.tie_embeddings == "all"
     readers = (config.encoder, config.decoder) if shared else (config.decoder,)
     embed_target = embedding(target_vocabulary, *readers)
     bias = nn.Parameter(torch.zeros(target_vocabulary)) if config.output_bias else None
     output: OutputLayer = TiedOutput(embed_target, bias)
     if config.tie_embeddings == "none":
-        output = OutputLayer(nn.Parameter(torch.zeros(target_vocabulary, width)), bias)
+        output = OutputLayer(nn.Parameter(torch.zeros(target_vocabulary, decoder.width)), bias)
     is_transformer = config.encoder == config.decoder == "transformer"
     return (Transformer if is_transformer else EncoderDecoder)(
         embed_target if shared else embedding(source_vocabulary, config.encoder),
@@ -69,74 +77,32 @@ def build_model(
     )
 
 
-def _encoder(
-    config: ModelConfig, max_length: int
-) -> tuple[SourceEncoder, Positions | None, tuple[int, int]]:
-    """Build the encoder, its positions, and the widths of its states and of its last states."""
-    if config.encoder == "transformer":
-        encoder = Encoder(_layer_config(config, "encoder"), config.encoder_layers)
-        return encoder, _positions(config, max_length), (config.d_model, 0)
-    wiring = _wiring(config, "encoder")
-    final = wiring.hidden_size if wiring.direction == "forward" else 2 * wiring.hidden_size
-    if wiring.direction == "first-bidirectional" and wiring.layers > 1:
-        final = wiring.hidden_size
-    return RecurrentEncoder(wiring), None, (wiring.output_width, final)
+def _encoder(config: ModelConfig, max_length: int) -> tuple[SourceEncoder, Positions | None]:
+    """Build the encoder and its positions."""
+    if config.encoder == "recurrent":
+        return recurrent_encoder(config), None
+    if config.encoder == "convs2s":
+        return convs2s_encoder(config), _positions(config, max_length)
+    if config.encoder in ("average", "sum"):
+        return PooledEncoder(config.d_model, config.encoder, config.dropout), None
+    if config.encoder == "bytenet":
+        return bytenet_encoder(config), None
+    layers = Encoder(_layer_config(config, "encoder"), config.encoder_layers)
+    return layers, _positions(config, max_length)
 
 
 def _decoder(
-    config: ModelConfig, max_length: int, memory: tuple[int, int]
-) -> tuple[TargetDecoder, Positions | None, int]:
-    """Build the decoder, its positions, and the width of what meets the output matrix."""
-    if config.decoder == "transformer":
-        decoder = Decoder(_layer_config(config, "decoder"), config.decoder_layers)
-        return decoder, _positions(config, max_length), config.d_model
-    recurrent = config.recurrent
-    width, final = memory
-    size = recurrent.decoder_hidden_size or recurrent.hidden_size or config.d_model
-    wiring = _wiring(
-        config,
-        "decoder",
-        memory_width=width,
-        final_width={"mean": width, "backward": final // 2}.get(recurrent.start, final),
-        score=recurrent.score,
-        attention_size=recurrent.attention_size or size,
-        query=recurrent.query,
-        feed=recurrent.feed,
-        feed_layers=recurrent.feed_layers,
-        readout=recurrent.readout,
-        readout_size=recurrent.readout_size or size,
-        readout_dropout=_or(recurrent.readout_dropout, config.dropout),
-        start=recurrent.start,
-    )
-    return RecurrentDecoder(wiring), None, wiring.readout_width
-
-
-def _wiring(config: ModelConfig, side: str, **choices: Any) -> RecurrentWiring:
-    """Collect the sizes and choices of a recurrent encoder or decoder."""
-    recurrent = config.recurrent
-    if side == "encoder":
-        choices = {"direction": recurrent.direction, "reverse_source": recurrent.reverse_source}
-    return RecurrentWiring(
-        d_model=config.d_model,
-        hidden_size=getattr(recurrent, f"{side}_hidden_size")
-        or recurrent.hidden_size
-        or config.d_model,
-        layers=getattr(config, f"{side}_layers"),
-        cell=recurrent.cell,
-        residual_from=recurrent.residual_from,
-        fast_forward=recurrent.fast_forward,
-        embedding_dropout=_or(recurrent.embedding_dropout, config.dropout),
-        layer_dropout=_or(recurrent.layer_dropout, config.dropout),
-        initialisation=recurrent.initialisation,
-        initial_range=recurrent.initial_range,
-        forget_bias=recurrent.forget_bias,
-        **choices,
-    )
-
-
-def _or(value: float | None, otherwise: float) -> float:
-    """Return the value, or another where it is None; zero is a value."""
-    return otherwise if value is None else value
+    config: ModelConfig, max_length: int, encoder: SourceEncoder
+) -> tuple[TargetDecoder, Positions | None]:
+    """Build the decoder and its positions."""
+    if config.decoder == "recurrent":
+        return recurrent_decoder(config, encoder), None
+    if config.decoder == "convs2s":
+        return convs2s_decoder(config), _positions(config, max_length)
+    if config.decoder == "bytenet":
+        return bytenet_decoder(config, encoder), None
+    layers = Decoder(_layer_config(config, "decoder"), config.decoder_layers)
+    return layers, _positions(config, max_length)
 
 
 def parameter_count(model: nn.Module) -> int:
@@ -173,7 +139,13 @@ def _layer_config(config: ModelConfig, side: str) -> LayerConfig:
         dropout=config.dropout,
         norm=getattr(config, f"{side}_norm") or config.norm,
         norm_epsilon=config.norm_epsilon,
+        norm_kind=config.norm_kind,
+        residuals=config.residuals,
+        causal_mask=config.causal_mask,
         projection_bias=config.projection_bias,
+        score=config.attention.score,
+        mixer=getattr(config.attention, side),
+        window=config.attention.window,
     )
 
 
@@ -181,4 +153,6 @@ def _positions(config: ModelConfig, rows: int) -> Positions:
     """Build the position encoding of one side."""
     if config.positions == "learned":
         return LearnedPositions(config.d_model, rows)
+    if config.positions == "none":
+        return NoPositions(config.d_model)
     return SinusoidalPositions(config.d_model, config.positions, config.position_offset)

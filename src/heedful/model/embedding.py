@@ -259,6 +259,50 @@ class SinusoidalPositions(nn.Module):
         return self.table[start : start + length]
 
 
+class NoPositions(nn.Module):
+    """
+    No positions: zeros are added.
+
+    Parameters
+    ----------
+    d_model : int
+        Width.
+
+    Notes
+    -----
+    A Transformer without positions knows an order only from the decoder's mask; a convolution knows
+    it from its kernel (Gehring et al. 2017, section 5.4).
+    """
+
+    zero: Tensor
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.register_buffer("zero", torch.zeros(1, d_model), persistent=False)
+
+    def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
+        """
+        Return zeros.
+
+        Parameters
+        ----------
+        start : int
+            Index of the first position.
+        length : int
+            Number of positions.
+
+        Returns
+        -------
+        Tensor of float, shape (length, d_model)
+            Zeros, which take no memory of their own.
+
+        Notes
+        -----
+        Dropout follows as it does after positions.
+        """
+        return self.zero.expand(length, -1)
+
+
 class LearnedPositions(nn.Module):
     """
     Learned position embeddings (row E of the paper's Table 3).

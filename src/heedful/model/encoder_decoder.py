@@ -21,13 +21,18 @@ from torch import Tensor
 from heedful.errors import SettingError
 from heedful.model.attention import padding_mask
 from heedful.model.cpu.dropout import Dropout
-from heedful.model.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
+from heedful.model.embedding import (
+    LearnedPositions,
+    NoPositions,
+    SinusoidalPositions,
+    TokenEmbedding,
+)
 from heedful.model.inputs import check_ids
 from heedful.model.memory import Memory, SourceEncoder, TargetDecoder
 from heedful.model.output import OutputLayer
 from heedful.model.seq2seq import Seq2Seq
 
-Positions = SinusoidalPositions | LearnedPositions
+Positions = SinusoidalPositions | LearnedPositions | NoPositions
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,8 @@ class AttentionWeights:
         """
         if not self.cross:
             raise SettingError(
-                "attention is shown of models that have it, but the decoder of this one has none "
-                "(model.recurrent.score = none); name another run."
+                "attention is shown of models that have it, but the decoder of this one has none; "
+                "name another run."
             )
         target, source = self.cross[0].shape[2:]
         shapes = ((source, source), (target, target), (target, source))
@@ -95,8 +100,8 @@ class EncoderDecoder(Seq2Seq):
         Embedding of the source.
     embed_target : TokenEmbedding
         Embedding of the target; the same object if shared (section 3.4).
-    source_positions, target_positions : SinusoidalPositions or LearnedPositions, optional
-        Added to the embeddings; None for a family that reads tokens in their order.
+    source_positions, target_positions : torch.nn.Module, optional
+        Added to the embeddings (`heedful.model.embedding`); None for a recurrent family.
     encoder : SourceEncoder
         The encoder.
     decoder : TargetDecoder

@@ -24,6 +24,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from heedful.model.fastformer import RunningSums
 from heedful.model.projections import KeyValue
 
 # A new block has room for this many tokens of each hypothesis, or for a quarter of the slots in use
@@ -58,9 +59,11 @@ class KVCache:
     """Zero if a hypothesis contains the token in a slot, else minus infinity."""
     filled: int = 0
     """Slots in use."""
+    window: int | None = None
+    """The last tokens of a hypothesis that stay open; None means all."""
 
     @classmethod
-    def empty(cls, layers: int, memory: KeyValue) -> "KVCache":
+    def empty(cls, layers: int, memory: KeyValue, window: int | None = None) -> "KVCache":
         """
         Create a cache without tokens.
 
@@ -69,7 +72,7 @@ class KVCache:
         """
         nothing = KeyValue(memory.keys[:, :, :0], memory.values[:, :, :0])
         sentences = memory.keys.size(0)
-        return cls((nothing,) * layers, memory.keys.new_zeros(sentences, 1, 0))
+        return cls((nothing,) * layers, memory.keys.new_zeros(sentences, 1, 0), 0, window)
 
     def select(
         self, rows: Int[Tensor, " rows"], sentences: Int[Tensor, " kept"] | None = None
@@ -88,7 +91,7 @@ class KVCache:
         bias = self.mask_bias.flatten(0, 1).index_select(0, rows)  # (rows, slots)
         # (kept sentences, new width, slots)
         bias = bias.view(count, len(rows) // max(count, 1), self.mask_bias.size(2))
-        return KVCache(layers, bias, self.filled)
+        return KVCache(layers, bias, self.filled, self.window)
 
     def advance(self, width: int) -> "KVCache":
         """
@@ -104,7 +107,9 @@ class KVCache:
         bias = cache.mask_bias.repeat(1, width // cache.mask_bias.size(1), 1)  # (.., width, slots)
         # 3. hypothesis i gets the i-th of the new slots
         bias[:, :, cache.filled : cache.filled + width] = mask_to_bias(own, bias.dtype)
-        return KVCache(cache.layers, bias, cache.filled + width)
+        if self.window is not None:
+            _close_oldest(bias, self.window)
+        return KVCache(cache.layers, bias, cache.filled + width, self.window)
 
     def write(self, layer: int, newest: KeyValue) -> KeyValue:
         """
@@ -142,7 +147,15 @@ class KVCache:
         chosen = order.unsqueeze(1).expand(-1, self.mask_bias.size(1), -1)  # (.., width, most)
         bias[:, :, :most] = self.mask_bias.gather(2, chosen)
         layers = tuple(KeyValue(move(layer.keys), move(layer.values)) for layer in self.layers)
-        return KVCache(layers, bias, most)
+        return KVCache(layers, bias, most, self.window)
+
+
+def _close_oldest(mask_bias: Tensor, window: int) -> None:
+    """Close the first open slot of each hypothesis that has one too many; slots are in order."""
+    is_open = mask_bias == 0
+    first = is_open.int().argmax(dim=2, keepdim=True)  # (sentences, width, 1)
+    too_many = is_open.sum(dim=2, keepdim=True) > window
+    mask_bias.scatter_(2, first, mask_to_bias(~too_many, mask_bias.dtype))
 
 
 @dataclass(frozen=True)
@@ -155,8 +168,8 @@ class DecoderState:
     Fulfils the contract `heedful.model.seq2seq.DecodingState`.
     """
 
-    cache: KVCache
-    """Keys and values of the target tokens so far."""
+    cache: KVCache | RunningSums
+    """Keys and values of the target tokens so far, or means that stand for them."""
     memory: tuple[KeyValue, ...]
     """Keys and values of the source, one entry per layer, one row per sentence."""
     mask_bias: Tensor

@@ -1,11 +1,15 @@
 """The sizes of a layer and the sub-layers built from them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from torch import nn
 
 from heedful.model.attention import MultiHeadAttention
+from heedful.model.fastformer import CausalFastformer, Fastformer
 from heedful.model.feed_forward import FeedForward
+from heedful.model.norm import NormKind, make_norm
+from heedful.model.relative_maps import RelativeMaps
 from heedful.model.residual import RESIDUALS
 
 
@@ -36,8 +40,20 @@ class LayerConfig:
     """``post``, ``pre``, or ``pre-no-final``: pre without the stack's final norm."""
     norm_epsilon: float = 1e-6
     """Added to the variance."""
+    norm_kind: NormKind = "layer"
+    """Layer norm, batch norm, or none."""
+    residuals: bool = True
+    """Whether the input of a sub-layer is added to its output."""
+    causal_mask: bool = True
+    """Whether a decoder hides later positions when it reads a known target."""
     projection_bias: bool = True
     """Whether the attention projections have a bias."""
+    score: str = "scaled"
+    """``scaled``, ``unscaled`` or ``additive``: how attention compares a query with a key."""
+    mixer: str = "attention"
+    """``attention``, ``fastformer``, ``fastformer-linear`` (causal) or ``convolution``."""
+    window: int | None = None
+    """Neighbours that self-attention is restricted to; None means none."""
 
     def attention(self) -> MultiHeadAttention:
         """
@@ -53,8 +69,28 @@ class LayerConfig:
         Section 3.2.
         """
         return MultiHeadAttention(
-            self.d_model, self.heads, self.d_k, self.d_v, bias=self.projection_bias
+            self.d_model, self.heads, self.d_k, self.d_v, self.projection_bias, self.score
         )
+
+    def self_attention(self) -> Any:
+        """
+        Build what mixes the positions of a sequence.
+
+        Returns
+        -------
+        MultiHeadAttention, Fastformer or RelativeMaps
+            With fresh weights.
+
+        Notes
+        -----
+        Section 3.2.3; the others take its place.
+        """
+        if self.mixer == "attention":
+            return self.attention()
+        if self.mixer == "convolution":
+            return RelativeMaps(self.d_model, 2 * ((self.window or 1) // 2) + 1)
+        kind = Fastformer if self.mixer == "fastformer" else CausalFastformer
+        return kind(self.d_model, self.heads, self.projection_bias)
 
     def feed_forward(self) -> FeedForward:
         """
@@ -84,7 +120,9 @@ class LayerConfig:
         -----
         Sections 3.1 and 5.4.
         """
-        return RESIDUALS[self.norm](self.d_model, self.dropout, self.norm_epsilon)
+        return RESIDUALS[self.norm](
+            self.d_model, self.dropout, self.norm_epsilon, self.norm_kind, self.residuals
+        )
 
     def final_norm(self) -> nn.Module:
         """
@@ -92,7 +130,7 @@ class LayerConfig:
 
         Returns
         -------
-        LayerNorm or Identity
+        LayerNorm, BatchNorm or Identity
             A norm after pre-norm layers, else the identity.
 
         Notes
@@ -101,5 +139,5 @@ class LayerConfig:
         exist: Joey NMT's encoder by default, and early fairseq models.
         """
         if self.norm == "pre":
-            return nn.LayerNorm(self.d_model, eps=self.norm_epsilon)
+            return make_norm(self.norm_kind, self.d_model, self.norm_epsilon)
         return nn.Identity()

@@ -7,18 +7,23 @@ stacks take vectors, not ids, and are usable alone.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.model.attention import causal_mask
+from heedful.model.attention import MultiHeadAttention, causal_mask
+from heedful.model.fastformer import CausalFastformer, Fastformer, RunningSums
 from heedful.model.inputs import check_mask
 from heedful.model.kv_cache import DecoderState, KVCache, mask_to_bias
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layout import Layout, pad, unpad
-from heedful.model.memory import Memory, SourceEncoder, TargetDecoder
+from heedful.model.memory import Memory, SourceEncoder, StackFlops, TargetDecoder
+from heedful.model.norm import normalise
 from heedful.model.projections import KeyValue
+from heedful.model.relative_maps import RelativeMaps
+from heedful.model.window import Window, restrict
 
 
 class EncoderLayer(nn.Module):
@@ -37,7 +42,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: LayerConfig) -> None:
         super().__init__()
-        self.self_attention = config.attention()
+        self.self_attention = config.self_attention()
         self.self_residual = config.residual()
         self.feed_forward = config.feed_forward()
         self.feed_forward_residual = config.residual()
@@ -66,8 +71,11 @@ class EncoderLayer(nn.Module):
         -----
         Section 3.1, encoder.
         """
-        x = self.self_residual(x, lambda states: self.self_attention(states, states, layout)[0])
-        out: Tensor = self.feed_forward_residual(x, self.feed_forward)
+        real = Layout.of(layout).real
+        x = self.self_residual(
+            x, lambda states: self.self_attention(states, states, layout)[0], real
+        )
+        out: Tensor = self.feed_forward_residual(x, self.feed_forward, real)
         return out
 
 
@@ -102,6 +110,7 @@ class Encoder(nn.Module, SourceEncoder):
 
     def __init__(self, config: LayerConfig, layers: int) -> None:
         super().__init__()
+        self.width, self.window = config.d_model, _window(config, Window.around)
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(layers))
         self.norm = config.final_norm()
 
@@ -143,13 +152,22 @@ class Encoder(nn.Module, SourceEncoder):
         mask: Bool[Tensor, "batch _ _ time"],
         weights: list[Tensor] | None = None,
     ) -> Memory:
+        real = _real_keys(mask)  # (batch, time)
         # recorded weights have padded rows, so nothing is unpadded then
-        real = None if weights is not None else _real_keys(mask)  # (batch, time)
-        x, packing = unpad(x, real, keys=x.size(1))
-        layout = Layout(mask, packing, packing, weights)
+        x, packing = unpad(x, None if weights is not None else real, keys=x.size(1))
+        own_mask, window = restrict(mask, self.window, mask.size(3), weights is not None)
+        layout = Layout(own_mask, packing, packing, weights, None if packing else real, window)
         for layer in self.layers:
             x = layer(x, layout)
-        return Memory(pad(self.norm(x), packing), mask)
+        return Memory(pad(normalise(self.norm, x, layout.real), packing), mask)
+
+    def flops(self) -> StackFlops:
+        layers = [layer for layer in self.modules() if isinstance(layer, EncoderLayer)]
+        each = sum(_each(layer.self_attention) + _network(layer) for layer in layers)
+        pair = sum(_pair(layer.self_attention) for layer in layers)
+        if self.window is not None:  # as many pairs for every position
+            return StackFlops(each=each + self.window.width * pair)
+        return StackFlops(each=each, own_pair=pair)
 
 
 class DecoderLayer(nn.Module):
@@ -168,7 +186,7 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: LayerConfig) -> None:
         super().__init__()
-        self.self_attention = config.attention()
+        self.self_attention = config.self_attention()
         self.self_residual = config.residual()
         self.cross_attention = config.attention()
         self.cross_residual = config.residual()
@@ -205,17 +223,20 @@ class DecoderLayer(nn.Module):
         -----
         Section 3.1, decoder.
         """
-        x = self.self_residual(x, lambda states: self.self_attention(states, states, layout)[0])
-        x = self.cross_residual(
-            x, lambda states: self.cross_attention(states, memory, memory_layout)[0]
+        real = Layout.of(layout).real
+        x = self.self_residual(
+            x, lambda states: self.self_attention(states, states, layout)[0], real
         )
-        out: Tensor = self.feed_forward_residual(x, self.feed_forward)
+        x = self.cross_residual(
+            x, lambda states: self.cross_attention(states, memory, memory_layout)[0], real
+        )
+        out: Tensor = self.feed_forward_residual(x, self.feed_forward, real)
         return out
 
     def step(
         self,
         x: Float[Tensor, "sentences width d_model"],
-        write: Callable[[KeyValue], KeyValue],
+        write: Callable[[Any], Any],
         mask_bias: Float[Tensor, "sentences heads width slots"],
         memory: KeyValue,
         memory_mask_bias: Float[Tensor, "sentences heads width source"],
@@ -229,6 +250,7 @@ class DecoderLayer(nn.Module):
             States of the newest tokens.
         write : callable
             Writes the keys and values of the newest tokens to the cache; returns those of all.
+            Of a `CausalFastformer`, `RunningSums.write`.
         mask_bias : Tensor of float, shape (sentences, heads, width, slots)
             Zero where a hypothesis contains the token in a slot, else minus infinity.
         memory : KeyValue
@@ -248,8 +270,11 @@ class DecoderLayer(nn.Module):
         own, cross = self.self_attention, self.cross_attention
 
         def self_attend(states: Tensor) -> Tensor:
+            if isinstance(own, CausalFastformer):
+                return own.step(states, write)
             query, newest = own.project(states, states).split()  # (sentences, heads, width, d_k)
-            return own.attend_cached(query, write(newest), mask_bias)
+            context: Tensor = own.attend_cached(query, write(newest), mask_bias)
+            return context
 
         def cross_attend(states: Tensor) -> Tensor:
             return cross.attend_cached(cross.project_query(states), memory, memory_mask_bias)
@@ -278,6 +303,8 @@ class Decoder(nn.Module, TargetDecoder):
 
     def __init__(self, config: LayerConfig, layers: int) -> None:
         super().__init__()
+        self.width, self.causal = config.d_model, config.causal_mask
+        self.window = _window(config, Window.before_and_at)
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(layers))
         self.norm = config.final_norm()
 
@@ -318,7 +345,8 @@ class Decoder(nn.Module, TargetDecoder):
         own_weights, cross_weights = (None, None) if weights is None else weights
         if memory_mask is not None:
             check_mask("Decoder", memory_mask)
-        mask, most_keys = causal_mask(x.size(1), x.device), max(x.size(1), memory.size(1))
+        mask, window = self._mask(x, real, weights is not None)
+        most_keys = max(x.size(1), memory.size(1))
         packing = memory_packing = None
         real_memory = _real_keys(memory_mask)
         differs = memory_mask is not None and real_memory is None  # by query, which needs its row
@@ -326,11 +354,36 @@ class Decoder(nn.Module, TargetDecoder):
         if weights is None and not differs:
             x, packing = unpad(x, real, most_keys)
             memory, memory_packing = unpad(memory, real_memory, most_keys)
-        layout = Layout(mask, packing, packing, own_weights)
+        layout = Layout(mask, packing, packing, own_weights, None if packing else real, window)
         memory_layout = Layout(memory_mask, packing, memory_packing, cross_weights)
         for layer in self.layers:
             x = layer(x, memory, layout, memory_layout)
-        return pad(self.norm(x), packing)
+        return pad(normalise(self.norm, x, layout.real), packing)
+
+    def _mask(
+        self, x: Tensor, real: Tensor | None, dense: bool
+    ) -> tuple[Tensor | None, Window | None]:
+        """Return what each position of a known target may attend to, by a mask or a window."""
+        if self.window is not None:  # which hides what follows, too
+            return restrict(None, self.window, x.size(1), dense, x.device)
+        if self.causal:
+            return causal_mask(x.size(1), x.device), None
+        everywhere = x.new_ones(x.shape[:2], dtype=torch.bool) if real is None else real
+        return everywhere[:, None, None], None  # (batch, 1, 1, time)
+
+    def flops(self) -> StackFlops:
+        layers = [layer for layer in self.modules() if isinstance(layer, DecoderLayer)]
+        cross = [layer.cross_attention for layer in layers]
+        memory = sum(2 * one.d_model * sum(one.widths[1:]) for one in cross)  # its keys and values
+        own = sum(_each(layer.self_attention) + _network(layer) for layer in layers)
+        pair, window = sum(_pair(layer.self_attention) for layer in layers), self.window
+        in_window = 0 if window is None else window.width * pair
+        return StackFlops(
+            each=own + sum(map(_each, cross)) - memory + in_window,
+            own_pair=pair if window is None else 0,
+            source=memory,
+            source_pair=sum(map(_pair, cross)),
+        )
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
         """Choose the type of the keys and values that a search keeps; inference may shorten it."""
@@ -355,7 +408,11 @@ class Decoder(nn.Module, TargetDecoder):
             for both in kv
         )
         mask_bias = mask_to_bias(memory.mask, projected[0].keys.dtype)
-        return DecoderState(KVCache.empty(len(projected), projected[0]), projected, mask_bias, 0)
+        kept = None if self.window is None else self.window.width
+        cache: KVCache | RunningSums = KVCache.empty(len(projected), projected[0], kept)
+        if any(isinstance(one, CausalFastformer) for one in self.modules()):
+            cache = RunningSums.empty(len(projected), mask_bias)
+        return DecoderState(cache, projected, mask_bias, 0)
 
     def step(
         self, x: Float[Tensor, "sentences width d_model"], state: DecoderState
@@ -367,12 +424,12 @@ class Decoder(nn.Module, TargetDecoder):
     def _step_layers(
         self,
         x: Float[Tensor, "sentences width d_model"],
-        cache: KVCache,
+        cache: KVCache | RunningSums,
         memory: Sequence[KeyValue],
         mask_bias: Float[Tensor, "sentences 1 1 source"],
     ) -> Float[Tensor, "sentences width d_model"]:
         """Run all layers on one more token of each hypothesis, whose slots in the cache are new."""
-        width, heads = x.size(1), cache.layers[0].keys.size(1)
+        width, heads = x.size(1), memory[0].keys.size(1)
         # copied, not expanded: the products of a step start from dense biases
         own_bias = cache.mask_bias.unsqueeze(1).repeat(1, heads, 1, 1)  # (.., heads, width, slots)
         memory_bias = mask_bias.repeat(1, heads, width, 1)  # (sentences, heads, width, source)
@@ -388,3 +445,28 @@ def _real_keys(mask: Tensor | None) -> Tensor | None:
     if mask is None or mask.size(1) != 1 or mask.size(2) != 1:
         return None
     return mask[:, 0, 0]
+
+
+def _window(config: LayerConfig, of: Callable[[int | None], Window | None]) -> Window | None:
+    """Return the window of a stack's attention, if it has both."""
+    return of(config.window if config.mixer == "attention" else None)
+
+
+def _each(attention: MultiHeadAttention | Fastformer | RelativeMaps) -> int:
+    """Count the operations of the projections Q, K, V and O for one position."""
+    if not isinstance(attention, MultiHeadAttention):
+        return attention.flops()
+    return 2 * (attention.qkv_proj.weight.numel() + attention.out_proj.weight.numel())
+
+
+def _pair(attention: MultiHeadAttention | Fastformer | RelativeMaps) -> int:
+    """Count those of a query and a key in all heads: a score, and a share in the sum of values."""
+    if not isinstance(attention, MultiHeadAttention):
+        return 0
+    return 2 * attention.heads * (attention.d_k + attention.d_v)
+
+
+def _network(layer: EncoderLayer | DecoderLayer) -> int:
+    """Count those of the feed-forward network for one position."""
+    network = layer.feed_forward
+    return 2 * (network.linear1.weight.numel() + network.linear2.weight.numel())

@@ -7,6 +7,8 @@ Which positions attend to which, and where they are.
     query_packing, key_packing    where the real ones were, if padding was removed
                                   (`heedful.model.cpu.unpadding`)
     weights                       a list for the attention weights, if the caller wants them
+    window                        which neighbours a query may attend to, if that is not in the mask
+    real                          which queries are no padding, where that was not removed
 
 The layers pass a layout on from the stack to `heedful.model.attention.attend` and never look into
 it.
@@ -21,6 +23,7 @@ from torch import Tensor
 from heedful.model.cpu.attention import use_cpu_kernel
 from heedful.model.cpu.unpadding import Packing
 from heedful.model.inputs import check_mask
+from heedful.model.window import Window
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ class Layout:
     """Positions of the real tokens if padding was removed; None for padded rows."""
     weights: list[Tensor] | None = None
     """Each attention appends its weights (batch, heads, queries, keys) here, unless None."""
+    real: Bool[Tensor, "batch queries"] | None = None
+    """True at real queries, for batch norm; None if all are, as where padding was removed."""
+    window: Window | None = None
+    """The neighbours that a query may attend to, if they are not in the mask, which is of keys."""
 
     def __post_init__(self) -> None:
         """Check the mask."""

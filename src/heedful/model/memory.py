@@ -1,8 +1,9 @@
 """The encoded source, and what encoders and decoders of every family do with it."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -33,11 +34,46 @@ class Memory:
     """True at real source tokens, shape (batch, 1, 1, source)."""
     final: tuple[FinalState, ...] = ()
     """Last states of each layer of a recurrent encoder; empty for others."""
+    keys: Tensor | None = None
+    """What queries of a ConvS2S decoder are compared with; None means the states."""
+
+
+class StackFlops(NamedTuple):
+    """Forward operations of an encoder or decoder, a multiply-add as two."""
+
+    each: int = 0
+    """For one of its own positions."""
+    own_pair: int = 0
+    """For a pair of its own positions."""
+    source: int = 0
+    """For a source position: what a decoder computes of the memory."""
+    source_pair: int = 0
+    """For a target and a source position: a score, and a share in the context."""
+
+
+@runtime_checkable
+class Initialised(Protocol):
+    """What draws its own first weights (`heedful.model.initialise`)."""
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw the weights."""
+        ...
+
+    def initialise_table(self, weight: Tensor, generator: torch.Generator) -> None:
+        """Draw a table of embeddings that it reads, or the output matrix behind it."""
+        ...
 
 
 @runtime_checkable
 class SourceEncoder(Protocol):
     """What an encoder of any family offers."""
+
+    width: int
+    """Width of its states."""
+
+    def flops(self) -> StackFlops:
+        """Count the operations of a forward pass."""
+        ...
 
     def encode(
         self,
@@ -52,6 +88,15 @@ class SourceEncoder(Protocol):
 @runtime_checkable
 class TargetDecoder(Protocol):
     """What a decoder of any family offers; `decode` equals `start` and `step` token by token."""
+
+    width: int
+    """Width of what meets the output matrix."""
+    attends: bool = True
+    """Whether it attends to the source."""
+
+    def flops(self) -> StackFlops:
+        """Count the operations of a forward pass."""
+        ...
 
     def decode(
         self,

@@ -1,5 +1,5 @@
 """
-Residual connections and layer normalisation around a sub-layer.
+Residual connections and normalisation around a sub-layer.
 
 The paper normalises after the sum, ``LayerNorm(x + Dropout(Sublayer(x)))`` (sections 3.1 and 5.4).
 Its authors' code later normalised before the sub-layer; that needs one more norm at the end of the
@@ -8,10 +8,11 @@ stack and trains deep stacks more easily.
 
 from collections.abc import Callable
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.model.cpu.dropout import Dropout
+from heedful.model.norm import NormKind, make_norm, normalise
 
 Sublayer = Callable[[Tensor], Tensor]
 
@@ -28,19 +29,34 @@ class PostNorm(nn.Module):
         Dropout probability of the sub-layer's output.
     epsilon : float, default 1e-6
         Added to the variance; 1e-6 is from the authors' code, the paper gives none.
+    norm_kind : {'layer', 'batch', 'none'}, default 'layer'
+        What normalises.
+    residual : bool, default True
+        Whether the input is added; without it, for teaching, only the sub-layer's output goes on.
 
     Notes
     -----
     Sections 3.1 and 5.4: ``LayerNorm(x + Dropout(Sublayer(x)))``.
     """
 
-    def __init__(self, d_model: int, dropout: float, epsilon: float = 1e-6) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        dropout: float,
+        epsilon: float = 1e-6,
+        norm_kind: NormKind = "layer",
+        residual: bool = True,
+    ) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(d_model, eps=epsilon)
+        self.norm = make_norm(norm_kind, d_model, epsilon)
         self.dropout = Dropout(dropout)
+        self.residual = residual
 
     def forward(
-        self, x: Float[Tensor, "batch time d_model"], sublayer: Sublayer
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        sublayer: Sublayer,
+        real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
         Run the sub-layer, add its input and normalise.
@@ -51,6 +67,8 @@ class PostNorm(nn.Module):
             States.
         sublayer : callable
             Maps states to states of the same shape.
+        real : Tensor of bool, shape (batch, time), optional
+            True at real positions, for batch norm; everywhere if None.
 
         Returns
         -------
@@ -61,8 +79,9 @@ class PostNorm(nn.Module):
         -----
         The output is normalised, so no norm is needed at the end of a stack.
         """
-        out: Tensor = self.norm(self.dropout.add(x, sublayer(x)))
-        return out
+        out = sublayer(x)
+        out = self.dropout.add(x, out) if self.residual else self.dropout(out)
+        return normalise(self.norm, out, real)
 
 
 class PreNorm(nn.Module):
@@ -77,19 +96,34 @@ class PreNorm(nn.Module):
         Dropout probability of the sub-layer's output.
     epsilon : float, default 1e-6
         Added to the variance.
+    norm_kind : {'layer', 'batch', 'none'}, default 'layer'
+        What normalises.
+    residual : bool, default True
+        Whether the input is added; without it, for teaching, only the sub-layer's output goes on.
 
     Notes
     -----
     ``x + Dropout(Sublayer(LayerNorm(x)))``, tensor2tensor since October 2017 (d5bdfcc8).
     """
 
-    def __init__(self, d_model: int, dropout: float, epsilon: float = 1e-6) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        dropout: float,
+        epsilon: float = 1e-6,
+        norm_kind: NormKind = "layer",
+        residual: bool = True,
+    ) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(d_model, eps=epsilon)
+        self.norm = make_norm(norm_kind, d_model, epsilon)
         self.dropout = Dropout(dropout)
+        self.residual = residual
 
     def forward(
-        self, x: Float[Tensor, "batch time d_model"], sublayer: Sublayer
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        sublayer: Sublayer,
+        real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
         Normalise, run the sub-layer and add its input.
@@ -100,6 +134,8 @@ class PreNorm(nn.Module):
             States.
         sublayer : callable
             Maps states to states of the same shape.
+        real : Tensor of bool, shape (batch, time), optional
+            True at real positions, for batch norm; everywhere if None.
 
         Returns
         -------
@@ -110,7 +146,11 @@ class PreNorm(nn.Module):
         -----
         The stack must normalise its last output.
         """
-        return self.dropout.add(x, sublayer(self.norm(x)))
+        out = sublayer(normalise(self.norm, x, real))
+        if self.residual:
+            return self.dropout.add(x, out)
+        alone: Tensor = self.dropout(out)
+        return alone
 
 
 RESIDUALS: dict[str, type[PostNorm] | type[PreNorm]] = {

@@ -91,10 +91,14 @@ def word_attention(translator: Translator, sentence: str) -> WordAttention:
     Raises `SettingError` for an encoder without attention, `TextError` for a sentence without words
     or one that is too long for the run.
     """
-    if translator.run.config.model.encoder != "transformer":
+    model = translator.run.config.model
+    setting, encoder = "model.encoder", str(model.encoder)
+    if encoder == "transformer":
+        setting, encoder = "model.attention.encoder", model.attention.encoder
+    if encoder not in ("transformer", "attention"):
         raise SettingError(
-            "these pictures show the encoder's self-attention, but the encoder of this run is "
-            "recurrent and has none; name a run whose `model.encoder` is transformer."
+            "these pictures show the encoder's self-attention, but the encoder of this run has "
+            f"none (`{setting}` is {encoder}); name a run with a Transformer's encoder."
         )
     tokenizer, limit = translator.tokenizer, translator.run.config.search.max_source_length
     ids = tokenizer.encode_source([sentence])[0]

@@ -20,6 +20,7 @@ from heedful.config.renames import renamed_settings, renamed_tensor
 from heedful.data.tensor_shapes import check_header
 from heedful.errors import RunFolderError
 from heedful.files import remove_folder, replacing, write_synced
+from heedful.model.norm import is_running_average, named_weights
 from heedful.runs.folder import RunFolder, read_json
 
 MODEL, TRAINING, STATE = "model.safetensors", "training.safetensors", "state.json"
@@ -151,8 +152,8 @@ def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
     Raises `RunFolderError` naming all missing, extra and misshapen tensors together.
     """
     check_weights(model, tensors, origin)
-    for name, parameter in model.named_parameters():
-        parameter.data.copy_(tensors[name])
+    for name, weight in named_weights(model).items():
+        weight.data.copy_(tensors[name])
 
 
 def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
@@ -161,7 +162,7 @@ def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
 
     Raises `RunFolderError` naming all missing, extra and misshapen tensors together.
     """
-    needed = {name: tuple(p.shape) for name, p in model.named_parameters()}
+    needed = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
     problems = [
         f"{label} {', '.join(sorted(names)[:5])}{', …' if len(names) > 5 else ''}"
         for label, names in (
@@ -263,6 +264,10 @@ def _open_tensors(path: Path, checksum: str | None) -> Tensors:
                 raise RunFolderError(_damaged(path, "its SHA-256 is not the one in state.json"))
         stored = _Stored(path)
         _check_numbers(stored)
+        if wrong := _impossible_average(stored):
+            raise RunFolderError(
+                _damaged(path, f"{wrong} holds numbers that are not finite, or negative variances")
+            )
         return stored
     except FileNotFoundError as error:
         raise RunFolderError(_damaged(path, "the file is missing")) from error
@@ -280,6 +285,8 @@ def _check_training(
     if kinds not in _KINDS:
         raise RunFolderError(_damaged(path.parent / STATE, f"it names {kinds!r} as moments"))
     for name in model:
+        if is_running_average(name):  # which no optimizer changes
+            continue
         for kind in (*kinds, _MASTER):
             moment = f"{kind}.{name}"
             if moment not in training:
@@ -297,6 +304,16 @@ def _check_numbers(stored: _Stored) -> None:
         if 0 in stored.shape(name) or stored.kind(name) not in _FLOATING:
             what = f"{stored.kind(name)} {list(stored.shape(name))}"
             raise ValueError(f"{name[:60]!r} holds {what}")
+
+
+def _impossible_average(stored: _Stored) -> str | None:
+    """Find a running average that is not finite or a negative variance: 8 bits would hide it."""
+    for name in filter(is_running_average, stored):
+        average = stored[name]
+        lowest = 0.0 if name.endswith("var") else float("-inf")
+        if not (average.isfinite() & (average >= lowest)).all():
+            return name
+    return None
 
 
 def _size(path: Path) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.errors import RunFolderError
 from heedful.model.build import parameter_count
 

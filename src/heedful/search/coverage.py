@@ -96,10 +96,10 @@ def check_coverage(beta: float, models: Sequence[Seq2Seq]) -> None:
     model, off = models[0], "leave it out, or set it to 0, which is off"
     if len(models) > 1:
         came = f"an ensemble of {len(models)} models came, each with its own; {off}"
+    elif isinstance(model, EncoderDecoder) and not model.decoder.attends:
+        came = f"this decoder has none; {off}"
     elif not isinstance(model, EncoderDecoder) or not isinstance(model.decoder, RecurrentDecoder):
-        came = f"a Transformer's decoder has many, in heads and layers; {off}"
-    elif model.decoder.attention is None:
-        came = f"this decoder has none (`model.recurrent.score` = none); {off}"
+        came = f"this decoder has many, in layers and heads; {off}"
     else:
         return
     raise SettingError(

@@ -85,7 +85,15 @@ class ServedModel:
     @property
     def shows_attention(self) -> bool:
         """Whether attention is available: alignments, pictures, steps of a search."""
-        return self.engine == "torch" and bool(self.facts.get("layers"))
+        return not self.no_attention
+
+    @property
+    def no_attention(self) -> str:
+        """The reason why attention is not available; empty if it is."""
+        if self.engine != "torch":
+            return "this one runs in CTranslate2, which does not provide them"
+        setting = self.translator.run.config.model.no_attention  # type: ignore[attr-defined]
+        return f"the decoder of this one has none ({setting})" if setting else ""
 
     def check_coverage(self, options: SearchOptions) -> None:
         """Refuse a coverage penalty that cannot be computed; raises `SettingError`."""
@@ -232,7 +240,7 @@ def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
         "layers": config.model.cross_attention[0],
         "heads": config.model.cross_attention[1],
     }
-    if config.model.decoder == "recurrent" and config.model.recurrent.score != "none":
+    if config.model.decoder == "recurrent" and not config.model.no_attention:
         facts["coverage_penalty"] = config.search.coverage_penalty
     return config.search.max_source_length, facts
 

@@ -128,12 +128,11 @@ def _form(body: TranslateV1Request) -> Literal["text", "sentence"]:
 
 def _check_attention(model: ServedModel) -> None:
     """Refuse attention for models that do not provide it."""
-    if not model.shows_attention:
+    if model.no_attention:
         raise HttpError(
             400,
             "alignments and attention need a model whose `attention` is true in GET /v1/models, "
-            "but this one runs in CTranslate2, which does not provide them, or its decoder has no "
-            "attention.",
+            f"but {model.no_attention}.",
         )
 
 

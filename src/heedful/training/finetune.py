@@ -14,11 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from heedful.config.model import ModelConfig
 from heedful.config.renames import ORIGIN
-from heedful.config.schema import ModelConfig, TrainConfig
+from heedful.config.train import TrainConfig
 from heedful.errors import RunFolderError, SettingError
 from heedful.model.build import build_model
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.norm import named_weights
 from heedful.runs.checkpoint import Checkpoint, check_weights, read_state
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.run import Run
@@ -187,7 +189,7 @@ def check_shape(pretrained: PretrainedRun, model: ModelConfig) -> None:
 def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Size]:
     """List the shapes of the inherited weights, for one and the same vocabulary."""
     with torch.device("meta"):
-        parameters = build_model(model, 8, 8, max_length=8).named_parameters()
+        parameters = named_weights(build_model(model, 8, 8, max_length=8)).items()
     anew = {*pretrained.reset, *(_TABLES if "embeddings" in pretrained.reset else ())}
     return {
         name: parameter.shape
@@ -283,7 +285,7 @@ def first_weights(pretrained: PretrainedRun, run: Run, model: EncoderDecoder) ->
         )
     with torch.device("meta"):
         check_weights(parent.build(), found.model, place)
-    weights = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
+    weights = {name: tensor.detach().clone() for name, tensor in named_weights(model).items()}
     for name, old in found.model.items():
         if name.split(".")[0] in pretrained.reset:
             continue

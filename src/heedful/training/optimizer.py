@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from heedful.model.norm import running_averages
+
 if TYPE_CHECKING:
-    from heedful.config.schema import TrainConfig
+    from heedful.config.train import TrainConfig
 
 # The moments in a checkpoint, and torch's names for them.
 _ADAM = {"first": "exp_avg", "second": "exp_avg_sq"}
@@ -74,13 +76,16 @@ class MixedPrecisionOptimizer:
         self.model_parameters: list[Tensor] = [
             parameter for _, parameter in model.named_parameters()
         ]
+        self.running_averages = running_averages(model)
         self.masters = self.model_parameters
         if precision == "bf16":
             self.masters = [parameter.detach().clone() for parameter in self.model_parameters]
             for parameter in self.model_parameters:
                 parameter.data = parameter.data.to(torch.bfloat16)
+            kept = {id(average) for average in self.running_averages.values()}
             for buffer in model.buffers():
-                buffer.data = buffer.data.to(torch.bfloat16)
+                if id(buffer) not in kept:  # small shares are added to running averages
+                    buffer.data = buffer.data.to(torch.bfloat16)
         self.zero_grad()
         self.steps = 0
         self.weight_decay = 0.0
@@ -309,10 +314,12 @@ class MixedPrecisionOptimizer:
 
         Notes
         -----
-        The content of `model.safetensors`: the moving average if there is one.
+        The content of `model.safetensors`: the moving average if there is one, and the running
+        averages of batch norm, which are those of the latest weights.
         """
         used = self.averages or self.masters
-        return {name: weight.detach() for name, weight in zip(self.names, used, strict=True)}
+        found = {name: weight.detach() for name, weight in zip(self.names, used, strict=True)}
+        return found | self.running_averages
 
     def moments(self) -> dict[str, Tensor]:
         """
@@ -356,6 +363,8 @@ class MixedPrecisionOptimizer:
         Bit for bit: the working copy is rounded from the masters as after any step.
         """
         with torch.no_grad():
+            for name, average in self.running_averages.items():
+                average.copy_(weights[name])
             for index, (name, master) in enumerate(zip(self.names, self.masters, strict=True)):
                 master.copy_(moments.get(f"master.{name}", weights[name]))
                 if self.averages:

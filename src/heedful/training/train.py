@@ -329,6 +329,12 @@ class _Session:
             + ("thread" if machine.threads == 1 else "threads")
             + (f", {self.ranks.world} ranks" if self.ranks.world > 1 else "")
         )
+        if config.model.norm_kind == "batch":
+            ranks = "" if self.ranks.world == 1 else "; rank 0 saves its running averages"
+            log.say(
+                "batch norm: mean and variance are those of each micro-batch, so another "
+                f"train.micro_batch_tokens is another training{ranks}"
+            )
         if self.setup.pretrained is not None:
             log.say(f"from {self.setup.pretrained.describe()}")
         if train_state.counters.step:

@@ -23,6 +23,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from heedful.data.batch import Batch
 from heedful.data.micro_batches import MicroBatches, Rows
@@ -121,6 +122,7 @@ class Trainer:
         change.
         """
         rows = self.batches.largest()
+        before = self._copy_averages()
         try:
             with torch.random.fork_rng(self._cuda_devices()), bound_of(self.model.device):
                 self._forward_backward(0, [rows], 0)
@@ -134,6 +136,7 @@ class Trainer:
                 "batches stay the same, they are computed in more parts) or data.max_length."
             ) from error
         finally:
+            self._restore_averages(before)
             self.optimizer.zero_grad()
             if self.optimizer.has_working_copy:  # its gradients are not the optimizer's sums
                 for parameter in self.optimizer.model_parameters:
@@ -156,15 +159,24 @@ class Trainer:
             batches = self.batches.epoch(counters.epoch)
             while counters.position < len(batches) and not reason:
                 rows, step = batches[counters.position], counters.step + 1
-                started = time.monotonic()
+                started, before = time.monotonic(), self._copy_averages()
                 own = self._forward_backward(step, *self._own_share(rows))
                 totals = self._sum_over_ranks(own)
-                norm = self._update(step, rows, totals)  # check, scale, clip, step
+                norm = self._update(step, rows, totals, before)  # check, scale, clip, step
                 counters.add(totals)
                 reason = self._after_step(totals, norm, time.monotonic() - started)
             if counters.position >= len(batches):
                 counters.epoch, counters.position = counters.epoch + 1, 0
         return reason
+
+    def _copy_averages(self) -> dict[str, Tensor]:
+        """Copy the running averages of batch norm, which a forward pass changes."""
+        return {name: part.clone() for name, part in self.optimizer.running_averages.items()}
+
+    def _restore_averages(self, averages: dict[str, Tensor]) -> None:
+        """Undo what a forward pass without a step has changed."""
+        for name, part in averages.items():
+            self.optimizer.running_averages[name].copy_(part)
 
     def _own_share(self, rows: Rows) -> tuple[MicroBatches, int]:
         """Cut a batch; return this rank's micro-batches and the number of the first of them."""
@@ -219,11 +231,14 @@ class Trainer:
         self.ranks.all_reduce_gradients(self.optimizer.gradients)
         return totals
 
-    def _update(self, step: int, rows: Rows, totals: StepTotals) -> float:
+    def _update(
+        self, step: int, rows: Rows, totals: StepTotals, averages: dict[str, Tensor]
+    ) -> float:
         """Check, scale, clip and step; return the norm of the mean gradient before clipping."""
         # Gradients are sums over target tokens; the mean is over those of all ranks.
         norm = self.optimizer.gradient_norm() / totals.target_tokens
         if not (math.isfinite(totals.loss) and math.isfinite(norm)):
+            self._restore_averages(averages)
             self._stop_on_non_finite(step, rows, totals.loss, norm)
         scale = 1.0 / totals.target_tokens
         if self.config.clip_norm is not None and norm > self.config.clip_norm:

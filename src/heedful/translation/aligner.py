@@ -102,16 +102,16 @@ class Aligner:
 
         Raises `SettingError` if the model has no such layer or head.
         """
-        layers, heads = self.run.config.model.cross_attention
+        model = self.run.config.model
         if not wanted and not text:
             return Extraction()
-        if not layers:
+        if model.no_attention:
             raise SettingError(
                 "word alignments are read off attention, but the decoder of this run has none "
-                "(model.recurrent.score = none); name another run."
+                f"({model.no_attention}); name another run."
             )
         found = Extraction.parse(text)
-        found.check(layers, heads)
+        found.check(*model.cross_attention)
         return found
 
     def pair_ids(
@@ -160,13 +160,14 @@ class Aligner:
     ) -> Float[Tensor, "rows layers heads target source"]:
         """Compute one model's weights; each member of an ensemble reads its own start token."""
         batch = self.run.collator(model).batch(sources, targets).to(model.device)
-        found = torch.stack(model.attention(batch.source, batch.target_in).cross, dim=1).float()
-        if found.shape[1:3] != self.run.config.model.cross_attention:
+        cross = model.attention(batch.source, batch.target_in).cross
+        heads = cross[0].size(1) if cross else 0
+        if (len(cross), heads) != self.run.config.model.cross_attention:
             raise SettingError(
                 "alignments of an ensemble need members with as many decoder layers and heads as "
                 "the first, but they differ; name one run alone to align with it."
             )
-        return found
+        return torch.stack(cross, dim=1).float()
 
     def align(
         self, sources: Sequence[str], targets: Sequence[str], by: Extraction

@@ -178,6 +178,8 @@ def test_the_default_is_the_penultimate_layer_of_a_deep_model(layers, place):
     expected = cross[place].mean(axis=0)[:-1]
     np.testing.assert_array_equal(Extraction().weights(cross), expected)
     np.testing.assert_array_equal(Extraction(layer=-1).weights(cross), cross[-1].mean(0)[:-1])
+    mean = Extraction(layer="mean").weights(cross)
+    np.testing.assert_allclose(mean, cross.mean((0, 1))[:-1], rtol=1e-6)
 
 
 def test_the_layer_that_aligns_is_found():
@@ -206,6 +208,7 @@ def test_the_layer_that_aligns_is_found():
     [
         ("", Extraction()),
         ("layer=5", Extraction(layer=5)),
+        ("layer=mean", Extraction(layer="mean")),
         ("layer=-1,shift", Extraction(layer=-1, shift=True)),
         ("threshold=0.25,head=3", Extraction(head=3, threshold=0.25)),
     ],

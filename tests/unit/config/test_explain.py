@@ -2,8 +2,8 @@ import pytest
 from pydantic import ValidationError
 
 from heedful.config.explain import did_you_mean, setting_error, unknown_setting
+from heedful.config.model import ModelConfig
 from heedful.config.renames import SETTINGS
-from heedful.config.schema import ModelConfig
 from heedful.errors import SettingError
 
 KNOWN = ("data.max_length", "model.dropout", "search.max_length", "train.steps")

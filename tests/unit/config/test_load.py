@@ -11,6 +11,7 @@ from heedful.config.schema import RunConfig, setting_conditions, setting_fields
 from heedful.errors import SettingError
 
 COUNTS = st.integers(1, 10**12)
+WIDTHS = st.integers(1, 10**6)
 POSITIVE = st.floats(min_value=0, exclude_min=True, allow_nan=False, allow_infinity=False)
 SHARES = st.floats(0, 1, exclude_max=True)
 LANGUAGES = st.from_regex(r"[\w-]{0,8}", fullmatch=True)
@@ -23,7 +24,7 @@ CHANGES = st.fixed_dictionaries(
         "reading": st.sampled_from(["paper", "t2t", "own"]),
         "model.d_model": st.sampled_from([16, 96, 512]),
         "model.heads": st.sampled_from([1, 2, 4, 8, 16]),
-        "model.d_k": st.none() | COUNTS,
+        "model.d_k": st.none() | WIDTHS,
         "model.encoder_heads": st.none() | st.sampled_from([1, 2, 4]),
         "model.dropout": SHARES,
         "model.norm_epsilon": POSITIVE,

@@ -61,7 +61,8 @@ def test_every_recipe_of_the_design_is_there():
     others = {
         *("paper-base", "paper-base-en-fr", "paper-big", "paper-big-en-fr"),
         *("t2t-base", "t2t-big", "tiny", "small", "multi30k", "recurrent-small"),
-        *("sutskever", "bahdanau", "luong", "gnmt", "deep-att", "envi"),
+        *("convolutional-small", "convs2s-en-de", "convs2s-en-fr", "fconv-iwslt"),
+        *("sutskever", "bahdanau", "luong", "gnmt", "deep-att", "envi", "bytenet"),
     }
     assert set(recipe_names()) == others | set(TABLE_3)
     assert len(recipe_names()) == len(RECIPES)

@@ -64,3 +64,12 @@ def test_settings_from_python_may_be_nested():
     config = load_config("small", nested)
     assert config.model.recurrent == RecurrentConfig(cell="gru")
     assert RunConfig.from_dict(config.to_dict()) == config
+
+
+def test_a_decoder_attends_or_says_why_not():
+    model = load_config("small", [*BOTH]).model
+    assert (model.no_attention, model.cross_attention) == ("", (1, 1))
+    silent = load_config("small", [*BOTH, "model.recurrent.score=none"]).model
+    assert silent.no_attention == "`model.recurrent.score` is none"
+    assert silent.cross_attention == (0, 0)
+    assert load_config("small").model.no_attention == ""

@@ -3,8 +3,8 @@
 import pytest
 
 from heedful.config.load import load_config
+from heedful.config.model import ModelConfig
 from heedful.config.recurrent_clashes import recurrent_clashes
-from heedful.config.schema import ModelConfig
 from heedful.errors import SettingError
 
 BOTH = ["model.encoder=recurrent", "model.decoder=recurrent"]
@@ -41,7 +41,9 @@ def test_what_does_not_fit_is_named(settings, words):
 
 
 def test_families_that_do_not_meet_are_refused():
-    with pytest.raises(SettingError, match="must be zero or mean after a Transformer's encoder"):
+    with pytest.raises(
+        SettingError, match="must be zero or mean after an encoder that is not recurrent"
+    ):
         load_config("paper-base", ["model.decoder=recurrent"])
     with pytest.raises(SettingError, match=r"as wide as `model.d_model` \(512\) for a Transformer"):
         load_config("paper-base", ["model.encoder=recurrent"])

@@ -5,18 +5,18 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
+from heedful.config.model import ModelConfig
 from heedful.config.schema import (
     DataConfig,
-    ModelConfig,
     RunConfig,
     SearchConfig,
-    TrainConfig,
     acting_settings,
     setting_conditions,
     setting_fields,
 )
+from heedful.config.train import TrainConfig
 from heedful.errors import SettingError
 
 
@@ -79,9 +79,14 @@ def test_a_setting_cannot_be_assigned():
         ("model.dropout", 1.0, "must be less than 1, but 1.0 came"),
         ("model.dropout", -0.1, "must be greater than or equal to 0"),
         ("model.d_model", 0, "must be greater than or equal to 1"),
+        ("model.d_model", 10**12, "must be less than or equal to 1000000, but 1000000000000 came"),
+        ("model.d_ff", 10**6 + 1, "must be less than or equal to 1000000"),
+        ("model.encoder_layers", 10**9, "must be less than or equal to 1000"),
+        ("model.encoder", "mean", "must be 'transformer', 'recurrent', 'convs2s', 'bytenet',"),
         ("model.norm", "middle", "must be 'post', 'pre' or 'pre-no-final', but 'middle' came"),
         ("model.projection_bias", "yes", "must be true or false"),
         ("model.norm_epsilon", 0.0, "must be greater than 0"),
+        ("data.max_length", 10**18, "must be less than or equal to 1000000000000"),
         ("data.vocabulary_size", -3, "must be greater than or equal to 1"),
         ("data.max_length_ratio", 0.5, "must be greater than or equal to 1"),
         ("data.source_language", "e n", "must be a code of letters"),
@@ -217,8 +222,21 @@ def test_every_condition_names_a_setting_and_values_that_it_can_have():
     fields = setting_fields()
     for conditions in setting_conditions().values():
         for condition in conditions:
-            for other, value in product(condition.names, condition.values + condition.unless):
-                TypeAdapter(fields[other].annotation).validate_python(value, strict=True)
+            values = condition.values + condition.unless
+            fits = {
+                (other, value): can_be(fields[other].annotation, value)
+                for other, value in product(condition.names, values)
+            }
+            assert all(any(fits[other, value] for value in values) for other in condition.names)
+            assert all(any(fits[other, value] for other in condition.names) for value in values)
+
+
+def can_be(annotation, value):
+    try:
+        TypeAdapter(annotation).validate_python(value, strict=True)
+    except ValidationError:
+        return False
+    return True
 
 
 def test_a_maximum_length_may_be_a_bare_number():

@@ -4,7 +4,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from heedful.analysis.training_cost import training_work
-from heedful.config.schema import ModelConfig, RecurrentConfig
+from heedful.config.bytenet import ByteNetConfig
+from heedful.config.model import ModelConfig
+from heedful.config.recurrent import RecurrentConfig
 from heedful.evaluation.cost import SUSTAINED_TFLOPS, ForwardFlops, Work, paper_flops
 from heedful.model.build import build_model
 from heedful.model.initialise import initialise
@@ -110,6 +112,20 @@ def test_products_of_recurrent_models_are_counted_as_torch_counts_them(recurrent
     if "additive" in choices.score:  # nor products with a vector
         found += 2 * 16 * work.target_source
     assert found == ForwardFlops.of(model).forward(work)
+
+
+@pytest.mark.filterwarnings("ignore:TF32")
+@pytest.mark.parametrize("encoder", ["bytenet", "transformer"])
+@pytest.mark.parametrize("join", ["concatenated", "summed"])
+def test_products_of_bytenet_are_counted_with_the_columns_that_make_room(encoder, join):
+    choices = ByteNetConfig(join=join, unfolding_factor=2.0)
+    settings = {"encoder": encoder, "decoder": "bytenet", "bytenet": choices}
+    model, source, target, _ = model_and_batch(settings, 3, 11, 7)
+    model.eval()
+    source, target = source.clamp(min=4), target.clamp(min=4)
+    with torch.backends.mkldnn.flags(enabled=False), sdpa_kernel(SDPBackend.MATH):
+        found = counted(lambda: model.project(model(source, target)))
+    assert found == ForwardFlops.of(model).forward(Work.of_batch(3, 11, 7, 21))
 
 
 def test_shapes_are_enough():

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.errors import ExchangeError
 from heedful.exchange.permute_dimensions import grouped_order, reorder_dimensions
 from heedful.model.build import build_model

@@ -298,6 +298,18 @@ def test_an_attention_that_torch_cannot_express():
     assert "heads=4 of d_k=8" in text and "heads=4 of d_v=2" in text
 
 
+@pytest.mark.parametrize("score", ["unscaled", "additive"])
+def test_scores_that_torch_does_not_have(score):
+    with pytest.raises(ExchangeError, match=f"it has score={score}, and torch's scores are"):
+        to_torch_attention(MultiHeadAttention(12, 3, score=score))
+
+
+def test_a_window_that_torch_does_not_have():
+    stack = Encoder(LayerConfig(12, 24, 3, window=2), 1)
+    with pytest.raises(ExchangeError, match="it attends within a window, and torch's layers"):
+        to_torch_encoder(stack)
+
+
 def test_a_torch_attention_that_we_cannot_express():
     odd = nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True, kdim=4, vdim=6)
     text = message_of(from_torch_attention, odd)
@@ -348,6 +360,18 @@ def test_our_stacks_that_torch_cannot_express():
         "encoder.layers.0.self_attention has heads=2 of d_k=4",
         "encoder.layers.1.self_attention has heads=2 of d_k=4",
         "decoder.layers.0 is wired by PostNorm, PreNorm",
+    ):
+        assert reason in text
+    text = message_of(
+        to_torch_transformer,
+        Encoder(LayerConfig(12, 16, 2, norm="pre", norm_kind="batch"), 1),
+        Decoder(LayerConfig(12, 16, 2, norm_kind="none", residuals=False), 1),
+    )
+    for reason in (
+        "encoder.layers.0.self_residual.norm is a BatchNorm, not a torch.nn.LayerNorm",
+        "encoder.norm is a BatchNorm",
+        "decoder.layers.0.cross_residual.norm is a Identity",
+        "decoder.layers.0.cross_residual adds no residual",
     ):
         assert reason in text
     pair = Encoder(LayerConfig(12, 16, 2), 1), Decoder(LayerConfig(8, 16, 2), 1)

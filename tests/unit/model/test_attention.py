@@ -16,6 +16,7 @@ from heedful.model.attention import (
     scaled_dot_product_attention,
 )
 from heedful.model.feed_forward import FeedForward
+from heedful.model.projections import merge_heads
 
 
 def by_hand(query, key, value, mask):
@@ -165,3 +166,22 @@ def test_masks_are_true_where_a_look_is_allowed():
         [True, True, True],
     ]
     assert padding_mask(torch.tensor([[4, 5, 0]]), 0)[0, 0].tolist() == [[True, True, False]]
+
+
+@pytest.mark.parametrize("length", [5, 300])
+def test_unscaled_scores_are_products(length):
+    torch.manual_seed(4)
+    attention = MultiHeadAttention(8, 2, score="unscaled")
+    x = torch.randn(2, length, 8)
+    query, (key, value) = attention.project(x, x).split()
+    plain = torch.nn.functional.linear(x, attention.qkv_proj.weight, attention.qkv_proj.bias)
+    torch.testing.assert_close(merge_heads(query), 2 * plain[..., :8])  # the root of d_k = 4
+    scores = (query / 2) @ key.transpose(2, 3)
+    expected = attention.out_proj(merge_heads(torch.softmax(scores, -1) @ value))
+    for found in (attention(x, x)[0], attention(x, x.clone())[0]):
+        torch.testing.assert_close(found, expected)
+
+
+def test_a_score_has_one_of_the_names():
+    with pytest.raises(SettingError, match="`score` must be one of scaled, unscaled, additive"):
+        MultiHeadAttention(8, 2, score="dot")

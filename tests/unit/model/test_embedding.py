@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from heedful.model.embedding import (
     LearnedPositions,
+    NoPositions,
     SinusoidalPositions,
     TokenEmbedding,
     grouped_sinusoid,
@@ -92,3 +93,9 @@ def test_a_frequent_tokens_gradient_is_added_up_in_fp32():
 def test_grouped_sinusoids_are_the_papers_in_another_order():
     paper, grouped = (layout(3, 5, 8) for layout in (interleaved_sinusoid, grouped_sinusoid))
     assert grouped.equal(paper[:, [0, 2, 4, 6, 1, 3, 5, 7]])
+
+
+def test_no_positions_are_zeros():
+    positions = NoPositions(4)
+    assert torch.equal(positions(7, 3), torch.zeros(3, 4))
+    assert not positions.state_dict()

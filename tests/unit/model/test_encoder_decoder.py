@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from heedful.config.schema import ModelConfig, RecurrentConfig
+from heedful.config.model import ModelConfig
+from heedful.config.recurrent import RecurrentConfig
 from heedful.errors import ArgumentError
 from heedful.model.build import build_model
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.initialise import initialise
 from heedful.model.memory import Memory
 from heedful.model.transformer import Transformer
 from tests.support.models import batch, small
@@ -89,35 +89,6 @@ def test_published_sizes(name):
     with torch.device("meta"):
         model = build_model(config, source, target, max_length=9)
     assert sum(weight.numel() for weight in model.parameters()) == expected
-
-
-def test_recurrent_weights_begin_within_their_range():
-    recurrent = RecurrentConfig(score="scaled", forget_bias=2.0, initial_range=0.05)
-    model = small(encoder="recurrent", decoder="recurrent", recurrent=recurrent)
-    for name, weight in model.named_parameters():
-        if name.endswith("scale"):
-            assert weight.item() == 1.0
-        elif "bias_ih" in name:
-            forget = weight[16:32]
-            assert (forget - 2.0).abs().max() <= 0.05
-        else:
-            assert 0.04 < weight.abs().max() <= 0.05, name
-    again = small(encoder="recurrent", decoder="recurrent", recurrent=recurrent)
-    initialise(again, 1)
-    for one, other in zip(model.parameters(), again.parameters(), strict=True):
-        assert one.equal(other)
-
-
-def test_glorot_bounds_each_gate_on_its_own():
-    recurrent = RecurrentConfig(initialisation="glorot", forget_bias=0.0)
-    model = small(encoder="recurrent", decoder="recurrent", recurrent=recurrent)
-    weights = dict(model.named_parameters())
-    gates = weights["decoder.layers.1.rnn.weight_ih_l0"]
-    bound = (6 / (16 + 16)) ** 0.5
-    for gate in gates.split(16):
-        assert 0.9 * bound < gate.abs().max() <= bound
-    assert not weights["decoder.layers.1.rnn.bias_hh_l0"].any()
-    assert weights["decoder.attention.energy"].any()
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (2, 0)])

@@ -44,6 +44,24 @@ def test_a_position_does_not_see_what_follows(changes):
         torch.testing.assert_close(model(source, later)[:, :3], model(source, target)[:, :3])
 
 
+def test_without_its_mask_a_decoder_sees_what_it_must_predict_but_a_search_does_not():
+    model, masked = small(causal_mask=False), small()
+    source, target = batch()
+    later, padded = target.clone(), target.clone()
+    later[:, 3:] = 9
+    padded[:, 4:] = 0
+    with torch.no_grad():
+        whole = model(source, target)
+        assert (model(source, later)[:, :3] - whole[:, :3]).abs().max() > 0.01
+        torch.testing.assert_close(model(source, padded)[:, :4], model(source, target[:, :4]))
+        states = (one.start(one.encode(source)) for one in (model, masked))
+        free, hidden = (
+            one.step(state, target[:, 0])[0]
+            for one, state in zip((model, masked), states, strict=True)
+        )
+    assert free.equal(hidden)  # the first position has nothing before it
+
+
 def test_hypotheses_of_a_sentence_share_its_source():
     model = small()
     source, _ = batch()

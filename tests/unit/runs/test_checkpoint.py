@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.errors import RunFolderError, StorageError
 from heedful.files import replacing, replacing_file, tidy
 from heedful.model.build import build_model
@@ -162,6 +162,16 @@ def test_deep_json_does_not_break_the_reader(tmp_path):
     (tmp_path / "x.json").write_text("[" * 100_000)
     with pytest.raises(RunFolderError, match="must be a JSON file"):
         read_json(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(("part", "number"), [("mean", float("nan")), ("var", -0.5)])
+def test_running_averages_that_training_cannot_leave_are_refused(part, number, tmp_path):
+    name = f"norm.running_{part}"
+    save_checkpoint(tmp_path / "c", {name: torch.tensor([1.0, number])}, None, {})
+    with pytest.raises(RunFolderError, match=f"{name} holds numbers that are not finite"):
+        load_checkpoint(tmp_path / "c")
+    save_checkpoint(tmp_path / "c", {"norm.running_mean": torch.tensor([-1.0])}, None, {})
+    load_checkpoint(tmp_path / "c")
 
 
 def test_weights_that_do_not_fit_are_all_named_together(tmp_path):

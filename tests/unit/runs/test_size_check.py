@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.errors import RunFolderError
 from heedful.model.build import build_model
 from heedful.runs.size_check import check_sizes

@@ -7,7 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.config.schema import RecurrentConfig
+from heedful.config.attention import AttentionConfig
+from heedful.config.bytenet import ByteNetConfig
+from heedful.config.convs2s import ConvS2SConfig
+from heedful.config.recurrent import RecurrentConfig
 from heedful.search.beam import beam_search, prune, search
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
@@ -32,11 +35,34 @@ RECURRENT = {
     "decoder": "recurrent",
     "recurrent": RecurrentConfig(initial_range=1.0),
 }
+BYTENET = {
+    "encoder": "bytenet",
+    "decoder": "bytenet",
+    "decoder_layers": 2,
+    "bytenet": ByteNetConfig(unfolding_factor=1.0),  # hypotheses outgrow it
+}
+CONVS2S = {
+    "encoder": "convs2s",
+    "decoder": "convs2s",
+    "convs2s": ConvS2SConfig(encoder_layers="(8,3)", decoder_layers="2x(8,3)"),
+}
+
+ADDITIVE = {"attention": AttentionConfig(score="additive")}
+FAMILIES = {
+    "transformer": {},
+    "recurrent": RECURRENT,
+    "convs2s": CONVS2S,
+    "additive": ADDITIVE,
+    "bytenet": BYTENET,
+    "window": {"attention": AttentionConfig(window=2)},
+    "fastformer": {"attention": AttentionConfig(decoder="fastformer-linear")},
+    "average": {"encoder": "average"},
+}
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("family", [{}, RECURRENT], ids=["transformer", "recurrent"])
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_a_wide_beam_finds_the_best_of_all_sequences(seed, penalty, family):
     model = tiny(seed, **family)
     source = torch.tensor([[4, 5, END]])
@@ -52,7 +78,7 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(seed, penalty, family):
     st.integers(0, 50),
     st.integers(1, 5),
     st.sampled_from(PENALTIES),
-    st.sampled_from([{}, RECURRENT]),
+    st.sampled_from(list(FAMILIES.values())),
 )
 def test_many_sentences_together_are_found_as_each_alone(seed, beam, penalty, family):
     model = tiny(seed, vocabulary=12, **family)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.config.schema import RecurrentConfig
+from heedful.config.recurrent import RecurrentConfig
 from heedful.errors import SettingError
 from heedful.search.beam import beam_search
 from heedful.search.constrained import constrained_beam_search
@@ -195,10 +195,10 @@ def test_decoders_without_one_attention_are_refused():
     one = recurrent(1)
     check_coverage(0.2, [one])
     for models, told in (
-        ([tiny(1)], "a Transformer's decoder has many"),
+        ([tiny(1)], "this decoder has many"),
         (
             [recurrent(1, score="none", feed="none", readout="state", start="final")],
-            "`model.recurrent.score` = none",
+            "this decoder has none",
         ),
         ([one, one], "an ensemble of 2 models"),
     ):

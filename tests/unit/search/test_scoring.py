@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.data.batch import Collator
 from heedful.model.build import build_model
 from heedful.model.initialise import initialise

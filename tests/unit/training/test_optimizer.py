@@ -2,8 +2,10 @@ import pytest
 import torch
 from torch import nn
 
+from heedful.model.norm import running_averages
 from heedful.runs.checkpoint import load_checkpoint, save_checkpoint
 from heedful.training.optimizer import MixedPrecisionOptimizer
+from tests.support.models import batch, small
 
 
 def adam_by_hand(weight, gradients, rates, beta1=0.9, beta2=0.98, epsilon=1e-9):
@@ -212,3 +214,17 @@ def test_the_moving_average_is_the_one_in_the_books_and_is_what_is_used(precisio
         assert torch.equal(model.weight.detach(), used.to(model.weight.dtype))
     assert torch.equal(model.weight.detach(), trained)
     assert torch.equal(averaged.weights()["weight"], used)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_running_averages_are_saved_and_loaded_in_full_precision(precision):
+    model, again = (small(norm_kind="batch").train() for _ in range(2))
+    optimizer = MixedPrecisionOptimizer(model, precision)
+    model(*batch())
+    saved = optimizer.weights()
+    averages = running_averages(model)
+    assert averages.keys() <= saved.keys()
+    assert all(part.dtype == torch.float32 for part in averages.values())
+    MixedPrecisionOptimizer(again, precision).load(saved, optimizer.moments(), 0)
+    for name, part in running_averages(again).items():
+        assert part.equal(averages[name]) and (part != 0).any()

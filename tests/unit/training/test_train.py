@@ -1,17 +1,18 @@
-"""Ten steps of every recurrent recipe: its wiring, narrower and with fewer layers."""
+"""Ten steps of every recipe of a family before the paper, narrower and with fewer layers."""
 
 import json
 import math
 
 import pytest
 
+from heedful.config.bytenet_recipes import BYTENET_RECIPES
+from heedful.config.convs2s_recipes import CONVS2S_RECIPES
 from heedful.config.recurrent_recipes import RECURRENT_RECIPES
 from heedful.training.train import train
 from tests.support.commands import write_text
 
 SMALL = {
     "model.d_model": 16,
-    "model.recurrent.hidden_size": 16,
     "data.vocabulary_size": 60,
     "data.subwords": "bpe",
     "data.shared_vocabulary": True,
@@ -28,6 +29,7 @@ SIZES = {
     "envi": {"train.schedule": "constant"},  # a plateau needs validations
     "bahdanau": {"model.recurrent.readout_size": 8},
 }
+NARROW = {"model.recurrent.hidden_size": 16}
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +41,37 @@ def text(grammar, tmp_path_factory):
 
 @pytest.mark.parametrize("name", [*RECURRENT_RECIPES, "recurrent-small"])
 def test_ten_steps_of_a_recurrent_recipe(name, text, tmp_path):
+    ten_steps(name, {**SMALL, **NARROW, **SIZES.get(name, {})}, text, tmp_path)
+
+
+@pytest.mark.parametrize("name", BYTENET_RECIPES)
+def test_ten_steps_of_bytenet_with_all_its_blocks(name, text, tmp_path):
+    ten_steps(name, {**SMALL, "data.subwords": "character"}, text, tmp_path)
+
+
+def ten_steps(name, settings, text, tmp_path):
     result = train(
         name,
         source=text / "train.en",
         target=text / "train.fr",
         out=tmp_path / "run",
-        settings={**SMALL, **SIZES.get(name, {})},
+        settings=settings,
         quiet=True,
     )
     assert (result.reason, result.step) == ("steps", 10)
     last = json.loads(result.log.read_text().splitlines()[-1])
     assert last["step"] == 10 and math.isfinite(last["loss"])
+
+
+LAYERS = {"convs2s-en-de": "2x(8,3) (16,3) (24,1)", "convs2s-en-fr": "(8,3) (12,3) (16,3) (24,1)"}
+
+
+@pytest.mark.parametrize("name", [*CONVS2S_RECIPES, "convolutional-small"])
+def test_ten_steps_of_a_convolutional_recipe(name, text, tmp_path):
+    layers = LAYERS.get(name, "2x(8,3)")
+    shape = {f"model.convs2s.{side}_layers": layers for side in ("encoder", "decoder")}
+    if name in LAYERS:
+        shape["model.convs2s.out_embed_dim"] = 12
+    if name in CONVS2S_RECIPES:
+        shape["train.schedule"] = "constant"  # a plateau needs validations
+    ten_steps(name, {**SMALL, **shape}, text, tmp_path)

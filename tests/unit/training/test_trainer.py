@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.data.batch import Collator
 from heedful.data.batching import BatchOrder
 from heedful.errors import DeviceError, SettingError, TrainingFailed
@@ -51,9 +51,11 @@ def trainer(
     warmup=10,
     schedule=None,
     rule=None,
+    norm_kind="layer",
     **plan,
 ):
-    config = ModelConfig(d_model=16, d_ff=32, heads=2, encoder_layers=1, decoder_layers=1)
+    shape = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
+    config = ModelConfig(**shape, norm_kind=norm_kind)
     model = build_model(config, 20, 20, max_length=12)
     initialise(model, 1)
     lengths = np.array([len(pair) + 1 for pair in PAIRS], dtype=np.int32)
@@ -98,9 +100,12 @@ def test_the_same_seed_gives_the_same_weights_and_another_does_not():
     )
 
 
-def test_trying_the_largest_batch_touches_neither_weights_nor_randomness():
+@pytest.mark.parametrize("norm_kind", ["layer", "batch"])
+def test_trying_the_largest_batch_touches_neither_weights_nor_randomness(norm_kind):
     for precision in ("fp32", "bf16"):
-        tried, plain = (trainer(micro=40, precision=precision) for _ in range(2))
+        tried, plain = (
+            trainer(micro=40, precision=precision, norm_kind=norm_kind) for _ in range(2)
+        )
         torch.manual_seed(5)
         before = torch.get_rng_state()
         tried.check_memory()
@@ -122,8 +127,9 @@ def test_a_lack_of_memory_names_the_setting_to_change(monkeypatch):
         made.check_memory()
 
 
-def test_no_step_is_taken_on_a_loss_that_is_no_number(tmp_path):
-    made = trainer(steps=5, micro=40, log=tmp_path / "log.jsonl")
+@pytest.mark.parametrize("norm_kind", ["layer", "batch"])
+def test_no_step_is_taken_on_a_loss_that_is_no_number(tmp_path, norm_kind):
+    made = trainer(steps=5, micro=40, log=tmp_path / "log.jsonl", norm_kind=norm_kind)
     made.run()
     before = weights(made)
     made.config = TrainerConfig(9, Schedule(warmup=10, d_model=16), seed=1)

@@ -59,11 +59,10 @@ class ModelFile:
 
     def floats(self) -> dict[str, Array]:
         """
-        Return all weights in float32.
+        Return all weights in float32, the stored numbers divided by their scales.
 
-        A weight in 8 bits has one scale per row, one in 16 bits a single scale; the weight is the
-        stored number divided by its scale. Files before version 4 may have 16-bit weights without a
-        scale: theirs is 1000.
+        A weight in 8 bits has one scale per row, one in 16 bits a single scale; before version 4 it
+        may have none, and is then divided by 1000.
         """
         found: dict[str, Array] = {}
         made: dict[tuple[int, int, bool], Array] = {}  # once for all names of an array
@@ -98,12 +97,9 @@ class ModelFile:
 
 def read_model_file(path: Path) -> ModelFile:
     """
-    Read a ``model.bin``.
+    Read a ``model.bin``; nothing in it is executed, no more memory taken than the file is long.
 
-    Nothing in the file is executed, and no more memory is allocated than the file is long.
-
-    Raises `ExchangeError` if it cannot be read, is something else, ends early, or goes on behind
-    its end.
+    Raises `ExchangeError` if it cannot be read, is something else, ends early or too late.
     """
     try:
         content = read_within(path, free_memory() or sys.maxsize)

@@ -44,11 +44,7 @@ class EngineHypothesis:
 
 
 class Engine:
-    """
-    Search and forced decoding with a CTranslate2 folder.
-
-    Raises `MissingExtra` where CTranslate2 is not installed.
-    """
+    """Search and forced decoding with CTranslate2; `MissingExtra` where it is not installed."""
 
     def __init__(
         self,
@@ -100,11 +96,10 @@ class Engine:
         batch_tokens: int = 2048,
     ) -> list[list[EngineHypothesis]]:
         """
-        Translate some lines.
+        Translate some lines; return for each at most `beam` hypotheses, best first.
 
         `sources`: tokens of each line, at least one. `limits`: maximum number of target tokens of
-        each line, the end symbol not counted. Returns for each line at most `beam` hypotheses, best
-        first.
+        each line, the end symbol not counted.
 
         CTranslate2's search ends when `beam` hypotheses are complete (`as-ctranslate2` in
         `heedful.search.stopping`). It gives a prefix probability one and counts the token after a
@@ -168,11 +163,7 @@ class Engine:
         return results
 
     def score(self, sources: Sequence[Tokens], targets: Sequence[Tokens]) -> list[list[float]]:
-        """
-        Compute the log-probabilities of given translations.
-
-        All symbols of the vocabulary take part in the softmax, forbidden ones too.
-        """
+        """Compute log-probabilities of translations, with forbidden symbols in the softmax."""
         found = self._translator.score_batch(
             [list(one) for one in sources], [list(one) for one in targets], max_input_length=0
         )
@@ -186,12 +177,7 @@ class Engine:
 
 
 def import_ctranslate2() -> Any:
-    """
-    Import CTranslate2.
-
-    Raises `MissingExtra` with the command that installs it. Needs no torch, because the extra of a
-    small server is CTranslate2 alone.
-    """
+    """Import CTranslate2 without torch; `MissingExtra` says how to install it."""
     try:
         return import_module("ctranslate2")
     except ModuleNotFoundError as error:

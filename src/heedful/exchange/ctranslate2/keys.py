@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.exchange.keymap import Change, Entry, KeyMap, Stacked
 
 SOURCE_TABLE = "encoder/embeddings_0/weight"
@@ -35,11 +35,7 @@ POSITIONS = {side: f"{side}/position_encodings/encodings" for side in ("encoder"
 def key_map(
     model: ModelConfig, source_rows: Change, target_rows: Change, bias: Change, width: int
 ) -> KeyMap:
-    """
-    Build the key map of all weights of a model.
-
-    Learned positions are stored as two explicit tables.
-    """
+    """Build the key map of all weights; learned positions are stored as two explicit tables."""
     entries = [Entry("embed_source.weight", (SOURCE_TABLE,), source_rows)]
     if model.tie_embeddings != "all":
         entries.append(Entry("embed_target.weight", (TARGET_TABLE,), target_rows))
@@ -105,11 +101,7 @@ def _norm(ours: str, theirs: str) -> Iterator[Entry]:
 
 
 def head_widths(model: ModelConfig, side: str) -> tuple[int, int, int]:
-    """
-    Compute the head widths of one side.
-
-    Where settings are absent, d_model is divided among the heads.
-    """
+    """Return heads, d_k and d_v of one side; d_model is divided among the heads where unset."""
     heads = getattr(model, f"{side}_heads") or model.heads
     usual = model.d_model // heads
     return heads, model.d_k or usual, model.d_v or usual

@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from heedful.config.schema import DataConfig, ModelConfig, RunConfig, SearchConfig
+from heedful.config.model import ModelConfig
+from heedful.config.schema import DataConfig, RunConfig, SearchConfig
 from heedful.errors import ExchangeError, MissingExtra
 from heedful.exchange.ctranslate2.binary import read_model_file
 from heedful.exchange.ctranslate2.engine import Engine
@@ -209,11 +210,7 @@ class _Vocabularies:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """
-    Read ``config.json``, which old models do not have.
-
-    Raises `ExchangeError` if it is damaged.
-    """
+    """Read ``config.json``, empty where old models lack it; `ExchangeError` if it is damaged."""
     file = path / "config.json"
     return read_settings_file(file) if file.is_file() else {}
 

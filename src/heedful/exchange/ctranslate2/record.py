@@ -1,8 +1,4 @@
-"""
-``heedful.json`` beside an exported model: the search settings it needs.
-
-No torch here; `heedful translate --engine ctranslate2` reads it on a machine that has none.
-"""
+"""The file ``heedful.json`` beside an exported model: its search settings. Needs no torch."""
 
 import hashlib
 from dataclasses import dataclass

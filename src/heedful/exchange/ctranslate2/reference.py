@@ -1,8 +1,8 @@
 """
 CTranslate2's Transformer in NumPy, computed from its own variables.
 
-Slow and plain: it shares neither code nor names with our model, so that an import can be compared
-with something where CTranslate2 is not installed.
+It shares neither code nor names with our model. An import is compared with it where CTranslate2 is
+not installed.
 """
 
 import math
@@ -38,11 +38,9 @@ class NumpyCTranslate2:
 
     def log_probabilities(self, source: Sequence[int], target: Sequence[int]) -> Array:
         """
-        Compute the log-probabilities of a translation.
+        Compute the log-probabilities of a translation in float32, as CTranslate2 does.
 
         `source, target`: original ids, without special symbols.
-
-        In float32, as CTranslate2 computes.
         """
         x = self._embedded("encoder", [*source, *self._source_end])
         for place in self._layers("encoder"):

@@ -35,20 +35,12 @@ class CTranslate2Reference:
         self._numbers = {token: number for number, token in target.items()}
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """
-        Tokenize source sentences.
-
-        CTranslate2 has no tokenizer: tokens missing from its vocabulary become unknown.
-        """
+        """Tokenize source sentences; tokens that CTranslate2 lacks become unknown."""
         ids = self._tokenizer.encode_source(sentences)
         return [[number if number in self._source else UNKNOWN for number in row] for row in ids]
 
     def log_probabilities(self, source: Ids, target: Ids) -> Float[np.ndarray, "places 1"]:
-        """
-        Compute the log-probabilities of a translation.
-
-        CTranslate2 does not return whole distributions.
-        """
+        """Compute the log-probability of each given token; CTranslate2 gives no others."""
         found = self._engine.score([self._tokens(source)], [[self._target[n] for n in target]])
         return np.array(found[0], np.float32)[:, None]
 
@@ -67,11 +59,7 @@ class CTranslate2Reference:
 
 
 class NumpyCTranslate2Reference:
-    """
-    The NumPy reference as the reference model of a parity check.
-
-    Used where CTranslate2 is not installed. It searches greedily.
-    """
+    """The NumPy reference for parity where CTranslate2 is not installed; it searches greedily."""
 
     name = "a plain computation with NumPy"
     """The engine."""
@@ -93,11 +81,7 @@ class NumpyCTranslate2Reference:
         return self._tokenizer.encode_source(sentences)
 
     def log_probabilities(self, source: Ids, target: Ids) -> Float[np.ndarray, "places rows"]:
-        """
-        Compute the log-probabilities of a translation.
-
-        Minus infinity for symbols that they do not have.
-        """
+        """Compute log-probabilities, minus infinity for symbols that CTranslate2 does not have."""
         found = self._plain.log_probabilities(
             [self._source[number] for number in source], [self._target[n] for n in target]
         )

@@ -1,11 +1,9 @@
 """
 Model settings inferred from CTranslate2's attributes and variable shapes.
 
-A model of an older revision says little but its variables. What the engine can do and our model
-cannot (rotary or relative positions, gated networks, keys that heads share) is collected as reasons
-against it. Two things are brought into a form that ours has: queries that are scaled by another
-number than 1 / sqrt(d_k), and embeddings by another one than sqrt(d_model) or one, are multiplied
-by it for good.
+A model of an older revision says little but its variables. What our model cannot do (rotary or
+relative positions, gated networks, keys that heads share) is collected as reasons. Other scales of
+queries than 1 / sqrt(d_k), or of embeddings than sqrt(d_model) or one, are multiplied in for good.
 """
 
 import math
@@ -44,11 +42,7 @@ _NOUGHT = (
 
 
 class Variables:
-    """
-    Settings inferred from a model file; the weights remain.
-
-    `config`: the content of ``config.json``; empty if there is none. The key map checks shapes.
-    """
+    """Settings inferred from a model file and its ``config.json``; the weights remain."""
 
     def __init__(self, file: ModelFile, config: Mapping[str, Any]) -> None:
         self.reasons = Problems()
@@ -76,11 +70,7 @@ class Variables:
         return self._size(SOURCE_TABLE, 0), self._size(TARGET_TABLE, 0)
 
     def settings(self) -> dict[str, Any]:
-        """
-        Read the `model` table of the settings and remove the variables it came from.
-
-        Call it once. Afterwards `reasons` holds what our model cannot express.
-        """
+        """Read the `model` settings, once; remove their variables and collect `reasons`."""
         d_model = self._size(TARGET_TABLE, 1)
         shape = self._shape(d_model)
         heads = {side: shape[f"{side}_heads"] for side in _SIDES}

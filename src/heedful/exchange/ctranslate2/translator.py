@@ -29,12 +29,7 @@ Warn = Callable[[str], None]
 
 
 class ExportedTranslator:
-    """
-    A translator for folders made by `heedful export --format ctranslate2`.
-
-    Create it with `ExportedTranslator.load`. Implements
-    `heedful.translation.engine.TranslationEngine`.
-    """
+    """A translator for folders made by `heedful export --format ctranslate2`; `load` opens one."""
 
     def __init__(
         self,

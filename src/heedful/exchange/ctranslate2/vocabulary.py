@@ -49,11 +49,7 @@ def special_token(config: Mapping[str, Any], name: str, usual: str) -> str:
 
 
 def distinct(tokens: Iterable[str]) -> list[str]:
-    """
-    Make token names unique.
-
-    CTranslate2 looks ids up by name, and some subwords have the same spelling.
-    """
+    """Make token names unique: CTranslate2 looks ids up by name, and some subwords look alike."""
     seen: set[str] = set()
     names = []
     for token in tokens:
@@ -65,11 +61,7 @@ def distinct(tokens: Iterable[str]) -> list[str]:
 
 
 def never_written(rows: int, size: int, forbidden: str) -> list[int]:
-    """
-    List our ids of tokens that no translation may contain.
-
-    Their probabilities still count in the softmax.
-    """
+    """List our ids of tokens that no translation may contain; they still count in the softmax."""
     return sorted({PAD, START, *map(int, forbidden.split()), *range(size, rows)})
 
 

@@ -1,9 +1,9 @@
 """
 Export of a model to CTranslate2.
 
-Every recipe can be: positions become explicit tables, so that the layout does not matter, and heads
-whose keys and values differ are filled up. The tokenizer and the rules of search lie beside it in
-the folder, for `heedful translate --engine ctranslate2`; CTranslate2 itself overlooks them.
+Every recipe can be: positions become explicit tables, heads whose keys and values differ are filled
+up. The tokenizer and the rules of search lie beside it, for `heedful translate --engine
+ctranslate2`; CTranslate2 itself overlooks them.
 """
 
 import math
@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from heedful._version import __version__
-from heedful.config.schema import ModelConfig, RunConfig
+from heedful.config.model import ModelConfig
+from heedful.config.schema import RunConfig
 from heedful.exchange.ctranslate2.binary import Array
 from heedful.exchange.ctranslate2.engine import Engine
 from heedful.exchange.ctranslate2.keys import (
@@ -109,11 +110,7 @@ class CTranslate2Writer:
         return ExportResult(record.search_within, (rows,))
 
     def reference(self, folder: Path, model: ModelBundle) -> ReferenceModel:
-        """
-        Open what was written in CTranslate2.
-
-        Raises `MissingExtra` if CTranslate2 is not installed.
-        """
+        """Open what was written in CTranslate2; `MissingExtra` if that is not installed."""
         vocabularies = read_vocabularies(folder, {"unk_token": "<unk>"})
         source, target = (dict(enumerate(tokens)) for tokens in vocabularies)
         size, forbidden = model.tokenizer.target_size, model.config.search.forbidden_ids
@@ -158,7 +155,9 @@ def _variables(model: ModelBundle, positions: int) -> dict[str, Array]:
 
 
 def _positions(model: ModelConfig, learned: Array | None, rows: int) -> Array:
-    """Write positions as a table; learned ones repeat their last row, as ours do."""
+    """Write positions as a table; learned ones repeat their last row, as ours do; none is zeros."""
+    if model.positions == "none":
+        return np.zeros((rows, model.d_model), dtype=np.float32)
     if learned is None:
         table: Array = SINUSOIDS[model.positions](
             model.position_offset, rows, model.d_model

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.errors import ExchangeError
 from heedful.exchange.keymap import Entry, KeyMap, RowMap, Stacked
 from heedful.model.embedding import grouped_sinusoid
@@ -48,11 +48,7 @@ _UNUSED = -100.0
 def marian_map(
     config: ModelConfig, tables: Mapping[str, str], rows: tuple[RowMap, RowMap]
 ) -> KeyMap:
-    """
-    Build the key map of the Marian class.
-
-    The output's bias has the rows of the target, with a filling for symbols they do not have.
-    """
+    """Build the key map; the output's bias has the target's rows, filled for symbols they lack."""
     source, target = rows
     bias = RowMap(target.origins, target.count, target.filling, lead=1)
     plain = (RowMap(source.origins, source.count), RowMap(target.origins, target.count))
@@ -90,11 +86,7 @@ def _layer(ours: str, theirs: str, side: str) -> Iterator[Entry]:
 
 
 def tied_as(tie: str, found: Collection[str]) -> dict[str, str]:
-    """
-    Find the names of the tensors that hold the tables.
-
-    A table that others are tied to may be stored under any of their names.
-    """
+    """Find the tensors that hold the tables; a tied table may stand under any of its names."""
     source, target, head = TABLES.values()
     places: dict[str, dict[str, tuple[str, ...]]] = {
         "all": {"embed_source.weight": (SHARED, target, source, HEAD)},
@@ -115,10 +107,9 @@ def spare_tables(
     tensors: Mapping[str, Tensor], tables: Mapping[str, str], tie: str
 ) -> dict[str, Tensor]:
     """
-    Drop redundant tensors.
+    Drop copies of tied tables, and positions, that older checkpoints store.
 
-    Older checkpoints store tied tables several times. Raises `ExchangeError` if copies differ, or
-    if stored positions are not those that the class computes.
+    Raises `ExchangeError` if copies differ, or positions are not those that the class computes.
     """
     used = set(tables.values())
     kept = dict(tensors)
@@ -154,11 +145,7 @@ def _check_positions(name: str, table: Tensor) -> None:
 
 
 def unused_bias(bias: Tensor | None) -> float:
-    """
-    Choose the bias of a symbol without a row.
-
-    Such as a padding or start symbol: our tables have a row for each, theirs need not.
-    """
+    """Choose the bias of a symbol without a row, such as padding, for which ours have one."""
     lowest = 0.0 if bias is None or not bias.numel() else float(bias.float().min())
     return min(lowest, 0.0) + _UNUSED
 

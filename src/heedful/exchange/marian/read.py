@@ -2,8 +2,7 @@
 Import of Hugging Face Marian folders, as OPUS-MT publishes them.
 
 Read from it: ``config.json`` (shape), ``model.safetensors``, ``generation_config.json`` (search),
-``source.spm``, ``target.spm`` and ``vocab.json`` (text). All reasons against an import are reported
-at once.
+``source.spm``, ``target.spm`` and ``vocab.json`` (text).
 """
 
 from collections.abc import Mapping
@@ -62,12 +61,7 @@ _ADVICE = "Import a model that has none of this, or change the files if they are
 
 
 class MarianReader:
-    """
-    Importer of Marian folders.
-
-    A pickle (``pytorch_model.bin``) is not read: `save_pretrained` of transformers converts it to
-    safetensors.
-    """
+    """Importer of Marian folders with safetensors, which `save_pretrained` makes from a pickle."""
 
     name = "marian"
     bound = 1e-4
@@ -95,11 +89,7 @@ class MarianReader:
         return ModelBundle(config, weights, tokenizer, rule.notes)
 
     def reference(self, path: Path, model: ModelBundle) -> ReferenceModel:
-        """
-        Open the original with transformers.
-
-        Raises `MissingExtra` if transformers is not installed.
-        """
+        """Open the original with transformers, or raise `MissingExtra`."""
         return TransformersReference(path, model.tokenizer)
 
 

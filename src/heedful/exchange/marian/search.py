@@ -75,11 +75,7 @@ class MarianSearch:
 def read_rule(
     settings: Mapping[str, Any], id_mapping: IdMapping, positions: int, reasons: Problems
 ) -> MarianSearch:
-    """
-    Find the search settings equivalent to `generate`.
-
-    The defaults are those of `generate` itself, such as 20 tokens.
-    """
+    """Find the search settings equivalent to `generate`; its own defaults fill gaps."""
     for name, off in _OFF.items():
         value = settings.get(name)
         reasons.add_if(
@@ -127,11 +123,7 @@ def read_rule(
 def write_rule(
     search: SearchConfig, vocabulary: tuple[int, int], ids: Mapping[int, int], positions: int
 ) -> tuple[dict[str, Any], MarianSearch]:
-    """
-    Build `generation_config.json`.
-
-    `generate` knows neither our length penalty nor a limit that depends on the source.
-    """
+    """Build `generation_config.json`, which lacks our length penalty and limits by the source."""
     penalty = LengthPenalty.parse(search.length_penalty)
     relative = search.max_length.startswith("input+")
     longest = positions - 2 if relative else min(int(search.max_length), positions - 2)

@@ -2,9 +2,8 @@
 Export as a folder that Hugging Face's `MarianMTModel` and `MarianTokenizer` load.
 
 The class is post-norm, with one layer norm's epsilon and sines before cosines. A model of the
-paper's shape becomes one of it by reordering its dimensions
-(`heedful.exchange.permute_dimensions`); biases that it does not have are zeros. What the class
-cannot express is refused, all of it at once.
+paper's shape gets its dimensions reordered (`heedful.exchange.permute_dimensions`); biases that it
+does not have are zeros.
 """
 
 import json
@@ -16,7 +15,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.exchange.formats import ExportResult, ModelBundle, Problems, WriteOptions
 from heedful.exchange.keymap import RowMap
 from heedful.exchange.marian.names import (
@@ -82,11 +81,7 @@ class MarianWriter:
         return ExportResult(rule.search, rule.notes)
 
     def reference(self, folder: Path, model: ModelBundle) -> ReferenceModel:
-        """
-        Open the exported model with transformers.
-
-        Raises `MissingExtra` if transformers is not installed.
-        """
+        """Open the exported model with transformers, or raise `MissingExtra`."""
         return TransformersReference(folder, model.tokenizer)
 
 

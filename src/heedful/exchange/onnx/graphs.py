@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from heedful.exchange.onnx.nodes import Nodes
 from heedful.exchange.torch_block_parts import activation_name
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.embedding import RATES, SinusoidalPositions, TokenEmbedding
+from heedful.model.embedding import RATES, NoPositions, SinusoidalPositions, TokenEmbedding
 from heedful.model.encoder_decoder import Positions
 from heedful.model.feed_forward import FeedForward
 from heedful.model.layers import DecoderLayer, EncoderLayer
@@ -61,11 +61,7 @@ def encoder_nodes(model: Transformer) -> Nodes:
 
 
 def step_nodes(model: Transformer) -> Nodes:
-    """
-    Build the decoder-step graph: one more token of each hypothesis.
-
-    `Transformer.step` with plain key and value tensors, one row per hypothesis.
-    """
+    """Build the decoder-step graph: `Transformer.step` with plain tensors, a row per hypothesis."""
     nodes = Nodes()
     nodes.place = "target"
     mask = nodes.add("Unsqueeze", "memory_mask", nodes.constant([1, 2]))
@@ -170,6 +166,8 @@ def _embed(nodes: Nodes, embedding: TokenEmbedding, ids: str) -> str:
 
 def _positions(nodes: Nodes, positions: Positions, first: str, end: str) -> str:
     """Compute the encodings of a range of positions, without a maximum."""
+    if isinstance(positions, NoPositions):
+        return nodes.constant(np.float32(0.0))
     numbers = nodes.add("Range", first, end, nodes.constant(np.int64(1)))
     if not isinstance(positions, SinusoidalPositions):
         last = nodes.constant(np.int64(positions.weight.size(0) - 1))

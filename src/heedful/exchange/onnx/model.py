@@ -1,8 +1,4 @@
-"""
-An exported ONNX model run by onnxruntime, as a `heedful.model.seq2seq` model.
-
-So every search here runs on it, and takes rows of its keys and values as any other program would.
-"""
+"""An ONNX model run by onnxruntime, as a `heedful.model.seq2seq` model for every search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,11 +33,7 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class OnnxState:
-    """
-    The inputs of the step graph besides the newest tokens.
-
-    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
-    """
+    """The inputs of the step graph besides the newest tokens."""
 
     arrays: Arrays
     """Inputs by name; one row per hypothesis."""
@@ -55,10 +47,9 @@ class OnnxState:
 
 class OnnxModel(Seq2Seq):
     """
-    A model computed by onnxruntime.
+    A model computed by onnxruntime; its states are already log-probabilities.
 
-    Its states are already log-probabilities. Files of different exports are refused with
-    `RunFolderError`.
+    Files of different exports are refused with `RunFolderError`.
     """
 
     def __init__(self, folder: Path, padding: int, start_token: int, end_token: int) -> None:
@@ -79,22 +70,14 @@ class OnnxModel(Seq2Seq):
         return dict(zip(names, found, strict=True))
 
     def start(self, memory: Arrays) -> OnnxState:
-        """
-        Prepare decoding, one hypothesis per sentence.
-
-        The empty caches have the memory's shapes except for their length of 0.
-        """
+        """Prepare decoding, one hypothesis per sentence; empty caches are memories of length 0."""
         nothing = {f"past_{name}": memory[f"memory_{name}"][:, :, :, :0] for name in _KNOWN}
         return OnnxState({**memory, **nothing})
 
     def step(
         self, state: OnnxState, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows vocabulary"], OnnxState]:
-        """
-        Process one more target token of each hypothesis.
-
-        Outputs of one step are inputs of the next.
-        """
+        """Process one more target token of each hypothesis."""
         asked = {"tokens": tokens.numpy(), **state.arrays}
         found, *known = self._step.run(["log_probabilities", *_KNOWN], asked)
         newer = {f"past_{name}": array for name, array in zip(_KNOWN, known, strict=True)}
@@ -103,11 +86,7 @@ class OnnxModel(Seq2Seq):
     def forward(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target vocabulary"]:
-        """
-        Compute the log-probabilities of a known target, step by step.
-
-        No graph takes a whole target.
-        """
+        """Compute log-probabilities of a known target in steps, as no graph takes it whole."""
         state, found = self.start(self.encode(source)), []
         for tokens in target_in.unbind(1):
             states, state = self.step(state, tokens)
@@ -147,11 +126,7 @@ def _refuse_mixed(folder: Path, sessions: Sequence[Any]) -> None:
 
 
 def never_written(search: SearchConfig) -> tuple[int, ...]:
-    """
-    List the ids that a run's searches never generate.
-
-    A model gives them a little probability all the same.
-    """
+    """List the ids that a run's searches never generate, though a model gives them probability."""
     return (PAD, START, *map(int, search.forbidden_ids.split()))
 
 
@@ -177,11 +152,7 @@ class OnnxReference:
         return found
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
-        """
-        Translate all sentences as one padded batch.
-
-        With the beam, the length penalty and the limit of the run.
-        """
+        """Translate all as one padded batch, with the run's beam, penalty and limit."""
         ids = self.encode(sentences)
         filled = [row for row in ids if row]
         if not filled:

@@ -1,8 +1,7 @@
 """
 A builder for ONNX graphs: operators, constants and weights with unique names.
 
-Names show the place in the model, ``decoder.layers.0/MatMul_17``, so that a drawing of the graph
-can be read beside the model.
+Names show the place in the model, such as ``decoder.layers.0/MatMul_17``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,11 +25,7 @@ Tensors = Mapping[str, str]
 
 
 class Nodes:
-    """
-    A builder of an ONNX graph.
-
-    Equal constants and weights are stored once, so tied weights stay tied.
-    """
+    """A builder of an ONNX graph that stores equal weights once, so tied weights stay tied."""
 
     def __init__(self) -> None:
         self.place = ""

@@ -63,29 +63,20 @@ STEP: dict[str, Tensors] = {
 
 
 class OnnxWriter:
-    """
-    Exporter of ONNX graphs.
-
-    Implements `heedful.exchange.formats.Writer`. Every recipe can be expressed.
-    """
+    """Exporter of ONNX graphs, which can express every recipe."""
 
     name = "onnx"
 
     def bound(self, options: WriteOptions) -> float:
-        """
-        Return the tolerance of the parity check.
-
-        Two engines sum in different orders, so the last bits differ.
-        """
+        """Return the tolerance for two engines that sum in different orders."""
         del options
         return _BOUND
 
     def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
         """
-        Write both graphs and the files needed to use them.
+        Write both graphs and the files to use them; `ExchangeError` if weights are rounded.
 
-        Raises `ExchangeError` if weights are to be rounded, `MissingExtra` if onnx is not
-        installed.
+        Raises `MissingExtra` if onnx is not installed.
         """
         if options.quantization:
             raise ExchangeError(
@@ -100,11 +91,7 @@ class OnnxWriter:
         return ExportResult(model.config.search)
 
     def reference(self, folder: Path, model: ModelBundle) -> OnnxReference:
-        """
-        Open the exported graphs with onnxruntime.
-
-        Raises `MissingExtra` if onnxruntime is not installed.
-        """
+        """Open the exported graphs with onnxruntime, or raise `MissingExtra`."""
         first = model_of(model).start_token
         graphs = OnnxModel(folder, PAD, first, END)
         settings = model.config
@@ -146,8 +133,7 @@ def write_graphs(model: Transformer, folder: Path, fingerprint: str) -> None:
     """
     Write ``encoder.onnx`` and ``step.onnx``, each with the fingerprint of the export.
 
-    The model is as `model_of` or `heedful.model.build` makes it, not laid out for products. The
-    axes that are the same for every call are given as numbers.
+    The model is as `model_of` or `heedful.model.build` makes it, not laid out for products.
     """
     graphs = (("encoder", encoder_nodes, ENCODER), ("step", step_nodes, STEP))
     sizes = {name: str(size) for name, size in _sizes(model).items()}

@@ -51,11 +51,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """
-    A lazy tensor: shape, strides and offset in a storage.
-
-    Reading checks that all of it is inside the storage.
-    """
+    """A lazy tensor: shape, strides and offset in a storage, checked when it is read."""
 
     storage: Storage
     """Where the numbers are."""
@@ -68,13 +64,10 @@ class StoredTensor:
 
     def numpy(self) -> NDArray[Any]:
         """
-        Read the numbers.
+        Read the numbers; `ExchangeError` if they are not all inside the storage.
 
-        A tensor that repeats few numbers many times is refused: a small file could demand all
+        A tensor that repeats few numbers many times is refused, too: a small file could demand all
         memory that way.
-
-        Raises `ExchangeError` if the tensor is not inside of its storage, or the storage is cut
-        off.
         """
         self._check()
         content = self.storage.read(self.storage.key)
@@ -136,11 +129,7 @@ def read_arrays(values: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]
 
 
 def tensor_makers() -> dict[str, Make]:
-    """
-    Return the functions that stand for torch's tensor constructors.
-
-    Also for NumPy's scalars, which training loops like to store.
-    """
+    """Return the functions for torch's tensor constructors and NumPy's scalars."""
     names: dict[str, Make] = {
         "torch._utils._rebuild_tensor": lambda a: _tensor(a[0], a[1], a[2], a[3]),
         "torch._utils._rebuild_tensor_v2": lambda a: _tensor(a[0], a[1], a[2], a[3]),
@@ -164,11 +153,7 @@ def tensor_makers() -> dict[str, Make]:
 
 
 def storage_kind(storage_type: Any) -> str:
-    """
-    Return the number type of a storage.
-
-    Raises `ExchangeError` for types that no translation model has, such as quantized ones.
-    """
+    """Return a storage's number type; `ExchangeError` for types that no translation model has."""
     kind = (
         storage_type.path.rpartition(".")[2]
         if isinstance(storage_type, GlobalName)

@@ -1,8 +1,8 @@
 """
 Placeholders for the contents of a pickle: names, opaque objects, plain containers.
 
-The functions here are the only ones that reading a pickle calls by name, and the tables at the end
-say for which names. Each of them makes a number, text or container.
+Reading a pickle calls by name only the functions here, each of which makes a number, text or
+container; the tables at the end say for which names.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,11 +22,7 @@ class GlobalName:
 
 @dataclass(eq=False, repr=False)
 class OpaqueObject:
-    """
-    An opaque object: class name and contents.
-
-    It has no behaviour: the class is only a name here.
-    """
+    """An opaque object: class name and contents, without behaviour."""
 
     kind: str
     """Module and name of its class."""
@@ -43,24 +39,14 @@ Make = Callable[[tuple[Any, ...]], Any]
 
 
 def of_type(kind: type, value: Any) -> Any:
-    """
-    Check the type of an opcode's operand.
-
-    `kind`: the exact type; subclasses are refused.
-
-    Raises `TypeError`, which `heedful.exchange.pickled.safe_unpickler` turns into a message.
-    """
+    """Check that an opcode's operand is exactly of a type, or raise `TypeError`."""
     if type(value) is not kind:
         raise TypeError(f"a {kind.__name__} must be there, but a {type(value).__name__} came")
     return value
 
 
 def key_of(value: Any) -> Any:
-    """
-    Check a dictionary key.
-
-    Raises `TypeError` for nested tuples, which can take exponential time to hash.
-    """
+    """Check a key; `TypeError` for nested tuples, which can take exponential time to hash."""
     if isinstance(value, OpaqueObject):
         return value
     parts = value if isinstance(value, tuple) and len(value) <= _LONGEST_KEY else (value,)
@@ -70,11 +56,7 @@ def key_of(value: Any) -> Any:
 
 
 def paired(values: Sequence[Any]) -> dict[Any, Any]:
-    """
-    Build a dictionary from keys and values.
-
-    Raises what `key_of` raises, and `ValueError` if a value is missing.
-    """
+    """Build a dictionary; raise what `key_of` raises, and `ValueError` if a value is missing."""
     keys = map(key_of, values[::2])
     return dict(zip(keys, values[1::2], strict=True))
 

@@ -1,18 +1,17 @@
 """
 A safe unpickler, which executes nothing.
 
-A pickle is a small program: it names functions and calls them, which is why a checkpoint from a
-stranger can do whatever its author wanted. This reader walks through the instructions with
-`pickletools` of the standard library, which only decodes them, and builds plain values. Names in
-the program are never imported; each is looked up in a table of the few that checkpoints need, and
-any other is refused. There is nothing here that a pickle could make call anything.
+A pickle is a small program: it names functions and calls them, so a checkpoint from a stranger can
+do whatever its author wanted. This reader walks through the instructions with `pickletools`, which
+only decodes them, and builds plain values. Names are never imported: each is looked up in a table
+of the few that checkpoints need, and any other is refused.
 
 ::
 
     numbers, text, bytes, lists, tuples, dictionaries, sets    themselves
-    argparse.Namespace, omegaconf, torchtext, ... objects      `OpaqueObject`: a name and its
-    contents tensors                                                    `StoredTensor`: read when
-    asked for anything else                                              ExchangeError
+    argparse.Namespace, omegaconf, torchtext, ... objects      `OpaqueObject`: name and contents
+    tensors                                                    `StoredTensor`: read when asked for
+    anything else                                              ExchangeError
 
 ``torch.load(weights_only=True)`` follows the same idea but imports the classes that it is told to
 allow, lets them set their state, and reads every tensor, the optimiser's too.
@@ -83,9 +82,7 @@ _LONGEST_NUMBER = 1 << 12
 
 def read_inert(file: ByteSource, makers: dict[str, Make], persistent: Callable[[Any], Any]) -> Any:
     """
-    Read one pickle without executing it.
-
-    All callables are ours. Shared and circular references are kept.
+    Read one pickle without executing it; shared and circular references are kept.
 
     Raises `ExchangeError` if the pickle asks for something that a checkpoint has no need of, or is
     damaged; all the names that are refused are in one message.

@@ -15,13 +15,10 @@ WIDEST_BEAM, MOST_TOKENS = 201, 10_000
 
 def settings_of(value: Any) -> dict[str, Any]:
     """
-    Read the settings that a toolkit stored beside its weights.
+    Read the settings beside weights: numbers, text, lists, dictionaries; else None.
 
-    Returns numbers, text, lists and dictionaries; None for everything else.
-
-    Interpolations of omegaconf, such as “${model.width}”, stay text.
-
-    Raises `ExchangeError` if it is no settings at all, or more than any toolkit has.
+    Interpolations of omegaconf, such as “${model.width}”, stay text. Raises `ExchangeError` if it
+    is no settings at all, or more than any toolkit has.
     """
     left = [_MOST]
     plain = _plain(value, 0, left)
@@ -36,13 +33,7 @@ def settings_of(value: Any) -> dict[str, Any]:
 def number_in(
     settings: Mapping[str, Any], name: str, default: int | float, maximum: int = _LARGEST
 ) -> int | float:
-    """
-    Read a setting that must be a number.
-
-    `default`: value if it is absent or None.
-
-    Raises `ExchangeError` that names the setting.
-    """
+    """Read a setting, `default` if absent; `ExchangeError` names one that is no number."""
     value = settings.get(name)
     if value is None:
         return default

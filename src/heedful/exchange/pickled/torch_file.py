@@ -1,8 +1,4 @@
-"""
-The two containers of `torch.save`.
-
-Since torch 1.6 a zip archive; before that four consecutive pickles, followed by the numbers.
-"""
+"""Containers of `torch.save`: a zip archive since 1.6, before it four pickles and the numbers."""
 
 import io
 import mmap
@@ -27,9 +23,7 @@ _LONGEST_PICKLE = 1 << 28
 
 def read_torch_file(path: Path) -> Any:
     """
-    Read a checkpoint that torch saved.
-
-    Nothing in the file is executed, and torch is not used.
+    Read a checkpoint of torch without torch; nothing in it is executed.
 
     Raises `ExchangeError` if it is no such file, is damaged, or asks for anything but data.
     """

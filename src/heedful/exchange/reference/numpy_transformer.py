@@ -1,9 +1,8 @@
 """
 A Transformer in NumPy: the reference where the original toolkit cannot be installed.
 
-It reads the tensors under the toolkit's names and in the toolkit's order of ids, and shares nothing
-with `heedful.model`: no module, no fused product, no table of positions. It is written to be read,
-not to be fast, but it caches keys and values.
+It reads tensors under the toolkit's names and in its order of ids, and shares nothing with
+`heedful.model`. It is written to be read, not to be fast, but it caches keys and values.
 """
 
 import math
@@ -42,13 +41,7 @@ class NumpyTransformer:
     """From “source” or “target”, first position and count to the rows that are added."""
 
     def encode(self, source: Sequence[int]) -> Array:
-        """
-        Encode a source.
-
-        `source`: their ids, the end symbol included where they have it.
-
-        Section 3.1 of the paper.
-        """
+        """Encode a source (section 3.1): their ids, with the end symbol if they have it."""
         names, kind = self.tensor_names, self.norms[0]
         x = self.tensors[names.source_table][list(source)] * self.scales[0]
         x = x + self.positions("source", 0, len(source))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heedful.exchange.parity import Ids
+from heedful.exchange.reference.numpy_convs2s import NumpyConvS2S
 from heedful.exchange.reference.numpy_recurrent import NumpyRecurrent
 from heedful.exchange.reference.numpy_transformer import NumpyTransformer, Past
 from heedful.tokenization.id_mapping import IdMapping
@@ -64,16 +65,12 @@ class _OpenBeam(NamedTuple):
 
 
 class NumpyTranslator:
-    """
-    The NumPy reference as a side of a parity check, with inputs and outputs in our ids.
-
-    Fulfils `heedful.exchange.parity.ReferenceModel`.
-    """
+    """The NumPy reference as a side of a parity check, with inputs and outputs in our ids."""
 
     def __init__(
         self,
         name: str,
-        model: NumpyTransformer | NumpyRecurrent,
+        model: NumpyTransformer | NumpyRecurrent | NumpyConvS2S,
         tokenizer: Tokenizer,
         source: ForeignVocabulary,
         target: ForeignVocabulary,
@@ -86,22 +83,14 @@ class NumpyTranslator:
         self._tail = [source.end] if source_ends else []
 
     def in_double(self) -> "NumpyTranslator":
-        """
-        Create a copy of this side that computes in double precision.
-
-        Sinusoids stay rounded to single precision, as in every toolkit.
-        """
+        """Create a copy in double precision; sinusoids stay rounded, as in every toolkit."""
         wide = {name: tensor.astype(np.float64) for name, tensor in self._model.tensors.items()}
         side = copy(self)
         side._model = replace(self._model, tensors=wide)
         return side
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """
-        Tokenize source sentences and look the tokens up in their vocabulary.
-
-        Tokens go through their ids, so a wrong order of rows shows.
-        """
+        """Tokenize and look tokens up by their ids, so that a wrong order of rows shows."""
         words = self._source
         rows = self._tokenizer.encode_source(sentences)
         spelled = [self._tokenizer.pieces_source(row) for row in rows]
@@ -111,12 +100,7 @@ class NumpyTranslator:
         ]
 
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
-        """
-        Compute the log-probabilities of a translation.
-
-        Returns the log-probabilities in the order of our ids, minus infinity for symbols that they
-        lack.
-        """
+        """Compute log-probabilities in our order, minus infinity for symbols that they lack."""
         words = self._target
         memory = self._memory(source)
         tokens = [self._rule.start, *words.id_mapping.to_theirs(target)]

@@ -22,12 +22,10 @@ _PURPOSE = "Comparing with a Marian model"
 
 class TransformersReference:
     """
-    Hugging Face's Marian model as a side of a parity check.
+    Hugging Face's Marian model as a side of a parity check; `MissingExtra` without transformers.
 
     Nothing is downloaded and no code of the folder is run. Padding and the start symbol are never
     generated, as here.
-
-    Raises `MissingExtra` if transformers is not installed.
     """
 
     def __init__(self, path: Path, tokenizer: Tokenizer) -> None:
@@ -52,13 +50,7 @@ class TransformersReference:
 
     @torch.inference_mode()
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
-        """
-        Compute the log-probabilities of a translation.
-
-        Returns the log-probabilities, minus infinity for symbols that they lack.
-
-        One pass over the known target.
-        """
+        """Compute log-probabilities in one pass, minus infinity for symbols that they lack."""
         start = self._model.generation_config.decoder_start_token_id
         start = self._model.config.decoder_start_token_id if start is None else start
         logits = self._model(
@@ -74,11 +66,7 @@ class TransformersReference:
 
     @torch.inference_mode()
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
-        """
-        Translate by `generate`, with the folder's settings.
-
-        One by one, so that padding cannot matter.
-        """
+        """Translate by `generate`, one by one, so that padding cannot matter."""
         given = self._model.generation_config.bad_words_ids or []
         ours = [self._target.origins[number] for number in (PAD, START)]
         never = [[number] for number in ours if number is not None and [number] not in given]
@@ -94,13 +82,7 @@ class TransformersReference:
 
 
 def numbering_of(tokenizer: Tokenizer, side: int) -> IdMapping:
-    """
-    Return the mapping from our ids to those of the exported model.
-
-    `side`: 0 for the source, 1 for the target.
-
-    A model trained here keeps its ids.
-    """
+    """Map our ids to those of the exported model: side 0 is the source, 1 the target."""
     model = tokenizer.models[side]
     if isinstance(model, ImportedModel):
         return model.id_mapping

@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.fastformer import RunningSums
 from heedful.model.feed_forward import ACTIVATIONS
 from heedful.model.inference.native.layers import AttendedStates, NativeLayers, log_probabilities
 from heedful.model.inference.native.product import NativeLinear
@@ -22,7 +24,7 @@ from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from heedful.model.memory import Memory
 from heedful.model.projections import KeyValue
-from heedful.model.residual import PostNorm
+from heedful.model.residual import PostNorm, PreNorm
 
 # Beyond this many positions batched products are faster than attention row by row.
 _LONG = 256
@@ -37,8 +39,13 @@ def can_compile(stack: Encoder | Decoder) -> bool:
     The caller falls back to the plain modules, which compute the same.
     """
     layers = [one for one in stack.layers if isinstance(one, EncoderLayer | DecoderLayer)]
+    # they know products of queries and keys alone
+    attentions = [layer.self_attention for layer in layers]
+    if not all(isinstance(one, MultiHeadAttention) and one.energy is None for one in attentions):
+        return False
     closed = isinstance(stack.norm, nn.LayerNorm)
-    return all(
+    wirings = [one for one in stack.modules() if isinstance(one, PostNorm | PreNorm)]
+    return all(one.residual and isinstance(one.norm, nn.LayerNorm) for one in wirings) and all(
         layer.feed_forward.activation is ACTIVATIONS["relu"]
         and (closed or isinstance(layer.feed_forward_residual, PostNorm))
         and all(isinstance(one, NativeLinear) for one in _products(layer))
@@ -55,7 +62,8 @@ class Int8Decoder(Decoder):
 
     def __init__(self, plain: Decoder) -> None:
         nn.Module.__init__(self)
-        self.layers, self.norm = plain.layers, plain.norm
+        self.width, self.layers, self.norm = plain.width, plain.layers, plain.norm
+        self.causal, self.window = plain.causal, plain.window
         self.native = _compiled(plain)
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
@@ -64,7 +72,7 @@ class Int8Decoder(Decoder):
     def _step_layers(
         self,
         x: Float[Tensor, "sentences width d_model"],
-        cache: KVCache,
+        cache: KVCache | RunningSums,
         memory: Sequence[KeyValue],
         mask_bias: Float[Tensor, "sentences 1 1 source"],
     ) -> Float[Tensor, "sentences width d_model"]:
@@ -75,6 +83,7 @@ class Int8Decoder(Decoder):
 
         Section 3.1, decoder: self-attention, attention to the memory, feed-forward network.
         """
+        assert isinstance(cache, KVCache)  # `can_compile` has seen to it
         own = AttendedStates(cache.layers, cache.mask_bias.float(), cache.filled)
         source = AttendedStates(memory, mask_bias.flatten(1, 2).float(), mask_bias.size(3))
         return self.native.run(x, own, source)
@@ -85,7 +94,8 @@ class ShortCacheDecoder(Decoder):
 
     def __init__(self, plain: Decoder) -> None:
         nn.Module.__init__(self)
-        self.layers, self.norm = plain.layers, plain.norm
+        self.width, self.layers, self.norm = plain.width, plain.layers, plain.norm
+        self.causal, self.window = plain.causal, plain.window
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
         return torch.bfloat16 if sentences > _FEW_SENTENCES else dtype
@@ -95,13 +105,14 @@ class Int8Encoder(Encoder):
     """
     An `Encoder` that is one call of compiled functions.
 
-    Inputs whose attention weights are requested, very long ones, and masks with rows for queries
-    use the plain modules.
+    Inputs whose attention weights are requested, very long ones, windows, and masks with rows for
+    queries use the plain modules.
     """
 
     def __init__(self, plain: Encoder) -> None:
         nn.Module.__init__(self)
-        self.layers, self.norm = plain.layers, plain.norm
+        self.width, self.layers, self.norm = plain.width, plain.layers, plain.norm
+        self.window = plain.window
         self.native = _compiled(plain)
 
     def encode(
@@ -116,7 +127,8 @@ class Int8Encoder(Encoder):
         All positions of a sentence are queries of its own positions.
         """
         batch, time = x.shape[:2]
-        if weights is not None or time > _LONG or mask.size(1) * mask.size(2) > 1:
+        is_masked = self.window is not None or mask.size(1) * mask.size(2) > 1  # by query
+        if weights is not None or time > _LONG or is_masked:
             return super().encode(x, mask, weights)
         stack = self.native.stack
         keys = torch.empty(batch, stack.heads, time, stack.d_k, dtype=torch.bfloat16)

@@ -9,6 +9,7 @@ else changes. The tests compare the result with the model before.
 import torch
 
 from heedful.model.attention import MultiHeadAttention
+from heedful.model.convolutional.convolution import Convolution
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
 from heedful.model.inference.int8 import (
@@ -38,15 +39,19 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
     must be fp32). Returns the same object, in evaluation mode.
 
     The embedding tables stay as they are: their rows are looked up, not multiplied. So do recurrent
-    layers: of a recurrent model only the output matrix is prepacked or rounded.
+    layers and convolutions, whose weight normalisation is folded into the weights: of such models
+    only the output matrix is prepacked or rounded.
     """
     make_linear = LINEAR_FACTORIES[kind]
     if kind == "int8" and native and all(map(can_multiply, _inner_widths(model))):
         make_linear = NativeLinear
     with torch.no_grad():
         for layer in list(model.modules()):
+            if isinstance(layer, Convolution):
+                layer.fold_weight_norm()
             if isinstance(layer, EncoderLayer | DecoderLayer):
-                layer.self_attention = PrepackedAttention(layer.self_attention, make_linear)
+                if isinstance(layer.self_attention, MultiHeadAttention):  # others stay
+                    layer.self_attention = PrepackedAttention(layer.self_attention, make_linear)
                 if isinstance(layer, DecoderLayer):
                     cross = PrepackedCrossAttention(layer.cross_attention, make_linear)
                     layer.cross_attention = cross

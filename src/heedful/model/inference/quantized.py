@@ -142,12 +142,15 @@ class PrepackedAttention(MultiHeadAttention):
         nn.Module.__init__(self)
         self.d_model, self.heads = plain.d_model, plain.heads
         self.d_k, self.d_v, self.widths = plain.d_k, plain.d_v, plain.widths
+        # the packed weights of unscaled scores hold their factor
+        self.score = "scaled" if plain.score == "unscaled" else plain.score
+        self.energy = plain.energy
         self._pack(plain, make_linear)
         self.add_module("out_proj", make_linear(plain.out_proj.weight, plain.out_proj.bias))
 
     def _pack(self, plain: MultiHeadAttention, make_linear: LinearFactory) -> None:
         """Prepack W^Q, W^K and W^V as one matrix."""
-        self.add_module("qkv_proj", make_linear(plain.qkv_proj.weight, plain.qkv_proj.bias))
+        self.add_module("qkv_proj", make_linear(*plain.weights()))
 
 
 class PrepackedCrossAttention(PrepackedAttention):
@@ -157,7 +160,7 @@ class PrepackedCrossAttention(PrepackedAttention):
     kv_proj: nn.Module
 
     def _pack(self, plain: MultiHeadAttention, make_linear: LinearFactory) -> None:
-        weight, bias = plain.qkv_proj.weight, plain.qkv_proj.bias
+        weight, bias = plain.weights()
         width = self.widths[0]
         for name, rows in (("q_proj", slice(width)), ("kv_proj", slice(width, None))):
             self.add_module(name, make_linear(weight[rows], None if bias is None else bias[rows]))

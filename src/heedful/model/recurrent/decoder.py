@@ -26,10 +26,11 @@ from torch import Tensor, nn
 
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear, linear
-from heedful.model.memory import Memory, TargetDecoder
+from heedful.model.memory import Memory, StackFlops, TargetDecoder
 from heedful.model.recurrent.cells import CellState, RecurrentLayer, first_half, pack, unpack
 from heedful.model.recurrent.products import PLAIN, LoopProducts, StepProducts
 from heedful.model.recurrent.scores import RecurrentAttention
+from heedful.model.recurrent.stack import RecurrentStack
 from heedful.model.recurrent.wiring import RecurrentWiring
 from heedful.model.seq2seq import DecodingState
 
@@ -80,7 +81,7 @@ class RecurrentState(DecodingState):
         )
 
 
-class RecurrentDecoder(nn.Module, TargetDecoder):
+class RecurrentDecoder(RecurrentStack, TargetDecoder):
     """
     A recurrent decoder, with attention or without.
 
@@ -95,8 +96,8 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
     """
 
     def __init__(self, wiring: RecurrentWiring) -> None:
-        super().__init__()
-        self.wiring = wiring
+        super().__init__(wiring)
+        self.width, self.attends = wiring.readout_width, wiring.score != "none"
         self.embedding_dropout = Dropout(wiring.embedding_dropout)
         self.layer_dropout = Dropout(wiring.layer_dropout)
         self.readout_dropout = Dropout(wiring.readout_dropout)
@@ -122,6 +123,16 @@ class RecurrentDecoder(nn.Module, TargetDecoder):
             self.readout = Linear(seen, wiring.readout_size)
         elif wiring.readout == "maxout":
             self.readout = Linear(seen + wiring.d_model, 2 * wiring.readout_size)
+
+    def flops(self) -> StackFlops:
+        each = self.weights_of_position()
+        if self.attention is None:
+            return StackFlops(2 * each)
+        keys, energy = self.attention.key_proj, self.attention.energy
+        source = 0 if keys is None else keys.weight.numel()
+        compared = self.wiring.hidden_size if energy is None else energy.numel()
+        pair = compared + self.wiring.memory_width
+        return StackFlops(2 * (each - source), source=2 * source, source_pair=2 * pair)
 
     # ------------------------------------------------------------ known targets
 

@@ -16,12 +16,13 @@ from torch import Tensor, nn
 
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear
-from heedful.model.memory import FinalState, Memory, SourceEncoder
+from heedful.model.memory import FinalState, Memory, SourceEncoder, StackFlops
 from heedful.model.recurrent.cells import RecurrentLayer, first_half, reverse
+from heedful.model.recurrent.stack import RecurrentStack
 from heedful.model.recurrent.wiring import RecurrentWiring
 
 
-class RecurrentEncoder(nn.Module, SourceEncoder):
+class RecurrentEncoder(RecurrentStack, SourceEncoder):
     """
     A recurrent encoder.
 
@@ -38,8 +39,8 @@ class RecurrentEncoder(nn.Module, SourceEncoder):
     """
 
     def __init__(self, wiring: RecurrentWiring) -> None:
-        super().__init__()
-        self.wiring = wiring
+        super().__init__(wiring)
+        self.width = wiring.output_width
         self.embedding_dropout = Dropout(wiring.embedding_dropout)
         self.layer_dropout = Dropout(wiring.layer_dropout)
         self.columns = nn.ModuleList(nn.ModuleList(_layers(wiring)) for _ in range(wiring.columns))
@@ -69,6 +70,14 @@ class RecurrentEncoder(nn.Module, SourceEncoder):
         if self.wiring.reverse_source:
             states = reverse(states, real)
         return Memory(states, mask, _merge(finals))
+
+    def flops(self) -> StackFlops:
+        each = self.weights_of_position()
+        if self.wiring.fast_forward:
+            # torch's fused kernel keeps the input's products to itself, so they are computed again
+            layers = (layer for layer in self.modules() if isinstance(layer, RecurrentLayer))
+            each += sum(layer.rnn.weight_ih_l0.numel() for layer in layers)  # type: ignore[operator,misc]
+        return StackFlops(2 * each)
 
     def _run(
         self, column: nn.ModuleList, x: Tensor, real: Tensor, backward: bool

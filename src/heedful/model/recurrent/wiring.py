@@ -70,10 +70,13 @@ class RecurrentWiring:
         """Width of the states that an encoder returns."""
         if self.fast_forward:
             return self.columns * (self.hidden_size + self.gates) // 4
-        single = self.direction == "forward" or (
-            self.direction == "first-bidirectional" and self.layers > 1
-        )
-        return self.hidden_size if single else 2 * self.hidden_size
+        return 2 * self.hidden_size if self.top_is_bidirectional else self.hidden_size
+
+    @property
+    def top_is_bidirectional(self) -> bool:
+        """Whether the last layer, or pair of columns, of an encoder reads both ways."""
+        only_first = self.direction == "first-bidirectional" and self.layers > 1
+        return self.direction != "forward" and not only_first
 
     @property
     def readout_width(self) -> int:

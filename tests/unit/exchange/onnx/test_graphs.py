@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.config import recipes
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.exchange.onnx import nodes
 from heedful.exchange.onnx.model import OnnxModel
 from heedful.exchange.onnx.write import write_graphs

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.config.schema import ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.model.build import build_model
 from heedful.model.cpu.unpadding import Packing, gather, repeat, scatter
 from heedful.model.initialise import initialise

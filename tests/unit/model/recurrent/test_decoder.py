@@ -6,7 +6,8 @@ import random
 import pytest
 import torch
 
-from heedful.config.schema import ModelConfig, RecurrentConfig
+from heedful.config.model import ModelConfig
+from heedful.config.recurrent import RecurrentConfig
 from heedful.errors import SettingError
 from heedful.model.build import build_model
 from heedful.model.initialise import initialise

@@ -1,0 +1,48 @@
+"""Settings of ByteNet that do not go together."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from heedful.config.recurrent_clashes import memory_width
+
+if TYPE_CHECKING:
+    from heedful.config.model import ModelConfig
+
+
+def bytenet_clashes(model: "ModelConfig") -> list[str]:
+    """List what does not fit, each with what to change; nothing without ByteNet."""
+    if "bytenet" not in (model.encoder, model.decoder):
+        return []
+    return [*_blocks(model), *_join(model)]
+
+
+def _blocks(model: "ModelConfig") -> Iterator[str]:
+    """Check the sizes of blocks and kernels."""
+    bytenet = model.bytenet
+    if bytenet.channels is None and model.d_model % 2:
+        yield (
+            "`model.d_model` must be even, because a block is half as wide inside, but "
+            f"{model.d_model} came (or set `model.bytenet.channels`)"
+        )
+    if bytenet.max_dilation & (bytenet.max_dilation - 1):
+        below = 1 << (bytenet.max_dilation.bit_length() - 1)
+        yield (
+            "`model.bytenet.max_dilation` must be a power of two, because dilations double, but "
+            f"{bytenet.max_dilation} came; near it, {below} and {2 * below} would do"
+        )
+    if model.encoder == "bytenet" and bytenet.encoder_kernel % 2 == 0:
+        yield (
+            "`model.bytenet.encoder_kernel` must be odd, because it reads as many positions before "
+            f"as after, but {bytenet.encoder_kernel} came"
+        )
+
+
+def _join(model: "ModelConfig") -> Iterator[str]:
+    """Check that what is summed has one width."""
+    if model.decoder != "bytenet" or model.bytenet.join != "summed":
+        return
+    if (width := memory_width(model)) != model.d_model:
+        yield (
+            "`model.bytenet.join` = summed needs states of the encoder as wide as `model.d_model` "
+            f"({model.d_model}), but they are {width} wide; concatenated fits any"
+        )

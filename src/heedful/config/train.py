@@ -1,0 +1,141 @@
+"""The settings of training: batches, schedule, loss, checkpoints."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from heedful.config.conditions import ActsIf
+from heedful.config.field_types import Count, CountOrZero, Device, NotNegative, Positive, Share
+from heedful.config.settings_table import SettingsTable
+
+_WITH_ADAM = ActsIf("train.optimizer", ("adam",))
+
+
+class TrainConfig(SettingsTable):
+    """Batches, schedule, loss, checkpoints."""
+
+    table: ClassVar[str] = "train"
+
+    steps: Count = 100_000
+    """Updates until training ends."""
+    minutes: Positive | None = None
+    """Minutes until training ends, resumed runs included. None means no limit."""
+    batch_tokens: Count = 25_000
+    """Tokens of one update, counted on the side that has more."""
+    batch_counting: Literal["real", "padded"] = "real"
+    """Count tokens without padding, or rows times the longest side as the authors' code did."""
+    block_tokens: Count | None = None
+    """Padded tokens of a block of pairs of similar length. None means one block per batch."""
+    micro_batch_tokens: Count | None = None
+    """Most padded tokens computed at once; the batch stays the same. None means automatic."""
+    schedule: Literal["paper", "constant", "inverse_sqrt", "cosine", "plateau", "step"] = "paper"
+    """Course of the learning rate after the warm-up; paper is equation 3."""
+    warmup: CountOrZero = 4000
+    """Updates during which the learning rate rises. 0 means none."""
+    learning_rate_factor: Annotated[Positive, ActsIf("train.schedule", ("paper",))] = 1.0
+    """Factor of the paper's learning rate."""
+    learning_rate: Annotated[Positive | None, ActsIf("train.schedule", unless=("paper",))] = None
+    """Peak of the learning rate, reached at the end of the warm-up."""
+    min_learning_rate: Annotated[
+        NotNegative, ActsIf("train.schedule", ("inverse_sqrt", "cosine", "plateau", "step"))
+    ] = 0.0
+    """Lowest learning rate after the warm-up; cosine ends with it."""
+    decay_factor: Annotated[
+        float, Field(gt=0, lt=1), ActsIf("train.schedule", ("plateau", "step"))
+    ] = 0.5
+    """Factor of the learning rate at each decay."""
+    plateau_patience: Annotated[CountOrZero, ActsIf("train.schedule", ("plateau",))] = 1
+    """Validations without a better result that are let pass; one more lowers the learning rate."""
+    decay_steps: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
+    """Updates between two decays."""
+    decay_start: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
+    """Updates before the first decay, those of the warm-up included. None means decay_steps."""
+    optimizer: Literal["adam", "sgd"] = "adam"
+    """Optimizer of the whole training; adam with a weight_decay is AdamW."""
+    beta1: Annotated[Share, _WITH_ADAM] = 0.9
+    """Adam's decay of the mean of gradients."""
+    beta2: Annotated[Share, _WITH_ADAM] = 0.98
+    """Adam's decay of the mean of squared gradients."""
+    epsilon: Annotated[Positive, _WITH_ADAM] = 1e-9
+    """Epsilon in the denominator of Adam's update."""
+    momentum: Annotated[Share, ActsIf("train.optimizer", ("sgd",))] = 0.0
+    """Momentum of SGD: each update adds this share of the one before. 0 means none."""
+    nesterov: Annotated[bool, ActsIf("train.momentum", unless=(0.0,))] = False
+    """Whether the momentum is Nesterov's."""
+    label_smoothing: Share = 0.1
+    """Probability moved from the correct subword to the others."""
+    smoothing_target: Literal["uniform", "others"] = "uniform"
+    """Smooth over all subwords (Szegedy et al.) or over all except the correct one."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    """Random seed."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """Precision of the matrix products. Auto means the faster one, measured once."""
+    device: Device = "auto"
+    """Where to compute: auto, cpu, cuda or cuda:N."""
+    threads: CountOrZero = 0
+    """CPU threads. 0 means one for each core."""
+    checkpoint_steps: Count | None = None
+    """Updates between checkpoints. None means none by updates, only by minutes."""
+    checkpoint_minutes: Positive | None = 10.0
+    """Minutes between checkpoints. None means none by minutes, only by updates."""
+    keep_last: Count = 5
+    """Number of newest checkpoints to keep."""
+    keep_best: CountOrZero = 1
+    """Number of best validated checkpoints to keep in addition."""
+    validate_steps: Count | None = 1000
+    """Updates between validations; the last update is validated too. None means no validation."""
+    validation_samples: CountOrZero = 3
+    """Number of held-out sentences whose translations each validation prints. 0 means none."""
+    best_by: Literal["bleu", "chrf", "loss", "exact_match", "cer"] = "bleu"
+    """Metric of the best checkpoint: BLEU, chrF, loss, exactly correct lines, character errors."""
+    patience: Count | None = None
+    """Validations without a better result before training stops. None means no such stop."""
+    clip_norm: Positive | None = None
+    """Clip the gradient to this norm. None means no clipping."""
+    weight_decay: NotNegative = 0.0
+    """Decoupled weight decay: each update multiplies the weights by 1 - learning rate x this."""
+    ema_decay: Share | None = None
+    """Decay of the exponential moving average of the weights. None means off."""
+
+    @model_validator(mode="after")
+    def _patience_has_validations(self) -> "TrainConfig":
+        """Check that patience has validations to count."""
+        if self.patience is not None and self.validate_steps is None:
+            raise ValueError(
+                "`train.patience` counts validations and needs `train.validate_steps`, but none "
+                "came; set it, or set `train.patience` to none"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _schedule_is_complete(self) -> "TrainConfig":
+        """Check that the schedule has what its formula needs."""
+        wrong = []
+        if self.schedule in ("paper", "inverse_sqrt") and self.warmup == 0:
+            wrong.append(
+                f"`train.warmup` must be at least 1 for `train.schedule` = {self.schedule}, whose "
+                "rate is a function of it, but 0 came; set it, or set `train.schedule` to constant"
+            )
+        if self.schedule != "paper" and self.learning_rate is None:
+            wrong.append(
+                f"`train.learning_rate` must be set for `train.schedule` = {self.schedule}, but "
+                "none came; it is the peak, such as 0.0005 for Adam or 1.0 for SGD"
+            )
+        if self.learning_rate is not None and self.min_learning_rate > self.learning_rate:
+            wrong.append(
+                f"`train.min_learning_rate` must be at most `train.learning_rate` "
+                f"({self.learning_rate}), but {self.min_learning_rate} came"
+            )
+        if self.schedule == "step" and self.decay_steps is None:
+            wrong.append(
+                "`train.decay_steps` must be set for `train.schedule` = step, but none came; it is "
+                "the number of updates between two decays"
+            )
+        if self.schedule == "plateau" and self.validate_steps is None:
+            wrong.append(
+                "`train.schedule` = plateau decays at validations and needs "
+                "`train.validate_steps`, but none came; set it, or take another schedule"
+            )
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return self

@@ -1,0 +1,90 @@
+"""
+Additive scores between the queries and keys of several heads.
+
+``e_ij = v tanh(q_i + k_j)`` (Bahdanau et al. 2015), one vector v a head. The products W x_i and
+U x_j are the projections of queries and keys that every attention has.
+
+All sums q_i + k_j at once would be queries x keys x d_k numbers a head. They are computed for some
+queries after the other, and again on the way back, so that only the scores are kept.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+# Sums that are held at once. Chosen by hand: 16 MB in fp32, and few enough to start seldom.
+_MOST_NUMBERS = 1 << 22
+
+
+def additive_scores(
+    query: Float[Tensor, "batch heads queries d_k"],
+    key: Float[Tensor, "batch heads keys d_k"],
+    energy: Float[Tensor, "heads d_k"],
+) -> Float[Tensor, "batch heads queries keys"]:
+    """Compute ``v tanh(q_i + k_j)`` for every query and key. `energy`: v of each head."""
+    found: Tensor = _AdditiveScores.apply(query, key, energy)
+    return found
+
+
+def additive_attention(
+    query: Float[Tensor, "batch heads queries d_k"],
+    key: Float[Tensor, "batch heads keys d_k"],
+    value: Float[Tensor, "batch heads keys d_v"],
+    energy: Float[Tensor, "heads d_k"],
+    mask: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
+) -> tuple[Float[Tensor, "batch heads queries d_v"], Float[Tensor, "batch heads queries keys"]]:
+    """Compute contexts and weights. `mask`: true where the query may attend to the key."""
+    scores = additive_scores(query, key, energy)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ value, weights
+
+
+class _AdditiveScores(torch.autograd.Function):
+    """Scores of some queries at a time, whose sums are not kept for the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, energy: Tensor) -> Tensor:
+        ctx.save_for_backward(query, key, energy)
+        scores = query.new_empty(*query.shape[:3], key.size(2))
+        for part in _parts(query, key):
+            inner = _inner(query[:, :, part], key)  # (batch, heads, some, keys, d_k)
+            scores[:, :, part] = (inner.flatten(2, 3) @ energy.unsqueeze(-1)).view_as(
+                scores[:, :, part]
+            )
+        return scores
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        query, key, energy = ctx.saved_tensors
+        d_query = torch.empty_like(query)
+        # sums over all parts, in fp32 whatever the type of the numbers
+        d_key = torch.zeros_like(key, dtype=torch.float32)
+        d_energy = torch.zeros_like(energy, dtype=torch.float32)
+        for part in _parts(query, key):
+            inner = _inner(query[:, :, part], key)
+            d_scores = gradient[:, :, part].unsqueeze(-1)  # (batch, heads, some, keys, 1)
+            d_energy += (inner * d_scores).sum(dim=(0, 2, 3))
+            d_sum = inner.square_().neg_().add_(1.0).mul_(d_scores)  # tanh' = 1 - tanh^2
+            d_sum.mul_(energy[:, None, None])
+            d_query[:, :, part] = d_sum.sum(dim=3)
+            d_key += d_sum.sum(dim=2)
+        return d_query, d_key.to(key.dtype), d_energy.to(energy.dtype)
+
+
+def _inner(query: Tensor, key: Tensor) -> Tensor:
+    """Compute tanh(q_i + k_j): (batch, heads, queries, keys, d_k)."""
+    return (query.unsqueeze(3) + key.unsqueeze(2)).tanh_()
+
+
+def _parts(query: Tensor, key: Tensor) -> Iterator[slice]:
+    """Cut the queries so that their sums with all keys are few enough."""
+    queries = query.size(2)
+    sums = key.numel() * queries  # of all heads
+    step = max(1, queries * _MOST_NUMBERS // max(sums, 1))
+    for first in range(0, queries, step):
+        yield slice(first, first + step)

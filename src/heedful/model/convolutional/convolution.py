@@ -1,0 +1,216 @@
+r"""
+Convolutions over time, whole sequences or one step.
+
+::
+
+    centred, kernel 3          causal, kernel 3           causal, kernel 3, dilation 2
+
+    x1  x2  x3  x4  x5         x1  x2  x3  x4  x5         x1  x2  x3  x4  x5
+         \  |  /                 \   \  |                 \       \       |
+            y3                          y3                                  y5
+
+A position's window of inputs is one row of a matrix, so that a layer is one matrix product.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from heedful.model.cpu.linear import linear
+from heedful.model.cpu.unpadding import Packing
+
+
+class Convolution(nn.Module):
+    """
+    A convolution over time, centred or causal, with dilation; with kernel 1 a linear layer.
+
+    The weight has shape (outputs, kernel, inputs). With `weight_norm` it is g v / |v|, one norm for
+    each output (Salimans and Kingma 2016, equation 2): v is stored as `weight`, g as `gain`.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        kernel: int,
+        dilation: int = 1,
+        causal: bool = False,
+        weight_norm: bool = False,
+    ) -> None:
+        super().__init__()
+        self.inputs, self.outputs, self.kernel = inputs, outputs, kernel
+        self.dilation, self.causal = dilation, causal
+        self.weight = nn.Parameter(torch.empty(outputs, kernel, inputs))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.gain = nn.Parameter(torch.empty(outputs)) if weight_norm else None
+        self._cached: tuple[list[tuple[object, ...]], Tensor] | None = None
+        bound = (3 / (kernel * inputs)) ** 0.5
+        nn.init.uniform_(self.weight, -bound, bound)
+        self.reset_gain()
+
+    @property
+    def span(self) -> int:
+        """How many earlier positions a causal one reads."""
+        return (self.kernel - 1) * self.dilation
+
+    @torch.no_grad()
+    def reset_gain(self) -> None:
+        """Set g to |v|, so that the weights in use are v."""
+        if self.gain is not None:
+            self.gain.copy_(torch.linalg.vector_norm(self.weight.flatten(1), dim=1))
+
+    @torch.no_grad()
+    def fold_weight_norm(self) -> None:
+        """Keep g v / |v| alone, for weights that will not change any more."""
+        if self.gain is not None:
+            self.weight.copy_(self._normed().unflatten(1, (self.kernel, self.inputs)))
+            self.gain = self._cached = None
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time inputs"],
+        places: Int[Tensor, "batch time"] | None = None,
+    ) -> Float[Tensor, "batch time outputs"]:
+        """
+        Convolve whole sequences; the caller has set padding to zero.
+
+        Beyond both ends of a sequence there are zeros. A centred kernel of even size reads one
+        position more of the future, as fairseq pads. `places` are for rows that hold several
+        sentences (`sentence_places`); None means that a row is one sequence.
+        """
+        return linear(self._windows(x, places), self.used_weight(), self.bias)
+
+    def step(
+        self, x: Float[Tensor, "rows inputs"], past: Float[Tensor, "rows span inputs"]
+    ) -> tuple[Float[Tensor, "rows outputs"], Float[Tensor, "rows span inputs"]]:
+        """
+        Compute one more position of a causal convolution.
+
+        `past`: the last inputs, oldest first; returned with `x` in place of the oldest. They are
+        copied, not turned in place, because hypotheses that branch off share them.
+        """
+        if not self.span:
+            return linear(x, self.used_weight(), self.bias), past
+        window = torch.cat([past, x.unsqueeze(1)], dim=1)  # (rows, span + 1, inputs)
+        taps = window[:, :: self.dilation].flatten(1)  # (rows, kernel * inputs)
+        return linear(taps, self.used_weight(), self.bias), window[:, 1:]
+
+    def first_past(self, rows: int, like: Tensor) -> Float[Tensor, "rows span inputs"]:
+        """Return the inputs before the first step: zeros of the type and device of `like`."""
+        return like.new_zeros(rows, self.span, self.inputs)
+
+    def used_weight(self) -> Float[Tensor, "outputs window"]:
+        """
+        Compute the weight in use, shape (outputs, kernel * inputs).
+
+        Without gradients the normed weight is kept until a parameter changes, because each step of
+        a search needs it.
+        """
+        if self.gain is None:
+            return self.weight.flatten(1)
+        if torch.is_grad_enabled() or self.training or self.weight.is_inference():
+            return self._normed()
+        versions: list[tuple[object, ...]] = [
+            (w.data_ptr(), w._version, w.dtype) for w in (self.weight, self.gain)
+        ]
+        if self._cached is None or self._cached[0] != versions:
+            self._cached = versions, self._normed()
+        return self._cached[1]
+
+    def train(self, mode: bool = True) -> "Convolution":
+        """Change the mode and forget the kept weight: an optimizer may write past its versions."""
+        self._cached = None
+        return super().train(mode)
+
+    def extra_repr(self) -> str:
+        """Show the sizes in the printed module."""
+        kind = "causal" if self.causal else "centred"
+        sizes = f"{self.inputs}, {self.outputs}, kernel={self.kernel}, dilation={self.dilation}"
+        return f"{sizes}, {kind}, weight_norm={self.gain is not None}"
+
+    def _normed(self) -> Tensor:
+        """Compute g v / |v|; autograd differentiates both factors."""
+        assert self.gain is not None
+        v = self.weight.flatten(1)  # (outputs, kernel * inputs)
+        return v * (self.gain / torch.linalg.vector_norm(v, dim=1)).unsqueeze(1)
+
+    def _windows(self, x: Tensor, places: Tensor | None) -> Float[Tensor, "batch time window"]:
+        """
+        Lay the inputs that each position reads side by side.
+
+        Measured on one core of an EPYC, 1,000 positions, 256 inputs, 512 outputs, kernel 3:
+        forwards 11 ms, as torch's conv1d on transposed inputs (10 ms); backwards 34 ms where conv1d
+        takes 39, and 587 ms where it takes 947 on 4,000 positions of 512 inputs.
+        """
+        if self.kernel == 1:
+            return x
+        before = self.span if self.causal else self.span // 2
+        shifts = range(-before, self.span - before + 1, self.dilation)
+        factors = None
+        if places is not None:
+            factors = [_are_neighbours(places, shift).unsqueeze(2).to(x.dtype) for shift in shifts]
+        out: Tensor = _Windows.apply(x, shifts, factors)
+        return out
+
+
+def sentence_places(packing: Packing, real: Bool[Tensor, "batch time"]) -> Int[Tensor, "1 tokens"]:
+    """
+    Give each token of an unpadded batch a number, so that sentences are told apart.
+
+    Neighbours differ by one; between two sentences is a gap longer than any. Padding that was kept
+    is as far from all others.
+    """
+    rows, columns = packing.places // packing.time, packing.places % packing.time  # (tokens,)
+    places = rows * (2 * packing.time) + columns
+    is_real = real.flatten()[packing.places]
+    return torch.where(is_real, places, -2 * packing.time * (places + 1)).unsqueeze(0)
+
+
+def _are_neighbours(places: Tensor, shift: int) -> Bool[Tensor, "batch time"]:
+    """Tell where the position that many further on belongs to the same sentence."""
+    there = torch.full_like(places, torch.iinfo(torch.int64).min)
+    ours, theirs = _overlap(places.size(1), shift)
+    there[:, ours] = places[:, theirs]
+    return there == places + shift
+
+
+def _overlap(time: int, shift: int) -> tuple[slice, slice]:
+    """Return the positions that have another one that many further on, and those others."""
+    shift = max(-time, min(shift, time))
+    first, last = max(0, -shift), time - max(0, shift)
+    return slice(first, last), slice(first + shift, last + shift)
+
+
+class _Windows(torch.autograd.Function):
+    """The inputs that each position reads, side by side; zero where there is none."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, shifts: range, factors: list[Tensor] | None) -> Tensor:
+        ctx.shifts, ctx.factors = shifts, factors
+        batch, time, inputs = x.shape
+        out = x.new_empty(batch, time, len(shifts), inputs)
+        for number, shift in enumerate(shifts):
+            ours, theirs = _overlap(time, shift)
+            part = out[:, :, number]  # (batch, time, inputs)
+            part[:, : ours.start] = 0.0
+            part[:, ours.stop :] = 0.0
+            if factors is None:
+                part[:, ours] = x[:, theirs]
+            else:
+                torch.mul(x[:, theirs], factors[number][:, ours], out=part[:, ours])
+        return out.flatten(2)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        parts = gradient.unflatten(2, (len(ctx.shifts), -1))  # (batch, time, kernel, inputs)
+        d_x = parts.new_zeros(parts[:, :, 0].shape)
+        for number, shift in enumerate(ctx.shifts):
+            ours, theirs = _overlap(d_x.size(1), shift)
+            part = parts[:, ours, number]
+            if ctx.factors is None:
+                d_x[:, theirs] += part
+            else:
+                d_x[:, theirs].addcmul_(part, ctx.factors[number][:, ours])
+        return d_x, None, None

@@ -1,0 +1,249 @@
+"""
+Fastformer: additive attention by two pooled vectors instead of pairs of positions.
+
+::
+
+    q = W_q x      k = W_k x      v = q               (Wu et al. 2021; v shares the map of q)
+    g  = Σ_j softmax_j(W_a q_j / √d) q_j              one global query a head
+    p_j = g ⊙ k_j
+    h  = Σ_j softmax_j(W_b p_j / √d) p_j              one global key a head
+    out_i = W_u (h ⊙ v_i) + q_i
+
+The scores W_a q_j and W_b p_j are one number a head, from the full width. Time and memory grow with
+the length.
+
+For a decoder the sums must end at each position. Exactly, the second one would then be quadratic,
+because p_j changes with g. `CausalFastformer` is our linear variant: position j keeps the p_j of
+its own global query g_j, so both sums are cumulative:
+
+    g_i = Σ_{j≤i} softmax q_j      p_j = g_j ⊙ k_j      h_i = Σ_{j≤i} softmax p_j
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from heedful.model.cpu.linear import Linear
+from heedful.model.initial_weights import glorot
+from heedful.model.layout import Layout, pad
+from heedful.model.projections import merge_heads, split_heads
+
+# Positions of a cumulative mean that one product computes. Chosen by hand.
+_CHUNK = 64
+
+
+class Fastformer(nn.Module):
+    """
+    Fastformer's self-attention, in the place of `MultiHeadAttention`.
+
+    Wu et al. 2021, arXiv 2108.09084. It has no weights of pairs to record. First weights are
+    Glorot's, as everywhere here; the authors draw from N(0, 0.02), and their code has BERT's
+    further dense layer behind it.
+    """
+
+    def __init__(self, d_model: int, heads: int, bias: bool = True) -> None:
+        super().__init__()
+        self.d_model, self.heads = d_model, heads
+        self.query_proj = Linear(d_model, d_model, bias=bias)
+        self.key_proj = Linear(d_model, d_model, bias=bias)
+        self.query_score = Linear(d_model, heads, bias=bias)
+        self.key_score = Linear(d_model, heads, bias=bias)
+        self.out_proj = Linear(d_model, d_model, bias=bias)
+
+    def forward(
+        self,
+        queries_from: Float[Tensor, "batch time d_model"],
+        keys_from: Float[Tensor, "batch time d_model"],
+        layout: Layout | Tensor | None = None,
+    ) -> tuple[Float[Tensor, "batch time d_model"], None]:
+        """
+        Pool the queries, then the keys, and give each position its part of them.
+
+        The sequence comes twice, as self-attention gets it. Returns new states, and None in the
+        place of weights. Removed padding comes back for the two sums.
+        """
+        del keys_from
+        layout = Layout.of(layout)
+        query = pad(self.query_proj(queries_from), layout.query_packing)
+        key = pad(self.key_proj(queries_from), layout.query_packing)
+        out = self._mix(query, key, layout.mask)
+        return (out if layout.query_packing is None else layout.query_packing.pack(out)), None
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw each map by Glorot's bound."""
+        for linear in self._maps():
+            glorot(linear.weight, generator)
+            if linear.bias is not None:
+                nn.init.zeros_(linear.bias)
+
+    def flops(self) -> int:
+        """Count the operations of one position, those of the five maps."""
+        return 2 * sum(linear.weight.numel() for linear in self._maps())
+
+    def _maps(self) -> tuple[Linear, ...]:
+        """List the maps."""
+        scores = (self.query_score, self.key_score)
+        return (self.query_proj, self.key_proj, *scores, self.out_proj)
+
+    def _mix(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
+        """Compute the output from padded queries and keys."""
+        total = _mean(self._scores(self.query_score, query), query, mask)  # (batch, 1, d_model)
+        product = total * key
+        pooled = _mean(self._scores(self.key_score, product), product, mask)
+        return self._out(pooled, query)
+
+    def _scores(self, scorer: Linear, x: Tensor) -> Float[Tensor, "batch time heads"]:
+        """Compute one score a head of each position, in fp32 for the sums."""
+        scores: Tensor = scorer(x) / math.sqrt(self.d_model // self.heads)
+        return scores.float()
+
+    def _out(self, pooled: Tensor, query: Tensor) -> Tensor:
+        """Give each position its part of the global key, and its own query."""
+        out: Tensor = self.out_proj(pooled * query) + query
+        return out
+
+
+@dataclass(frozen=True)
+class RunningMean:
+    """A mean by weights e^score, of vectors that come one by one."""
+
+    total: Float[Tensor, "*rows heads"]
+    """Logarithm of the sum of the weights."""
+    mean: Float[Tensor, "*rows heads d"]
+    """Weighted mean of the vectors so far."""
+
+    def add(self, scores: Tensor, vectors: Tensor) -> "RunningMean":
+        """Add one vector a head; `scores` has shape (..., heads)."""
+        total = torch.logaddexp(self.total, scores)
+        old, new = (torch.exp(part - total).unsqueeze(-1) for part in (self.total, scores))
+        return RunningMean(total, old * self.mean + new * vectors)
+
+    def select(self, rows: Tensor) -> "RunningMean":
+        """Select rows of flattened hypotheses."""
+        return RunningMean(
+            self.total.flatten(0, -2).index_select(0, rows),
+            self.mean.flatten(0, -3).index_select(0, rows),
+        )
+
+
+@dataclass(frozen=True)
+class RunningSums:
+    """What a search keeps of the target in place of a cache: two means a layer and hypothesis."""
+
+    layers: tuple[list[RunningMean], ...]
+    """Of queries and of keys; empty lists before the first token."""
+    mask_bias: Float[Tensor, "sentences width 0"]
+    """Nothing to attend to."""
+    filled: int = 0
+
+    @classmethod
+    def empty(cls, layers: int, like: Tensor) -> "RunningSums":
+        """Create the state before the first token. `like`: has a row for each sentence."""
+        return cls(tuple([] for _ in range(layers)), like.new_zeros(len(like), 1, 0))
+
+    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "RunningSums":
+        """Select the hypotheses that the search continues with."""
+        count = len(self.mask_bias) if sentences is None else len(sentences)
+        layers = tuple([one.select(rows) for one in layer] for layer in self.layers)
+        bias = self.mask_bias.new_zeros(count, len(rows) // max(count, 1), 0)
+        return RunningSums(layers, bias)
+
+    def advance(self, width: int) -> "RunningSums":
+        """Prepare the next token of each hypothesis: lists that `write` may fill."""
+        bias = self.mask_bias.new_zeros(len(self.mask_bias), width, 0)
+        return RunningSums(tuple([*layer] for layer in self.layers), bias)
+
+    def write(self, layer: int, add: Callable[[list[RunningMean]], Any]) -> Any:
+        """Let a layer's attention add to its means."""
+        return add(self.layers[layer])
+
+
+class CausalFastformer(Fastformer):
+    """Our linear causal variant of `Fastformer`, for a decoder; none was published."""
+
+    def _mix(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
+        del mask  # padding stands at the end, where nothing that is real reads it
+        prefix = _cumulative_mean(self._scores(self.query_score, query), query)
+        product = prefix * key
+        pooled = _cumulative_mean(self._scores(self.key_score, product), product)
+        return self._out(pooled, query)
+
+    def step(
+        self,
+        x: Float[Tensor, "sentences width d_model"],
+        write: Callable[[Any], Any],
+    ) -> Float[Tensor, "sentences width d_model"]:
+        """
+        Process one more token of each hypothesis, equal to `forward` at the newest positions.
+
+        `write`: `RunningSums.write` of the layer.
+        """
+        query, key = self.query_proj(x), self.key_proj(x)
+
+        def add(means: list[RunningMean]) -> Tensor:
+            first = _begun(means, 0, self._scores(self.query_score, query), self._heads(query))
+            product = first.to(key.dtype) * key
+            scores = self._scores(self.key_score, product)
+            return _begun(means, 1, scores, self._heads(product))
+
+        pooled: Tensor = write(add)
+        return self._out(pooled.to(query.dtype), query)
+
+    def _heads(self, x: Tensor) -> Tensor:
+        """Split the width into heads: (sentences, width, heads, d), in fp32."""
+        return x.unflatten(2, (self.heads, -1)).float()
+
+
+def _begun(means: list[RunningMean], number: int, scores: Tensor, vectors: Tensor) -> Tensor:
+    """Add to one of two means, or begin it; return its value (sentences, width, d_model)."""
+    if len(means) == number:
+        means.append(RunningMean(scores, vectors))
+    else:
+        old = means[number]
+        rows = replace(old, total=_as(old.total, scores), mean=_as(old.mean, vectors))
+        means[number] = rows.add(scores, vectors)
+    return means[number].mean.flatten(2)
+
+
+def _as(old: Tensor, new: Tensor) -> Tensor:
+    """Lay rows of hypotheses out by sentences, more of them if a caller branches off unselected."""
+    old = old.reshape(len(new), -1, *new.shape[2:])
+    return old.repeat_interleave(new.size(1) // old.size(1), 1)
+
+
+def _mean(scores: Tensor, x: Tensor, mask: Tensor | None) -> Float[Tensor, "batch 1 d_model"]:
+    """Mean of all positions by softmax weights, one a head."""
+    if mask is not None:
+        hidden = ~mask[:, 0, 0].unsqueeze(2)  # (batch, time, 1)
+        # the least finite number, so that a row without a real token has no NaN
+        scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
+    weights = torch.softmax(scores, dim=1).to(x.dtype).transpose(1, 2).unsqueeze(2)
+    return merge_heads(weights @ split_heads(x, scores.size(2)))
+
+
+def _cumulative_mean(scores: Tensor, x: Tensor) -> Float[Tensor, "batch time d_model"]:
+    """
+    Mean of each position and those before it, by softmax weights, one a head.
+
+    Chunk by chunk: a product for the positions of the chunk, and the mean of all before it. All
+    weights are e^(score - log-sum-exp), at most one.
+    """
+    vectors = split_heads(x.float(), scores.size(2))  # (batch, heads, time, d)
+    scores = scores.transpose(1, 2)  # (batch, heads, time)
+    totals, found = torch.logcumsumexp(scores, dim=2), list[Tensor]()
+    for first in range(0, scores.size(2), _CHUNK):
+        part = slice(first, first + _CHUNK)
+        total = totals[:, :, part].unsqueeze(3)
+        gap = scores[:, :, part].unsqueeze(2) - total  # (batch, heads, queries, keys)
+        hidden = torch.ones_like(gap[0, 0], dtype=torch.bool).triu(1)
+        mean = torch.exp(gap.masked_fill(hidden, float("-inf"))) @ vectors[:, :, part]
+        if found:
+            carried = torch.exp(totals[:, :, first - 1, None, None] - total)
+            mean = mean + carried * found[-1][:, :, -1:]
+        found.append(mean)
+    return merge_heads(torch.cat(found, dim=2)).to(x.dtype)

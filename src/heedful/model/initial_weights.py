@@ -1,0 +1,25 @@
+"""Distributions of first weights."""
+
+import math
+
+import torch
+from torch import Tensor
+
+
+@torch.no_grad()
+def glorot(weight: Tensor, generator: torch.Generator) -> None:
+    """Draw uniformly within sqrt(6 / (fan in + fan out)) (Glorot and Bengio 2010)."""
+    bound = math.sqrt(6.0 / sum(weight.shape))
+    weight.uniform_(-bound, bound, generator=generator)
+
+
+@torch.no_grad()
+def table(weight: Tensor, generator: torch.Generator) -> None:
+    """Draw with standard deviation d_model^-0.5; scaling by sqrt(d_model) makes it one."""
+    weight.normal_(0.0, weight.size(1) ** -0.5, generator=generator)
+
+
+@torch.no_grad()
+def uniform(weight: Tensor, bound: float, generator: torch.Generator) -> None:
+    """Draw uniformly from -bound to bound."""
+    weight.uniform_(-bound, bound, generator=generator)

@@ -1,0 +1,59 @@
+"""
+A convolution in the place of an encoder's self-attention.
+
+::
+
+    y_i = Σ_d W_d x_{i+d} + b      d from -⌊r/2⌋ to ⌊r/2⌋
+
+Attention weighs every neighbour by what it says; a convolution by where it stands, with one linear
+map for each relative position.
+"""
+
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from heedful.model.convolutional.convolution import Convolution
+from heedful.model.initial_weights import glorot
+from heedful.model.layout import Layout, pad
+
+
+class RelativeMaps(nn.Module):
+    """
+    One linear map for each of `width` relative positions, an odd number of them.
+
+    The centred convolution of that kernel width. Beyond the ends of a sentence there are zeros.
+    """
+
+    def __init__(self, d_model: int, width: int) -> None:
+        super().__init__()
+        self.d_model = d_model
+        self.convolution = Convolution(d_model, d_model, width)
+
+    def forward(
+        self,
+        queries_from: Float[Tensor, "batch time d_model"],
+        keys_from: Float[Tensor, "batch time d_model"],
+        layout: Layout | Tensor | None = None,
+    ) -> tuple[Float[Tensor, "batch time d_model"], None]:
+        """
+        Sum the maps of each position's neighbours, of which padding is zero.
+
+        The sequence comes twice, as self-attention gets it. Returns new states, and None in the
+        place of weights.
+        """
+        del keys_from
+        layout = Layout.of(layout)
+        x = pad(queries_from, layout.query_packing)
+        if layout.mask is not None:
+            x = x.masked_fill(~layout.mask[:, 0, 0].unsqueeze(2), 0.0)
+        out = self.convolution(x)
+        return (out if layout.query_packing is None else layout.query_packing.pack(out)), None
+
+    def initialise(self, generator: Generator) -> None:
+        """Draw by Glorot's bound of the whole product, from all neighbours to one position."""
+        glorot(self.convolution.weight.flatten(1), generator)
+        nn.init.zeros_(self.convolution.bias)
+
+    def flops(self) -> int:
+        """Count the operations of one position."""
+        return 2 * self.convolution.weight.numel()

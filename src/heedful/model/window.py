@@ -1,0 +1,145 @@
+"""
+Self-attention to neighbours alone (section 4 of the paper: “restricted”).
+
+::
+
+    r = 3, encoder         r = 3, decoder         in blocks of 4: the queries of the second one
+    x x . . . .            x . . . . .            and the keys that any of them sees
+    x x x . . .            x x . . . .
+    . x x x . .            x x x . . .            . . . x x x . . . .
+    . . x x x .            . x x x . .            . . . . x x x . . .
+    . . . x x x            . . x x x .            . . . . . x x x . .
+    . . . . x x            . . . x x x            . . . . . . x x x .
+
+Short sequences attend with the band in their mask, by the kernels for any mask. Long ones are cut
+into blocks of queries, each with its own copy of the keys and values around it; so time and memory
+grow with the window times the length, not with the square of the length.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heedful.model.cpu.attention import SHORT
+from heedful.model.projections import Projections
+
+# Below this many queries in a block the copies of keys and values cost more than they spare.
+_LEAST = 32
+# Blocks pay from this many times their own keys (`python -m benchmarks.window`).
+_PAYS = 2
+
+
+class Window(NamedTuple):
+    """How many neighbours on either side a position attends to, beside itself."""
+
+    before: int
+    after: int
+
+    @classmethod
+    def around(cls, r: int | None) -> "Window | None":
+        """Make an encoder's: half of the neighbours before, half after."""
+        return None if r is None else cls(r // 2, r // 2)
+
+    @classmethod
+    def before_and_at(cls, r: int | None) -> "Window | None":
+        """Make a decoder's: the position itself and those before it, r in all."""
+        return None if r is None else cls(r - 1, 0)
+
+    @property
+    def width(self) -> int:
+        """The keys of one query."""
+        return self.before + 1 + self.after
+
+    @property
+    def block(self) -> int:
+        """The queries of a block."""
+        return max(_LEAST, self.before + self.after)
+
+    @property
+    def block_keys(self) -> int:
+        """The keys that the queries of a block see."""
+        return self.before + self.block + self.after
+
+    def mask(self, length: int, device: torch.device | None = None) -> Bool[Tensor, "time time"]:
+        """Compute which keys are in the window of each query."""
+        places = torch.arange(length, device=device)
+        return self.contains(places - places.unsqueeze(1))
+
+    def contains(self, distance: Tensor) -> Tensor:
+        """Tell at which distances of a key from its query it is seen."""
+        return (distance >= -self.before) & (distance <= self.after)
+
+
+def restrict(
+    mask: Bool[Tensor, "batch heads queries keys"] | None,
+    window: Window | None,
+    length: int,
+    dense: bool,
+    device: torch.device | None = None,
+) -> tuple[Tensor | None, Window | None]:
+    """
+    Restrict self-attention to a window: by the mask where that is faster, else by blocks.
+
+    `mask`: true where a query may attend to the key; everywhere if None. `dense`: always by the
+    mask, as recorded weights need it. Returns the mask, and the window if it is not in the mask.
+
+    Every position sees itself, padding too, or padding that is far from a token would see nothing.
+    """
+    if window is None:
+        return mask, None
+    of_keys = mask is None or mask.size(1) == mask.size(2) == 1
+    if of_keys and not dense and length > max(SHORT, _PAYS * window.block_keys):
+        return mask, window
+    band = window.mask(length, device if mask is None else mask.device)[None, None]
+    if mask is None:
+        return band, None
+    return band & mask | torch.eye(length, dtype=torch.bool, device=mask.device), None
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Sequences cut into blocks of queries, each a row of a batch."""
+
+    projections: Projections
+    """Queries of each block, and keys and values around it."""
+    mask: Bool[Tensor, "blocks 1 queries keys"]
+    """True where a query sees the key."""
+    rows: int
+    length: int
+    """Sequences, and the positions of each."""
+
+    @classmethod
+    def of(
+        cls,
+        projections: Projections,
+        mask: Bool[Tensor, "_ 1 1 keys"] | None,
+        window: Window,
+    ) -> "Blocks":
+        """Cut self-attention into blocks. `mask`: true at keys that may be seen; None: all."""
+        qkv, _, heads, d_k = projections
+        rows, length, _ = qkv.shape
+        count = -(-length // window.block)
+        filling = count * window.block - length
+        around = (window.before, window.after + filling)
+        query, kv = qkv.split([heads * d_k, qkv.size(2) - heads * d_k], dim=2)
+        query = nn.functional.pad(query, (0, 0, 0, filling)).view(rows * count, window.block, -1)
+        kv = nn.functional.pad(kv, (0, 0, *around))
+        kv = kv.unfold(1, window.block_keys, window.block)  # (rows, count, width, keys)
+        real = qkv.new_ones(1, length, dtype=torch.bool) if mask is None else mask[:, 0, 0]
+        real = nn.functional.pad(real, around)
+        real = real.unfold(1, window.block_keys, window.block)  # (rows or 1, count, keys)
+        first = torch.arange(window.block, device=qkv.device).unsqueeze(1) + window.before
+        distance = torch.arange(window.block_keys, device=qkv.device) - first  # of key and query
+        seen = window.contains(distance) & real.unsqueeze(2) | (distance == 0)
+        seen = seen.expand(rows, -1, -1, -1).flatten(0, 1).unsqueeze(1)
+        blocks = Projections(query, kv.flatten(0, 1).transpose(1, 2), heads, d_k)
+        return cls(blocks, seen, rows, length)
+
+    def join(
+        self, context: Float[Tensor, "blocks queries width"]
+    ) -> Float[Tensor, "rows time width"]:
+        """Put the contexts of all blocks one after the other again."""
+        return context.reshape(self.rows, -1, context.size(2))[:, : self.length]

@@ -1,0 +1,86 @@
+"""Transformers with other attention by the commands of every other one."""
+
+import numpy as np
+import pytest
+
+from heedful.translation.translator import Translator
+from tests.support.commands import refused, train_arguments
+
+SENTENCE = "the big red dog"
+BASE = (
+    "train.precision=fp32",
+    "train.steps=4",
+    "train.batch_tokens=256",
+    "train.checkpoint_steps=2",
+    "train.validate_steps=none",
+)
+ADDITIVE = (*BASE, "model.attention.score=additive", "model.attention.window=4")
+
+
+def train(heedful_cli, text, out, settings, *more):
+    done = heedful_cli(*train_arguments(text, out, *settings), *more)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def additive(heedful_cli, text, tmp_path_factory):
+    return train(heedful_cli, text, tmp_path_factory.mktemp("additive") / "run", ADDITIVE)
+
+
+@pytest.mark.soak
+def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, additive, tmp_path):
+    again = tmp_path / "again"
+    train(heedful_cli, text, again, (*ADDITIVE, "train.steps=2"))
+    train(heedful_cli, text, again, ADDITIVE, "--resume")
+    last = "checkpoints/step-00000004/model.safetensors"
+    assert (again / last).read_bytes() == (additive / last).read_bytes()
+
+
+def test_it_translates_aligns_and_scores(heedful_cli, additive):
+    translator = Translator.load(additive, device="cpu", precision="fp32")
+    one = translator.translate(SENTENCE, alignments=True, max_length=5)
+    assert one.alignment.source_words == tuple(SENTENCE.split())
+    assert translator.translate([SENTENCE, "a dog"], max_length=5)[0].text == one.text
+    attention = translator.attend(SENTENCE, "le chien")
+    for part in (attention.encoder, attention.decoder, attention.cross):
+        np.testing.assert_allclose(part.sum(-1), 1.0, atol=1e-5)
+    for precision in ("bf16", "int8"):
+        options = ("--precision", precision, "--max-length", "5")
+        done = heedful_cli("translate", additive, *options, stdin=f"{SENTENCE}\n")
+        assert done.returncode == 0 and done.stdout.count("\n") == 1, done.stderr
+
+
+def test_no_format_can_express_it(heedful_cli, additive, tmp_path):
+    for kind in ("onnx", "ctranslate2", "marian"):
+        done = heedful_cli("export", additive, tmp_path / kind, "--format", kind)
+        refused(done, f"{kind} can express the Transformer of the paper", "`model.attention.")
+        assert not (tmp_path / kind).exists()
+
+
+@pytest.fixture(scope="module")
+def pooled(heedful_cli, text, tmp_path_factory):
+    """A run without self-attention on either side."""
+    mixers = ("encoder=fastformer", "decoder=fastformer-linear")
+    settings = (*BASE, "train.steps=2", *(f"model.attention.{mixer}" for mixer in mixers))
+    return train(heedful_cli, text, tmp_path_factory.mktemp("pooled") / "run", settings)
+
+
+def test_without_self_attention_it_translates_and_shows_the_rest(heedful_cli, pooled, tmp_path):
+    for precision in ("bf16", "int8"):
+        options = ("--precision", precision, "--max-length", "5")
+        done = heedful_cli("translate", pooled, *options, stdin=f"{SENTENCE}\n")
+        assert done.returncode == 0 and done.stdout.count("\n") == 1, done.stderr
+    page = tmp_path / "dog.html"
+    done = heedful_cli("attend", pooled, SENTENCE, "--out", page)
+    assert done.returncode == 0 and page.stat().st_size > 10_000, done.stderr
+    refused(
+        heedful_cli("attend", pooled, SENTENCE, "--out", tmp_path / "x.png", "--kind", "encoder"),
+        "must be attention that",
+    )
+    figure = heedful_cli(
+        "paper", "figure3", pooled, "--sentence", SENTENCE, "--out", tmp_path / "x.png"
+    )
+    refused(figure, "of this run has none (`model.attention.encoder` is fastformer)")
+    done = heedful_cli("export", pooled, tmp_path / "onnx", "--format", "onnx")
+    refused(done, "`model.attention.encoder` is fastformer")
