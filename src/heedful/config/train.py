@@ -9,6 +9,11 @@ from heedful.config.field_types import Count, CountOrZero, Device, NotNegative, 
 from heedful.config.settings_table import SettingsTable
 
 _WITH_ADAM = ActsIf("train.optimizer", ("adam",))
+_BY_LIKELIHOOD = ActsIf("train.objective", ("likelihood",))
+_BY_REWARD = ActsIf("train.objective", ("reward",))
+_BY_RISK = ActsIf("train.objective", ("risk",))
+_BY_EITHER = ActsIf("train.objective", ("reward", "risk"))
+Several = Annotated[int, Field(ge=2, le=1000)]
 
 
 class TrainConfig(SettingsTable):
@@ -62,9 +67,23 @@ class TrainConfig(SettingsTable):
     """Momentum of SGD: each update adds this share of the one before. 0 means none."""
     nesterov: Annotated[bool, ActsIf("train.momentum", unless=(0.0,))] = False
     """Whether the momentum is Nesterov's."""
-    label_smoothing: Share = 0.1
+    objective: Literal["likelihood", "reward", "risk"] = "likelihood"
+    """What is optimised; reward and risk are those of own translations and need --finetune-from."""
+    reward_metric: Annotated[Literal["gleu", "bleu", "chrf"], _BY_EITHER] = "gleu"
+    """Reward of a translation: GLEU, smoothed BLEU or chrF of the sentence. Risk is 1 - reward."""
+    likelihood_weight: Annotated[NotNegative, _BY_EITHER] = 0.017
+    """Factor of the references' log-likelihood beside the reward of their pairs. 0 means none."""
+    samples: Annotated[Several, _BY_REWARD] = 15
+    """Translations drawn of each pair; the baseline of one is the mean reward of the others."""
+    n_best: Annotated[Several, _BY_RISK] = 10
+    """Translations that beam search finds of each pair, to share out the risk among them."""
+    risk_sharpness: Annotated[Positive, _BY_RISK] = 1.0
+    """Power of their probabilities before these are renormalised; Shen et al. have 0.005."""
+    risk_reference: Annotated[bool, _BY_RISK] = False
+    """Whether the reference joins them."""
+    label_smoothing: Annotated[Share, _BY_LIKELIHOOD] = 0.1
     """Probability moved from the correct subword to the others."""
-    smoothing_target: Literal["uniform", "others"] = "uniform"
+    smoothing_target: Annotated[Literal["uniform", "others"], _BY_LIKELIHOOD] = "uniform"
     """Smooth over all subwords (Szegedy et al.) or over all except the correct one."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Random seed."""

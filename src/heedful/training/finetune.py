@@ -152,6 +152,24 @@ def check_same_optimizer(pretrained: PretrainedRun, settings: TrainConfig) -> No
         )
 
 
+def check_objective(pretrained: PretrainedRun | None, objective: str) -> None:
+    """Refuse to train from their own translations models that cannot translate yet."""
+    if objective == "likelihood":
+        return
+    if pretrained is None:
+        raise SettingError(
+            f"train.objective = {objective} improves translations that a model makes already and "
+            "must have --finetune-from, a run that was trained by likelihood, but none came; train "
+            "one first, or leave train.objective out."
+        )
+    if pretrained.reset:
+        raise SettingError(
+            f"train.objective = {objective} must start from all of a trained run, but --reset "
+            f"{' --reset '.join(pretrained.reset)} came with it, after which translations are "
+            "noise; train by likelihood after a reset first, then from that run."
+        )
+
+
 def inherited_settings(pretrained: PretrainedRun) -> dict[str, Any]:
     """
     List the settings inherited with the weights and subwords.

@@ -18,6 +18,9 @@ from heedful.files import write_synced, writing
 from heedful.training.history import parse_line
 from heedful.training.validation_metrics import SCORES
 
+FIGURES = ("reward", "risk")
+"""What the log shows of training by own translations (`heedful.training.objective`)."""
+
 
 @dataclass
 class Clock:
@@ -104,8 +107,10 @@ class RunLog:
             )
             self._bar.update(self._task, completed=share * self._total, description=text)
             return
+        figures = "".join(f"{name} {line[name]:.3f}  " for name in FIGURES if name in line)
         self.say(
-            f"step {line['step']:,}  loss {line['loss']:.3f}  perplexity {line['perplexity']:.2f}  "
+            f"step {line['step']:,}  loss {line['loss']:.3f}  {figures}"
+            f"perplexity {line['perplexity']:.2f}  "
             f"rate {rate:.2e}  {speed:,.0f} tokens/s  {duration(remaining)} left"
         )
 

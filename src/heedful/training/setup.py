@@ -42,6 +42,7 @@ from heedful.runs.run import (
 from heedful.training.distributed import RankGroup
 from heedful.training.finetune import (
     PretrainedRun,
+    check_objective,
     check_same_optimizer,
     check_shape,
     find_pretrained,
@@ -142,6 +143,7 @@ class TrainingSetup:
             )
         inherited = inherited_settings(pretrained) if pretrained else None
         config = load_config(recipe, settings, inherited)
+        check_objective(pretrained, config.train.objective)
         if pretrained is not None:
             check_shape(pretrained, config.model)
             check_same_optimizer(pretrained, config.train)

@@ -40,6 +40,10 @@ class StepTotals(NamedTuple):
     """Number of ranks that got a signal for a checkpoint."""
     penalty: float = 0.0
     """`Seq2Seq.penalty` times the target tokens of its micro-batch, summed; not in `loss`."""
+    figure: float = 0.0
+    """Mean reward or risk of each pair's candidates, summed over pairs."""
+    pairs: float = 0.0
+    """Pairs with candidates; 0 in a training by likelihood."""
 
     def plus(self, other: "StepTotals") -> "StepTotals":
         """Add two sums, field by field."""
@@ -69,6 +73,8 @@ class LogSums(NamedTuple):
     seconds: float = 0.0
     """Time in steps."""
     penalty: float = 0.0
+    figure: float = 0.0
+    pairs: float = 0.0
     """As in `StepTotals`."""
 
     def plus(self, totals: StepTotals, seconds: float) -> "LogSums":
@@ -81,6 +87,8 @@ class LogSums(NamedTuple):
             self.padded_tokens + totals.source_places + totals.target_places,
             self.seconds + seconds,
             self.penalty + totals.penalty,
+            self.figure + totals.figure,
+            self.pairs + totals.pairs,
         )
 
 
@@ -165,7 +173,7 @@ class TrainState:
             and _is_count(values.get("without_better"))
             and all(_is_count(values.get(name, 0)) for name in ("decays", "bad_validations"))
             and isinstance(since_log, list)
-            and len(LogSums._fields) - len(since_log) in (0, 1)  # older ones have no penalty
+            and len(since_log) in (6, 7, len(LogSums._fields))  # older ones lack the last
             and all(isinstance(number, int | float) for number in since_log)
         )
         if not expected:

@@ -19,6 +19,8 @@ from heedful.training.validation_metrics import SCORES
 _TAGS = {
     "loss": "train/loss",
     "perplexity": "train/perplexity",
+    "reward": "train/reward",
+    "risk": "train/risk",
     "learning_rate": "train/learning_rate",
     "target_tokens": "train/target_tokens",
     "target_tokens_per_second": "train/target_tokens_per_second",

@@ -34,6 +34,7 @@ from heedful.training.batches import Sampler, TrainingPairs
 from heedful.training.distributed import RankGroup, rank_group
 from heedful.training.finetune import first_weights, write_pretrained
 from heedful.training.log import RunLog
+from heedful.training.objective.build import build_objective
 from heedful.training.optimizer import MixedPrecisionOptimizer
 from heedful.training.run_folder import Claim, RunFiles, create_run_folder, require_usable
 from heedful.training.setup import (
@@ -189,12 +190,14 @@ def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
             optimizer_step = train_state.counters.step + earlier
             optimizer.load(start_weights.model, start_weights.training, optimizer_step)
 
-        # 3. batches and validation
+        # 3. batches, validation and objective
         collator = run.collator(model)
         pairs = session.training_pairs(collator)
         validate = None
         if setup.valid is not None:
             validate = validator(model, run, collator, *setup.valid)
+
+        objective = build_objective(run, session.machine_settings)
 
         # 4. log, checkpoints, and the loop itself
         step = train_state.counters.step
@@ -216,8 +219,11 @@ def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
                 _CheckpointWriter(run, optimizer, train_state, digests, log.say),
                 validate,
                 pairs.describe,
+                objective,
             )
             session.introduce(log, parameter_count(model), train_state)
+            if run.config.train.objective != "likelihood":
+                log.say(f"objective: {objective.describe()}")
             trainer.check_memory()
             session.claim.trains = True
             with _signals(trainer.stop):

@@ -33,7 +33,7 @@ from heedful.machine.memory import keep_freed_memory
 from heedful.model.seq2seq import Seq2Seq
 from heedful.training.distributed import RankGroup
 from heedful.training.log import Clock, RunLog, perplexity
-from heedful.training.loss import chunked_loss
+from heedful.training.objective.likelihood import Likelihood, Objective
 from heedful.training.optimizer import MixedPrecisionOptimizer
 from heedful.training.state import (
     WORK,
@@ -85,7 +85,7 @@ class Trainer:
     The training loop.
 
     `describe`: from indices of pairs to what a report shows of them; the indices themselves if
-    None.
+    None. `objective`: what is minimised; the likelihood if None.
 
     Section 5. First `check_memory`, then `run`, the loop; the other methods are its parts, in
     order.
@@ -104,10 +104,12 @@ class Trainer:
         checkpoints: Checkpointer,
         validate: Callable[[], Validation] | None = None,
         describe: Callable[[list[int]], list[Any]] = list,
+        objective: Objective | None = None,
     ) -> None:
         self.model, self.optimizer, self.batches, self.collate = model, optimizer, batches, collate
         self.config, self.train_state, self.ranks, self.log = config, train_state, ranks, log
         self.checkpoints, self.validate, self.describe = checkpoints, validate, describe
+        self.objective = objective or Likelihood(config.label_smoothing, config.smoothing_target)
         self.stop = StopSignal()
         self.clock = Clock(train_state.counters.seconds)
         self._logged_at = self._saved_at = self.clock.seconds
@@ -190,32 +192,16 @@ class Trainer:
         for index, rows in enumerate(micro_batches, start=first):
             batch = self.collate(rows)
             counts = (batch.source_tokens, batch.target_tokens, *batch.work)
-            batch = batch.to(self.model.device)
             _seed_dropout(self.config.seed, step, index)
-            states = self.model(batch.source, batch.target_in)  # (pairs, target, d_model)
-            real = batch.target_out != self.model.padding  # (pairs, target)
-            weight, bias = self.model.output.weight, self.model.output.bias
-            loss, nll = chunked_loss(
-                states[real],  # (target tokens, d_model)
-                batch.target_out[real],  # (target tokens,)
-                weight,
-                bias,
-                self.config.label_smoothing,
-                self.config.smoothing_target,
-            )
-            penalty, objective = self.model.penalty(), loss
-            if penalty is not None:  # a mean over tokens beside a sum over them
-                penalty = penalty.float() * counts[1]
-                objective = loss + penalty
-            objective.backward()
-            self.optimizer.accumulate_gradients()
-            sums = StepTotals(float(loss.detach()), float(nll), *map(float, counts))
-            if penalty is not None:
-                self._has_penalty = True
-                sums = sums._replace(penalty=float(penalty.detach()))
-            totals = totals.plus(sums)
-            # the next micro-batch needs the memory
-            del batch, states, real, loss, nll, penalty, objective
+            totals = totals.plus(StepTotals(0.0, 0.0, *map(float, counts)))
+            batch = batch.to(self.model.device)
+            for part in self.objective.parts(self.model, batch, rows, step):
+                part.loss.backward()
+                self.optimizer.accumulate_gradients()
+                totals = totals.plus(part.sums)
+                self._has_penalty |= part.has_penalty
+                del part  # the next one needs the memory
+            del batch
         return totals
 
     def _sum_over_ranks(self, own: StepTotals) -> StepTotals:
@@ -350,6 +336,8 @@ class Trainer:
         }
         if self._has_penalty:
             line["penalty"] = since.penalty / since.target_tokens
+        if self.objective.figure:
+            line[self.objective.figure] = since.figure / since.pairs
         share = step / self.config.steps
         if self.config.minutes is not None:
             share = min(1.0, max(share, counters.seconds / (self.config.minutes * 60)))

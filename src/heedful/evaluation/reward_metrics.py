@@ -1,0 +1,48 @@
+"""
+Metrics of single sentences, from 0 to 1, that a model can be trained on.
+
+They compare text, not subwords: words are what sacreBLEU's tokenizer of the language finds in the
+detokenised sentence.
+"""
+
+from collections.abc import Callable, Sequence
+
+from sacrebleu.metrics.bleu import BLEU
+
+from heedful.errors import SettingError
+from heedful.evaluation.gleu import sentence_gleu
+from heedful.evaluation.languages import bleu_tokenizer
+from heedful.evaluation.mbr_utility import Table, bleu_table, chrf_table
+
+REWARD_METRICS = ("gleu", "bleu", "chrf")
+
+SentenceMetric = Callable[[Sequence[str], str], list[float]]
+"""From translations of a sentence and its reference to a number from 0 to 1 for each."""
+
+
+def reward_metric(name: str, language: str = "") -> SentenceMetric:
+    """
+    Return a metric by name. `language`: of the translations.
+
+    BLEU is smoothed exponentially and has only the orders that the translation has. Raises
+    `SettingError` for an unknown name.
+    """
+    if name not in REWARD_METRICS:
+        raise SettingError(f"a reward must be {' or '.join(REWARD_METRICS)}, but is {name!r}.")
+    tokenizer = bleu_tokenizer(language)  # here, so that its warning comes before the training
+    if name == "bleu":
+        return lambda texts, reference: _column(bleu_table(texts, [reference], language))
+    if name == "chrf":
+        return lambda texts, reference: _column(chrf_table(texts, [reference]))
+    cut = BLEU(tokenize=tokenizer).tokenizer
+
+    def gleu(texts: Sequence[str], reference: str) -> list[float]:
+        words = cut(reference.rstrip()).split()
+        return [sentence_gleu(cut(text.rstrip()).split(), words) for text in texts]
+
+    return gleu
+
+
+def _column(table: Table) -> list[float]:
+    """Return the only column of a table of percentages, as shares."""
+    return [float(score) / 100.0 for score in table[:, 0]]

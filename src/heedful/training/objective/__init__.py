@@ -1,0 +1,1 @@
+"""What a training minimises: the likelihood of references, or the risk of own translations."""

@@ -1,0 +1,210 @@
+"""
+Candidates: translations of the model itself, scored by it with gradients, and their rewards.
+
+::
+
+    source ─ search ─ candidates ─ text ─ reward of each ─┐
+                          └─ model, with gradients ─ log P ┴─ loss of the pair (`CandidateLoss`)
+
+Dropout is off in both passes, as in GNMT: what is scored is what was drawn from.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from heedful.data.batch import Batch, pad
+from heedful.data.micro_batches import Rows
+from heedful.evaluation.reward_metrics import SentenceMetric
+from heedful.model.output import chunk_rows, logits
+from heedful.model.seq2seq import Seq2Seq
+from heedful.search.length import LengthLimit
+from heedful.search.rules import AllowedTokens
+from heedful.training.objective.likelihood import Likelihood, LossPart
+from heedful.training.state import StepTotals
+
+Ids = Sequence[int]
+
+
+class Candidate(NamedTuple):
+    """A translation of a pair's source."""
+
+    tokens: tuple[int, ...]
+    """Without start and end symbol."""
+    ended: bool = True
+    """Whether its probability has that of the end symbol in it."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Rewards of candidates as text."""
+
+    decode: Callable[[Ids], str]
+    """From target ids to text."""
+    metric: SentenceMetric
+
+    def __call__(self, candidates: Sequence[Candidate], reference: Ids) -> list[float]:
+        """Compute the reward of each; equal texts are compared once."""
+        texts = [self.decode(candidate.tokens) for candidate in candidates]
+        unique = list(dict.fromkeys(texts))
+        reward = dict(zip(unique, self.metric(unique, self.decode(reference)), strict=True))
+        return [reward[text] for text in texts]
+
+
+class PairLosses(NamedTuple):
+    """Losses of some pairs."""
+
+    loss: Tensor
+    """Their sum, with the right gradient; its value need not be that of the objective."""
+    value: float
+    """The sum of the objective's values."""
+    figure: float
+    """The sum of what the log shows."""
+
+
+@dataclass(kw_only=True)
+class CandidateObjective(ABC):
+    """An objective over the model's own translations, mixed with the likelihood of references."""
+
+    figure: ClassVar[str]
+    judge: Judge
+    candidates: int
+    """Translations of each pair."""
+    likelihood_weight: float
+    """Factor of the log-likelihood, alpha of GNMT's equation 9."""
+    limit: LengthLimit
+    """Most tokens of a candidate."""
+    allowed: AllowedTokens
+    """What searches may generate; probabilities are those among them."""
+    micro_batch_tokens: int
+    """Padded tokens of candidates computed at once."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Describe it for the first lines of a training."""
+
+    @abstractmethod
+    def propose(
+        self,
+        model: Seq2Seq,
+        source: Int[Tensor, "pairs source"],
+        limits: Sequence[int],
+        rows: Rows,
+        step: int,
+    ) -> list[list[Candidate]]:
+        """Find candidates of each pair. `limits`: their maximum numbers of tokens."""
+
+    @abstractmethod
+    def losses(
+        self,
+        log_probabilities: Float[Tensor, "pairs candidates"],
+        rewards: Float[Tensor, "pairs candidates"],
+        real: Bool[Tensor, "pairs candidates"],
+    ) -> PairLosses:
+        """Compute the loss. `real`: where there is a candidate; elsewhere log P is 0."""
+
+    def with_references(
+        self, found: list[list[Candidate]], references: list[Ids]
+    ) -> list[list[Candidate]]:
+        """Add references to the candidates, where the objective wants them."""
+        del references
+        return found
+
+    def parts(self, model: Seq2Seq, batch: Batch, rows: Rows, step: int) -> Iterator[LossPart]:
+        """Compute the loss of the references, then that of a few pairs' candidates at a time."""
+        before = model.training
+        model.eval()
+        try:
+            likelihood = Likelihood(weight=self.likelihood_weight)
+            yield from likelihood.parts(model, batch, rows, step)
+            longest = max(batch.source.size(1), batch.target_out.size(1))
+            most = max(1, self.micro_batch_tokens // (self.candidates * longest))
+            for first in range(0, len(rows), most):
+                few = slice(first, first + most)
+                yield self._part(model, batch.source[few], batch.target_out[few], rows[few], step)
+        finally:
+            model.train(before)
+
+    def _part(
+        self, model: Seq2Seq, source: Tensor, target_out: Tensor, rows: Rows, step: int
+    ) -> LossPart:
+        """Compute the loss of some pairs."""
+        lengths = (source != model.padding).sum(dim=1).tolist()
+        source = source[:, : max(lengths)]  # (pairs, source), without what is padding in all
+        references: list[Ids] = [
+            [token for token in row if token not in (model.padding, model.end_token)]
+            for row in target_out.tolist()
+        ]
+        limits = [self.limit.tokens(length) for length in lengths]
+        found = self.propose(model, source, limits, rows, step)
+        found = self.with_references(found, references)
+        rewards = [self.judge(*pair) for pair in zip(found, references, strict=True)]
+
+        # of each candidate its pair and its place among the candidates of the pair
+        owners = [pair for pair, some in enumerate(found) for _ in some]
+        places = [place for some in found for place in range(len(some))]
+        where = (
+            torch.tensor(owners, device=source.device),
+            torch.tensor(places, device=source.device),
+        )
+        flat = candidate_log_probabilities(
+            model, source[where[0]], [each for some in found for each in some], self.allowed
+        )
+        table = flat.new_zeros(len(found), max(map(len, found)))  # (pairs, candidates)
+        all_rewards = flat.new_tensor([reward for some in rewards for reward in some])
+        losses = self.losses(
+            table.index_put(where, flat),
+            table.index_put(where, all_rewards),
+            table.index_put(where, torch.ones_like(flat)).bool(),
+        )
+        sums = StepTotals(loss=losses.value, figure=losses.figure, pairs=float(len(rows)))
+        return LossPart(losses.loss, sums)
+
+
+def candidate_log_probabilities(
+    model: Seq2Seq,
+    source: Int[Tensor, "rows source"],
+    candidates: Sequence[Candidate],
+    allowed: AllowedTokens,
+) -> Float[Tensor, " rows"]:
+    """
+    Compute the log-probability of each candidate among what is allowed, with gradients.
+
+    Searches generate only what is allowed; without the others the probabilities add up to one.
+    """
+    start, end, padding = model.start_token, model.end_token, model.padding
+    target_in = pad([[start, *each.tokens] for each in candidates], padding).to(source.device)
+    outs = [[*each.tokens, end if each.ended else padding] for each in candidates]
+    target_out = pad(outs, padding).to(source.device)  # (rows, target)
+    real = target_out != padding  # (rows, target)
+    states = model(source, target_in)[real]  # (tokens, d_model)
+    weight, bias = model.output.weight, model.output.bias
+    nothing = target_out.new_empty(1, 0)
+    zeros = torch.zeros(1, weight.size(0), device=source.device)
+    barred = allowed(zeros, nothing, nothing.new_zeros(1))[0]  # (vocabulary,), 0 or minus infinity
+    tokens = target_out[real]  # (tokens,)
+    # the logits are computed again on the way back: those of all tokens are too large to keep
+    scores = [
+        checkpoint(
+            _chosen, states[part], tokens[part], weight, bias, barred,
+            use_reentrant=False, preserve_rng_state=False,
+        )
+        for part in chunk_rows(len(tokens), weight.size(0), source.device)
+    ]  # fmt: skip
+    owners = real.nonzero()[:, 0]  # (tokens,)
+    total = torch.zeros(len(candidates), device=source.device)
+    return total.index_add(0, owners, torch.cat([*scores, total[:0]]))
+
+
+def _chosen(
+    states: Tensor, tokens: Tensor, weight: Tensor, bias: Tensor | None, barred: Tensor
+) -> Tensor:
+    """Compute the log-probability of one token for each state."""
+    scores = torch.log_softmax(logits(states, weight, bias).float() + barred, dim=1)
+    return scores.gather(1, tokens.unsqueeze(1)).squeeze(1)

@@ -1,0 +1,79 @@
+"""
+The interface of objectives, and the usual one: the likelihood of the references.
+
+An objective gives the losses of a micro-batch one after the other; the trainer goes backwards
+through each before it asks for the next, so only one graph is in memory.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from torch import Tensor
+
+from heedful.data.batch import Batch
+from heedful.data.micro_batches import Rows
+from heedful.model.seq2seq import Seq2Seq
+from heedful.training.loss import chunked_loss
+from heedful.training.state import StepTotals
+
+
+class LossPart(NamedTuple):
+    """One part of the loss of a micro-batch."""
+
+    loss: Tensor
+    """A sum, to go backwards from."""
+    sums: StepTotals
+    """What it adds to the sums of the step, tokens and places apart."""
+    has_penalty: bool = False
+    """Whether the model has one (`Seq2Seq.penalty`)."""
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """What a training minimises."""
+
+    @property
+    def figure(self) -> str:
+        """Name of `StepTotals.figure` in the log; empty if there is none."""
+
+    def describe(self) -> str:
+        """Describe it for the first lines of a training."""
+        ...
+
+    def parts(self, model: Seq2Seq, batch: Batch, rows: Rows, step: int) -> Iterator[LossPart]:
+        """Compute the loss of a micro-batch in parts. `rows`: the numbers of its pairs."""
+        ...
+
+
+class Likelihood:
+    """Cross-entropy with the references (section 5.4)."""
+
+    figure = ""
+
+    def __init__(self, smoothing: float = 0.0, form: str = "uniform", weight: float = 1.0) -> None:
+        self.smoothing, self.form, self.weight = smoothing, form, weight
+
+    def describe(self) -> str:
+        return "likelihood of the references"
+
+    def parts(self, model: Seq2Seq, batch: Batch, rows: Rows, step: int) -> Iterator[LossPart]:
+        del rows, step
+        states = model(batch.source, batch.target_in)  # (pairs, target, d_model)
+        real = batch.target_out != model.padding  # (pairs, target)
+        loss, nll = chunked_loss(
+            states[real],  # (target tokens, d_model)
+            batch.target_out[real],  # (target tokens,)
+            model.output.weight,
+            model.output.bias,
+            self.smoothing,
+            self.form,
+        )
+        if self.weight != 1.0:
+            loss = self.weight * loss
+        sums = StepTotals(float(loss.detach()), float(nll))
+        penalty = model.penalty()
+        if penalty is not None:  # a mean over tokens beside a sum over them
+            penalty = penalty.float() * batch.target_tokens
+            sums = sums._replace(penalty=float(penalty.detach()))
+            loss = loss + penalty
+        yield LossPart(loss, sums, penalty is not None)

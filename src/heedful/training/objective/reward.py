@@ -1,0 +1,72 @@
+"""
+Expected reward of sampled translations (Wu et al. 2016, section 5.2).
+
+::
+
+    maximise   E[r] over translations y of the model, and alpha log P of the reference
+    gradient   of E[r] = E[(r(y) - b) grad log P(y)],   b: mean reward of the *other* samples
+
+The baseline of a sample is the mean of the others, so it does not depend on the sample itself and
+the estimate is unbiased; the mean of all would shrink it by 1 / samples.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from heedful.data.micro_batches import Rows
+from heedful.model.seq2seq import Seq2Seq
+from heedful.search.options import Sampling
+from heedful.search.rules import DecodingRule, ForcedEos
+from heedful.search.sampling import sample
+from heedful.search.settings import SearchSettings
+from heedful.training.objective.candidates import Candidate, CandidateObjective, PairLosses
+
+
+@dataclass(kw_only=True)
+class ExpectedReward(CandidateObjective):
+    """
+    The expected reward, estimated from samples of each pair.
+
+    Samples are a function of (seed, step, pair): neither the order of a batch nor how it is cut nor
+    a resumed run changes them.
+    """
+
+    figure = "reward"
+    seed: int
+    """The seed of the training."""
+
+    def describe(self) -> str:
+        return f"expected reward of {self.candidates} samples of each pair"
+
+    def propose(
+        self, model: Seq2Seq, source: Tensor, limits: Sequence[int], rows: Rows, step: int
+    ) -> list[list[Candidate]]:
+        # at its limit a sample ends for certain, so that probabilities of all samples add up to one
+        rules: list[DecodingRule] = [
+            self.allowed,
+            ForcedEos(limits, model.end_token, source.device),
+        ]
+        drawn = Sampling(seed=_seed(self.seed, step))
+        settings = SearchSettings(n_best=self.candidates, sample=drawn)
+        found = sample(model, source, limits, settings, rows.tolist(), rules)
+        return [
+            [Candidate(each.tokens, len(each.tokens) < limit) for each in some]
+            for some, limit in zip(found, limits, strict=True)
+        ]
+
+    def losses(self, log_probabilities: Tensor, rewards: Tensor, real: Tensor) -> PairLosses:
+        del real  # each pair has all its samples
+        means = rewards.mean(dim=1, keepdim=True)  # (pairs, 1)
+        # (r - mean of the others) / samples = (r - mean of all) / (samples - 1)
+        advantages = (rewards - means) / (rewards.size(1) - 1)  # (pairs, samples)
+        loss = -(advantages * log_probabilities).sum()
+        return PairLosses(loss, float((1.0 - means).sum()), float(means.sum()))
+
+
+def _seed(seed: int, step: int) -> int:
+    """Mix seed and step to 63 bits."""
+    word = np.random.SeedSequence([seed, step]).generate_state(1, np.uint64)[0]
+    return int(word) >> 1

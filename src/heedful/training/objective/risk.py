@@ -1,0 +1,62 @@
+"""
+Minimum risk over n-best lists (Shen et al. 2016; over beams: Edunov et al. 2018).
+
+::
+
+    Q(y)   = P(y)^s / sum over the list of P^s        s: sharpness
+    risk   = sum over the list of Q(y) (1 - reward of y)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from heedful.data.micro_batches import Rows
+from heedful.model.seq2seq import Seq2Seq
+from heedful.search.search import run_search
+from heedful.search.settings import SearchSettings
+from heedful.training.objective.candidates import Candidate, CandidateObjective, Ids, PairLosses
+
+
+@dataclass(kw_only=True)
+class MinimumRisk(CandidateObjective):
+    """
+    The risk of the n-best list that beam search finds for each pair.
+
+    The list itself is taken as given: gradients flow through the probabilities alone.
+    """
+
+    figure = "risk"
+    search: SearchSettings
+    """Finds as many translations as there are candidates."""
+    sharpness: float
+    """Power of the probabilities before they are renormalised."""
+    with_reference: bool
+    """Whether the reference joins the list."""
+
+    def describe(self) -> str:
+        return f"risk over the {self.candidates} best translations of each pair"
+
+    def propose(
+        self, model: Seq2Seq, source: Tensor, limits: Sequence[int], rows: Rows, step: int
+    ) -> list[list[Candidate]]:
+        del rows, step
+        found = run_search(model, source, limits, self.search, rules=[self.allowed])
+        return [[Candidate(each.tokens, each.ended) for each in some] for some in found]
+
+    def with_references(
+        self, found: list[list[Candidate]], references: list[Ids]
+    ) -> list[list[Candidate]]:
+        if not self.with_reference:
+            return found
+        return [
+            list(dict.fromkeys([*some, Candidate(tuple(reference))]))
+            for some, reference in zip(found, references, strict=True)
+        ]
+
+    def losses(self, log_probabilities: Tensor, rewards: Tensor, real: Tensor) -> PairLosses:
+        scores = (self.sharpness * log_probabilities).masked_fill(~real, float("-inf"))
+        risk = (torch.softmax(scores, dim=1) * (1.0 - rewards)).sum()
+        return PairLosses(risk, float(risk.detach()), float(risk.detach()))
