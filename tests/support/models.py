@@ -15,6 +15,21 @@ ATTENTIONS = [
     {"attention": AttentionConfig(encoder="fastformer", decoder="fastformer-linear")},
     {"attention": AttentionConfig(encoder="convolution", window=3)},
 ]
+FAMILIES = {
+    "transformer": {},
+    "recurrent": {
+        "encoder": "recurrent",
+        "decoder": "recurrent",
+        "recurrent": {"hidden_size": 16, "readout_size": 16},
+    },
+    "convs2s": {
+        "encoder": "convs2s",
+        "decoder": "convs2s",
+        "positions": "learned",
+        "convs2s": {"encoder_layers": "2x(16,3)", "decoder_layers": "2x(16,3)"},
+    },
+    "bytenet": {"encoder": "bytenet", "decoder": "bytenet"},
+}
 SETTINGS = [
     *ATTENTIONS,
     {},

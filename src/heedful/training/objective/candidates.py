@@ -32,7 +32,7 @@ from heedful.training.state import StepTotals
 Ids = Sequence[int]
 
 
-class Candidate(NamedTuple):
+class OwnTranslation(NamedTuple):
     """A translation of a pair's source."""
 
     tokens: tuple[int, ...]
@@ -49,7 +49,7 @@ class Judge:
     """From target ids to text."""
     metric: SentenceMetric
 
-    def __call__(self, candidates: Sequence[Candidate], reference: Ids) -> list[float]:
+    def __call__(self, candidates: Sequence[OwnTranslation], reference: Ids) -> list[float]:
         """Compute the reward of each; equal texts are compared once."""
         texts = [self.decode(candidate.tokens) for candidate in candidates]
         unique = list(dict.fromkeys(texts))
@@ -97,7 +97,7 @@ class CandidateObjective(ABC):
         limits: Sequence[int],
         rows: Rows,
         step: int,
-    ) -> list[list[Candidate]]:
+    ) -> list[list[OwnTranslation]]:
         """Find candidates of each pair. `limits`: their maximum numbers of tokens."""
 
     @abstractmethod
@@ -110,8 +110,8 @@ class CandidateObjective(ABC):
         """Compute the loss. `real`: where there is a candidate; elsewhere log P is 0."""
 
     def with_references(
-        self, found: list[list[Candidate]], references: list[Ids]
-    ) -> list[list[Candidate]]:
+        self, found: list[list[OwnTranslation]], references: list[Ids]
+    ) -> list[list[OwnTranslation]]:
         """Add references to the candidates, where the objective wants them."""
         del references
         return found
@@ -170,7 +170,7 @@ class CandidateObjective(ABC):
 def candidate_log_probabilities(
     model: Seq2Seq,
     source: Int[Tensor, "rows source"],
-    candidates: Sequence[Candidate],
+    candidates: Sequence[OwnTranslation],
     allowed: AllowedTokens,
 ) -> Float[Tensor, " rows"]:
     """

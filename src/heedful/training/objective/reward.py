@@ -22,7 +22,7 @@ from heedful.search.options import Sampling
 from heedful.search.rules import DecodingRule, ForcedEos
 from heedful.search.sampling import sample
 from heedful.search.settings import SearchSettings
-from heedful.training.objective.candidates import Candidate, CandidateObjective, PairLosses
+from heedful.training.objective.candidates import CandidateObjective, OwnTranslation, PairLosses
 
 
 @dataclass(kw_only=True)
@@ -43,7 +43,7 @@ class ExpectedReward(CandidateObjective):
 
     def propose(
         self, model: Seq2Seq, source: Tensor, limits: Sequence[int], rows: Rows, step: int
-    ) -> list[list[Candidate]]:
+    ) -> list[list[OwnTranslation]]:
         # at its limit a sample ends for certain, so that probabilities of all samples add up to one
         rules: list[DecodingRule] = [
             self.allowed,
@@ -53,7 +53,7 @@ class ExpectedReward(CandidateObjective):
         settings = SearchSettings(n_best=self.candidates, sample=drawn)
         found = sample(model, source, limits, settings, rows.tolist(), rules)
         return [
-            [Candidate(each.tokens, len(each.tokens) < limit) for each in some]
+            [OwnTranslation(each.tokens, len(each.tokens) < limit) for each in some]
             for some, limit in zip(found, limits, strict=True)
         ]
 

@@ -17,7 +17,12 @@ from heedful.data.micro_batches import Rows
 from heedful.model.seq2seq import Seq2Seq
 from heedful.search.search import run_search
 from heedful.search.settings import SearchSettings
-from heedful.training.objective.candidates import Candidate, CandidateObjective, Ids, PairLosses
+from heedful.training.objective.candidates import (
+    CandidateObjective,
+    Ids,
+    OwnTranslation,
+    PairLosses,
+)
 
 
 @dataclass(kw_only=True)
@@ -41,18 +46,18 @@ class MinimumRisk(CandidateObjective):
 
     def propose(
         self, model: Seq2Seq, source: Tensor, limits: Sequence[int], rows: Rows, step: int
-    ) -> list[list[Candidate]]:
+    ) -> list[list[OwnTranslation]]:
         del rows, step
         found = run_search(model, source, limits, self.search, rules=[self.allowed])
-        return [[Candidate(each.tokens, each.ended) for each in some] for some in found]
+        return [[OwnTranslation(each.tokens, each.ended) for each in some] for some in found]
 
     def with_references(
-        self, found: list[list[Candidate]], references: list[Ids]
-    ) -> list[list[Candidate]]:
+        self, found: list[list[OwnTranslation]], references: list[Ids]
+    ) -> list[list[OwnTranslation]]:
         if not self.with_reference:
             return found
         return [
-            list(dict.fromkeys([*some, Candidate(tuple(reference))]))
+            list(dict.fromkeys([*some, OwnTranslation(tuple(reference))]))
             for some, reference in zip(found, references, strict=True)
         ]
 

@@ -1,0 +1,30 @@
+"""The likelihood as one part of a micro-batch's loss."""
+
+import numpy as np
+import pytest
+import torch
+
+from heedful.data.batch import Collator
+from heedful.training.loss import plain_loss
+from heedful.training.objective.likelihood import Likelihood, Objective
+from tests.support.models import small
+
+PAIRS = [[4, 5, 6], [7, 8]]
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.25])
+def test_its_only_part_is_the_weighted_loss(weight):
+    model, batch = small(), Collator(0, 2, 3).batch(PAIRS, PAIRS)
+    objective = Likelihood(0.1, "others", weight)
+    assert isinstance(objective, Objective) and objective.figure == ""
+    (part,) = objective.parts(model, batch, np.arange(2), 1)
+    real = batch.target_out != 0
+    states = model(batch.source, batch.target_in)[real]
+    loss, nll = plain_loss(states, batch.target_out[real], model.output.weight, None, 0.1, "others")
+    assert float(part.loss) == pytest.approx(weight * float(loss), rel=1e-5)
+    assert part.sums.loss == pytest.approx(weight * float(loss), rel=1e-5)
+    assert part.sums.nll == pytest.approx(float(nll), rel=1e-5)
+    assert not part.has_penalty
+    (mine,) = torch.autograd.grad(part.loss, [model.output.weight])
+    (theirs,) = torch.autograd.grad(loss, [model.output.weight])
+    torch.testing.assert_close(mine, weight * theirs, atol=1e-4, rtol=1e-4)
