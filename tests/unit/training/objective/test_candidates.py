@@ -25,7 +25,7 @@ ROWS = np.array([40, 7, 19, 3, 8])
 
 
 def letters(ids):
-    return " ".join("abcdef"[number] for number in ids)
+    return " ".join("abcdefghijklmnopqrst"[number] for number in ids)
 
 
 def share_of_words(texts, reference):

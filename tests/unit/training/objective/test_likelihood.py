@@ -21,9 +21,10 @@ def test_its_only_part_is_the_weighted_loss(weight):
     real = batch.target_out != 0
     states = model(batch.source, batch.target_in)[real]
     loss, nll = plain_loss(states, batch.target_out[real], model.output.weight, None, 0.1, "others")
-    assert float(part.loss) == pytest.approx(weight * float(loss), rel=1e-5)
-    assert part.sums.loss == pytest.approx(weight * float(loss), rel=1e-5)
-    assert part.sums.nll == pytest.approx(float(nll), rel=1e-5)
+    expected = weight * float(loss.detach())
+    assert float(part.loss.detach()) == pytest.approx(expected, rel=1e-5)
+    assert part.sums.loss == pytest.approx(expected, rel=1e-5)
+    assert part.sums.nll == pytest.approx(float(nll.detach()), rel=1e-5)
     assert not part.has_penalty
     (mine,) = torch.autograd.grad(part.loss, [model.output.weight])
     (theirs,) = torch.autograd.grad(loss, [model.output.weight])

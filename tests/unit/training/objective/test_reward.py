@@ -71,12 +71,12 @@ def test_the_baseline_of_a_sample_is_the_mean_of_the_others():
 
 def test_samples_have_the_probabilities_that_they_are_scored_with():
     model, steps = lively(), 100
-    chosen = objective(candidates=40)
+    chosen = objective(candidates=60)
     counts = dict.fromkeys(EVERY, 0)
     for step in range(steps):
         for drawn in chosen.propose(model, SOURCE, [LIMIT], np.array([5]), step)[0]:
             counts[drawn] += 1
-    expected = (40 * steps * probabilities(model).detach().exp()).tolist()
+    expected = (60 * steps * probabilities(model).detach().exp()).tolist()
     assert min(expected) > 3
     statistic = sum(
         (seen - wanted) ** 2 / wanted

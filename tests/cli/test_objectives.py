@@ -1,0 +1,139 @@
+"""Fine-tuning by reward and by risk: resumed to the byte, in the log, and refused where wrong."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+import heedful
+from heedful.errors import HeedfulError
+from tests.support.commands import refused
+
+FEW = (
+    "train.steps=6",
+    "train.checkpoint_steps=2",
+    "train.batch_tokens=96",
+    "train.micro_batch_tokens=64",
+    "train.validate_steps=none",
+    "train.precision=fp32",
+    "train.learning_rate_factor=0.1",
+    "search.max_length=input+3",
+)
+KINDS = {
+    "reward": ("train.objective=reward", "train.samples=3"),
+    "risk": ("train.objective=risk", "train.n_best=3", "train.reward_metric=bleu"),
+}
+
+
+def arguments(text, out, parent, *settings, options=()):
+    files = ["--source", text / "train.en", "--target", text / "train.fr", "--out", out]
+    chosen = [part for setting in (*FEW, *settings) for part in ("--set", setting)]
+    finetune = [] if parent is None else ["--finetune-from", parent]
+    return ["train", "tiny", *files, *chosen, *finetune, *options]
+
+
+def weights(run, step=6):
+    folder = run / "checkpoints" / f"step-{step:08d}"
+    return [(folder / f"{name}.safetensors").read_bytes() for name in ("model", "training")]
+
+
+def training_lines(run):
+    """The log without what depends on the clock."""
+    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    clock = ("seconds", "target_tokens_per_second", "memory")
+    return [{k: v for k, v in line.items() if k not in clock} for line in lines]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_killed_run_ends_with_the_same_bytes_and_log(zygote, text, trained, tmp_path, kind):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    process = zygote.start(*arguments(text, whole, trained, *KINDS[kind]))
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert "objective: " in errors
+    assert f"  {kind} 0." in errors
+
+    killed.mkdir()
+    command = arguments(text, killed, trained, *KINDS[kind], options=("--resume",))
+    process = zygote.start(*command)
+    first = killed / "checkpoints" / "step-00000002"
+    while process.poll() is None and not first.exists():
+        time.sleep(0.001)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    process = zygote.start(*command)
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert weights(killed) == weights(whole)
+    assert training_lines(killed) == training_lines(whole)
+    assert 0.0 < training_lines(whole)[-1][kind] < 1.0
+    # the weights are not those of the likelihood alone
+    assert weights(whole, 2) != weights(whole)
+
+
+def test_its_log_is_plotted_and_its_run_described(heedful_cli, text, trained, tmp_path):
+    out, plot = tmp_path / "run", tmp_path / "curves.png"
+    done = heedful_cli(*arguments(text, out, trained, *KINDS["reward"]))
+    assert done.returncode == 0, done.stderr
+    done = heedful_cli("plot", out, trained, "--out", plot)
+    assert done.returncode == 0, done.stderr
+    assert plot.stat().st_size > 0
+    done = heedful_cli("info", out)
+    assert done.returncode == 0, done.stderr
+    settings = json.loads((out / "config.json").read_text())["settings"]["train"]
+    assert (settings["objective"], settings["samples"]) == ("reward", 3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "parts"),
+    [
+        (KINDS["reward"], (), ("must have --finetune-from", "leave train.objective out")),
+        (KINDS["risk"], (), ("train.objective = risk", "must have --finetune-from")),
+        (KINDS["reward"], ("--reset", "decoder"), ("--reset decoder", "noise")),
+        (("train.objective=bleu",), (), ("train.objective",)),
+        (("train.objective=reward", "train.samples=1"), (), ("train.samples",)),
+        (("train.samples=5",), (), ("`train.samples` acts only if `train.objective` is reward",)),
+        (("train.objective=reward", "train.n_best=4"), (), ("`train.n_best` acts only if",)),
+        (("train.objective=risk", "train.n_best=1"), (), ("train.n_best",)),
+        (("train.objective=risk", "train.risk_sharpness=0"), (), ("train.risk_sharpness",)),
+        (("train.objective=risk", "train.likelihood_weight=-1"), (), ("likelihood_weight",)),
+        (("train.objective=reward", "train.reward_metric=ter"), (), ("train.reward_metric",)),
+        (
+            ("train.objective=reward", "train.label_smoothing=0.2"),
+            (),
+            ("`train.label_smoothing` acts only if `train.objective` is likelihood",),
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(heedful_cli, text, trained, tmp_path, settings, options, parts):
+    out = tmp_path / "run"
+    parent = trained if options else None
+    refused(heedful_cli(*arguments(text, out, parent, *settings, options=options)), *parts)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"train.objective": True},
+        {"train.objective": "reward", "train.samples": "many"},
+        {"train.objective": "reward", "train.samples": 2.5},
+        {"train.objective": "reward", "train.likelihood_weight": "much"},
+        {"train.objective": "reward", "train.likelihood_weight": float("nan")},
+        {"train.objective": "risk", "train.risk_reference": "perhaps"},
+    ],
+)
+def test_wrong_types_from_python_are_refused(text, trained, tmp_path, settings):
+    with pytest.raises(HeedfulError, match=f"train.{list(settings)[-1].split('.')[1]}"):
+        heedful.train(
+            "tiny",
+            out=tmp_path / "run",
+            source=text / "train.en",
+            target=text / "train.fr",
+            settings=settings,
+            finetune_from=trained,
+        )
+    assert not (tmp_path / "run").exists()
