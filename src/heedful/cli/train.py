@@ -71,7 +71,10 @@ def train(
     ] = False,
     finetune_from: Annotated[
         Path | None,
-        typer.Option(help="Start from this run's weights, model settings and subwords."),
+        typer.Option(
+            help="Start from this run's weights, model settings and subwords; needed for "
+            "train.objective=reward or risk."
+        ),
     ] = None,
     finetune_weights: Annotated[
         str,
