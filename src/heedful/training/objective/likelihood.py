@@ -54,9 +54,11 @@ class Likelihood:
         self.smoothing, self.form, self.weight = smoothing, form, weight
 
     def describe(self) -> str:
+        """Describe it for the first lines of a training."""
         return "likelihood of the references"
 
     def parts(self, model: Seq2Seq, batch: Batch, rows: Rows, step: int) -> Iterator[LossPart]:
+        """Compute the loss of a micro-batch, in one part."""
         del rows, step
         states = model(batch.source, batch.target_in)  # (pairs, target, d_model)
         real = batch.target_out != model.padding  # (pairs, target)
