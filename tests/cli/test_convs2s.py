@@ -78,7 +78,9 @@ def test_its_size_and_its_cost_are_told(heedful_cli, run):
 def test_what_it_cannot_do_is_refused_by_name(heedful_cli, run, tmp_path):
     for kind in ("onnx", "ctranslate2", "marian"):
         done = heedful_cli("export", run, tmp_path / kind, "--format", kind)
-        refused(done, f"{kind} can express Transformers alone", "`model.encoder` is convs2s")
+        refused(
+            done, f"{kind} can express the Transformer of the paper", "`model.encoder` is convs2s"
+        )
     refused(
         heedful_cli("translate", run, "--coverage-penalty", "0.2", stdin="x\n"),
         "this decoder has many, in layers and heads",

@@ -173,5 +173,7 @@ def test_figures_of_self_attention_need_a_transformer_s_encoder(heedful_cli, run
 def test_no_format_can_express_it(heedful_cli, run, tmp_path):
     for kind in ("onnx", "ctranslate2", "marian"):
         done = heedful_cli("export", run, tmp_path / kind, "--format", kind)
-        refused(done, f"{kind} can express Transformers alone", "`model.encoder` is recurrent")
+        refused(
+            done, f"{kind} can express the Transformer of the paper", "`model.encoder` is recurrent"
+        )
         assert not (tmp_path / kind).exists()

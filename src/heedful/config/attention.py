@@ -26,6 +26,10 @@ class AttentionConfig(SettingsTable):
     score: Annotated[
         Literal["scaled", "unscaled", "additive"],
         ActsIf(("model.decoder", "model.attention.encoder"), ("transformer", "attention")),
+        ActsIf(
+            ("model.encoder", "model.attention.decoder"),
+            unless=("average", "sum", "fastformer-linear"),
+        ),
     ] = "scaled"
     """Score of query and key: q k / sqrt(d_k) (paper), q k, or v tanh(q + k)."""
     window: Annotated[Width | None, ActsIf(_MIXERS, ("attention", "convolution"))] = None

@@ -27,6 +27,12 @@ def attention_clashes(model: "ModelConfig") -> Iterator[str]:
                 f"the heads of the {side} must divide `model.d_model` ({model.d_model}) if "
                 f"`model.attention.{side}` is {kind}, but they are {heads}"
             )
+    pooled = model.encoder in ("average", "sum")
+    if pooled and model.decoder == "transformer" and not model.residuals:
+        yield (
+            f"`model.residuals` must be true if `model.encoder` is {model.encoder}, because a "
+            "decoder would keep nothing of its own words without them, but false came"
+        )
     if attention.decoder == "fastformer-linear" and not model.causal_mask:
         yield (
             "`model.causal_mask` must be true if `model.attention.decoder` is fastformer-linear, "

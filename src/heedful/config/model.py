@@ -22,8 +22,12 @@ EncoderFamily = Literal["transformer", "recurrent", "convs2s", "bytenet", "avera
 FAMILIES = ("model.encoder", "model.decoder")
 _WITH_NORM = ActsIf("model.norm_kind", unless=("none",))
 ENCODER, DECODER = (ActsIf(side, ("transformer",)) for side in FAMILIES)
+POOLED = ("average", "sum")
 SINUSOIDS = ("interleaved", "halves", "grouped")
 POSITIONS = ActsIf(FAMILIES, ("transformer", "convs2s"))
+_ATTENDING = ("model.decoder", "model.attention.encoder")
+_WITH_PAIRS = ActsIf(_ATTENDING, ("transformer", "attention"))
+_WITH_HEADS = ActsIf(_ATTENDING, ("transformer", "attention", "fastformer"))
 DEPTHS = [ActsIf(side, ("transformer", "recurrent", "bytenet")) for side in FAMILIES]
 
 
@@ -40,17 +44,19 @@ class ModelConfig(SettingsTable):
     """Width of the states between layers."""
     d_ff: Annotated[Width, TRANSFORMER] = 2048
     """Inner width of the position-wise feed-forward networks."""
-    heads: Annotated[Width, TRANSFORMER] = 8
+    heads: Annotated[Width, TRANSFORMER, _WITH_HEADS] = 8
     """Attention heads of every layer."""
-    d_k: Annotated[Width | None, TRANSFORMER] = None
+    d_k: Annotated[Width | None, TRANSFORMER, _WITH_PAIRS] = None
     """Width of one head's queries and keys. None means d_model / heads."""
-    d_v: Annotated[Width | None, TRANSFORMER] = None
+    d_v: Annotated[Width | None, TRANSFORMER, _WITH_PAIRS] = None
     """Width of one head's values. None means d_model / heads."""
     encoder_layers: Annotated[Depth, DEPTHS[0]] = 6
     """Layers of the encoder."""
     decoder_layers: Annotated[Depth, DEPTHS[1]] = 6
     """Layers of the decoder."""
-    encoder_heads: Annotated[Width | None, ENCODER] = None
+    encoder_heads: Annotated[
+        Width | None, ENCODER, ActsIf("model.attention.encoder", unless=("convolution",))
+    ] = None
     """Attention heads of the encoder. None means heads."""
     decoder_heads: Annotated[Width | None, DECODER] = None
     """Attention heads of the decoder. None means heads."""
@@ -80,11 +86,11 @@ class ModelConfig(SettingsTable):
         Literal["interleaved", "halves", "grouped", "learned", "none"], POSITIONS
     ] = "interleaved"
     """Sinusoids alternating (paper), in halves (its code), grouped (Marian); learned, or none."""
-    position_offset: Annotated[CountOrZero, POSITIONS] = 0
+    position_offset: Annotated[CountOrZero, POSITIONS, ActsIf("model.positions", SINUSOIDS)] = 0
     """Number of the first position; the paper does not define it."""
     tie_embeddings: Literal["all", "output", "none"] = "all"
     """Shared matrices: both embeddings and output (all), target and output (output), or none."""
-    projection_bias: Annotated[bool, TRANSFORMER] = True
+    projection_bias: Annotated[bool, TRANSFORMER, _WITH_HEADS] = True
     """Whether the query, key, value and output projections have a bias."""
     output_bias: bool = False
     """Whether the logits have a bias."""
@@ -122,6 +128,13 @@ class ModelConfig(SettingsTable):
             return "`model.recurrent.score` is none"
         return "`model.decoder` is bytenet" if self.decoder == "bytenet" else ""
 
+    @property
+    def no_alignment(self) -> str:
+        """The choice by which attention links no words; empty if it links them."""
+        return self.no_attention or (
+            f"`model.encoder` is {self.encoder}" if self.encoder in POOLED else ""
+        )
+
     @model_validator(mode="after")
     def _widths_fit(self) -> "ModelConfig":
         """Check that heads divide the width and that sinusoids come in pairs."""
@@ -152,6 +165,8 @@ class ModelConfig(SettingsTable):
         deciding = [
             "heads" if getattr(self, f"{side}_heads") is None else f"{side}_heads"
             for side in ("encoder", "decoder")
+            if getattr(self, side) == "transformer"
+            and (side == "decoder" or self.attention.encoder == "attention")
         ]
         return [name for name in dict.fromkeys(deciding) if self.d_model % getattr(self, name)]
 

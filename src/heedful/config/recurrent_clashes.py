@@ -108,6 +108,12 @@ def _attention(model: "ModelConfig") -> Iterator[str]:
 def _start(model: "ModelConfig") -> Iterator[str]:
     """Check the decoder's first state."""
     start, direction = model.recurrent.start, model.recurrent.direction
+    if start == "zero" and model.recurrent.score == "none":
+        yield (
+            "`model.recurrent.start` must not be zero without attention (`model.recurrent.score` = "
+            "none), because the decoder would know nothing of the source, but zero came; mean fits "
+            "any encoder"
+        )
     if start in ("zero", "mean"):
         return
     if model.encoder != "recurrent":

@@ -25,7 +25,7 @@ from heedful.config.field_types import (
     OutputLength,
     Share,
 )
-from heedful.config.model import ModelConfig
+from heedful.config.model import POOLED, ModelConfig
 from heedful.config.recurrent import ATTENTION
 from heedful.config.recurrent import DECODER as RECURRENT_DECODER
 from heedful.config.settings_table import SettingsTable, walk
@@ -80,6 +80,7 @@ class SearchConfig(SettingsTable):
         Field(ge=0, le=10),
         RECURRENT_DECODER,
         ATTENTION,
+        ActsIf("model.encoder", unless=POOLED),
         ActsIf("search.beam", unless=(1,)),
     ] = 0.0
     """Beta of GNMT's coverage penalty, for source positions with little attention; 0 is off."""

@@ -143,7 +143,6 @@ def export_model(
     options, goal = options or WriteOptions(), Path(out)
     _refuse_taken(goal)
     run = Run.open(path)
-    _refuse_other_families(run, kind)
     _refuse_other_parts(run, kind)
     tensors = run.load_checkpoint(run.checkpoint_folder(weights)).model
     model = ModelBundle(run.config, tensors, run.tokenizer)
@@ -199,33 +198,18 @@ def _refuse_endless(run: Run, origin: Path, sentences: Sequence[str]) -> None:
         )
 
 
-def _refuse_other_families(run: Run, kind: str) -> None:
-    """Refuse encoders and decoders that are no Transformer's: no format here can express them."""
-    model = run.config.model
-    others = [
-        f"`model.{side}` is {family}"
-        for side, family in (("encoder", model.encoder), ("decoder", model.decoder))
-        if family != "transformer"
-    ]
-    if others:
-        raise ExchangeError(
-            f"{kind} can express Transformers alone, but {' and '.join(others)} in "
-            f"{run.folder.path}; `heedful serve` and `heedful translate` run this model as it is."
-        )
-
-
 def _refuse_other_parts(run: Run, kind: str) -> None:
-    """Refuse parts of a Transformer that no format here can express."""
+    """Refuse families, and parts of a Transformer, that no format here can express."""
     model = run.config.model
     others = [
-        f"`model.{name}` is {written(value)}"
-        for name in ("norm_kind", "residuals", "causal_mask")
+        (f"model.{name}", value)
+        for name in ("encoder", "decoder", "norm_kind", "residuals", "causal_mask")
         if (value := getattr(model, name)) != type(model).model_fields[name].default
     ]
-    others += [f"`{name}` is {written(value)}" for name, value in model.attention.changed()]
-    if others:
+    if others := [*others, *model.attention.changed()]:
+        named = " and ".join(f"`{name}` is {written(value)}" for name, value in others)
         raise ExchangeError(
-            f"{kind} can express the Transformer of the paper alone, but {' and '.join(others)} in "
+            f"{kind} can express the Transformer of the paper alone, but {named} in "
             f"{run.folder.path}; `heedful serve` and `heedful translate` run this model as it is."
         )
 

@@ -15,7 +15,7 @@ import torch
 from heedful._version import __version__
 from heedful.config.conditions import flat
 from heedful.config.renames import renamed_settings
-from heedful.config.schema import RunConfig
+from heedful.config.schema import RunConfig, without_idle
 from heedful.data.batch import Collator
 from heedful.errors import RunFolderError, SettingError
 from heedful.machine.memory import give_memory_back, keep_freed_memory
@@ -227,11 +227,15 @@ def best_steps(folder: RunFolder) -> list[int]:
 
 
 def read_settings(folder: RunFolder) -> RunConfig:
-    """Read the settings of a run from `config.json`."""
+    """
+    Read the settings of a run from `config.json`.
+
+    Older versions let a setting stand that does not act; it is forgotten.
+    """
     settings = _read_config(folder).get("settings")
-    return RunConfig.from_dict(
-        renamed_settings(settings) if isinstance(settings, Mapping) else settings
-    )
+    if isinstance(settings, Mapping):
+        settings = without_idle(renamed_settings(settings), given=())
+    return RunConfig.from_dict(settings)
 
 
 def read_machine_settings(folder: RunFolder) -> MachineSettings:

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from heedful.errors import SettingError
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.pooled import PooledEncoder
 from heedful.model.recurrent.decoder import RecurrentDecoder, RecurrentState
 from heedful.model.seq2seq import DecodingState, Seq2Seq
 from heedful.search.ensemble import Ensemble
@@ -100,6 +101,8 @@ def check_coverage(beta: float, models: Sequence[Seq2Seq]) -> None:
         came = f"this decoder has none; {off}"
     elif not isinstance(model, EncoderDecoder) or not isinstance(model.decoder, RecurrentDecoder):
         came = f"this decoder has many, in layers and heads; {off}"
+    elif isinstance(model.encoder, PooledEncoder):
+        came = f"every position of the source gets the same of it here; {off}"
     else:
         return
     raise SettingError(

@@ -95,6 +95,14 @@ class ServedModel:
         setting = self.translator.run.config.model.no_attention  # type: ignore[attr-defined]
         return f"the decoder of this one has none ({setting})" if setting else ""
 
+    @property
+    def no_alignment(self) -> str:
+        """The reason why words cannot be aligned; empty if they can."""
+        if self.no_attention:
+            return self.no_attention
+        setting = self.translator.run.config.model.no_alignment  # type: ignore[attr-defined]
+        return f"attention of this one is the same for all words ({setting})" if setting else ""
+
     def check_coverage(self, options: SearchOptions) -> None:
         """Refuse a coverage penalty that cannot be computed; raises `SettingError`."""
         if not options.coverage_penalty:
@@ -240,7 +248,7 @@ def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
         "layers": config.model.cross_attention[0],
         "heads": config.model.cross_attention[1],
     }
-    if config.model.decoder == "recurrent" and not config.model.no_attention:
+    if config.model.decoder == "recurrent" and not config.model.no_alignment:
         facts["coverage_penalty"] = config.search.coverage_penalty
     return config.search.max_source_length, facts
 

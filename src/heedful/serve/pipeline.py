@@ -240,7 +240,7 @@ class _SplitText:
     def linked(self) -> bool:
         """Whether joining needs alignments and the model provides them."""
         model = self.route.model
-        return model is not None and model.shows_attention and any(self.layout.linked)
+        return model is not None and not model.no_alignment and any(self.layout.linked)
 
     def result(self, line_translations: Sequence[Translation]) -> TextResult:
         """Join the translated sentences."""

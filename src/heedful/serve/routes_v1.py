@@ -116,8 +116,10 @@ async def _chosen(service: Service, body: SearchRequest, texts: list[str]) -> li
 def _search(service: Service, body: TranslateV1Request, model: ServedModel | None) -> Search:
     """Check the search options of a request."""
     options = service.search_options(body, body.n_best, model)
-    if model is not None and (body.alignments or body.attention):
+    if model is not None and body.attention:
         _check_attention(model)
+    if model is not None and body.alignments:
+        _check_alignments(model)
     return Search(options, body.probabilities, body.alignments, body.attention)
 
 
@@ -131,8 +133,18 @@ def _check_attention(model: ServedModel) -> None:
     if model.no_attention:
         raise HttpError(
             400,
-            "alignments and attention need a model whose `attention` is true in GET /v1/models, "
+            "attention needs a model whose `attention` is true in GET /v1/models, "
             f"but {model.no_attention}.",
+        )
+
+
+def _check_alignments(model: ServedModel) -> None:
+    """Refuse alignments for models that cannot align words."""
+    if model.no_alignment:
+        raise HttpError(
+            400,
+            "alignments need a model whose `alignments` is true in GET /v1/models, but "
+            f"{model.no_alignment}.",
         )
 
 
@@ -143,7 +155,7 @@ def _model(model: ServedModel, direction: Direction) -> ModelInfo:
         source=direction.source,
         target=direction.target,
         engine=model.engine,  # type: ignore[arg-type]
-        alignments=model.shows_attention,
+        alignments=not model.no_alignment,
         attention=model.shows_attention,
         **model.facts,
     )

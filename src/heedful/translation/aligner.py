@@ -105,10 +105,15 @@ class Aligner:
         model = self.run.config.model
         if not wanted and not text:
             return Extraction()
-        if model.no_attention:
+        if model.no_alignment:
+            fault = (
+                "the decoder of this run has none"
+                if model.no_attention
+                else "that of this run is the same for all words of the source"
+            )
             raise SettingError(
-                "word alignments are read off attention, but the decoder of this run has none "
-                f"({model.no_attention}); name another run."
+                "word alignments, and the source words that replace unknown ones, are read off "
+                f"attention, but {fault} ({model.no_alignment}); name another run."
             )
         found = Extraction.parse(text)
         found.check(*model.cross_attention)

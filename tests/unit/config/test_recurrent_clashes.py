@@ -28,6 +28,7 @@ BOTH = ["model.encoder=recurrent", "model.decoder=recurrent"]
         (["readout_size=9"], "needs a readout as wide as `model.d_model` (512), but it is 9 wide"),
         (["direction=forward", "start=backward"], "top layer reads both ways"),
         (["start=last", "encoder_hidden_size=9"], "they are 9 and 512 wide"),
+        (["score=none", "start=zero"], "would know nothing of the source"),
         (["fast_forward=true"], "to be forward or interleaved"),
         (["direction=first-bidirectional", "residual_from=2"], "must be at least 3"),
         (["residual_from=7"], "at most the number of recurrent layers (6)"),

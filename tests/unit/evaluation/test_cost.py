@@ -93,7 +93,7 @@ RECURRENT = {
         "readout": "state-context",
         "start": "zero",
     },
-    "without attention": {"score": "none", "feed": "none", "readout": "state", "start": "zero"},
+    "without attention": {"score": "none", "feed": "none", "readout": "state", "start": "last"},
     "Deep-Att's": {"direction": "interleaved", "fast_forward": True, "score": "general"},
 }
 

@@ -1,0 +1,60 @@
+"""Alignments where attention says nothing about words: refused, and never made up."""
+
+import pytest
+
+from heedful.bench.random_run import make_random_run
+from heedful.config.load import load_config
+from heedful.errors import SettingError
+from heedful.serve.limits import HttpError
+from heedful.serve.models import ModelLoader, ModelSpec, ServedModel
+from heedful.serve.routes_v1 import _check_alignments
+from heedful.translation.aligner import Aligner
+from heedful.translation.translator import Translator
+
+POOLED = ["model.encoder=average", "model.decoder=recurrent", "model.recurrent.start=mean"]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pooled")
+    make_random_run(folder, load_config("tiny", POOLED), 20)
+    return ModelLoader(device="cpu", precision="fp32", threads=1).open(
+        ModelSpec(folder, ()), "pooled"
+    )
+
+
+@pytest.mark.parametrize(
+    "options", [{"alignments": True}, {"replace_unknown": True}, {"replace_unknown": {"a": "b"}}]
+)
+def test_one_vector_for_all_words_gives_no_alignment(served: ServedModel, options):
+    translator = served.translator
+    assert isinstance(translator, Translator) and isinstance(translator.aligner, Aligner)
+    assert translator.translate("w1 w2", max_length=2).text
+    for attempt in (
+        lambda: translator.translate("w1 w2", max_length=2, **options),
+        lambda: translator.align("w1 w2", "w3"),
+    ):
+        with pytest.raises(SettingError, match="the same for all words") as caught:
+            attempt()
+        assert "source words that replace unknown ones" in str(caught.value)
+        assert "`model.encoder` is average" in str(caught.value)
+
+
+def test_its_maps_can_be_looked_at(served: ServedModel):
+    cross = served.translator.attend("w1 w2 w3", "w4").cross
+    assert cross.shape == (1, 1, 2, 4)
+    assert abs(cross - 0.25).max() < 1e-6
+
+
+def test_coverage_of_equal_attention_is_refused(served: ServedModel):
+    with pytest.raises(SettingError, match="every position of the source gets the same"):
+        served.translator.translate("w1 w2", coverage_penalty=0.2)
+    with pytest.raises(SettingError, match=r"coverage_penalty` acts only if `model.encoder`"):
+        load_config("tiny", [*POOLED, "search.coverage_penalty=0.2"])
+
+
+def test_a_server_says_so(served: ServedModel):
+    assert served.shows_attention and "coverage_penalty" not in served.facts
+    assert served.no_alignment.endswith("is the same for all words (`model.encoder` is average)")
+    with pytest.raises(HttpError, match="need a model whose `alignments` is true"):
+        _check_alignments(served)
