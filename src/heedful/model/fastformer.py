@@ -28,8 +28,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from heedful.arguments import check_counts, checked
+from heedful.errors import SettingError
 from heedful.model.cpu.linear import Linear
 from heedful.model.initial_weights import glorot
+from heedful.model.inputs import check_mixed
 from heedful.model.layout import Layout, pad
 from heedful.model.projections import merge_heads, split_heads
 
@@ -46,8 +49,12 @@ class Fastformer(nn.Module):
     further dense layer behind it.
     """
 
+    @checked
     def __init__(self, d_model: int, heads: int, bias: bool = True) -> None:
         super().__init__()
+        check_counts(d_model=d_model, heads=heads)
+        if d_model % heads:
+            raise SettingError(f"`heads` must divide d_model={d_model}, but {heads} does not.")
         self.d_model, self.heads = d_model, heads
         self.query_proj = Linear(d_model, d_model, bias=bias)
         self.key_proj = Linear(d_model, d_model, bias=bias)
@@ -67,12 +74,16 @@ class Fastformer(nn.Module):
         The sequence comes twice, as self-attention gets it. Returns new states, and None in the
         place of weights. Removed padding comes back for the two sums.
         """
-        del keys_from
         layout = Layout.of(layout)
+        check_mixed("Fastformer", self.d_model, queries_from, keys_from, self._read_mask(layout))
         query = pad(self.query_proj(queries_from), layout.query_packing)
         key = pad(self.key_proj(queries_from), layout.query_packing)
         out = self._mix(query, key, layout.mask)
         return (out if layout.query_packing is None else layout.query_packing.pack(out)), None
+
+    def _read_mask(self, layout: Layout) -> Tensor | None:
+        """Return the mask, if it is read."""
+        return layout.mask
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw each map by Glorot's bound."""
@@ -165,6 +176,9 @@ class RunningSums:
 
 class CausalFastformer(Fastformer):
     """Our linear causal variant of `Fastformer`, for a decoder; none was published."""
+
+    def _read_mask(self, layout: Layout) -> Tensor | None:
+        return None
 
     def _mix(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
         del mask  # padding stands at the end, where nothing that is real reads it

@@ -46,6 +46,21 @@ def check_mask(owner: str, mask: Any) -> Tensor:
     return mask
 
 
+def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | None) -> None:
+    """Refuse what only attention can do: two sequences, and a mask by heads or queries."""
+    check_states(owner, width, least_axes=3, queries_from=x)
+    if keys_from is not x:
+        raise ArgumentError(
+            f"`keys_from` of {owner} must be the sequence of `queries_from`, because it mixes the "
+            "positions of one, but another came; attend to it by MultiHeadAttention."
+        )
+    if mask is not None and mask.size(1) * mask.size(2) > 1:
+        raise ArgumentError(
+            f"the mask of {owner} must have shape (batch, 1, 1, keys), because it does not tell "
+            f"heads or queries apart, but {_what_came(mask)}."
+        )
+
+
 def check_ids(owner: str, **ids: Any) -> None:
     """Refuse anything but an integer tensor with two axes and at least one id."""
     for name, x in ids.items():

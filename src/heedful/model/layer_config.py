@@ -1,10 +1,12 @@
 """The sizes of a layer and the sub-layers built from them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from torch import nn
 
+from heedful.arguments import check_counts, check_fields
+from heedful.errors import SettingError
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.fastformer import CausalFastformer, Fastformer
 from heedful.model.feed_forward import FeedForward
@@ -36,7 +38,7 @@ class LayerConfig:
     """Activation of the feed-forward network."""
     dropout: float = 0.1
     """Dropout probability of each sub-layer's output."""
-    norm: str = "post"
+    norm: Literal["post", "pre", "pre-no-final"] = "post"
     """``post``, ``pre``, or ``pre-no-final``: pre without the stack's final norm."""
     norm_epsilon: float = 1e-6
     """Added to the variance."""
@@ -48,12 +50,24 @@ class LayerConfig:
     """Whether a decoder hides later positions when it reads a known target."""
     projection_bias: bool = True
     """Whether the attention projections have a bias."""
-    score: str = "scaled"
+    score: Literal["scaled", "unscaled", "additive"] = "scaled"
     """``scaled``, ``unscaled`` or ``additive``: how attention compares a query with a key."""
-    mixer: str = "attention"
+    mixer: Literal["attention", "fastformer", "fastformer-linear", "convolution"] = "attention"
     """``attention``, ``fastformer``, ``fastformer-linear`` (causal) or ``convolution``."""
     window: int | None = None
     """Neighbours that self-attention is restricted to; None means none."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        names = ("d_model", "d_ff", "heads", "d_k", "d_v", "window")
+        check_counts(**{name: getattr(self, name) for name in names})
+        if self.mixer == "convolution" and self.window is None:
+            raise SettingError("`window` must be the width of the convolution, but none came.")
+        if self.window is not None and not self.causal_mask:
+            raise SettingError(
+                "`causal_mask` must be true with a `window`, which hides what follows from a "
+                "decoder, but false came."
+            )
 
     def attention(self) -> MultiHeadAttention:
         """

@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from heedful.arguments import checked
+from heedful.errors import SettingError
 from heedful.model.attention import MultiHeadAttention, causal_mask
 from heedful.model.fastformer import CausalFastformer, Fastformer, RunningSums
 from heedful.model.inputs import check_mask
@@ -40,8 +42,10 @@ class EncoderLayer(nn.Module):
     Section 3.1.
     """
 
+    @checked
     def __init__(self, config: LayerConfig) -> None:
         super().__init__()
+        _require_mixer(self, config, "attention", "fastformer", "convolution")
         self.self_attention = config.self_attention()
         self.self_residual = config.residual()
         self.feed_forward = config.feed_forward()
@@ -108,6 +112,7 @@ class Encoder(nn.Module, SourceEncoder):
     (6, torch.Size([1, 8, 2, 2]))
     """
 
+    @checked
     def __init__(self, config: LayerConfig, layers: int) -> None:
         super().__init__()
         self.width, self.window = config.d_model, _window(config, Window.around)
@@ -184,8 +189,10 @@ class DecoderLayer(nn.Module):
     Section 3.1.
     """
 
+    @checked
     def __init__(self, config: LayerConfig) -> None:
         super().__init__()
+        _require_mixer(self, config, "attention", "fastformer-linear")
         self.self_attention = config.self_attention()
         self.self_residual = config.residual()
         self.cross_attention = config.attention()
@@ -301,6 +308,7 @@ class Decoder(nn.Module, TargetDecoder):
     Section 3.1: the paper stacks six.
     """
 
+    @checked
     def __init__(self, config: LayerConfig, layers: int) -> None:
         super().__init__()
         self.width, self.causal = config.d_model, config.causal_mask
@@ -445,6 +453,15 @@ def _real_keys(mask: Tensor | None) -> Tensor | None:
     if mask is None or mask.size(1) != 1 or mask.size(2) != 1:
         return None
     return mask[:, 0, 0]
+
+
+def _require_mixer(layer: nn.Module, config: LayerConfig, *mixers: str) -> None:
+    """Refuse what a layer cannot have: in a decoder some would read what follows."""
+    if config.mixer not in mixers:
+        raise SettingError(
+            f"`mixer` of {type(layer).__name__} must be {' or '.join(mixers)}, but {config.mixer} "
+            "came."
+        )
 
 
 def _window(config: LayerConfig, of: Callable[[int | None], Window | None]) -> Window | None:

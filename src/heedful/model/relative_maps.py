@@ -12,8 +12,11 @@ map for each relative position.
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
+from heedful.arguments import check_counts, checked
+from heedful.errors import SettingError
 from heedful.model.convolutional.convolution import Convolution
 from heedful.model.initial_weights import glorot
+from heedful.model.inputs import check_mixed
 from heedful.model.layout import Layout, pad
 
 
@@ -24,8 +27,12 @@ class RelativeMaps(nn.Module):
     The centred convolution of that kernel width. Beyond the ends of a sentence there are zeros.
     """
 
+    @checked
     def __init__(self, d_model: int, width: int) -> None:
         super().__init__()
+        check_counts(d_model=d_model, width=width)
+        if width % 2 == 0:
+            raise SettingError(f"`width` must be odd, as many before as after, but {width} came.")
         self.d_model = d_model
         self.convolution = Convolution(d_model, d_model, width)
 
@@ -41,8 +48,8 @@ class RelativeMaps(nn.Module):
         The sequence comes twice, as self-attention gets it. Returns new states, and None in the
         place of weights.
         """
-        del keys_from
         layout = Layout.of(layout)
+        check_mixed("RelativeMaps", self.d_model, queries_from, keys_from, layout.mask)
         x = pad(queries_from, layout.query_packing)
         if layout.mask is not None:
             x = x.masked_fill(~layout.mask[:, 0, 0].unsqueeze(2), 0.0)
