@@ -49,7 +49,7 @@ def check_mask(owner: str, mask: Any) -> Tensor:
 def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | None) -> None:
     """Refuse what only attention can do: two sequences, and a mask by heads or queries."""
     check_states(owner, width, least_axes=3, queries_from=x)
-    if keys_from is not x:
+    if keys_from is not x and (keys_from.shape, keys_from.data_ptr()) != (x.shape, x.data_ptr()):
         raise ArgumentError(
             f"`keys_from` of {owner} must be the sequence of `queries_from`, because it mixes the "
             "positions of one, but another came; attend to it by MultiHeadAttention."
