@@ -1,24 +1,21 @@
 """Fastformer against its equations, and the causal variant against a quadratic twin."""
 
+from functools import partial
+
+import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from heedful.config.attention import AttentionConfig
 from heedful.model.build import parameter_count
-from heedful.model.fastformer import CausalFastformer, Fastformer
+from heedful.model.fastformer import CausalFastformer, Fastformer, RunningSums
 from heedful.model.initialise import initialise
 from heedful.model.layout import Layout, unpad
 from tests.support.models import batch, small
+from tests.support.numpy_fastformer import as_numpy, fastformer
 
 REAL = torch.arange(9) < torch.tensor([[9], [4], [1]])
-
-
-def pooled(scorer, x, heads, real):
-    """One softmax mean a head, number by number."""
-    scores = scorer(x) / (x.size(1) // heads) ** 0.5  # (time, heads)
-    weights = torch.softmax(scores[real], dim=0)
-    parts = x[real].chunk(heads, dim=1)
-    return torch.cat([(w[:, None] * part).sum(0) for w, part in zip(weights.T, parts, strict=True)])
 
 
 def test_it_is_the_equations_over_real_positions():
@@ -26,12 +23,10 @@ def test_it_is_the_equations_over_real_positions():
     layer, x = Fastformer(16, 2), torch.randn(3, 9, 16)
     found, nothing = layer(x, x, REAL[:, None, None])
     assert nothing is None
+    weights = as_numpy(layer.state_dict())
     for row, real in enumerate(REAL):
-        query, key = layer.query_proj(x[row]), layer.key_proj(x[row])
-        product = pooled(layer.query_score, query, 2, real) * key
-        total = pooled(layer.key_score, product, 2, real)
-        expected = layer.out_proj(total * query) + query
-        torch.testing.assert_close(found[row, real], expected[real])
+        expected = fastformer(x[row, real].double().numpy(), weights, 2, causal=False)
+        np.testing.assert_allclose(found[row, real].detach(), expected, atol=1e-6)
     short, packing = unpad(x, REAL, 9)
     assert packing is not None
     packed, _ = layer(short, short, Layout(REAL[:, None, None], packing, packing))
@@ -59,6 +54,55 @@ def test_the_causal_variant_is_its_quadratic_twin_in_value_and_gradient(length):
     ours = torch.autograd.grad(found, leaves, pull)
     for one, other in zip(ours, torch.autograd.grad(expected, leaves, pull), strict=True):
         torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_causal_variant_is_the_equations(bias):
+    torch.manual_seed(2)
+    layer, x = CausalFastformer(12, 3, bias), torch.randn(1, 70, 12)
+    expected = fastformer(x[0].double().numpy(), as_numpy(layer.state_dict()), 3, causal=True)
+    np.testing.assert_allclose(layer(x, x)[0][0].detach(), expected, atol=1e-6)
+
+
+def test_two_thousand_positions_are_equal_step_by_step():
+    torch.manual_seed(3)
+    layer, x = CausalFastformer(16, 2), 3 * torch.randn(2, 2000, 16)
+    with torch.no_grad():
+        whole, _ = layer(x, x)
+        sums = RunningSums.empty(1, x)
+        for place in range(2000):
+            sums = sums.advance(1)
+            out = layer.step(x[:, place : place + 1], partial(sums.write, 0))
+            torch.testing.assert_close(out[:, 0], whole[:, place], atol=1e-5, rtol=1e-5)
+
+
+class _Largest(TorchDispatchMode):
+    """Remembers the largest tensor that an operation made."""
+
+    numbers = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        tensors = made if isinstance(made, tuple) else (made,)
+        self.numbers = max(self.numbers, *(t.numel() for t in tensors if torch.is_tensor(t)), 0)
+        return made
+
+
+@pytest.mark.parametrize("kind", [Fastformer, CausalFastformer])
+def test_memory_grows_with_the_length_alone(kind):
+    layer, found = kind(16, 2), []
+    for length in (1024, 2048):
+        saved = []
+        x = torch.randn(1, length, 16, requires_grad=True)
+        hooks = torch.autograd.graph.saved_tensors_hooks(
+            lambda t, kept=saved: kept.append(t.numel()) or t, lambda t: t
+        )
+        with _Largest() as largest, hooks:
+            layer(x, x)
+        found.append((largest.numbers, sum(saved)))
+    (largest, saved), (largest_of_two, saved_of_two) = found
+    assert largest_of_two <= 2.1 * largest and saved_of_two <= 2.1 * saved
+    assert largest_of_two < 2048 * 2048 / 8  # far from pairs of positions
 
 
 def test_large_scores_stay_finite():
