@@ -13,7 +13,7 @@ from heedful.machine.devices import describe_machine
 from heedful.model.build import parameter_count
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.native.product import native_products, why_not_native
-from heedful.runs.checkpoint import STATE
+from heedful.runs.checkpoint import STATE, read_running_loads
 from heedful.runs.folder import read_json
 from heedful.runs.run import Run, best_steps, read_machine_settings
 from heedful.training.history import read_history
@@ -93,6 +93,7 @@ def describe_run(path: str | Path) -> dict[str, Any]:
         "best_steps": best_steps(run.folder),
         **({"best": read_json(run.folder.best)["best"][0]} if best_steps(run.folder) else {}),
         **cost,
+        **_experts(run, steps),
         "weights": {name: _weights_line(state) for name, state in weights.items()},
         "settings": run.config.to_dict(),
     }
@@ -132,6 +133,19 @@ def _weights_line(state: dict[str, Any]) -> dict[str, Any]:
         **({"of_steps": state["steps"]} if "steps" in state else {}),
         **({"target_tokens": counters.get("target_tokens")} if counters else {}),
         "sha256": checksums.get("model.safetensors") if isinstance(checksums, dict) else None,
+    }
+
+
+def _experts(run: Run, steps: list[int]) -> dict[str, Any]:
+    """Describe the load of each expert, in percent of the tokens that pass its mixture."""
+    if run.config.model.experts.count is None or not steps:
+        return {}
+    loads = read_running_loads(run.folder.checkpoint(steps[-1]))
+    return {
+        "experts": {
+            name: " ".join(f"{100 * share:.1f}" for share in shares) + " % of tokens"
+            for name, shares in loads.items()
+        }
     }
 
 

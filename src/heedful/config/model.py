@@ -11,6 +11,8 @@ from heedful.config.bytenet_clashes import bytenet_clashes
 from heedful.config.conditions import ActsIf
 from heedful.config.convs2s import ConvS2SConfig, attending_layers, layers_of
 from heedful.config.convs2s_clashes import convs2s_clashes
+from heedful.config.experts import ExpertsConfig
+from heedful.config.experts_clashes import experts_clashes
 from heedful.config.field_types import CountOrZero, Depth, Norm, Positive, Share, Width
 from heedful.config.recurrent import RecurrentConfig
 from heedful.config.recurrent_clashes import memory_width, recurrent_clashes
@@ -106,6 +108,10 @@ class ModelConfig(SettingsTable):
     """Recurrent encoders and decoders."""
     convs2s: Annotated[ConvS2SConfig, ActsIf(FAMILIES, ("convs2s",))] = ConvS2SConfig()
     """Convolutional encoders and decoders of Gehring et al. (2017)."""
+    experts: Annotated[ExpertsConfig, ActsIf(FAMILIES, ("transformer", "recurrent"))] = (
+        ExpertsConfig()
+    )
+    """Mixtures of experts, in feed-forward networks or between recurrent layers."""
     bytenet: Annotated[ByteNetConfig, ActsIf(FAMILIES, ("bytenet",))] = ByteNetConfig()
     """ByteNet's encoder and decoder."""
 
@@ -143,6 +149,7 @@ class ModelConfig(SettingsTable):
             *convs2s_clashes(self, memory_width(self)),
             *bytenet_clashes(self),
             *attention_clashes(self),
+            *experts_clashes(self),
         ]
         if wrong:
             raise ValueError("; ".join(wrong))

@@ -4,9 +4,9 @@ Recipes: named settings, each stated as its difference from another one.
 A recipe called ``paper-…`` follows the text of ‘Attention Is All You Need’, one called ``t2t-…``
 the authors' first public code (tensor2tensor 3d9c62f2, 2017-06-15) where the two differ, and
 ``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are the paper's.
-These keep their values for ever; a change is a new name. ``tiny``, ``small``, ``multi30k``,
-``recurrent-small`` and ``convolutional-small``, for small machines, may change until version 1.0,
-and so may the models before the paper (`heedful.config.recurrent_recipes`, `convs2s_recipes`).
+These keep their values for ever; a change is a new name. ``tiny``, ``small``, ``multi30k`` and the
+other ``…-small``, for small machines, may change until version 1.0, and so may the models before
+the paper (`heedful.config.recurrent_recipes`, `convs2s_recipes`, `experts_recipes`).
 """
 
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from math import sqrt
 from heedful.arguments import checked
 from heedful.config.bytenet_recipes import BYTENET_RECIPES
 from heedful.config.convs2s_recipes import CONVS2S_RECIPES
+from heedful.config.experts_recipes import EXPERTS_RECIPES
 from heedful.config.explain import did_you_mean
 from heedful.config.model import ModelConfig
 from heedful.config.recurrent_recipes import RECURRENT_RECIPES
@@ -316,7 +317,7 @@ def _published(name: str, summary: str, settings: dict[str, object]) -> None:
     _register(name)(build)
 
 
-_FAMILIES = {**RECURRENT_RECIPES, **CONVS2S_RECIPES, **BYTENET_RECIPES}
+_FAMILIES = {**RECURRENT_RECIPES, **CONVS2S_RECIPES, **BYTENET_RECIPES, **EXPERTS_RECIPES}
 for _name, (_summary, _settings) in _FAMILIES.items():
     _published(_name, _summary, _settings)
 
@@ -438,5 +439,31 @@ def _convolutional_small() -> RunConfig:
             "train.clip_norm": 1.0,
             "train.checkpoint_steps": 100,
             "train.validate_steps": 400,
+        }
+    )
+
+
+@_register("moe-small")
+def _moe_small() -> RunConfig:
+    """Learn Multi30k with mixtures of 8 experts, in an hour on two cores."""
+    return _multi30k().with_settings(
+        {
+            "model.encoder_layers": 3,
+            "model.decoder_layers": 3,
+            "model.d_model": 192,
+            "model.norm": "pre",
+            "model.dropout": 0.15,
+            "model.experts.count": 8,
+            "model.experts.per_token": 2,
+            "model.experts.d_ff": 192,
+            "data.vocabulary_size": 4000,
+            "train.steps": 6000,
+            "train.batch_tokens": 1024,
+            "train.schedule": "cosine",
+            "train.learning_rate": 1.5e-3,
+            "train.warmup": 400,
+            "train.clip_norm": 1.0,
+            "train.checkpoint_steps": 100,
+            "train.validate_steps": 1000,
         }
     )

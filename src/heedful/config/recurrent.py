@@ -26,24 +26,27 @@ class RecurrentConfig(SettingsTable):
     """Width of the encoder's states. None means hidden_size."""
     decoder_hidden_size: Annotated[Width | None, DECODER] = None
     """Width of the decoder's states. None means hidden_size."""
+    projection_size: Annotated[Width | None, ActsIf("model.recurrent.cell", ("lstm",))] = None
+    """Width to which each LSTM's output is projected. None means it is not."""
     direction: Annotated[
         Literal["forward", "bidirectional", "first-bidirectional", "interleaved"], ENCODER
     ] = "bidirectional"
     """Encoder: forward, both ways, both in the first layer, or two columns that alternate."""
     reverse_source: Annotated[bool, ENCODER] = False
     """Whether the encoder reads the source from its end."""
-    residual_from: Annotated[int, Field(ge=2)] | None = None
+    residual_from: Annotated[int, Field(ge=1)] | None = None
     """First layer, from 1, whose input is added to its output. None means no layer."""
     fast_forward: bool = False
     """Whether a layer also reads half of what the layer below computed from its input alone."""
     score: Annotated[
-        Literal["none", "dot", "general", "scaled", "additive", "normed-additive"], DECODER
+        Literal["none", "dot", "general", "scaled", "additive", "normed-additive", "product"],
+        DECODER,
     ] = "additive"
     """How attention compares a decoder state with an encoder state, or no attention."""
     attention_size: Annotated[
-        Width | None, ActsIf("model.recurrent.score", ("additive", "normed-additive"))
+        Width | None, ActsIf("model.recurrent.score", ("additive", "normed-additive", "product"))
     ] = None
-    """Inner width of the additive scores. None means the width of the decoder's states."""
+    """Inner width of additive and product scores. None means the width of the decoder's states."""
     query: Annotated[Literal["current", "previous"], ATTENTION] = "current"
     """What attends: the top state of the current step, or the bottom state of the previous one."""
     feed: Annotated[Literal["none", "context", "readout"], DECODER] = "readout"

@@ -13,7 +13,7 @@ def recurrent_clashes(model: "ModelConfig") -> list[str]:
     """List what does not fit, each with what to change; nothing for a Transformer."""
     found: list[str] = []
     if "recurrent" in (model.encoder, model.decoder):
-        found += _depth(model)
+        found += [*_depth(model), *_projection(model)]
     if model.encoder == "recurrent":
         found += _encoder(model)
     if model.decoder == "recurrent":
@@ -31,6 +31,34 @@ def _depth(model: "ModelConfig") -> Iterator[str]:
             "`model.recurrent.residual_from` must be at most the number of recurrent layers "
             f"({deepest}), because it would change nothing otherwise, but {begin} came"
         )
+    for side in sides if begin == 1 else []:
+        is_both = side == "encoder" and model.recurrent.direction.endswith("bidirectional")
+        width = _state(model, side) * (2 if is_both else 1)
+        if width != model.d_model:
+            yield (
+                "`model.recurrent.residual_from` = 1 adds embeddings to the states of the first "
+                f"layer of the {side}, so both must be equally wide, but `model.d_model` is "
+                f"{model.d_model} and the states are {width} wide"
+            )
+
+
+def _projection(model: "ModelConfig") -> Iterator[str]:
+    """Check that there is an LSTM's output to be made narrower."""
+    recurrent, size = model.recurrent, model.recurrent.projection_size
+    if size is None:
+        return
+    if recurrent.cell != "lstm" or recurrent.fast_forward:
+        yield (
+            "`model.recurrent.projection_size` needs LSTMs without `model.recurrent.fast_forward`, "
+            f"but {size} came for {recurrent.cell} cells"
+            + (" with it" if recurrent.fast_forward else "")
+        )
+    for side in ("encoder", "decoder"):
+        if getattr(model, side) == "recurrent" and size >= _hidden(model, side):
+            yield (
+                "`model.recurrent.projection_size` must be less than the width of the states of "
+                f"the {side} ({_hidden(model, side)}), but {size} came"
+            )
 
 
 def _encoder(model: "ModelConfig") -> Iterator[str]:
@@ -42,10 +70,11 @@ def _encoder(model: "ModelConfig") -> Iterator[str]:
             "`model.recurrent.fast_forward` needs `model.recurrent.direction` to be forward or "
             f"interleaved, but {recurrent.direction} came"
         )
-    if recurrent.direction == "first-bidirectional" and recurrent.residual_from == 2:
+    if recurrent.direction == "first-bidirectional" and recurrent.residual_from in (1, 2):
         yield (
             "`model.recurrent.residual_from` must be at least 3 where the first layer is "
-            "bidirectional, because the second reads twice its own width, but 2 came"
+            "bidirectional, because the second reads twice its own width, but "
+            f"{recurrent.residual_from} came"
         )
     if model.decoder == "transformer" and memory_width(model) != model.d_model:
         yield (
@@ -89,7 +118,7 @@ def _no_attention(model: "ModelConfig") -> Iterator[str]:
 
 def _attention(model: "ModelConfig") -> Iterator[str]:
     """Check what attention compares, and that it changes something."""
-    recurrent, width = model.recurrent, _hidden(model, "decoder")
+    recurrent, width = model.recurrent, _state(model, "decoder")
     if recurrent.readout == "state" and recurrent.feed != "context":
         yield (
             "`model.recurrent.feed` must be context if `model.recurrent.readout` is state, because "
@@ -113,6 +142,11 @@ def _start(model: "ModelConfig") -> Iterator[str]:
             "`model.recurrent.start` must not be zero without attention (`model.recurrent.score` = "
             "none), because the decoder would know nothing of the source, but zero came; mean fits "
             "any encoder"
+        )
+    if model.recurrent.projection_size is not None and start not in ("zero", "final"):
+        yield (
+            "`model.recurrent.start` must be zero or final if `model.recurrent.projection_size` is "
+            f"set, because h and c are then of two widths, but {start} came"
         )
     if start in ("zero", "mean"):
         return
@@ -151,11 +185,16 @@ def _hidden(model: "ModelConfig", side: str) -> int:
     return own or model.recurrent.hidden_size or model.d_model
 
 
+def _state(model: "ModelConfig", side: str) -> int:
+    """Width of h of one direction."""
+    return model.recurrent.projection_size or _hidden(model, side)
+
+
 def memory_width(model: "ModelConfig") -> int:
     """Width of the encoder's states, as `heedful.model.recurrent.wiring` builds them."""
     if model.encoder != "recurrent":
         return model.d_model
-    recurrent, width = model.recurrent, _hidden(model, "encoder")
+    recurrent, width = model.recurrent, _state(model, "encoder")
     columns = 2 if recurrent.direction == "interleaved" else 1
     if recurrent.fast_forward:
         gates = {"lstm": 4, "gru": 3, "rnn": 1}[recurrent.cell] * width
@@ -166,7 +205,7 @@ def memory_width(model: "ModelConfig") -> int:
 
 def _readout_width(model: "ModelConfig") -> int:
     """Width of what meets the output matrix."""
-    recurrent, width = model.recurrent, _hidden(model, "decoder")
+    recurrent, width = model.recurrent, _state(model, "decoder")
     if recurrent.readout == "state":
         return width
     if recurrent.readout == "state-context":

@@ -206,7 +206,7 @@ def _refuse_other_parts(run: Run, kind: str) -> None:
         for name in ("encoder", "decoder", "norm_kind", "residuals", "causal_mask")
         if (value := getattr(model, name)) != type(model).model_fields[name].default
     ]
-    if others := [*others, *model.attention.changed()]:
+    if others := [*others, *model.attention.changed(), *model.experts.changed()]:
         named = " and ".join(f"`{name}` is {written(value)}" for name, value in others)
         raise ExchangeError(
             f"{kind} can express the Transformer of the paper alone, but {named} in "

@@ -17,6 +17,7 @@ from heedful.model.embedding import (
     TokenEmbedding,
 )
 from heedful.model.encoder_decoder import EncoderDecoder, Positions
+from heedful.model.experts.build import layers_with_mixtures, mixture_config
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
 from heedful.model.memory import SourceEncoder, TargetDecoder
@@ -146,6 +147,8 @@ def _layer_config(config: ModelConfig, side: str) -> LayerConfig:
         score=config.attention.score,
         mixer=getattr(config.attention, side),
         window=config.attention.window,
+        mixture=mixture_config(config, side),
+        mixture_layers=layers_with_mixtures(config, side),
     )
 
 

@@ -27,6 +27,7 @@ from heedful.model.embedding import (
     SinusoidalPositions,
     TokenEmbedding,
 )
+from heedful.model.experts.mixture import mixtures
 from heedful.model.inputs import check_ids
 from heedful.model.memory import Memory, SourceEncoder, TargetDecoder
 from heedful.model.output import OutputLayer
@@ -201,6 +202,25 @@ class EncoderDecoder(Seq2Seq):
         memory = self.encode(source, weights.encoder)
         self._decode(memory, target_in, (weights.decoder, weights.cross))
         return weights
+
+    def penalty(self) -> Float[Tensor, ""] | None:
+        total = None
+        for _, mixture in mixtures(self):
+            penalty, mixture.penalty = mixture.penalty, None  # of one pass
+            if penalty is not None:
+                total = penalty if total is None else total + penalty
+        return total
+
+    def log_figures(self) -> dict[str, float]:
+        found = [mixture for _, mixture in mixtures(self)]
+        if not found:
+            return {}
+        loads = [mixture.running_load for mixture in found]
+        spreads = [float(load.std(correction=0) / load.mean()) for load in loads]
+        figures = {"expert_spread": sum(spreads) / len(spreads)}
+        if any(mixture.config.gating == "balanced" for mixture in found):
+            figures["unserved"] = max(mixture.unserved for mixture in found)
+        return figures
 
     def start(self, memory: Memory) -> Any:
         return self.decoder.start(memory)

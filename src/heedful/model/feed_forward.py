@@ -31,14 +31,18 @@ class FeedForward(nn.Module):
         Width of the inner layer.
     activation : {'relu', 'gelu', 'gelu_tanh', 'silu'}, default 'relu'
         The activation between the two products; the paper has relu.
+    bias : bool, default True
+        Whether both products have a bias, as in equation 2.
 
     Notes
     -----
-    Both products have a bias, as in equation 2.
+    Section 3.3. Experts of a mixture have no biases.
     """
 
     @checked
-    def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
+    def __init__(
+        self, d_model: int, d_ff: int, activation: str = "relu", bias: bool = True
+    ) -> None:
         super().__init__()
         check_counts(d_model=d_model, d_ff=d_ff)
         if activation not in ACTIVATIONS:
@@ -46,8 +50,8 @@ class FeedForward(nn.Module):
                 f"`activation` must be {' or '.join(ACTIVATIONS)}, but is {activation!r}."
             )
         self.d_model = d_model
-        self.linear1 = Linear(d_model, d_ff)
-        self.linear2 = Linear(d_ff, d_model)
+        self.linear1 = Linear(d_model, d_ff, bias)
+        self.linear2 = Linear(d_ff, d_model, bias)
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
@@ -73,3 +77,18 @@ class FeedForward(nn.Module):
         inner = self.linear1(x, relu=is_relu)
         out: Tensor = self.linear2(inner if is_relu else self.activation(inner))
         return out
+
+    def flops(self) -> int:
+        """
+        Count the operations for one position, a multiply-add as two.
+
+        Returns
+        -------
+        int
+            Two for each weight of the products; biases are not counted.
+
+        Notes
+        -----
+        The cost that Table 1 leaves out, because it is the same for every kind of layer.
+        """
+        return 2 * (self.linear1.weight.numel() + self.linear2.weight.numel())

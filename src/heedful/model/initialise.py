@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.embedding import LearnedPositions, TokenEmbedding
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.experts.gating import BalancedGate
 from heedful.model.fastformer import Fastformer
 from heedful.model.feed_forward import FeedForward
 from heedful.model.initial_weights import glorot, table
@@ -39,8 +40,9 @@ def initialise(model: EncoderDecoder, seed: int) -> None:
         elif isinstance(module, FeedForward):
             for linear in (module.linear1, module.linear2):
                 glorot(linear.weight, generator)
-                nn.init.zeros_(linear.bias)
-        elif isinstance(module, Fastformer | RelativeMaps | Initialised):
+                if linear.bias is not None:
+                    nn.init.zeros_(linear.bias)
+        elif isinstance(module, Fastformer | RelativeMaps | BalancedGate | Initialised):
             module.initialise(generator)
         elif isinstance(module, LearnedPositions):
             stack = model.encoder if module is model.source_positions else model.decoder

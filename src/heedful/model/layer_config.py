@@ -1,6 +1,6 @@
 """The sizes of a layer and the sub-layers built from them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from torch import nn
@@ -8,6 +8,7 @@ from torch import nn
 from heedful.arguments import check_counts, check_fields
 from heedful.errors import SettingError
 from heedful.model.attention import MultiHeadAttention
+from heedful.model.experts.mixture import MixtureConfig, MixtureOfExperts
 from heedful.model.fastformer import CausalFastformer, Fastformer
 from heedful.model.feed_forward import FeedForward
 from heedful.model.norm import NormKind, make_norm
@@ -56,6 +57,30 @@ class LayerConfig:
     """``attention``, ``fastformer``, ``fastformer-linear`` (causal) or ``convolution``."""
     window: int | None = None
     """Neighbours that self-attention is restricted to; None means none."""
+    mixture: MixtureConfig | None = None
+    """A mixture of experts in the place of the feed-forward network."""
+    mixture_layers: tuple[int, ...] = ()
+    """Layers, from 1, that have it."""
+
+    def of_layer(self, number: int) -> "LayerConfig":
+        """
+        Return the choices of one layer.
+
+        Parameters
+        ----------
+        number : int
+            The layer, from 1.
+
+        Returns
+        -------
+        LayerConfig
+            Without a mixture of experts if that layer has none.
+
+        Notes
+        -----
+        Everything else is the same in all layers.
+        """
+        return self if number in self.mixture_layers else replace(self, mixture=None)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -106,19 +131,21 @@ class LayerConfig:
         kind = Fastformer if self.mixer == "fastformer" else CausalFastformer
         return kind(self.d_model, self.heads, self.projection_bias)
 
-    def feed_forward(self) -> FeedForward:
+    def feed_forward(self) -> FeedForward | MixtureOfExperts:
         """
         Build a feed-forward sub-layer.
 
         Returns
         -------
-        FeedForward
+        FeedForward or MixtureOfExperts
             With fresh weights.
 
         Notes
         -----
-        Section 3.3.
+        Section 3.3; a mixture takes its place.
         """
+        if self.mixture is not None:
+            return MixtureOfExperts(self.mixture)
         return FeedForward(self.d_model, self.d_ff, self.activation)
 
     def residual(self) -> nn.Module:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from heedful.arguments import checked
 from heedful.errors import SettingError
 from heedful.model.attention import MultiHeadAttention, causal_mask
+from heedful.model.experts.mixture import apply_network
 from heedful.model.fastformer import CausalFastformer, Fastformer, RunningSums
 from heedful.model.inputs import check_mask
 from heedful.model.kv_cache import DecoderState, KVCache, mask_to_bias
@@ -79,7 +80,9 @@ class EncoderLayer(nn.Module):
         x = self.self_residual(
             x, lambda states: self.self_attention(states, states, layout)[0], real
         )
-        out: Tensor = self.feed_forward_residual(x, self.feed_forward, real)
+        out: Tensor = self.feed_forward_residual(
+            x, lambda states: apply_network(self.feed_forward, states, real), real
+        )
         return out
 
 
@@ -116,7 +119,9 @@ class Encoder(nn.Module, SourceEncoder):
     def __init__(self, config: LayerConfig, layers: int) -> None:
         super().__init__()
         self.width, self.window = config.d_model, _window(config, Window.around)
-        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(layers))
+        self.layers = nn.ModuleList(
+            EncoderLayer(config.of_layer(number)) for number in range(1, layers + 1)
+        )
         self.norm = config.final_norm()
 
     def forward(
@@ -168,7 +173,7 @@ class Encoder(nn.Module, SourceEncoder):
 
     def flops(self) -> StackFlops:
         layers = [layer for layer in self.modules() if isinstance(layer, EncoderLayer)]
-        each = sum(_each(layer.self_attention) + _network(layer) for layer in layers)
+        each = sum(_each(layer.self_attention) + layer.feed_forward.flops() for layer in layers)
         pair = sum(_pair(layer.self_attention) for layer in layers)
         if self.window is not None:  # as many pairs for every position
             return StackFlops(each=each + self.window.width * pair)
@@ -237,7 +242,9 @@ class DecoderLayer(nn.Module):
         x = self.cross_residual(
             x, lambda states: self.cross_attention(states, memory, memory_layout)[0], real
         )
-        out: Tensor = self.feed_forward_residual(x, self.feed_forward, real)
+        out: Tensor = self.feed_forward_residual(
+            x, lambda states: apply_network(self.feed_forward, states, real), real
+        )
         return out
 
     def step(
@@ -313,7 +320,9 @@ class Decoder(nn.Module, TargetDecoder):
         super().__init__()
         self.width, self.causal = config.d_model, config.causal_mask
         self.window = _window(config, Window.before_and_at)
-        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(layers))
+        self.layers = nn.ModuleList(
+            DecoderLayer(config.of_layer(number)) for number in range(1, layers + 1)
+        )
         self.norm = config.final_norm()
 
     def forward(
@@ -383,7 +392,7 @@ class Decoder(nn.Module, TargetDecoder):
         layers = [layer for layer in self.modules() if isinstance(layer, DecoderLayer)]
         cross = [layer.cross_attention for layer in layers]
         memory = sum(2 * one.d_model * sum(one.widths[1:]) for one in cross)  # its keys and values
-        own = sum(_each(layer.self_attention) + _network(layer) for layer in layers)
+        own = sum(_each(layer.self_attention) + layer.feed_forward.flops() for layer in layers)
         pair, window = sum(_pair(layer.self_attention) for layer in layers), self.window
         in_window = 0 if window is None else window.width * pair
         return StackFlops(
@@ -481,9 +490,3 @@ def _pair(attention: MultiHeadAttention | Fastformer | RelativeMaps) -> int:
     if not isinstance(attention, MultiHeadAttention):
         return 0
     return 2 * attention.heads * (attention.d_k + attention.d_v)
-
-
-def _network(layer: EncoderLayer | DecoderLayer) -> int:
-    """Count those of the feed-forward network for one position."""
-    network = layer.feed_forward
-    return 2 * (network.linear1.weight.numel() + network.linear2.weight.numel())

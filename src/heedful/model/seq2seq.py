@@ -136,6 +136,21 @@ class Seq2Seq(nn.Module, ABC):
         """
         return None
 
+    def log_figures(self) -> dict[str, float]:
+        """
+        Return what a line of the training log says of the model, such as the spread of its experts.
+
+        Returns
+        -------
+        dict of str to float
+            Figures by name; empty by default.
+
+        Notes
+        -----
+        Read once a line, in training.
+        """
+        return {}
+
     @abstractmethod
     def start(self, memory: Any) -> DecodingState:
         """

@@ -143,6 +143,20 @@ def read_state(folder: Path, signature: Signature | None = None) -> dict[str, An
     return state
 
 
+def read_running_loads(folder: Path) -> dict[str, list[float]]:
+    """Read the load of each expert of each mixture, without the other weights."""
+    path = folder / MODEL
+    try:
+        check_header(path)
+        stored = _Stored(path)
+        names = [name for name in stored if name.rpartition(".")[2] == "running_load"]
+        return {name.rpartition(".")[0]: stored[name].tolist() for name in names}
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read: {error.strerror}.") from error
+    except (SafetensorError, ValueError) as error:
+        raise RunFolderError(_damaged(path, f"it is not a safetensors file ({error})")) from error
+
+
 def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
     """
     Load weights into a model, after every name and shape is checked.
@@ -266,7 +280,7 @@ def _open_tensors(path: Path, checksum: str | None) -> Tensors:
         _check_numbers(stored)
         if wrong := _impossible_average(stored):
             raise RunFolderError(
-                _damaged(path, f"{wrong} holds numbers that are not finite, or negative variances")
+                _damaged(path, f"{wrong} holds numbers that are not finite, or negative")
             )
         return stored
     except FileNotFoundError as error:
@@ -307,10 +321,10 @@ def _check_numbers(stored: _Stored) -> None:
 
 
 def _impossible_average(stored: _Stored) -> str | None:
-    """Find a running average that is not finite or a negative variance: 8 bits would hide it."""
+    """Find a running average that is not finite, or negative: 8 bits would hide it."""
     for name in filter(is_running_average, stored):
         average = stored[name]
-        lowest = 0.0 if name.endswith("var") else float("-inf")
+        lowest = float("-inf") if name.endswith("mean") else 0.0
         if not (average.isfinite() & (average >= lowest)).all():
             return name
     return None

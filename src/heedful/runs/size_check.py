@@ -31,11 +31,15 @@ def check_sizes(
     bounds["d_model"] = widest
     if "transformer" in (model.encoder, model.decoder):
         bounds |= dict.fromkeys(_BLOCK_WIDTHS, widest)
+        if model.experts.d_ff is not None:  # then no layer may have a network of model.d_ff
+            bounds = {name: most for name, most in bounds.items() if "d_ff" not in name}
     wrong = [
         f"`model.{name}` is {value:,}"
         for name, most in bounds.items()
         if (value := getattr(model, name)) is not None and value > most
     ]
+    experts = model.experts.count or 0
+    wrong += [f"`model.experts.count` is {experts:,}"] * (experts > len(shapes))
     wrong += [f"the vocabulary has {max(rows):,} rows"] * (max(rows) > _MOST_TIMES * widest)
     if not wrong:
         with torch.device("meta"):

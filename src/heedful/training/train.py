@@ -341,6 +341,12 @@ class _Session:
                 "batch norm: mean and variance are those of each micro-batch, so another "
                 f"train.micro_batch_tokens is another training{ranks}"
             )
+        if config.model.experts.count is not None:
+            ranks = "" if self.ranks.world == 1 else "; rank 0 saves their running load"
+            log.say(
+                "experts: their balance is that of each micro-batch, so another "
+                f"train.micro_batch_tokens is another training{ranks}"
+            )
         if self.setup.pretrained is not None:
             log.say(f"from {self.setup.pretrained.describe()}")
         if train_state.counters.step:

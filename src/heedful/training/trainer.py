@@ -338,6 +338,7 @@ class Trainer:
             line["penalty"] = since.penalty / since.target_tokens
         if self.objective.figure:
             line[self.objective.figure] = since.figure / since.pairs
+        line |= self.model.log_figures()
         share = step / self.config.steps
         if self.config.minutes is not None:
             share = min(1.0, max(share, counters.seconds / (self.config.minutes * 60)))

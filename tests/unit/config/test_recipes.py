@@ -63,6 +63,7 @@ def test_every_recipe_of_the_design_is_there():
         *("t2t-base", "t2t-big", "tiny", "small", "multi30k", "recurrent-small"),
         *("convolutional-small", "convs2s-en-de", "convs2s-en-fr", "fconv-iwslt"),
         *("sutskever", "bahdanau", "luong", "gnmt", "deep-att", "envi", "bytenet"),
+        *("moe", "moe-2048", "moe-small"),
     }
     assert set(recipe_names()) == others | set(TABLE_3)
     assert len(recipe_names()) == len(RECIPES)

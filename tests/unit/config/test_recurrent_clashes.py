@@ -21,6 +21,13 @@ BOTH = ["model.encoder=recurrent", "model.decoder=recurrent"]
             ["score=none", "readout=state", "feed=none", "hidden_size=9"],
             "but it is 9 wide; change `model.recurrent.readout` to attentional or maxout",
         ),
+        (
+            ["cell=gru", "projection_size=5"],
+            "needs LSTMs without `model.recurrent.fast_forward`, but 5 came for gru",
+        ),
+        (["projection_size=512", "start=zero"], "must be less than the width of the states of the"),
+        (["projection_size=8"], "start` must be zero or final if"),
+        (["residual_from=1"], "`model.d_model` is 512 and the states are 1024 wide"),
         (["score=none", "readout=state"], "`model.recurrent.feed` must be none without attention"),
         (["readout=state"], "`model.recurrent.feed` must be context"),
         (["feed=none", "feed_layers=all"], "`model.recurrent.feed_layers` must be first"),

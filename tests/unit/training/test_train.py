@@ -7,6 +7,7 @@ import pytest
 
 from heedful.config.bytenet_recipes import BYTENET_RECIPES
 from heedful.config.convs2s_recipes import CONVS2S_RECIPES
+from heedful.config.experts_recipes import EXPERTS_RECIPES
 from heedful.config.recurrent_recipes import RECURRENT_RECIPES
 from heedful.training.train import train
 from tests.support.commands import write_text
@@ -47,6 +48,18 @@ def test_ten_steps_of_a_recurrent_recipe(name, text, tmp_path):
 @pytest.mark.parametrize("name", BYTENET_RECIPES)
 def test_ten_steps_of_bytenet_with_all_its_blocks(name, text, tmp_path):
     ten_steps(name, {**SMALL, "data.subwords": "character"}, text, tmp_path)
+
+
+@pytest.mark.parametrize("name", [*EXPERTS_RECIPES, "moe-small"])
+def test_ten_steps_of_a_mixture_of_experts(name, text, tmp_path):
+    shape = {"model.experts.d_ff": 8, "data.subwords": "bpe"}
+    if name in EXPERTS_RECIPES:
+        shape["model.recurrent.hidden_size"] = 20
+        shape["model.recurrent.projection_size"] = 16
+        shape["model.recurrent.attention_size"] = 8
+    if name == "moe-2048":
+        shape |= {"model.experts.count": 8, "model.experts.groups": 4}
+    ten_steps(name, {**SMALL, "model.d_model": 16, **shape}, text, tmp_path)
 
 
 def ten_steps(name, settings, text, tmp_path):

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.fastformer import RunningSums
-from heedful.model.feed_forward import ACTIVATIONS
+from heedful.model.feed_forward import ACTIVATIONS, FeedForward
 from heedful.model.inference.native.layers import AttendedStates, NativeLayers, log_probabilities
 from heedful.model.inference.native.product import NativeLinear
 from heedful.model.inference.quantized import PrepackedCrossAttention, PrepackedOutput
@@ -46,7 +46,8 @@ def can_compile(stack: Encoder | Decoder) -> bool:
     closed = isinstance(stack.norm, nn.LayerNorm)
     wirings = [one for one in stack.modules() if isinstance(one, PostNorm | PreNorm)]
     return all(one.residual and isinstance(one.norm, nn.LayerNorm) for one in wirings) and all(
-        layer.feed_forward.activation is ACTIVATIONS["relu"]
+        isinstance(layer.feed_forward, FeedForward)
+        and layer.feed_forward.activation is ACTIVATIONS["relu"]
         and (closed or isinstance(layer.feed_forward_residual, PostNorm))
         and all(isinstance(one, NativeLinear) for one in _products(layer))
         for layer in layers
@@ -185,6 +186,7 @@ def _norms(
 def _products(layer: EncoderLayer | DecoderLayer) -> list[nn.Module]:
     """List the products of a layer in execution order."""
     own, network = layer.self_attention, layer.feed_forward
+    assert isinstance(network, FeedForward)  # `can_compile` has seen to it
     found: list[nn.Module] = [own.qkv_proj, own.out_proj]
     if isinstance(layer, DecoderLayer):
         cross = layer.cross_attention

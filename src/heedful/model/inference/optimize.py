@@ -49,13 +49,14 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
         for layer in list(model.modules()):
             if isinstance(layer, Convolution):
                 layer.fold_weight_norm()
+            if isinstance(layer, FeedForward):  # an expert too
+                _pack_network(layer, make_linear)
             if isinstance(layer, EncoderLayer | DecoderLayer):
                 if isinstance(layer.self_attention, MultiHeadAttention):  # others stay
                     layer.self_attention = PrepackedAttention(layer.self_attention, make_linear)
                 if isinstance(layer, DecoderLayer):
                     cross = PrepackedCrossAttention(layer.cross_attention, make_linear)
                     layer.cross_attention = cross
-                _pack_network(layer.feed_forward, make_linear)
         # the largest matrix last: the layers have freed their plain weights by then
         output = Int8Output if make_linear is NativeLinear else PrepackedOutput
         model.output = output(model.output, make_linear)

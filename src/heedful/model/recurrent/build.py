@@ -3,6 +3,7 @@
 from typing import Any
 
 from heedful.config.model import ModelConfig
+from heedful.model.experts.build import layers_with_mixtures, mixture_config
 from heedful.model.memory import SourceEncoder
 from heedful.model.recurrent.decoder import RecurrentDecoder
 from heedful.model.recurrent.encoder import RecurrentEncoder
@@ -25,7 +26,12 @@ def recurrent_encoder(config: ModelConfig) -> RecurrentEncoder:
 def recurrent_decoder(config: ModelConfig, encoder: SourceEncoder) -> RecurrentDecoder:
     """Build a recurrent decoder behind an encoder of any family."""
     recurrent = config.recurrent
-    size = recurrent.decoder_hidden_size or recurrent.hidden_size or config.d_model
+    size = (
+        recurrent.projection_size
+        or recurrent.decoder_hidden_size
+        or recurrent.hidden_size
+        or config.d_model
+    )
     wiring = _wiring(
         config,
         "decoder",
@@ -52,8 +58,8 @@ def _final_width(config: ModelConfig, encoder: SourceEncoder) -> int:
         return 0
     wiring = encoder.wiring
     if config.recurrent.start == "backward" or not wiring.top_is_bidirectional:
-        return wiring.hidden_size
-    return 2 * wiring.hidden_size
+        return wiring.state_width
+    return 2 * wiring.state_width
 
 
 def _wiring(config: ModelConfig, side: str, **choices: Any) -> RecurrentWiring:
@@ -66,7 +72,10 @@ def _wiring(config: ModelConfig, side: str, **choices: Any) -> RecurrentWiring:
         or config.d_model,
         layers=getattr(config, f"{side}_layers"),
         cell=recurrent.cell,
+        projection_size=recurrent.projection_size,
         residual_from=recurrent.residual_from,
+        mixture=mixture_config(config, side),
+        mixture_layers=layers_with_mixtures(config, side),
         fast_forward=recurrent.fast_forward,
         embedding_dropout=_or(recurrent.embedding_dropout, config.dropout),
         layer_dropout=_or(recurrent.layer_dropout, config.dropout),

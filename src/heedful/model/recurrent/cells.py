@@ -32,11 +32,20 @@ class RecurrentLayer(nn.Module):
     for a decoder, so that products with known inputs are one large product.
     """
 
-    def __init__(self, cell: Cell, inputs: int, width: int, bidirectional: bool = False) -> None:
+    def __init__(
+        self,
+        cell: Cell,
+        inputs: int,
+        width: int,
+        bidirectional: bool = False,
+        projection: int | None = None,
+    ) -> None:
         super().__init__()
         self.cell, self.width = cell, width
+        self.state_width = projection or width  # of h; Sak et al. 2014 project it
+        projected = {} if projection is None else {"proj_size": projection}
         self.rnn: nn.RNNBase = CELLS[cell](
-            inputs, width, batch_first=True, bidirectional=bidirectional
+            inputs, width, batch_first=True, bidirectional=bidirectional, **projected
         )
 
     def forward(
@@ -68,7 +77,8 @@ class RecurrentLayer(nn.Module):
         state = self.zero_state(rows, data) if first is None else first
         if first is not None and order is not None:
             state = tuple(part[order] for part in first)
-        if data.device.type == "cpu" and torch.is_grad_enabled():
+        projects = self.state_width != self.width  # which torch does step by step too, and warns
+        if data.device.type == "cpu" and (torch.is_grad_enabled() or projects):
             suffixes = ("", "_reverse") if self.rnn.bidirectional else ("",)
             runs = [self._run_steps(data, sizes.tolist(), state, suffix) for suffix in suffixes]
             out = torch.cat([run[0] for run in runs], dim=1)
@@ -94,9 +104,14 @@ class RecurrentLayer(nn.Module):
         `data`: shape (tokens, inputs); `sizes`: rows at each time, falling. On a processor torch
         itself fills and adds a matrix as large as all gates at each time when it differentiates.
         """
-        products, weights = LoopProducts(), dict(self.rnn.named_parameters())
+        products = LoopProducts() if torch.is_grad_enabled() else PLAIN
+        weights = dict(self.rnn.named_parameters())
         gates = linear(data, weights[f"weight_ih_l0{suffix}"], weights[f"bias_ih_l0{suffix}"])
-        hidden = weights[f"weight_hh_l0{suffix}"], weights[f"bias_hh_l0{suffix}"]
+        hidden = (
+            weights[f"weight_hh_l0{suffix}"],
+            weights[f"bias_hh_l0{suffix}"],
+            weights.get(f"weight_hr_l0{suffix}"),
+        )
         times = [*zip(gates.split(sizes), sizes, strict=True)]
         times = times[::-1] if suffix else times
         state = tuple(part[: times[0][1]] for part in first)
@@ -117,8 +132,10 @@ class RecurrentLayer(nn.Module):
 
     def zero_state(self, rows: int, like: Tensor) -> CellState:
         """Return the state before the first step; one tensor may stand for h and c."""
-        zero = like.new_zeros(rows, self.width)
-        return (zero, zero) if self.cell == "lstm" else (zero,)
+        zero = like.new_zeros(rows, self.state_width)
+        if self.cell != "lstm":
+            return (zero,)
+        return zero, zero if self.state_width == self.width else like.new_zeros(rows, self.width)
 
     def project(
         self, x: Float[Tensor, "*batch inputs"], products: StepProducts = PLAIN
@@ -135,22 +152,25 @@ class RecurrentLayer(nn.Module):
         self, gates: Float[Tensor, "rows gates"], state: CellState, products: StepProducts = PLAIN
     ) -> CellState:
         """Compute the next state from the input's part of all gates; its first tensor is h."""
-        weights = self.rnn.weight_hh_l0, self.rnn.bias_hh_l0
+        projection = getattr(self.rnn, "weight_hr_l0", None)
+        weights = self.rnn.weight_hh_l0, self.rnn.bias_hh_l0, projection
         return self._advance(gates, state, weights, products)  # type: ignore[arg-type]
 
     def _advance(
         self,
         gates: Tensor,
         state: CellState,
-        weights: tuple[Tensor, Tensor],
+        weights: tuple[Tensor, Tensor, Tensor | None],
         products: StepProducts,
     ) -> CellState:
         """Compute the next state of one direction."""
-        hidden = products.linear(state[0], *weights)
+        weight, bias, projection = weights
+        hidden = products.linear(state[0], weight, bias)
         if self.cell == "lstm":
             i, f, g, o = (gates + hidden).chunk(4, dim=1)  # each (rows, width)
             c = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
-            return torch.sigmoid(o) * torch.tanh(c), c
+            h = torch.sigmoid(o) * torch.tanh(c)
+            return h if projection is None else products.linear(h, projection), c
         if self.cell == "gru":
             r, z, n = gates.chunk(3, dim=1)  # each (rows, width)
             hidden_r, hidden_z, hidden_n = hidden.chunk(3, dim=1)

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear, linear
@@ -99,26 +100,29 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         super().__init__(wiring)
         self.width, self.attends = wiring.readout_width, wiring.score != "none"
         self.embedding_dropout = Dropout(wiring.embedding_dropout)
-        self.layer_dropout = Dropout(wiring.layer_dropout)
         self.readout_dropout = Dropout(wiring.readout_dropout)
         fed = {"none": 0, "context": wiring.memory_width, "readout": wiring.readout_width}
         self.fed_width = fed[wiring.feed]
         above = self.fed_width if wiring.feed_layers == "all" else 0
         inputs = [
             wiring.d_model + self.fed_width,
-            *[wiring.inputs_above(wiring.hidden_size) + above] * (wiring.layers - 1),
+            *[wiring.inputs_above(wiring.state_width) + above] * (wiring.layers - 1),
         ]
         self.layers = nn.ModuleList(
-            RecurrentLayer(wiring.cell, width, wiring.hidden_size) for width in inputs
+            RecurrentLayer(
+                wiring.cell, width, wiring.hidden_size, projection=wiring.projection_size
+            )
+            for width in inputs
         )
+        self.add_mixtures([wiring.state_width] * wiring.layers)
         self.attention = self.start_proj = self.readout = None
         if wiring.score != "none":
             self.attention = RecurrentAttention(
-                wiring.score, wiring.hidden_size, wiring.memory_width, wiring.attention_size
+                wiring.score, wiring.state_width, wiring.memory_width, wiring.attention_size
             )
         if wiring.start in ("mean", "bridge", "backward"):
             self.start_proj = Linear(wiring.final_width, wiring.hidden_size)
-        seen = wiring.hidden_size + (wiring.memory_width if wiring.score != "none" else 0)
+        seen = wiring.state_width + (wiring.memory_width if wiring.score != "none" else 0)
         if wiring.readout == "attentional":
             self.readout = Linear(seen, wiring.readout_size)
         elif wiring.readout == "maxout":
@@ -130,7 +134,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
             return StackFlops(2 * each)
         keys, energy = self.attention.key_proj, self.attention.energy
         source = 0 if keys is None else keys.weight.numel()
-        compared = self.wiring.hidden_size if energy is None else energy.numel()
+        compared = self.wiring.state_width if energy is None else energy.numel()
         pair = compared + self.wiring.memory_width
         return StackFlops(2 * (each - source), source=2 * source, source_pair=2 * pair)
 
@@ -161,21 +165,37 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         plain = self.wiring.feed == "none" and not self.wiring.fast_forward
         return plain and self.wiring.query == "current"
 
+    @property
+    def _bottom_attends_alone(self) -> bool:
+        """Whether the bottom layer asks and reads the context, so that the others can follow it."""
+        wiring = self.wiring
+        alone = wiring.query == "previous" and wiring.feed_layers == "first"
+        return alone and wiring.feed == "context" and not wiring.fast_forward
+
     def _run_at_once(
         self, x: Tensor, state: RecurrentState, real: Tensor
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Run each layer over all positions, then attend from all of them."""
-        packed = pack(x, real)  # (tokens, d_model)
-        for number, layer in enumerate(self.layers, start=1):
-            assert isinstance(layer, RecurrentLayer)
-            below = packed.data if number == 1 else self.layer_dropout(packed.data)
-            out, _ = layer.run(packed._replace(data=below), state.layers[number - 1])
-            packed = packed._replace(data=self._add_residual(number, out.data, packed.data))
-        tops = unpack(packed, x.size(1))  # (batch, time, width)
+        tops = unpack(self._run_over_time(pack(x, real), state.layers), x.size(1))
+        # (batch, time, width)
         if self.attention is None or state.keys is None:
             return tops, None, None
         contexts, recorded = self.attention(tops, state.keys, state.values, state.mask)
         return tops, contexts, recorded
+
+    def _run_over_time(
+        self, packed: PackedSequence, states: Sequence[CellState], above: int = 0
+    ) -> PackedSequence:
+        """Run each layer above some over all positions; `states`: of all layers at first."""
+        for number, layer in enumerate(self.layers, start=1):
+            if number <= above:
+                continue
+            assert isinstance(layer, RecurrentLayer)
+            below = packed.data if number == 1 else self.layer_dropout(packed.data)
+            out, _ = layer.run(packed._replace(data=below), states[number - 1])
+            done = self.mix(number, self.add_residual(number, out.data, packed.data))
+            packed = packed._replace(data=done)
+        return packed
 
     def _run_step_by_step(
         self, x: Tensor, state: RecurrentState, real: Tensor
@@ -185,7 +205,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
 
         Rows are sorted by length, so that those whose target has ended leave the loop.
         """
-        packed = pack(x, real)
+        packed, first_states = pack(x, real), state.layers
         if packed.sorted_indices is not None:
             state = state.select(packed.sorted_indices, packed.sorted_indices)
         first = self.layers[0]
@@ -195,10 +215,10 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         tokens = packed.data.split(sizes)  # each (rows, d_model)
         gates = linear(packed.data, weight, bias).split(sizes)  # each (rows, gates)
         products = LoopProducts() if torch.is_grad_enabled() else PLAIN
-        steps = []
+        steps, below = [], 1 if self._bottom_attends_alone else len(self.layers)
         for token, gate in zip(tokens, gates, strict=True):
             known = _KnownInput(gate, fed_weight, products)
-            steps.append(self._advance(token, _first(state, len(token)), known))
+            steps.append(self._advance(token, _first(state, len(token)), known, below))
             state = steps[-1].state
 
         def together(parts: Iterable[Tensor | None]) -> Tensor:
@@ -212,6 +232,10 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         if steps[0].readout is not None:
             return together(step.readout for step in steps), recorded
         tops = together(step.top for step in steps)
+        if self._bottom_attends_alone:
+            bottom = torch.cat([step.top for step in steps])  # (tokens, width)
+            above = packed._replace(data=self.mix(1, bottom))
+            tops = unpack(self._run_over_time(above, first_states, above=1), x.size(1))
         queries = together(step.query for step in steps)
         if self.attention is not None:
             contexts = together(step.context for step in steps)
@@ -241,7 +265,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         if start == "final":
             return [self._required(final.backward or final.forward) for final in memory.final]
         if start == "last":
-            first = self._summary(memory)[:, : self.wiring.hidden_size]  # forward comes first
+            first = self._summary(memory)[:, : self.wiring.state_width]  # forward comes first
         else:
             assert self.start_proj is not None
             first = torch.tanh(self.start_proj(self._summary(memory)))
@@ -277,9 +301,13 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
     # ------------------------------------------------------------ one step
 
     def _advance(
-        self, y: Tensor, state: RecurrentState, known: "_KnownInput | None" = None
+        self,
+        y: Tensor,
+        state: RecurrentState,
+        known: "_KnownInput | None" = None,
+        layers_below: int | None = None,
     ) -> "_Step":
-        """Compute the next state from the embedding of a token."""
+        """Compute the next state from the embedding of a token, or of the lowest layers alone."""
         wiring = self.wiring
         products = PLAIN if known is None else known.products
         context = weights = readout = None
@@ -289,7 +317,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
             context, weights = self._attend(query, state, products)
             fed = context if wiring.feed == "context" else fed
         # 2. the layers
-        layers = self._run_layers(y, fed, state.layers, known)
+        layers = self._run_layers(y, fed, state.layers[:layers_below], known)
         top = layers.top
         # 3. a current query attends after them
         if self.attention is not None and wiring.query == "current":
@@ -321,7 +349,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         wiring, newer = self.wiring, []
         products = PLAIN if known is None else known.products
         x, gates = y, None
-        for number, (layer, state) in enumerate(zip(self.layers, states, strict=True), start=1):
+        for number, (layer, state) in enumerate(zip(self.layers, states, strict=False), start=1):
             assert isinstance(layer, RecurrentLayer)
             if number == 1 and known is not None:
                 gates = known.gates
@@ -337,13 +365,10 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
                 gates = layer.project(read, products)
             new = layer.step(gates, state, products)
             newer.append(new)
-            x = self._add_residual(number, new[0], x)
+            x = self.add_residual(number, new[0], x)
+            if known is None:  # a known target mixes all positions at once, as batches do
+                x = self.mix(number, x)
         return _Layers(x, tuple(newer))
-
-    def _add_residual(self, number: int, out: Tensor, below: Tensor) -> Tensor:
-        """Add the input of a layer to its output, from the layer where the residuals begin."""
-        begin = self.wiring.residual_from
-        return out if begin is None or number < begin else out + below
 
     def _attend(
         self, query: Tensor, state: RecurrentState, products: StepProducts

@@ -42,8 +42,8 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
         super().__init__(wiring)
         self.width = wiring.output_width
         self.embedding_dropout = Dropout(wiring.embedding_dropout)
-        self.layer_dropout = Dropout(wiring.layer_dropout)
         self.columns = nn.ModuleList(nn.ModuleList(_layers(wiring)) for _ in range(wiring.columns))
+        self.add_mixtures(_widths(wiring))
         self.memory_proj = None
         if wiring.fast_forward:  # to a quarter (Zhou et al. 2016, section 3.2)
             tops = wiring.columns * (wiring.hidden_size + wiring.gates)
@@ -98,23 +98,30 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
                 known = layer.project(read)  # (batch, time, gates)
                 known = reverse(known, real) if flip else known
             out = reverse(out, real) if flip else out
-            begin = self.wiring.residual_from
-            x = out if begin is None or number < begin else out + x
+            x = self.mix(number, self.add_residual(number, out, x), real)
         return x if known is None else torch.cat([x, known], dim=-1), finals
 
 
 def _layers(wiring: RecurrentWiring) -> list[RecurrentLayer]:
     """Build the layers of one column."""
-    both = [
+    inputs = [wiring.d_model, *(wiring.inputs_above(width) for width in _widths(wiring)[:-1])]
+    return [
+        RecurrentLayer(wiring.cell, width, wiring.hidden_size, two, wiring.projection_size)
+        for width, two in zip(inputs, _is_bidirectional(wiring), strict=True)
+    ]
+
+
+def _widths(wiring: RecurrentWiring) -> list[int]:
+    """List the widths of the outputs of the layers of one column."""
+    return [wiring.state_width * (2 if two else 1) for two in _is_bidirectional(wiring)]
+
+
+def _is_bidirectional(wiring: RecurrentWiring) -> list[bool]:
+    """List which layers of one column read both ways."""
+    return [
         wiring.direction == "bidirectional"
         or (wiring.direction == "first-bidirectional" and number == 0)
         for number in range(wiring.layers)
-    ]
-    widths = [wiring.hidden_size * (2 if two else 1) for two in both]
-    inputs = [wiring.d_model, *(wiring.inputs_above(width) for width in widths[:-1])]
-    return [
-        RecurrentLayer(wiring.cell, width, wiring.hidden_size, two)
-        for width, two in zip(inputs, both, strict=True)
     ]
 
 

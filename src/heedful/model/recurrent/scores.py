@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from heedful.model.cpu.linear import Linear
 from heedful.model.recurrent.products import PLAIN, StepProducts
 
-Score = Literal["dot", "general", "scaled", "additive", "normed-additive"]
+Score = Literal["dot", "general", "scaled", "additive", "normed-additive", "product"]
 
 
 class RecurrentAttention(nn.Module):
@@ -27,17 +27,19 @@ class RecurrentAttention(nn.Module):
     - scaled: g q W h, with a learned number g that begins at 1
     - additive: v tanh(W q + U h), with inner width `width`
     - normed-additive: g v / |v| tanh(W q + U h + b), with g beginning at width^-0.5
+    - product: the sum of v tanh(W q) tanh(U h), a matrix product for all keys at once
 
     Luong et al. 2015, section 3.1, name the first two; the additive one is Bahdanau et al. 2015,
     section A.1.2. The two with g are those of the tf-nmt tutorial (`scaled_luong` and
-    `normed_bahdanau`); g is a weight, not the Transformer's constant.
+    `normed_bahdanau`); g is a weight, not the Transformer's constant. The product is Shazeer et al.
+    2017, appendix G.
     """
 
     def __init__(self, score: Score, query_width: int, memory_width: int, width: int) -> None:
         super().__init__()
         self.score = score
         self.query_proj = self.key_proj = self.energy = self.scale = self.bias = None
-        if score in ("additive", "normed-additive"):
+        if score in ("additive", "normed-additive", "product"):
             self.query_proj = Linear(query_width, width, bias=False)
             self.key_proj = Linear(memory_width, width, bias=False)
             self.energy = nn.Parameter(torch.zeros(width))
@@ -53,7 +55,8 @@ class RecurrentAttention(nn.Module):
         self, memory: Float[Tensor, "sentences source memory_width"]
     ) -> Float[Tensor, "sentences source key_width"]:
         """Compute the keys (U h, W h, or h itself), once a sentence."""
-        return memory if self.key_proj is None else self.key_proj(memory)
+        keys = memory if self.key_proj is None else self.key_proj(memory)
+        return torch.tanh(keys) if self.score == "product" else keys
 
     def forward(
         self,
@@ -82,6 +85,8 @@ class RecurrentAttention(nn.Module):
             scores = products.compare(query, keys)
             return scores if self.scale is None else scores * self.scale
         projected = products.linear(query, self.query_proj.weight)  # (rows, queries, width)
+        if self.score == "product":
+            return products.compare(torch.tanh(projected) * self.energy, keys)
         if self.bias is not None:
             projected = projected + self.bias
         energy = self.energy

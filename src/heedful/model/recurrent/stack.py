@@ -1,8 +1,13 @@
 """What recurrent encoders and decoders share: their first weights, and how these are counted."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
+from heedful.model.cpu.dropout import Dropout
+from heedful.model.experts.mixture import MixtureOfExperts, mixtures
 from heedful.model.initial_weights import glorot, table, uniform
 from heedful.model.memory import Initialised
 from heedful.model.recurrent.cells import RecurrentLayer
@@ -15,6 +20,8 @@ class RecurrentStack(nn.Module, Initialised):
     def __init__(self, wiring: RecurrentWiring) -> None:
         super().__init__()
         self.wiring = wiring
+        self.layer_dropout = Dropout(wiring.layer_dropout)
+        self.mixtures = nn.ModuleDict()
 
     def initialise(self, generator: torch.Generator) -> None:
         """
@@ -25,7 +32,7 @@ class RecurrentStack(nn.Module, Initialised):
         """
         wiring = self.wiring
         for name, weight in self.named_parameters():
-            if weight.dim() == 0:
+            if weight.dim() == 0 or name.startswith("mixtures."):  # which draw their own
                 continue
             if wiring.initialisation == "uniform":
                 uniform(weight, wiring.initial_range, generator)
@@ -49,9 +56,33 @@ class RecurrentStack(nn.Module, Initialised):
             table(weight, generator)
 
     def weights_of_position(self) -> int:
-        """Count the weights of products at each position: all but those of the start state."""
-        return sum(
+        """
+        Count the weights of products at each position: all but those of the start state.
+
+        Of a mixture those that serve one token.
+        """
+        plain = sum(
             weight.numel()
             for name, weight in self.named_parameters()
-            if weight.dim() == 2 and "start_proj" not in name
+            if weight.dim() == 2 and "start_proj" not in name and "mixtures." not in name
         )
+        return plain + sum(mixture.flops() // 2 for _, mixture in mixtures(self))
+
+    def add_mixtures(self, widths: Sequence[int]) -> None:
+        """Build the mixtures on top of layers that are `widths` wide."""
+        for number, width in enumerate(widths, start=1):
+            if self.wiring.mixture is not None and number in self.wiring.mixture_layers:
+                config = replace(self.wiring.mixture, d_model=width)
+                self.mixtures[str(number)] = MixtureOfExperts(config)
+
+    def add_residual(self, number: int, out: Tensor, below: Tensor) -> Tensor:
+        """Add the input of a layer to its output, from the layer where the residuals begin."""
+        begin = self.wiring.residual_from
+        return out if begin is None or number < begin else out + below
+
+    def mix(self, number: int, x: Tensor, real: Tensor | None = None) -> Tensor:
+        """Apply the mixture on top of a layer, if there is one."""
+        if str(number) not in self.mixtures:
+            return x
+        out = self.mixtures[str(number)](self.layer_dropout(x), real)
+        return self.add_residual(number, out, x)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from heedful.model.experts.mixture import MixtureConfig
 from heedful.model.recurrent.cells import Cell
 from heedful.model.recurrent.scores import Score
 
@@ -17,6 +18,8 @@ class RecurrentWiring:
     """Width of the states, of each direction."""
     layers: int
     cell: Cell = "lstm"
+    projection_size: int | None = None
+    """Width to which an LSTM's output, of each direction, is projected; None means it is not."""
     residual_from: int | None = None
     """First layer, from 1, whose input is added to its output."""
     fast_forward: bool = False
@@ -51,9 +54,19 @@ class RecurrentWiring:
     start: Literal["zero", "mean", "bridge", "backward", "last", "final"] = "zero"
     """Where the first state comes from."""
 
+    mixture: MixtureConfig | None = None
+    """Mixture of experts on top of some layers."""
+    mixture_layers: tuple[int, ...] = ()
+    """These layers, from 1."""
+
     initialisation: Literal["uniform", "glorot"] = "uniform"
     initial_range: float = 0.1
     forget_bias: float = 1.0
+
+    @property
+    def state_width(self) -> int:
+        """Width of h of one direction."""
+        return self.projection_size or self.hidden_size
 
     @property
     def gates(self) -> int:
@@ -70,7 +83,7 @@ class RecurrentWiring:
         """Width of the states that an encoder returns."""
         if self.fast_forward:
             return self.columns * (self.hidden_size + self.gates) // 4
-        return 2 * self.hidden_size if self.top_is_bidirectional else self.hidden_size
+        return 2 * self.state_width if self.top_is_bidirectional else self.state_width
 
     @property
     def top_is_bidirectional(self) -> bool:
@@ -82,9 +95,9 @@ class RecurrentWiring:
     def readout_width(self) -> int:
         """Width of the states that a decoder returns."""
         if self.readout == "state":
-            return self.hidden_size
+            return self.state_width
         if self.readout == "state-context":
-            return self.hidden_size + self.memory_width
+            return self.state_width + self.memory_width
         return self.readout_size
 
     def inputs_above(self, below: int) -> int:

@@ -111,3 +111,29 @@ def test_reversing_leaves_padding_where_it_is():
 def test_a_row_without_any_token_has_no_state():
     outputs, final = RecurrentLayer("lstm", 5, 7)(torch.randn(2, 3, 5), ~full(2, 3))
     assert outputs.isfinite().all() and final.forward[0].isfinite().all()
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections")  # torch's own, of its module
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_projected_outputs_are_torch_s_in_value_and_gradient(bidirectional):
+    layer = RecurrentLayer("lstm", 5, 7, bidirectional, projection=3)
+    theirs = nn.LSTM(5, 7, batch_first=True, bidirectional=bidirectional, proj_size=3)
+    theirs.load_state_dict({name: w.clone() for name, w in layer.rnn.state_dict().items()})
+    x = torch.randn(3, 6, 5)
+    expected, (h, c) = theirs(x)
+    found, final = layer(x, full(3, 6))
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(final.forward, (h[0], c[0]))
+    with torch.no_grad():
+        torch.testing.assert_close(layer(x, full(3, 6))[0], expected)
+    pull = torch.randn_like(expected)
+    found.backward(pull)
+    expected.backward(pull)
+    for ours, there in zip(layer.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad, there.grad)
+    if not bidirectional:
+        gates, state = layer.project(x), layer.zero_state(3, x)
+        assert [part.shape for part in state] == [(3, 3), (3, 7)]
+        for place in range(6):
+            state = layer.step(gates[:, place], state)
+            torch.testing.assert_close(state[0], expected[:, place])

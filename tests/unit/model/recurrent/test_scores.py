@@ -7,7 +7,7 @@ import torch
 
 from heedful.model.recurrent.scores import RecurrentAttention
 
-SCORES = ["dot", "general", "scaled", "additive", "normed-additive"]
+SCORES = ["dot", "general", "scaled", "additive", "normed-additive", "product"]
 
 
 def score_of(attention, kind, q, h):
@@ -17,6 +17,9 @@ def score_of(attention, kind, q, h):
         return float(q @ h)
     if kind in ("general", "scaled"):
         return float(named.get("scale", 1.0) * (q @ (named["key_proj.weight"] @ h)))
+    if kind == "product":
+        asked, seen = named["query_proj.weight"] @ q, named["key_proj.weight"] @ h
+        return float((named["energy"] * torch.tanh(asked) * torch.tanh(seen)).sum())
     inner = named["query_proj.weight"] @ q + named["key_proj.weight"] @ h
     v = named["energy"]
     if kind == "normed-additive":

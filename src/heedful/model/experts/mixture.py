@@ -1,0 +1,173 @@
+"""
+A mixture of experts: many feed-forward networks, a few of which serve each token.
+
+::
+
+    tokens ── gate ── pairs of token and expert, sorted by expert ── each expert on its rows
+                                                                            │
+    states ── sum of each token's rows, weighted by the gates ──────────────┘
+
+Shazeer et al. 2017, section 2. Experts take as many tokens as the gate gives them: no capacity
+drops one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from heedful.model.experts.gating import BalancedGate, Gate, GroupedGate, NoisyGate, Routing
+from heedful.model.feed_forward import FeedForward
+
+# Share of a batch in the running load: an average of about the last hundred.
+_MOMENTUM = 0.01
+
+
+@dataclass(frozen=True)
+class MixtureConfig:
+    """Sizes and choices of a mixture."""
+
+    d_model: int
+    d_ff: int
+    """Inner width of each expert."""
+    experts: int
+    per_token: int
+    """Experts of a token; with groups, groups of a token and experts in each of them."""
+    gating: Literal["noisy", "balanced"] = "noisy"
+    groups: int | None = None
+    """Groups of a gate on two levels."""
+    activation: str = "relu"
+    sigmoid: bool = False
+    """Whether a sigmoid follows (Shazeer et al. 2017, appendix E)."""
+    importance_loss: float = 0.01
+    load_loss: float = 0.01
+
+
+class MixtureOfExperts(nn.Module):
+    """A mixture in the place of a feed-forward network."""
+
+    running_load: Tensor
+    """Share of the tokens that each expert served in the last batches of the training."""
+
+    def __init__(self, config: MixtureConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.gate = _gate(config)
+        self.experts = nn.ModuleList(
+            FeedForward(config.d_model, config.d_ff, config.activation, bias=False)
+            for _ in range(config.experts)
+        )
+        mean = self.experts_per_token / config.experts
+        self.register_buffer("running_load", torch.full((config.experts,), mean))
+        self.penalty: Tensor | None = None
+        """What the last forward pass in training adds to the loss."""
+        self.unserved = 0.0
+        """Share of the tokens of the last forward pass in training that no expert took."""
+
+    @property
+    def experts_per_token(self) -> int:
+        """Experts that serve a token, of balanced gating on average."""
+        return self.config.per_token ** (1 if self.config.groups is None else 2)
+
+    def forward(
+        self,
+        x: Float[Tensor, "*batch d_model"],
+        real: Bool[Tensor, "*batch"] | None = None,
+    ) -> Float[Tensor, "*batch d_model"]:
+        """Apply its experts to each token; `real`: those that are no padding, which becomes 0."""
+        tokens = x.flatten(0, -2) if real is None else x[real]  # (tokens, d_model)
+        routing = self.gate(tokens)
+        out = self._apply_experts(tokens, routing)
+        if self.config.sigmoid:
+            out = torch.sigmoid(out)
+        if self.training:
+            self._remember(routing, len(tokens))
+        if real is None:
+            return out.view_as(x)
+        return x.new_zeros(x.shape).masked_scatter(real.unsqueeze(-1), out)
+
+    def flops(self) -> int:
+        """Count the operations for one token, of balanced gates on average."""
+        expert, k = self.experts[0], self.config.per_token
+        assert isinstance(expert, FeedForward)
+        groups = self.config.groups
+        logits = self.config.experts
+        if groups is not None:  # those of the groups, and of the experts of k groups
+            logits = groups + k * (logits // groups)
+        return self.experts_per_token * expert.flops() + 2 * logits * self.config.d_model
+
+    def _apply_experts(self, tokens: Tensor, routing: Routing) -> Tensor:
+        """Run each expert on its rows, and sum what those of a token return."""
+        order = routing.experts.argsort(stable=True)  # the same sums in every run
+        counts = torch.bincount(routing.experts, minlength=len(self.experts)).tolist()
+        # indexing sums gradients in a fixed order; index_select does not on a GPU
+        rows = tokens[routing.tokens[order]].split(counts)
+        # in training all experts run, so that each has a gradient, if a zero one
+        done = [
+            expert(part)
+            for expert, part in zip(self.experts, rows, strict=True)
+            if self.training or len(part)
+        ]
+        if not done:
+            return torch.zeros_like(tokens)
+        weighted = torch.cat(done) * routing.gates[order].unsqueeze(1).to(tokens.dtype)
+        return sum_by_token(weighted, routing.tokens[order], len(tokens))
+
+    def _remember(self, routing: Routing, tokens: int) -> None:
+        """Keep the penalty of a pass, and the load of the experts."""
+        self.penalty = routing.penalty
+        with torch.no_grad():
+            counts = torch.bincount(routing.experts, minlength=len(self.experts))
+            self.running_load.lerp_(counts.to(self.running_load) / max(tokens, 1), _MOMENTUM)
+            served = torch.bincount(routing.tokens, minlength=tokens) > 0
+            self.unserved = 1.0 - float(served.sum()) / max(tokens, 1)
+
+
+def sum_by_token(
+    values: Float[Tensor, "pairs d_model"], tokens: Int[Tensor, " pairs"], count: int
+) -> Float[Tensor, "count d_model"]:
+    """Sum the rows of each token, in their order, so that the sums are those of every run."""
+    order = tokens.argsort(stable=True)
+    counts = torch.bincount(tokens, minlength=count)
+    most = int(counts.max()) if len(tokens) else 0
+    is_row = torch.arange(most, device=values.device) < counts.unsqueeze(1)  # (count, most)
+    rows = torch.full(is_row.shape, len(values), device=values.device)
+    rows = rows.masked_scatter(is_row, order)
+    padded = torch.cat([values, values.new_zeros(1, values.size(1))])
+    out = values.new_zeros(count, values.size(1))
+    for place in range(most):
+        out = out + padded[rows[:, place]]
+    return out
+
+
+def apply_network(
+    network: nn.Module, x: Float[Tensor, "*batch d_model"], real: Bool[Tensor, "*batch"] | None
+) -> Float[Tensor, "*batch d_model"]:
+    """Apply a feed-forward network or a mixture, which has to know what is no padding."""
+    out: Tensor = network(x, real) if isinstance(network, MixtureOfExperts) else network(x)
+    return out
+
+
+def mixtures(model: nn.Module) -> Iterator[tuple[str, MixtureOfExperts]]:
+    """List the mixtures of a model with their names."""
+    for name, module in model.named_modules():
+        if isinstance(module, MixtureOfExperts):
+            yield name, module
+
+
+def _gate(config: MixtureConfig) -> Gate:
+    """Build the gate, on one level or two."""
+
+    def level(experts: int) -> NoisyGate | BalancedGate:
+        if config.gating == "balanced":
+            return BalancedGate(config.d_model, experts, config.per_token)
+        losses = config.importance_loss, config.load_loss
+        return NoisyGate(config.d_model, experts, config.per_token, *losses)
+
+    groups = config.groups
+    if groups is None:
+        return level(config.experts)
+    return GroupedGate(level(groups), (level(config.experts // groups) for _ in range(groups)))

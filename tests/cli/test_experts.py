@@ -1,0 +1,73 @@
+"""Mixtures of experts, by the commands of every model."""
+
+import json
+
+import pytest
+
+from tests.support.commands import refused, train_arguments
+
+SETTINGS = (
+    "model.experts.count=4",
+    "train.steps=12",
+    "train.batch_tokens=256",
+    "train.micro_batch_tokens=128",
+    "train.checkpoint_steps=6",
+    "train.validate_steps=none",
+    "train.ema_decay=0.5",
+)
+
+
+@pytest.fixture(scope="module", params=["noisy", "balanced"])
+def gating(request):
+    return f"model.experts.gating={request.param}"
+
+
+@pytest.fixture(scope="module")
+def run(heedful_cli, text, gating, tmp_path_factory):
+    out = tmp_path_factory.mktemp("experts") / "run"
+    done = heedful_cli(*train_arguments(text, out, *SETTINGS, gating))
+    assert done.returncode == 0, done.stderr
+    assert "experts: their balance is that of each micro-batch" in done.stderr
+    return out
+
+
+def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, gating, run, tmp_path):
+    again = tmp_path / "again"
+    for steps in ("6", "12"):
+        arguments = train_arguments(text, again, *SETTINGS, gating, f"train.steps={steps}")
+        done = heedful_cli(*arguments, *(["--resume"] if steps == "12" else []))
+        assert done.returncode == 0, done.stderr
+    for file in ("model.safetensors", "training.safetensors"):
+        last = f"checkpoints/step-00000012/{file}"
+        assert (again / last).read_bytes() == (run / last).read_bytes()
+
+
+def test_the_log_and_info_show_the_load(heedful_cli, run, gating):
+    line = json.loads((run / "log.jsonl").read_text().splitlines()[-1])
+    is_balanced = "balanced" in gating
+    # a balanced gate gives every expert as much
+    assert (line["expert_spread"] < 1e-6) == is_balanced and line["expert_spread"] < 1
+    assert ("unserved" in line) == is_balanced
+    assert "penalty" in line
+    done = heedful_cli("info", run)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("% of tokens") == 4
+    shown = next(text for text in done.stdout.splitlines() if "feed_forward: " in text)
+    shares = [float(word) for word in shown.split(": ")[1].split()[:4]]
+    assert sum(shares) == pytest.approx(200, abs=5)
+
+
+def test_it_averages_and_translates_in_every_precision(heedful_cli, run):
+    assert heedful_cli("average", run).returncode == 0
+    for precision in ("fp32", "bf16", "int8"):
+        done = heedful_cli(
+            "translate", run, "--precision", precision, "--max-length", "5", stdin="a dog\n"
+        )
+        assert done.returncode == 0 and done.stdout.count("\n") == 1, done.stderr
+
+
+def test_no_format_can_express_it(heedful_cli, run, tmp_path):
+    for kind in ("onnx", "ctranslate2", "marian"):
+        done = heedful_cli("export", run, tmp_path / kind, "--format", kind)
+        refused(done, f"{kind} can express", "`model.experts.count` is 4")
+        assert not (tmp_path / kind).exists()
