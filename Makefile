@@ -21,7 +21,7 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families figures peers docs screenshots reading-path clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families bench-reward figures peers docs screenshots reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -86,6 +86,9 @@ bench-families: $(VENV)/.for-use ## train convolutional-small, time every family
 	$(PYTHON) -m benchmarks.families speed
 	$(PYTHON) -m benchmarks.parts
 	$(PYTHON) -m benchmarks.window
+
+bench-reward: $(VENV)/.for-use ## fine-tune by reward and by risk, write docs/results/reward.md (35 minutes)
+	$(PYTHON) -m benchmarks.reward
 
 figures: $(VENV)/.for-use ## write the figures of README and docs from docs/results/*.json
 	$(PYTHON) -m benchmarks.figures
