@@ -21,8 +21,9 @@ def serve(
     run: Annotated[
         list[str],
         typer.Argument(
-            metavar="[SOURCE:TARGET=]RUN",
-            help="Run folders; languages before a folder whose settings do not name them.",
+            metavar="[SOURCE:TARGET=]RUN[+RUN…]",
+            help="Run folders; languages before a folder whose settings do not name them; an "
+            "ensemble with + between its runs.",
         ),
     ],
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",

@@ -6,6 +6,7 @@ The models of a server: runs or exported folders, with their language pairs.
     runs/en-fr                     languages from its settings
     en:fr=runs/old                 a run whose settings do not name the languages
     en:de,en:fr=runs/many          a run with language tags: >>de<< or >>fr<< before the sentence
+    runs/a+runs/b                  an ensemble of two runs
 
 No torch here: folders of CTranslate2 are also opened where torch is not installed.
 """
@@ -37,8 +38,8 @@ class Direction(NamedTuple):
 class ModelSpec:
     """A run as named on the command line."""
 
-    path: Path
-    """The folder."""
+    paths: tuple[Path, ...]
+    """The folder; several are an ensemble."""
     pairs: tuple[tuple[str, str], ...] = ()
     """Its directions; empty to read them from the folder."""
 
@@ -47,18 +48,26 @@ class ModelSpec:
         """
         Parse an argument of `heedful serve`.
 
-        An existing folder with an equals sign in its name is taken as a folder.
+        An existing folder with an equals sign or a plus in its name is taken as a folder.
         """
         languages, equals, path = text.partition("=")
-        if not equals or Path(text).exists():
-            return cls(Path(text))
-        pairs = tuple(tuple(part.split(":")) for part in languages.split(","))
-        if not path or any(len(pair) != 2 or not all(pair) for pair in pairs):
+        pairs: list[tuple[str, ...]] = []
+        if equals and not Path(text).exists():
+            pairs = [tuple(part.split(":")) for part in languages.split(",")]
+        else:
+            path = text
+        parts = [path] if Path(path).exists() else path.split("+")
+        if not all(parts) or any(len(pair) != 2 or not all(pair) for pair in pairs):
             raise SettingError(
                 "each model must be a folder, or languages and a folder such as "
-                f"en:fr=runs/mine or en:de,en:fr=runs/mine, but it is {text!r}."
+                "en:fr=runs/mine or en:de,en:fr=runs/mine, or folders of an ensemble with + "
+                f"between, but it is {text!r}."
             )
-        return cls(Path(path), tuple((source, target) for source, target in pairs))
+        return cls(tuple(map(Path, parts)), tuple((source, target) for source, target in pairs))
+
+    def __str__(self) -> str:
+        """Write the folders as on the command line."""
+        return "+".join(map(str, self.paths))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +101,8 @@ class ServedModel:
         """The reason why attention is not available; empty if it is."""
         if self.engine != "torch":
             return "this one runs in CTranslate2, which does not provide them"
+        if len(self.translator.models) > 1:  # type: ignore[attr-defined]
+            return "this one is an ensemble, and each of its models has its own"
         setting = self.translator.run.config.model.no_attention  # type: ignore[attr-defined]
         return f"the decoder of this one has none ({setting})" if setting else ""
 
@@ -145,7 +156,7 @@ class ModelLoader:
         """
         translator = open_engine(
             self.engine,
-            [spec.path],
+            spec.paths,
             weights=self.weights,  # an exported folder has one set of weights
             device=self.device,
             precision=self.precision,
@@ -154,8 +165,12 @@ class ModelLoader:
         tokenizer = translator.tokenizer
         languages = tokenizer.source_language, tokenizer.target_language
         directions = _directions(spec, languages, tokenizer.tags)
-        read = _facts_of_export if self.engine == "ctranslate2" else _facts_of_run
-        longest, facts = read(translator, self.weights)
+        if self.engine == "ctranslate2":
+            longest, facts = _facts_of_export(translator)
+        else:
+            longest, facts = _facts_of_run(translator, self.weights)
+            for path in spec.paths[1:]:
+                _add_member(facts, path)
         if self.beam is not None:
             facts["beam"] = self.beam
         return ServedModel(name, self.engine, translator, directions, longest, facts)
@@ -180,7 +195,7 @@ class Models:
         If one cannot be opened the old ones stay, and the error is raised.
         """
         with self._loading:
-            names = _names([one.path for one in self.specs])
+            names = _names([one.paths for one in self.specs])
             opened = [self.loader.open(*pair) for pair in zip(self.specs, names, strict=True)]
             self.current = tuple(opened)
 
@@ -199,11 +214,11 @@ class Models:
         return tuple(model for model in self.current if name in (None, model.name))
 
 
-def _names(paths: Sequence[Path]) -> list[str]:
+def _names(models: Sequence[Sequence[Path]]) -> list[str]:
     """Name models like their folders; a number distinguishes equal names."""
     names: list[str] = []
-    for path in paths:
-        plain = path.resolve().name or "model"
+    for paths in models:
+        plain = "+".join(path.resolve().name or "model" for path in paths)
         numbered = (plain if number == 1 else f"{plain}-{number}" for number in count(1))
         names.append(next(name for name in numbered if name not in names))
     return names
@@ -217,17 +232,17 @@ def _directions(
     pairs = spec.pairs or tuple((languages[0], target) for target in codes or [languages[1]])
     if not all(map(all, pairs)):
         raise SettingError(
-            f"the languages of {spec.path} must be known, but its settings do not name them; put "
-            f"them before the folder: en:fr={spec.path}"
+            f"the languages of {spec} must be known, but its settings do not name them; put "
+            f"them before the folder: en:fr={spec}"
         )
     if codes and (unknown := {target for _, target in pairs} - codes.keys()):
         raise SettingError(
-            f"{spec.path} must have a tag for each target language, but it has "
+            f"{spec} must have a tag for each target language, but it has "
             f"{', '.join(codes.values())} and none for {', '.join(sorted(unknown))}."
         )
     if not codes and len(pairs) > 1:
         raise SettingError(
-            f"{spec.path} has no language tags, so it has one direction, but {len(pairs)} were "
+            f"{spec} has no language tags, so it has one direction, but {len(pairs)} were "
             "given; give one."
         )
     return tuple(Direction(source, target, codes.get(target, "")) for source, target in pairs)
@@ -253,9 +268,18 @@ def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
     return config.search.max_source_length, facts
 
 
-def _facts_of_export(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
+def _add_member(facts: dict[str, Any], path: Path) -> None:
+    """Add one more run of an ensemble to the facts of the first."""
+    from heedful.analysis.info import count_parameters
+    from heedful.runs.run import Run
+
+    facts["parameters"] += count_parameters(Run.open(path))
+    facts |= {"layers": 0, "heads": 0}  # of attention that is shown
+    facts.pop("coverage_penalty", None)
+
+
+def _facts_of_export(translator: Any) -> tuple[int, dict[str, Any]]:
     """Return the length limit and the facts of an exported folder."""
-    del weights
     record = translator.record
     facts = {"beam": record.search.beam, "length_penalty": record.search.length_penalty}
     longest = min(record.search.max_source_length, record.positions - int(record.source_end))

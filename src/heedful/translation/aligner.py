@@ -117,6 +117,9 @@ class Aligner:
             )
         found = Extraction.parse(text)
         found.check(*model.cross_attention)
+        if len(self.models) > 1:  # before the first line is translated
+            for member in self.models:
+                self._cross(member, [[UNKNOWN]], [[UNKNOWN]])
         return found
 
     def pair_ids(

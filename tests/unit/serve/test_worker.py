@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -200,7 +201,10 @@ def test_who_waits_at_the_stop_is_told(model):
     run(work)
 
 
-@pytest.mark.parametrize("text", ["en=a", "en:=a", ":de=a", "en:de:fr=a", "en:de,=a", "en:de="])
+@pytest.mark.parametrize(
+    "text",
+    ["en=a", "en:=a", ":de=a", "en:de:fr=a", "en:de,=a", "en:de=", "a+", "en:de=+a", "a++b"],
+)
 def test_what_is_no_name_of_a_run_is_refused(text):
     from heedful.errors import SettingError
 
@@ -211,6 +215,14 @@ def test_what_is_no_name_of_a_run_is_refused(text):
 def test_a_run_is_named_with_or_without_its_languages():
     assert ModelSpec.parse("runs/a").pairs == ()
     assert ModelSpec.parse("zh-Hans:en,de:en=runs/a").pairs == (("zh-Hans", "en"), ("de", "en"))
+
+
+def test_runs_with_a_plus_between_are_an_ensemble(tmp_path):
+    assert ModelSpec.parse("en:de=a+b").paths == (Path("a"), Path("b"))
+    assert str(ModelSpec.parse("a+b+c")) == "a+b+c"
+    for name in ("a+b", "en:de=a"):
+        (tmp_path / name).mkdir()
+        assert ModelSpec.parse(str(tmp_path / name)) == ModelSpec((tmp_path / name,))
 
 
 def test_a_short_request_waits_for_no_more_than_two_long_ones(model):
