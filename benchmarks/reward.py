@@ -3,9 +3,9 @@ Multi30k English-German, fine-tuned by likelihood, by reward and by risk.
 
     python -m benchmarks.reward [--base RUN] [--runs FOLDER] [--steps N]
 
-Trains a base run for a quarter of an hour, unless one is given, then fine-tunes it three times with
-equal steps, batches and learning rate: half an hour on two cores. What is there is continued or only
-measured again. Writes `docs/results/reward.json`, and the page from it.
+Trains a base run for a quarter of an hour, unless one is given, then fine-tunes it three times
+with equal steps, batches and learning rate: 35 minutes on two cores. What is there is continued or
+only measured again. Writes `docs/results/reward.json`, and the page from it.
 """
 
 import argparse
@@ -190,8 +190,8 @@ def body(found: dict[str, Any]) -> str:
         for name, one in systems.items()
     )
     return (
-        f"A base run (`multi30k` with {base['model']}, {log['steps']:,} steps in {log['minutes']:.0f} minutes) is "
-        f"fine-tuned three times for {found['steps']:,} steps of 512 tokens, with "
+        f"A base run (`multi30k` with {base['model']}, {log['steps']:,} steps in "
+        f"{log['minutes']:.0f} minutes) is fine-tuned three times for {found['steps']:,} steps of 512 tokens, with "
         f"`{' '.join(found['common'][1:4])}`: by likelihood, the control; by the expected GLEU of "
         "15 samples; by risk, 1 - GLEU, over the 8 best of a beam. Scores of "
         f"{SET}, cased, beam 4, the average of each run's last five checkpoints. Differences have "

@@ -1,5 +1,7 @@
 """Three families over one tokenizer as one translator: command line, Python and server."""
 
+import math
+
 import pytest
 
 from heedful.errors import RunFolderError
@@ -60,14 +62,11 @@ def test_command_line_python_and_server_give_the_same_answers(zygote, heedful_cl
         stdin="".join(f"{line}\n" for line in LINES),
     )
     assert done.returncode == 0, done.stderr
-    printed = [line.rpartition("\t")[2] for line in done.stdout.splitlines()]
-    expected = [
-        other.text
-        for each in answers
-        for other in (each, *each.alternatives)
-        if each.tokens or other is each
-    ]
-    assert [line for line in printed if line] == [text for text in expected if text]
+    printed = [line.split(" ||| ")[1:] for line in done.stdout.splitlines()]
+    expected = [other for each in answers for other in (each, *each.alternatives)]
+    assert [text for text, _ in printed] == [each.text for each in expected]
+    for (_, score), each in zip(printed, expected, strict=True):
+        assert float(score) == pytest.approx(each.score, abs=1e-4)
     # the ensemble is none of its members
     scores = [
         Translator.load(path, device="cpu", precision="fp32").translate(LINES[0], **options).score
@@ -104,12 +103,13 @@ def test_command_line_python_and_server_give_the_same_answers(zygote, heedful_cl
 def test_scores_of_given_pairs_are_means_of_probabilities(runs):
     paths = [*runs.values()]
     pairs = (["the big red dog"], ["le grand chien rouge"])
-    together = Translator.load(paths, device="cpu", precision="fp32").score(*pairs)[0]
-    each = [
-        Translator.load(path, device="cpu", precision="fp32").score(*pairs)[0] for path in paths
+    together, *each = [
+        Translator.load(some, device="cpu", precision="fp32").score(*pairs)[0]
+        for some in (paths, *paths)
     ]
-    low, high = (pick(one.score for one in each) for pick in (min, max))
-    assert low <= together.score <= high
+    for mean, *own in zip(together, *each, strict=True):
+        expected = sum(map(math.exp, own)) / len(own)
+        assert math.exp(mean) == pytest.approx(expected, rel=1e-4)
 
 
 def test_alignments_need_equal_attention_and_are_refused_before_the_first_line(heedful_cli, runs):
