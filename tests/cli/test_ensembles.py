@@ -55,10 +55,9 @@ def three(runs):
 def test_command_line_python_and_server_give_the_same_answers(zygote, heedful_cli, runs):
     paths = three(runs)
     translator = Translator.load(paths, device="cpu", precision="fp32")
-    options = {"n_best": 2, "max_length": 8}
-    answers = translator.translate(LINES, **options)
+    answers = translator.translate(LINES, n_best=2)
     done = heedful_cli(
-        *("translate", *paths, "--precision", "fp32", "--n-best", 2, "--max-length", 8),
+        *("translate", *paths, "--precision", "fp32", "--n-best", 2),
         stdin="".join(f"{line}\n" for line in LINES),
     )
     assert done.returncode == 0, done.stderr
@@ -69,7 +68,7 @@ def test_command_line_python_and_server_give_the_same_answers(zygote, heedful_cl
         assert float(score) == pytest.approx(each.score, abs=1e-4)
     # the ensemble is none of its members
     scores = [
-        Translator.load(path, device="cpu", precision="fp32").translate(LINES[0], **options).score
+        Translator.load(path, device="cpu", precision="fp32").translate(LINES[0]).score
         for path in paths
     ]
     assert all(abs(score - answers[0].score) > 1e-4 for score in scores)
@@ -83,7 +82,7 @@ def test_command_line_python_and_server_give_the_same_answers(zygote, heedful_cl
         for line, answer in zip(LINES, answers, strict=True):
             if not line:
                 continue
-            asked = {**body, "q": line, "n_best": 2, "max_length": 8}
+            asked = {**body, "q": line, "n_best": 2}
             reply = server.client.post("/v1/translate", json=asked)
             assert reply.status_code == 200, reply.text
             (one,) = reply.json()["translations"]
