@@ -192,8 +192,8 @@ def body(found: dict[str, Any]) -> str:
     return (
         f"A base run (`multi30k` with {base['model']}, {log['steps']:,} steps in "
         f"{log['minutes']:.0f} minutes) is fine-tuned three times for {found['steps']:,} steps of "
-        f"512 tokens, with `{' '.join(found['common'][1:4])}`: by likelihood, the control; by the expected GLEU of "
-        "15 samples; by risk, 1 - GLEU, over the 8 best of a beam. Scores of "
+        f"512 tokens, with `{' '.join(found['common'][1:4])}`: by likelihood, the control; by the "
+        "expected GLEU of 15 samples; by risk, 1 - GLEU, over the 8 best of a beam. Scores of "
         f"{SET}, cased, beam 4, the average of each run's last five checkpoints. Differences have "
         "95 % intervals of the paired bootstrap over sentences: they say what another test set "
         "would change, not another seed.\n\n"
