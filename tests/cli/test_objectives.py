@@ -4,11 +4,15 @@ import json
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
+import safetensors.torch
+import torch
 
 import heedful
 from heedful.errors import HeedfulError
+from tests.cli.test_ranks import torchrun
 from tests.support.commands import refused
 
 FEW = (
@@ -18,7 +22,6 @@ FEW = (
     "train.micro_batch_tokens=64",
     "train.validate_steps=none",
     "train.precision=fp32",
-    "train.learning_rate_factor=0.1",
     "search.max_length=input+3",
 )
 KINDS = {
@@ -72,6 +75,29 @@ def test_a_killed_run_ends_with_the_same_bytes_and_log(zygote, text, trained, tm
     assert 0.0 < training_lines(whole)[-1][kind] < 1.0
     # the weights are not those of the likelihood alone
     assert weights(whole, 2) != weights(whole)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_ranks_give_the_weights_of_one(zygote, heedful_cli, text, trained, tmp_path, kind):
+    # plain SGD: Adam makes whole steps of what rounding leaves of a zero gradient
+    settings = ("train.optimizer=sgd", "train.schedule=constant", "train.learning_rate=0.1")
+    settings = (*KINDS[kind], *settings, "train.warmup=0", "train.steps=3")
+    one, two = tmp_path / "one", tmp_path / "two"
+    last = ("--finetune-weights", "last")
+    done = heedful_cli(*arguments(text, one, trained, *settings, options=last))
+    assert done.returncode == 0, done.stderr
+    program = ["--no-python", zygote.programs / "heedful"]
+    command = arguments(text, two, trained, *settings, options=last)
+    process = torchrun(zygote, program, command)
+    _, errors = process.communicate(timeout=500)
+    assert process.returncode == 0, errors
+    assert "2 ranks" in errors
+    file = Path("checkpoints", "step-00000003", "model.safetensors")
+    alone, shared = (safetensors.torch.load_file(out / file) for out in (one, two))
+    before = safetensors.torch.load_file(trained / "checkpoints" / "step-00000024" / file.name)
+    moved = max(float((alone[name] - before[name]).abs().max()) for name in alone)
+    for name, tensor in alone.items():
+        torch.testing.assert_close(shared[name], tensor, atol=0.01 * moved, rtol=0, msg=name)
 
 
 def test_its_log_is_plotted_and_its_run_described(heedful_cli, text, trained, tmp_path):

@@ -29,6 +29,8 @@ FAMILIES = {
         "convs2s": {"encoder_layers": "2x(16,3)", "decoder_layers": "2x(16,3)"},
     },
     "bytenet": {"encoder": "bytenet", "decoder": "bytenet"},
+    "experts": {"experts": {"count": 4}},
+    "batch norm": {"norm_kind": "batch"},
 }
 SETTINGS = [
     *ATTENTIONS,
