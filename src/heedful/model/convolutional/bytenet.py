@@ -17,6 +17,7 @@ There is no attention. Target position t reads column t, and others through the 
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -30,7 +31,7 @@ from heedful.model.convolutional.bytenet_blocks import (
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear
 from heedful.model.memory import Memory, SourceEncoder, StackFlops, TargetDecoder
-from heedful.model.seq2seq import DecodingState
+from heedful.model.row_state import RowState
 
 
 class ByteNetEncoder(ByteNetStack, SourceEncoder):
@@ -72,7 +73,7 @@ class ByteNetEncoder(ByteNetStack, SourceEncoder):
 
 
 @dataclass(frozen=True)
-class ByteNetState(DecodingState):
+class ByteNetState(RowState):
     """
     The state of a ByteNet decoder between two steps.
 
@@ -81,22 +82,14 @@ class ByteNetState(DecodingState):
     Fulfils the contract `heedful.model.seq2seq.DecodingState`.
     """
 
+    of_source: ClassVar[tuple[str, ...]] = ("columns",)
+
     pasts: tuple[Tensor, ...]
     """Of each block what its convolution will read again, shape (rows, span, channels)."""
     columns: Tensor
     """The encoder's columns as the join reads them, shape (sentences, columns, width)."""
     length: int = 0
     """Target tokens read so far."""
-
-    @property
-    def sentences(self) -> int:
-        """Number of sentences in the batch."""
-        return self.columns.size(0)
-
-    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "ByteNetState":
-        columns = self.columns if sentences is None else self.columns.index_select(0, sentences)
-        pasts = tuple(past.index_select(0, rows) for past in self.pasts)
-        return ByteNetState(pasts, columns, self.length)
 
 
 class ByteNetDecoder(ByteNetStack, TargetDecoder):

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from heedful.arguments import check_counts, check_fields
 from heedful.model.convolutional.convolution import Convolution
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear
@@ -36,6 +37,10 @@ class ByteNetSizes:
     """Added to the variance inside every layer norm; tensor2tensor's."""
     columns: float = 1.0
     """Columns for each source position, for counting operations."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_counts(width=self.width, channels=self.channels, kernel=self.kernel)
 
     @property
     def receptive_field(self) -> int:

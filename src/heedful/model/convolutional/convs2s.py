@@ -24,18 +24,19 @@ mean over m values (section 3.5).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from heedful.arguments import check_counts, check_fields
 from heedful.model.convolutional.convolution import Convolution, sentence_places
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.unpadding import Packing
 from heedful.model.layout import pad, unpad
 from heedful.model.memory import Memory, SourceEncoder, StackFlops, TargetDecoder
-from heedful.model.seq2seq import DecodingState
+from heedful.model.row_state import RowState
 
 _ROOT_HALF = math.sqrt(0.5)
 _TABLE_DEVIATION = 0.1  # section 3.5; fairseq's Embedding
@@ -68,6 +69,10 @@ class ConvS2SWiring:
     """Whether each layer of a decoder attends to the memory."""
     out_embed_dim: int = 0
     """Width of what a decoder returns."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_counts(d_model=self.d_model, layers=len(self.layers))
 
 
 class ConvS2SStack(nn.Module):
@@ -189,7 +194,7 @@ class ConvS2SEncoder(ConvS2SStack, SourceEncoder):
 
 
 @dataclass(frozen=True)
-class ConvS2SState(DecodingState):
+class ConvS2SState(RowState):
     """
     The state of a convolutional decoder between two steps.
 
@@ -197,6 +202,8 @@ class ConvS2SState(DecodingState):
     -----
     Fulfils the contract `heedful.model.seq2seq.DecodingState`.
     """
+
+    of_source: ClassVar[tuple[str, ...]] = ("keys", "values", "mask")
 
     past: tuple[Tensor, ...]
     """The last inputs of each layer, shape (rows, kernel - 1, channels)."""
@@ -210,25 +217,6 @@ class ConvS2SState(DecodingState):
     """Target tokens read so far."""
     attention: Tensor | None = None
     """Weights of the last step, the mean over the layers, shape (rows, source)."""
-
-    @property
-    def sentences(self) -> int:
-        """Number of sentences in the batch."""
-        return self.mask.size(0)
-
-    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "ConvS2SState":
-        keys, values, mask, attention = self.keys, self.values, self.mask, self.attention
-        if sentences is not None:
-            keys, values = keys.index_select(0, sentences), values.index_select(0, sentences)
-            mask = mask.index_select(0, sentences)
-        return ConvS2SState(
-            tuple(part.index_select(0, rows) for part in self.past),
-            keys,
-            values,
-            mask,
-            self.length,
-            None if attention is None else attention.index_select(0, rows),
-        )
 
 
 class ConvS2SDecoder(ConvS2SStack, TargetDecoder):

@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
+from heedful.errors import SettingError
+
 _LEVELS = 1 << 16
 
 
@@ -68,6 +70,8 @@ class Dropout(nn.Module):
 
     def __init__(self, probability: float) -> None:
         super().__init__()
+        if not 0.0 <= probability < 1.0:
+            raise SettingError(f"`dropout` must be at least 0 and below 1, but is {probability}.")
         self.probability = probability
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

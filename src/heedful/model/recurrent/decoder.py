@@ -18,13 +18,14 @@ together.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from heedful.arguments import checked
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear, linear
 from heedful.model.memory import Memory, StackFlops, TargetDecoder
@@ -33,11 +34,11 @@ from heedful.model.recurrent.products import PLAIN, LoopProducts, StepProducts
 from heedful.model.recurrent.scores import RecurrentAttention
 from heedful.model.recurrent.stack import RecurrentStack
 from heedful.model.recurrent.wiring import RecurrentWiring
-from heedful.model.seq2seq import DecodingState
+from heedful.model.row_state import RowState
 
 
 @dataclass(frozen=True)
-class RecurrentState(DecodingState):
+class RecurrentState(RowState):
     """
     The state of a recurrent decoder between two steps.
 
@@ -45,6 +46,8 @@ class RecurrentState(DecodingState):
     -----
     Fulfils the contract `heedful.model.seq2seq.DecodingState`.
     """
+
+    of_source: ClassVar[tuple[str, ...]] = ("keys", "values", "mask")
 
     layers: tuple[CellState, ...]
     """h, and c of an LSTM, of each layer, shape (rows, width)."""
@@ -61,26 +64,6 @@ class RecurrentState(DecodingState):
     attention: Tensor | None = None
     """Weights of the last step, shape (rows, source)."""
 
-    @property
-    def sentences(self) -> int:
-        """Number of sentences in the batch."""
-        return self.mask.size(0)
-
-    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "RecurrentState":
-        keys, values, mask, attention = self.keys, self.values, self.mask, self.attention
-        if sentences is not None:
-            keys = None if keys is None else keys.index_select(0, sentences)
-            values, mask = values.index_select(0, sentences), mask.index_select(0, sentences)
-        return RecurrentState(
-            tuple(tuple(part.index_select(0, rows) for part in layer) for layer in self.layers),
-            None if self.fed is None else self.fed.index_select(0, rows),
-            keys,
-            values,
-            mask,
-            self.length,
-            None if attention is None else attention.index_select(0, rows),
-        )
-
 
 class RecurrentDecoder(RecurrentStack, TargetDecoder):
     """
@@ -96,6 +79,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
     Which settings are which system: `docs/explain/recurrent.md`.
     """
 
+    @checked
     def __init__(self, wiring: RecurrentWiring) -> None:
         super().__init__(wiring)
         self.width, self.attends = wiring.readout_width, wiring.score != "none"

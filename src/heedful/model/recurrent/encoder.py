@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from heedful.arguments import checked
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear
 from heedful.model.memory import FinalState, Memory, SourceEncoder, StackFlops
@@ -38,6 +39,7 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
     connections).
     """
 
+    @checked
     def __init__(self, wiring: RecurrentWiring) -> None:
         super().__init__(wiring)
         self.width = wiring.output_width

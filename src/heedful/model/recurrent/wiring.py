@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from heedful.arguments import check_counts, check_fields
 from heedful.model.experts.mixture import MixtureConfig
 from heedful.model.recurrent.cells import Cell
 from heedful.model.recurrent.scores import Score
@@ -67,6 +68,14 @@ class RecurrentWiring:
     def state_width(self) -> int:
         """Width of h of one direction."""
         return self.projection_size or self.hidden_size
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_counts(d_model=self.d_model, hidden_size=self.hidden_size, layers=self.layers)
+        if self.readout in ("attentional", "maxout"):
+            check_counts(readout_size=self.readout_size)
+        if self.score in ("additive", "normed-additive", "product"):
+            check_counts(attention_size=self.attention_size)
 
     @property
     def gates(self) -> int:
