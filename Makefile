@@ -21,7 +21,7 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families bench-reward figures peers docs screenshots reading-path clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts figures peers docs screenshots reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -89,6 +89,10 @@ bench-families: $(VENV)/.for-use ## train convolutional-small, time every family
 
 bench-reward: $(VENV)/.for-use ## fine-tune by reward and by risk, write docs/results/reward.md (35 minutes)
 	$(PYTHON) -m benchmarks.reward
+
+bench-experts: $(VENV)/.for-use ## train moe-small, time it beside dense models, write docs/results/experts.md (90 minutes)
+	$(PYTHON) -m benchmarks.experts quality
+	$(PYTHON) -m benchmarks.experts speed
 
 figures: $(VENV)/.for-use ## write the figures of README and docs from docs/results/*.json
 	$(PYTHON) -m benchmarks.figures

@@ -26,7 +26,9 @@ from heedful.model.build import build_model, parameter_count
 VOCABULARY = 4000
 TRANSFORMER = ("model.d_model=256", "model.d_ff=384", "model.heads=4", "model.encoder_layers=3")
 TRANSFORMER += ("model.decoder_layers=3",)
-SYSTEMS: dict[str, tuple[str, tuple[str, ...]]] = {
+Systems = dict[str, tuple[str, tuple[str, ...]]]
+"""By name: a recipe, and settings."""
+SYSTEMS: Systems = {
     "Transformer": ("multi30k", TRANSFORMER),
     "ConvS2S": ("convolutional-small", ()),
     "ByteNet": (
@@ -66,7 +68,7 @@ def main() -> None:
     data = Path(os.environ.get("HEEDFUL_DATA", "../shared/data"))
     measured = options.commit or commit()
     if options.part == "speed":
-        found = speed(data, options.rounds)
+        found = speed(data, options.rounds, SYSTEMS)
     else:
         raw, run = data / "multi30k" / "raw", options.runs / "convolutional"
         found = train_and_score(raw, run, "convolutional-small")
@@ -76,13 +78,13 @@ def main() -> None:
         raise SystemExit(f"the goal is {GOAL} lower-cased BLEU")
 
 
-def speed(data: Path, rounds: int) -> dict[str, Any]:
+def speed(data: Path, rounds: int, systems: Systems) -> dict[str, Any]:
     """Time steps and searches; the turns of all systems follow each other."""
-    found: dict[str, Any] = {name: {"train": [], "translate": []} for name in SYSTEMS}
+    found: dict[str, Any] = {name: {"train": [], "translate": []} for name in systems}
     with tempfile.TemporaryDirectory() as temporary:
         context = Context(data, Path(temporary), Path(temporary))
         for _ in range(rounds):
-            for name, (base, settings) in SYSTEMS.items():
+            for name, (base, settings) in systems.items():
                 chosen = [part for one in settings for part in ("--set", one)]
                 common = (*chosen, "--vocabulary", VOCABULARY, "--precision", "fp32")
                 common += ("--only", "heedful")
@@ -91,7 +93,7 @@ def speed(data: Path, rounds: int) -> dict[str, Any]:
                 search = context.bench("translate", "--recipe", base, *common, *shape)
                 found[name]["train"].append(step["measurements"][0])
                 found[name]["translate"].append(search["measurements"][0])
-    for name, (base, settings) in SYSTEMS.items():
+    for name, (base, settings) in systems.items():
         found[name]["parameters"] = _parameters(base, settings)
         found[name]["command"] = " ".join((base, *settings))
     return {"systems": found}
@@ -147,8 +149,15 @@ def _quality_page(found: dict[str, Any]) -> str:
 
 def _speed_page(found: dict[str, Any]) -> str:
     """Lay the speeds out, each beside the Transformer's in the same turn."""
-    systems = found["systems"]
-    first = systems["Transformer"]
+    return (
+        "## Speed beside a Transformer of equal size\n\n"
+        f"{speed_table(found['systems'])}\n\n{found.get('note', '')}".strip()
+    )
+
+
+def speed_table(systems: dict[str, Any]) -> str:
+    """Lay the speeds of systems out, each beside the first one's in the same turn."""
+    first = next(iter(systems.values()))
     rows = "\n".join(
         f"| {name} | {one['parameters']:,} | {_times(one, first, 'train', 'target tokens')} "
         f"| {_times(one, first, 'translate', 'sentences')} |"
@@ -156,14 +165,13 @@ def _speed_page(found: dict[str, Any]) -> str:
     )
     commands = "\n".join(f"- {name}: `{one['command']}`" for name, one in systems.items())
     return (
-        "## Speed beside a Transformer of equal size\n\n"
         "fp32, vocabulary 4,000. A training step has 1,024 tokens in sentences of about 25; a "
         "search has a beam of 4, 32 sentences at once, 16 source tokens and 20 of the translation. "
         "Times: the median of the turns' ratios.\n\n"
         "| model | weights | target tokens a second, training | times | share of the product rate "
         "| sentences a second, search | times | share |\n"
         f"| --- | --- | --- | --- | --- | --- | --- | --- |\n{rows}\n\n"
-        f"Recipes and settings:\n\n{commands}\n\n{found.get('note', '')}".strip()
+        f"Recipes and settings:\n\n{commands}"
     )
 
 

@@ -52,6 +52,7 @@ def results() -> dict[str, str]:
     # here, for they end with `rewrite` when they have measured
     from benchmarks import (
         batches,
+        experts,
         families,
         joey,
         multi30k,
@@ -79,6 +80,7 @@ def results() -> dict[str, str]:
         record = read(name)
         found[name] = page(title, body(record["found"]), record)
     found["families"] = f"# Families beside the Transformer\n\n{families.body()}\n"
+    found["experts"] = f"# Mixtures of experts\n\n{experts.body()}\n"
     found["recurrent"] = f"# Recurrent models\n\n{recurrent.body()}\n"
     return found | {"speed": page_text(RESULTS / "speed")}
 
@@ -144,6 +146,8 @@ def _of_recurrent() -> dict[str, str]:
         "recurrent.parameters": f"{runs['attention']['parameters'] / 1e6:.1f}",
         "recurrent.bleu": f"{runs['attention']['bleu']:.1f}",
         "recurrent.without": f"{runs['without']['bleu']:.1f}",
+        "experts.bleu": f"{read('experts-quality')['found']['bleu']:.1f}",
+        "experts.parameters": f"{read('experts-quality')['found']['parameters'] / 1e6:.1f}",
         "convolutional.bleu": f"{read('families-quality')['found']['bleu']:.1f}",
         "convolutional.parameters": f"{read('families-quality')['found']['parameters'] / 1e6:.1f}",
         "recurrent.epoch": f"{ours / theirs:.1f}",

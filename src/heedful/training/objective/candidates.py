@@ -197,9 +197,9 @@ def candidate_log_probabilities(
         )
         for part in chunk_rows(len(tokens), weight.size(0), source.device)
     ]  # fmt: skip
-    owners = real.nonzero()[:, 0]  # (tokens,)
-    total = torch.zeros(len(candidates), device=source.device)
-    return total.index_add(0, owners, torch.cat([*scores, total[:0]]))
+    # summed row by row: on a GPU adding by index has no fixed order, and a resumed run needs one
+    table = torch.zeros(real.shape, device=source.device)
+    return table.masked_scatter(real, torch.cat([*scores, table[0, :0]])).sum(dim=1)
 
 
 def _chosen(
