@@ -29,12 +29,22 @@ def additive(heedful_cli, text, tmp_path_factory):
 
 
 @pytest.mark.soak
-def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, additive, tmp_path):
+@pytest.mark.parametrize(
+    "mixers",
+    [
+        ("score=additive", "window=4"),
+        ("encoder=fastformer", "decoder=fastformer-linear"),
+        ("encoder=convolution", "window=3"),
+    ],
+)
+def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, tmp_path, mixers):
+    settings = (*BASE, "model.norm_kind=batch", *(f"model.attention.{one}" for one in mixers))
+    whole = train(heedful_cli, text, tmp_path / "whole", settings)
     again = tmp_path / "again"
-    train(heedful_cli, text, again, (*ADDITIVE, "train.steps=2"))
-    train(heedful_cli, text, again, ADDITIVE, "--resume")
+    train(heedful_cli, text, again, (*settings, "train.steps=2"))
+    train(heedful_cli, text, again, settings, "--resume")
     last = "checkpoints/step-00000004/model.safetensors"
-    assert (again / last).read_bytes() == (additive / last).read_bytes()
+    assert (again / last).read_bytes() == (whole / last).read_bytes()
 
 
 def test_it_translates_aligns_and_scores(heedful_cli, additive):

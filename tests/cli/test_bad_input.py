@@ -23,6 +23,17 @@ def pair_files(folder, source, target):
     return ["train", "tiny", "--source", folder / "s.en", "--target", folder / "t.fr"]
 
 
+def test_a_model_beyond_the_memory_is_refused_before_it_is_built(heedful_cli, text, tmp_path):
+    vast = (
+        "model.attention.encoder=convolution",
+        "model.attention.window=1000000",
+        "model.d_model=8192",
+    )
+    for more in ([], ["--dry-run"]):
+        done = heedful_cli(*train_arguments(text, tmp_path / "run", *vast), *more)
+        refused(done, "must fit into the memory of this machine", "make it smaller")
+
+
 @pytest.mark.parametrize(
     ("source", "target", "parts"),
     [

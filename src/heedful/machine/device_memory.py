@@ -4,7 +4,8 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
-from heedful.machine.memory import bounded_memory, peak_memory
+from heedful.errors import DeviceError
+from heedful.machine.memory import bounded_memory, free_memory, peak_memory
 
 # What torch's allocator, its oneDNN and the C++ library say when a processor's memory is full.
 _LACK_OF_MEMORY = (
@@ -30,6 +31,22 @@ def bound_of(device: torch.device) -> AbstractContextManager[None]:
     A GPU limits its own memory and needs much address space.
     """
     return bounded_memory() if device.type == "cpu" else nullcontext()
+
+
+def require_room(parameters: int, device: torch.device) -> None:
+    """
+    Refuse a model to train whose weights alone are more than the free memory.
+
+    On a processor they have gradients beside them; for a GPU they are drawn here, too.
+    """
+    free, needed = free_memory(), parameters * (8 if device.type == "cpu" else 4)
+    if free is not None and needed > free:
+        gradients = " and their gradients" if device.type == "cpu" else ""
+        raise DeviceError(
+            f"the model must fit into the memory of this machine, but its {parameters:,} weights"
+            f"{gradients} take {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free; make it "
+            "smaller."
+        )
 
 
 def is_lack_of_memory(error: BaseException) -> bool:

@@ -5,6 +5,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from heedful.machine.device_memory import require_room
 from heedful.machine.devices import resolve_device
 from heedful.model.build import parameter_count
 from heedful.preparation.training_data import Say
@@ -43,8 +44,9 @@ def describe_plan(setup: TrainingSetup, say: Say) -> str:
             run, pairs = prepare_data(place, setup, RankGroup(), say)
             text = [*setup.training_data.report(pairs, run.tokenizer)]
         with torch.device("meta"):
-            model = run.build()
-    return "\n".join(_lines(setup, run, text, parameter_count(model), machine_settings.precision))
+            parameters = parameter_count(run.build())
+        require_room(parameters, resolve_device(setup.config.train.device))
+    return "\n".join(_lines(setup, run, text, parameters, machine_settings.precision))
 
 
 def _lines(

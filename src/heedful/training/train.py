@@ -16,12 +16,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import torch
+
 from heedful.arguments import checked
 from heedful.config.load import Settings
 from heedful.data.batch import Collator
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.mixing import JoinedPairs, Mixture, mixing_shares
 from heedful.errors import RunFolderError, RunStopped, SettingError
+from heedful.machine.device_memory import require_room
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.model.build import parameter_count
 from heedful.model.encoder_decoder import EncoderDecoder
@@ -175,6 +178,8 @@ def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
         run, config = session.run, session.run.config
         device = resolve_device(session.machine_settings.device)
         resolve_threads(session.machine_settings.threads)
+        with torch.device("meta"):
+            require_room(parameter_count(run.build()), device)
         model = run.build()
         initialise(model, config.train.seed)
         train_state, start_weights = session.first_state(model)

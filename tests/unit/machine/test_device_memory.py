@@ -1,7 +1,9 @@
 import pytest
 import torch
 
-from heedful.machine.device_memory import bound_of, is_lack_of_memory, peak_of
+from heedful.errors import DeviceError
+from heedful.machine import device_memory
+from heedful.machine.device_memory import bound_of, is_lack_of_memory, peak_of, require_room
 
 CPU = torch.device("cpu")
 
@@ -29,3 +31,15 @@ def test_an_allocation_beyond_the_machine_is_recognised_as_lack_of_memory():
 )
 def test_errors_are_told_apart(error, lack):
     assert is_lack_of_memory(error) is lack
+
+
+def test_a_model_larger_than_the_memory_is_refused_before_it_is_built(monkeypatch):
+    monkeypatch.setattr(device_memory, "free_memory", lambda: 6_000)
+    require_room(700, CPU)
+    require_room(1_400, torch.device("cuda"))
+    with pytest.raises(DeviceError, match="800 weights and their gradients take"):
+        require_room(800, CPU)
+    with pytest.raises(DeviceError, match="1,600 weights take"):
+        require_room(1_600, torch.device("cuda"))
+    monkeypatch.setattr(device_memory, "free_memory", lambda: None)
+    require_room(1 << 60, CPU)
