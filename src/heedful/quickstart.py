@@ -39,11 +39,7 @@ def quickstart(
     sizes: tuple[int, int, int] = SIZES,
     resume: bool = False,
 ) -> float:
-    """
-    Train a small translator on the toy corpus and show what it does.
-
-    The sentence “the big red dog” is never in the training text.
-    """
+    """Train a small translator on the toy corpus and show what it does."""
     if resume and not (out / "text").is_dir():
         raise RunFolderError(
             f"--resume continues an interrupted quickstart, but {out} has no files of one; "

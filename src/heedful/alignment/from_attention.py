@@ -185,11 +185,7 @@ def rate_layers(
     pairs: Iterable[tuple[np.ndarray, Sequence[Unit], Sequence[Unit], GoldLinks]],
     threshold: float = 0.0,
 ) -> dict[Extraction, LinkCounts]:
-    """
-    Measure how well each layer aligns, with and without the shift.
-
-    The first key is the best layer of this model. A few hundred pairs suffice to find it.
-    """
+    """Measure how well each layer aligns, with and without the shift."""
     rated: dict[Extraction, LinkCounts] = {}
     for cross, source, target, gold in pairs:
         for layer in range(cross.shape[0], 0, -1):

@@ -44,11 +44,7 @@ class GoldLinks(NamedTuple):
 
 @dataclass(frozen=True)
 class LinkCounts:
-    """
-    Counts of found links against gold links.
-
-    Counts of sentences add up to those of a corpus; rates do not.
-    """
+    """Counts of found links against gold links."""
 
     predicted: int = 0
     """Found links, ``|A|``."""

@@ -42,11 +42,7 @@ def replace_unknown(
 
 
 def split_words(words: Sequence[str], links: Links) -> tuple[list[str], Links]:
-    """
-    Renumber links where a replacement contains spaces.
-
-    So that links fit the text as it is written.
-    """
+    """Renumber links where a replacement contains spaces."""
     parts = [word.split(" ") for word in words]
     starts = [sum(map(len, parts[:number])) for number in range(len(parts))]
     moved = ((i, starts[j] + part) for i, j in links for part in range(len(parts[j])))

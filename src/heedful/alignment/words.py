@@ -16,11 +16,7 @@ CONTINUED = "@@"
 
 
 class Unit(NamedTuple):
-    """
-    Some subwords and the words that they spell.
-
-    A word vocabulary may have one unknown symbol for several unknown words in a row.
-    """
+    """Some subwords and the words that they spell."""
 
     pieces: range
     """Indices of the subwords."""

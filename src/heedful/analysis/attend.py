@@ -47,11 +47,7 @@ def open_models(
     precision: str = "auto",
     threads: int = 0,
 ) -> dict[str, Translator]:
-    """
-    Open one model, or two to be shown side by side.
-
-    Two runs need not share their subwords: each shows its own.
-    """
+    """Open one model, or two to be shown side by side."""
     chosen = [(Path(run), weights)]
     if beside is not None or beside_weights:
         chosen.append((Path(beside or run), beside_weights or "default"))

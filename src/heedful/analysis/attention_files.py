@@ -29,11 +29,7 @@ _OTHERS = 3
 
 @dataclass(frozen=True)
 class AttentionSelection:
-    """
-    The layers, heads and kinds of attention to draw.
-
-    For pictures; the explorer's page shows everything and lets its reader choose.
-    """
+    """The layers, heads and kinds of attention to draw."""
 
     kinds: tuple[str, ...] = ()
     """Some of ``encoder``, ``decoder`` and ``cross``; all when empty."""
@@ -111,11 +107,7 @@ def write_files(record: ExplorerRecord, outs: Sequence[Path], choice: AttentionS
 
 
 def sheets(record: ExplorerRecord, choice: AttentionSelection) -> list[HeatmapPage]:
-    """
-    Arrange the chosen attention into sheets.
-
-    A layer's sheet shows the mean of its heads first, unless heads were chosen.
-    """
+    """Arrange the chosen attention into sheets."""
     several = len(record.models) > 1
     return [
         sheet
@@ -198,11 +190,7 @@ def _write_numbers(record: ExplorerRecord, out: Path) -> None:
 
 
 def format_lines(record: ExplorerRecord) -> Iterator[str]:
-    """
-    Format the output of the models and its alternatives at each step.
-
-    One line for each subword, with its probability and those of the next best.
-    """
+    """Format the output of the models and its alternatives at each step."""
     for model in record.models:
         score = "" if model.score is None else f"   score {model.score:.3f}"
         yield f"{model.name}: {model.text}{score}"

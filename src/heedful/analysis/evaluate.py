@@ -69,11 +69,7 @@ class Evaluation:  # numpydoc ignore=PR02
         return bool(self.rivals) or any(s.interval is not None for s in self.scores.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Convert to plain values.
-
-        Part of the command line's contract: ``evaluate --json`` prints it.
-        """
+        """Convert to plain values."""
         plain: dict[str, Any] = {"bleu": None, "paper_bleu": None}
         plain |= {name: score.to_dict() for name, score in self.scores.items()}
         if self.paper_bleu_missing:
@@ -143,12 +139,7 @@ def evaluate_files(
 
 
 def as_text(evaluation: Evaluation) -> str:
-    """
-    Format an evaluation as text.
-
-    COMET's scale is about a hundredth of the others', so it gets two more digits. Signatures are
-    printed below the scores, because beside them lines would be too long for a terminal.
-    """
+    """Format an evaluation as text."""
     lines = [_score_line(evaluation, name) for name in _LABELS]
     lines += ["", *_signatures(evaluation)]
     for rival in evaluation.rivals:

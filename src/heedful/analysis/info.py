@@ -39,11 +39,7 @@ _EXTRAS = {
 
 
 def describe_installation() -> dict[str, Any]:
-    """
-    List versions, devices and missing extras.
-
-    A missing extra comes with the command that installs it.
-    """
+    """List versions, devices and missing extras."""
     extras = {}
     for extra, packages in _EXTRAS.items():
         missing = [name for name in packages if _version(name) is None]

@@ -92,11 +92,7 @@ def draw_runs(
 
 
 def write_events(runs: Sequence[str | Path], folder: Path) -> None:
-    """
-    Write the logs of some runs for TensorBoard.
-
-    Can be repeated: a later call replaces the events of an earlier one.
-    """
+    """Write the logs of some runs for TensorBoard."""
     paths = [Path(run) for run in runs]
     for path, name in zip(paths, run_names(paths), strict=True):
         with EventLog(folder / name) as events:
@@ -104,11 +100,7 @@ def write_events(runs: Sequence[str | Path], folder: Path) -> None:
 
 
 def summary(runs: dict[str, History]) -> str:
-    """
-    Summarise each run in one line.
-
-    The last loss is the training loss, label smoothing included, averaged since the line before it.
-    """
+    """Summarise each run in one line."""
     scores = [
         metric
         for metric in SCORES

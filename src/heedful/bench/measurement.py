@@ -47,11 +47,7 @@ class SpeedMeasurement:
         return None if self.rate is None or self.gflops is None else self.gflops / self.rate
 
     def per_second(self, unit: str) -> float:
-        """
-        Compute the throughput per second.
-
-        Only real tokens and lines count, whatever a toolkit computes besides.
-        """
+        """Compute the throughput per second."""
         return self.counts[unit] / self.median
 
     def to_dict(self) -> dict[str, Any]:

@@ -12,11 +12,7 @@ from heedful.errors import MeasurementFailed, UserError
 
 
 def time_repeats(work: Callable[[], object], repeats: int) -> list[float]:
-    """
-    Time some work several times.
-
-    Warming up is the caller's task: what needs it depends on the work.
-    """
+    """Time some work several times."""
     seconds = []
     for _ in range(repeats):
         started = time.perf_counter()

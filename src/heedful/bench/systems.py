@@ -29,11 +29,7 @@ _RATE_SECONDS = 0.3
 
 @dataclass(frozen=True)
 class System:
-    """
-    A measured system: one variant of one toolkit.
-
-    Each runs in its own process, so memory is not that of an earlier variant.
-    """
+    """A measured system: one variant of one toolkit."""
 
     name: str
     """Name of the toolkit."""
@@ -63,11 +59,7 @@ class System:
 
 @dataclass(frozen=True)
 class Systems:
-    """
-    The systems that take part, and those that do not.
-
-    A peer that is not installed is no error: the figures of heedful alone are useful.
-    """
+    """The systems that take part, and those that do not."""
 
     systems: tuple[System, ...]
     """heedful first, if it takes part."""

@@ -120,11 +120,7 @@ def flops_of(config: RunConfig, vocabulary: int) -> ForwardFlops:
 
 
 def shape_of(config: RunConfig, vocabulary: int) -> dict[str, object]:
-    """
-    Describe the model of a recipe for another toolkit.
-
-    Plain values: the reader knows nothing of heedful.
-    """
+    """Describe the model of a recipe for another toolkit."""
     return {
         **config.model.model_dump(),
         "vocabulary": padded_vocabulary(vocabulary, config.data.vocabulary_multiple),

@@ -47,12 +47,7 @@ def setting_error(error: ValidationError, table: str, known: Collection[str]) ->
 
 
 def unknown_setting(name: str, known: Collection[str]) -> str:
-    """
-    Report an unknown setting and suggest a similar one.
-
-    A name in the wrong table, or in none, is matched by its last part; ``max_length`` alone
-    therefore suggests both settings of that name.
-    """
+    """Report an unknown setting and suggest a similar one."""
     for old, new in SETTINGS.items():
         if name in (old, old.partition(".")[2]):
             return f"`{name}` is now called `{new}`; set that instead"

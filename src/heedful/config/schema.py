@@ -187,11 +187,7 @@ class RunConfig(SettingsTable):
 
 
 def setting_fields() -> dict[str, FieldInfo]:
-    """
-    List all settings by their dotted names.
-
-    Suggestions, help texts and the TOML writer all use this list.
-    """
+    """List all settings by their dotted names."""
     return {name: field for name, field, _ in walk(RunConfig)}
 
 

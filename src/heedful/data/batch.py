@@ -35,11 +35,7 @@ class Batch:
         return rows * s, rows * t, rows * s * s, rows * t * t, rows * t * s
 
     def to(self, device: torch.device) -> "Batch":
-        """
-        Move the tensors to a device.
-
-        Copies overlap with computation where the device allows it.
-        """
+        """Move the tensors to a device."""
         if device.type == "cpu":
             return self
 

@@ -69,11 +69,7 @@ def input_warning(
 
 
 def unknown_parts(tokenizer: Tokenizer, lines: Iterable[str], side: str) -> list[str]:
-    """
-    List the unknown characters or words of a text.
-
-    Words for tokenizers that start from words, single characters for the others.
-    """
+    """List the unknown characters or words of a text."""
     encode: Callable[[Sequence[str]], list[list[int]]] = (
         tokenizer.encode_source if side == "source" else tokenizer.encode_target
     )

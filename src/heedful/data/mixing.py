@@ -119,12 +119,7 @@ class JoinedPairs:  # numpydoc ignore=PR02
     def pair(
         self, index: int
     ) -> tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.unsignedinteger[Any]]]:
-        """
-        Return the ids of both sides of a pair.
-
-        `index`: the pair, counted from 0 over all corpora. Returns source ids and target ids,
-        without special symbols.
-        """
+        """Return the ids of both sides of a pair."""
         part = int(np.searchsorted(self._edges, index, side="right")) - 1
         return self.parts[part].pair(index - int(self._edges[part]))
 

@@ -31,11 +31,7 @@ class Scores:  # numpydoc ignore=PR02
     """Translation edit rate (Snover et al. 2006); lower is better."""
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """
-        Convert to plain values.
-
-        Part of the command line's contract: ``evaluate --json`` prints it.
-        """
+        """Convert to plain values."""
         return {name: metric.to_dict() for name, metric in vars(self).items()}
 
 
@@ -87,11 +83,7 @@ def text_metrics(
 def bleu_metric(
     references: Sequence[Sequence[str]], *, language: str = "", lowercase: bool = False
 ) -> BLEU:
-    """
-    Prepare BLEU with the tokeniser of a language.
-
-    Warns of text that looks tokenised, and of a missing tokeniser.
-    """
+    """Prepare BLEU with the tokeniser of a language."""
     return BLEU(lowercase=lowercase, tokenize=bleu_tokenizer(language), references=references)
 
 

@@ -61,11 +61,7 @@ def paired_scores(
     references: Sequence[Sequence[str]],
     language: str,
 ) -> tuple[PairedScore, ...]:
-    """
-    Score two sets of translations and test the significance of the difference.
-
-    By approximate randomisation, as in `heedful evaluate --against`.
-    """
+    """Score two sets of translations and test the significance of the difference."""
     metrics = text_metrics(references, language=language)
     found = []
     for key, name in (("bleu", "BLEU"), ("chrf", "chrF")):
@@ -82,11 +78,7 @@ def most_different(
     second: Sequence[str],
     references: Sequence[Sequence[str]],
 ) -> tuple[ComparedSentence, ...]:
-    """
-    Sort the differing sentences by the difference of their scores.
-
-    Equal differences stay in the order of the text.
-    """
+    """Sort the differing sentences by the difference of their scores."""
     metric = CHRF()
     sentences = []
     for index, both in enumerate(zip(first, second, strict=True)):

@@ -55,11 +55,7 @@ class Work:
 
 @dataclass(frozen=True)
 class ForwardFlops:
-    """
-    Forward operations per position.
-
-    The fields match those of `Work`: the sum of the products is the cost of a pass.
-    """
+    """Forward operations per position."""
 
     source: int
     target: int

@@ -36,11 +36,7 @@ class Resampling:  # numpydoc ignore=PR02
     """What the draws begin from. With equal seeds they are those of sacreBLEU."""
 
     def samples(self, lines: int) -> Iterator[Int[np.ndarray, "block {lines}"]]:
-        """
-        Draw bootstrap samples.
-
-        In blocks, so that memory does not grow with the number of trials.
-        """
+        """Draw bootstrap samples."""
         random = np.random.default_rng(self.seed)
         for block in self._blocks(lines):
             drawn = random.integers(lines, size=(block, lines))

@@ -29,11 +29,7 @@ class MetricScore:  # numpydoc ignore=PR02
     """The 95 % confidence interval, if requested."""
 
     def to_dict(self) -> dict[str, Any]:
-        """
-        Convert to plain values.
-
-        Part of the command line's contract: ``evaluate --json`` prints it.
-        """
+        """Convert to plain values."""
         plain: dict[str, Any] = {"score": self.score, "signature": self.signature}
         return plain if self.interval is None else {**plain, "interval": list(self.interval)}
 

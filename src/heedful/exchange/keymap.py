@@ -27,11 +27,7 @@ _SHOWN = 8
 
 @runtime_checkable
 class Change(Protocol):
-    """
-    A conversion of some of their tensors to one of ours, and back.
-
-    `split` also runs on tensors without content, which tells their shapes.
-    """
+    """A conversion of some of their tensors to one of ours, and back."""
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         """Compute ours from theirs."""

@@ -74,11 +74,7 @@ def to_torch_attention(
 
 
 def from_torch_encoder(module: nn.TransformerEncoder) -> Encoder:
-    """
-    Convert torch's encoder to ours, its final norm included.
-
-    Raises `ExchangeError` if it has something that ours has not; the message names everything.
-    """
+    """Convert torch's encoder and final norm to ours; `ExchangeError` names what ours has not."""
     refuse("torch.nn.TransformerEncoder as ours", _encoder_from_torch_reasons(module, "it"))
     first, count = module.layers[0], len(module.layers)
     ours = Encoder(shape_of_torch(first), count)
@@ -87,11 +83,7 @@ def from_torch_encoder(module: nn.TransformerEncoder) -> Encoder:
 
 
 def from_torch_decoder(module: nn.TransformerDecoder) -> Decoder:
-    """
-    Convert torch's decoder to ours, its final norm included.
-
-    Raises `ExchangeError` if it has something that ours has not; the message names everything.
-    """
+    """Convert torch's decoder and final norm to ours; `ExchangeError` names what ours has not."""
     refuse("torch.nn.TransformerDecoder as ours", _decoder_from_torch_reasons(module, "it"))
     first, count = module.layers[0], len(module.layers)
     ours = Decoder(shape_of_torch(first), count)
@@ -100,11 +92,7 @@ def from_torch_decoder(module: nn.TransformerDecoder) -> Decoder:
 
 
 def to_torch_encoder(encoder: Encoder, *, batch_first: bool = True) -> nn.TransformerEncoder:
-    """
-    Convert our encoder to torch's.
-
-    Raises `ExchangeError` if torch's cannot express something; the message names everything.
-    """
+    """Convert our encoder to torch's; `ExchangeError` names what torch's has not."""
     refuse("Encoder as torch's", _stack_to_torch_reasons(encoder, ENCODER_LAYER, "it"))
     kind = nn.TransformerEncoderLayer
     layers = [_torch_layer(layer, kind, ENCODER_LAYER, batch_first) for layer in encoder.layers]
@@ -116,11 +104,7 @@ def to_torch_encoder(encoder: Encoder, *, batch_first: bool = True) -> nn.Transf
 
 
 def to_torch_decoder(decoder: Decoder, *, batch_first: bool = True) -> nn.TransformerDecoder:
-    """
-    Convert our decoder to torch's.
-
-    Raises `ExchangeError` if torch's cannot express something; the message names everything.
-    """
+    """Convert our decoder to torch's; `ExchangeError` names what torch's has not."""
     refuse("Decoder as torch's", _stack_to_torch_reasons(decoder, DECODER_LAYER, "it"))
     kind = nn.TransformerDecoderLayer
     layers = [_torch_layer(layer, kind, DECODER_LAYER, batch_first) for layer in decoder.layers]
@@ -130,11 +114,7 @@ def to_torch_decoder(decoder: Decoder, *, batch_first: bool = True) -> nn.Transf
 
 
 def from_torch_transformer(module: nn.Transformer) -> tuple[Encoder, Decoder]:
-    """
-    Convert torch's Transformer, which has no embeddings and output, to our two stacks.
-
-    Raises `ExchangeError` that names everything of both stacks that ours do not have.
-    """
+    """Convert torch's Transformer to our two stacks; `ExchangeError` names what ours have not."""
     refuse(
         "torch.nn.Transformer as our stacks",
         [

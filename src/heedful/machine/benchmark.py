@@ -41,11 +41,7 @@ def resolve_precision(precision: str, device: torch.device) -> str:
 
 
 def product_rates(device: torch.device) -> dict[str, float]:
-    """
-    Measure the rate of matrix products in both precisions, or read the cached measurement.
-
-    Cached by processor, threads and torch version; a cache that cannot be written is no error.
-    """
+    """Measure the rate of matrix products in both precisions, or read the cached measurement."""
     key = _cache_key(processor_of(device), torch.get_num_threads(), torch.__version__)
     cache = _read_cache()
     if key not in cache:
@@ -55,11 +51,7 @@ def product_rates(device: torch.device) -> dict[str, float]:
 
 
 def measured_rates(device: torch.device, seconds: float = 0.0) -> dict[str, float]:
-    """
-    Measure the rate of matrix products in both precisions now.
-
-    Not cached: a benchmark compares with what the machine delivers today.
-    """
+    """Measure the rate of matrix products in both precisions now."""
     return {
         "fp32": _rate(torch.float32, device, seconds),
         "bf16": _rate(torch.bfloat16, device, seconds),

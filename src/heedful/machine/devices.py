@@ -34,11 +34,7 @@ def resolve_device(name: str) -> torch.device:
 
 
 def resolve_threads(threads: int) -> int:
-    """
-    Resolve a thread setting to a number and apply it.
-
-    Divided among the ranks that `torchrun` started on this machine.
-    """
+    """Resolve a thread setting, divided among this machine's ranks, and apply it."""
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if threads == 0:
         asked = omp_threads() if ranks == 1 else 0
@@ -65,11 +61,7 @@ def processor_of(device: torch.device) -> str:
 
 
 def instruction_set(device: torch.device) -> str:
-    """
-    Name the features that kernels of a device are chosen by.
-
-    The processor's vector instructions, or the GPU's model.
-    """
+    """Name the features that kernels of a device are chosen by."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return torch.backends.cpu.get_cpu_capability()

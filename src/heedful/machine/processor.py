@@ -18,11 +18,7 @@ _MANY_THREADS = 64
 
 
 def usable_cores() -> int:
-    """
-    Count the processors that this process may use.
-
-    Respects CPU affinity, which containers and job schedulers set.
-    """
+    """Count the processors that this process may use, by its CPU affinity."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -107,11 +107,7 @@ def _decoder(
 
 
 def parameter_count(model: nn.Module) -> int:
-    """
-    Count the weights, shared ones once.
-
-    The last column of the paper's Table 3.
-    """
+    """Count the weights, shared ones once: the last column of the paper's Table 3."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 

@@ -125,11 +125,7 @@ class CheckedPositions:
 def check_positions(
     d_model: int, length: int, run: Path | None = None, weights: str = "default"
 ) -> CheckedPositions:
-    """
-    Check all position encodings.
-
-    Raises `SettingError` for a run whose positions are not learned.
-    """
+    """Check all position encodings; `SettingError` if the run's are not learned."""
     every = schemes(d_model)
     if run is not None:
         every.append(learned(Run.open(run), weights))
@@ -218,11 +214,7 @@ class MeasuredScaling:
 
 
 def measure_scaling(largest: int, keys: int, queries: int, seed: int) -> MeasuredScaling:
-    """
-    Measure dot products and softmax for all widths.
-
-    The same seed gives the same numbers, whatever other widths are measured.
-    """
+    """Measure dot products and softmax for all widths."""
     return MeasuredScaling(
         keys,
         queries,

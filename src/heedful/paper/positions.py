@@ -35,11 +35,7 @@ _SAME, _APART = 1.001, 1e-6
 
 @dataclass(frozen=True)
 class Scheme:
-    """
-    A position encoding.
-
-    The vectors may depend on the length, as those of the normalised index do.
-    """
+    """A position encoding."""
 
     name: str
     """Name of the encoding, as in recipes."""
@@ -80,11 +76,7 @@ class Products(NamedTuple):
 
 
 def schemes(d_model: int) -> list[Scheme]:
-    """
-    List the position encodings, with all layouts of the sinusoids.
-
-    The sinusoids are those that models are built with (`heedful.model.embedding`).
-    """
+    """List the position encodings, with all layouts of the sinusoids."""
     return [
         Scheme("index", "PE(pos) = pos", _index),
         Scheme("one-hot", f"1 in place pos of {d_model}", lambda n: np.eye(d_model)[:n], d_model),
@@ -95,11 +87,7 @@ def schemes(d_model: int) -> list[Scheme]:
 
 
 def learned(run: Run, weights: str = "default") -> Scheme:
-    """
-    Read the learned positions of a run.
-
-    Raises `SettingError` if the run's positions are not learned.
-    """
+    """Read the learned positions of a run; `SettingError` if it has none."""
     kind = run.config.model.positions
     if kind != "learned":
         raise SettingError(

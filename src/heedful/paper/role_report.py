@@ -19,11 +19,7 @@ _SEED = 20_170_612
 
 @dataclass(frozen=True)
 class RoleReport(Figure):
-    """
-    The heads that answer each question, and a figure of the best of each.
-
-    Made by `find_in_sentence`, and by `find_in_grammar`: then there is nothing to draw.
-    """
+    """The heads that answer each question, and a figure of the best of each."""
 
     as_json: dict[str, Any]
     """The table with all heads."""
@@ -32,11 +28,7 @@ class RoleReport(Figure):
 def find_in_sentence(
     translator: Translator, sentence: str, query: str, answers: Mapping[str, str], top: int = 3
 ) -> RoleReport:
-    """
-    Find the heads that answer questions about one sentence.
-
-    Raises `SettingError` for words that are not in the sentence.
-    """
+    """Find the heads that answer questions on a sentence; `SettingError` for words not in it."""
     attention = word_attention(translator, sentence)
     query_words = attention.find(query, "--query")
     rated = {

@@ -46,11 +46,7 @@ class CorpusPart:
 
 
 def read_corpora(path: Path) -> list[CorpusPart]:
-    """
-    Read a file that describes corpora.
-
-    Raises `SettingError` with the corpus and the wrong key, `TextError` for a missing text file.
-    """
+    """Read a file of corpora; `SettingError` names corpus and key, `TextError` a missing text."""
     tables = _parse(path)
     parts = [_part(path, name, table) for name, table in tables.items()]
     if not parts:

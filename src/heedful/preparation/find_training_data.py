@@ -20,11 +20,7 @@ def find_training_data(
     corpora: str | Path | None = None,
     tokenizer: str | Path | None = None,
 ) -> TrainingData:
-    """
-    Find the training data that the arguments name.
-
-    Raises `TextError` if it is given twice or not at all.
-    """
+    """Find the training data that the arguments name; `TextError` if twice or not at all."""
     if data is not None:
         if source or target or exclude or corpora or tokenizer:
             raise TextError(
@@ -44,11 +40,7 @@ def find_text(
     corpora: str | Path | None = None,
     tokenizer: str | Path | None = None,
 ) -> RawText:
-    """
-    Find training text that is not prepared.
-
-    Raises `TextError` if the text is given twice or not at all, or a file is missing.
-    """
+    """Find training text that is not prepared; `TextError` if twice, missing or not given."""
     excluded = tuple(expand(as_list(exclude))) if exclude else ()
     if corpora is not None:
         if source or target:

@@ -106,11 +106,7 @@ class PreparedText:
 
     @classmethod
     def open(cls, path: str | Path, user_settings: Sequence[str] = ()) -> "PreparedText":
-        """
-        Open a prepared folder.
-
-        Raises `RunFolderError` if it is no prepared folder, is not finished or is damaged.
-        """
+        """Open a prepared folder; `RunFolderError` if it is not finished, damaged or none."""
         folder = RunFolder(Path(path))
         if not (folder.path / RECORD).is_file():
             what = f"holds no {RECORD}" if folder.path.exists() else "is not there"
@@ -151,47 +147,27 @@ class PreparedText:
         return config.with_settings(data)
 
     def fingerprint(self) -> Sizes:
-        """
-        List the files that the folder was made from, and the folder.
-
-        A run that began with prepared text continues with the same.
-        """
+        """List the files that the folder was made from, and the folder."""
         return {**self.corpus, "prepared": [{"file": self.folder.path.name, "digest": self.digest}]}
 
     def describe(self) -> str:
-        """
-        Read all pairs once and describe them.
-
-        Detects a damaged file or another folder's subwords.
-        """
+        """Read all pairs once and describe them."""
         pairs = self._open()
         for part in pairs:
             part.check()
         return f"{sum(map(len, pairs)):,} pairs, prepared in {self.folder.path}"
 
     def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
-        """
-        Copy the tokenizer into a run.
-
-        The ids stay where they are: a model in use needs its tokenizer, but not the ids.
-        """
+        """Copy the tokenizer into a run."""
         if not has_subwords(folder):
             Tokenizer.load(self.folder.path).save(folder.path)
 
     def ids(self, folder: RunFolder) -> list[Path]:
-        """
-        Return the folders of the ids.
-
-        `EncodedPairs.open` checks that they belong to the run's tokenizer.
-        """
+        """Return the folders of the ids."""
         return [self.folder.data / name for name in self.names]
 
     def weights(self) -> list[float] | None:
-        """
-        Return the weights of the corpora.
-
-        Returns the weights, in any unit; None if the corpora's sizes decide.
-        """
+        """Return the weights of the corpora, in any unit; None if their sizes decide."""
         found = [self.corpus.get(f"{name}.weight") for name in self.names]
         return [float(entry[0]["weight"]) for entry in found if entry] or None
 

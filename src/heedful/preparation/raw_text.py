@@ -51,12 +51,7 @@ class RawText:
         )
 
     def fingerprint(self) -> Sizes:
-        """
-        List names and sizes of the files.
-
-        Sizes are a quick check that the content is the same; the content itself is in the encoded
-        pairs.
-        """
+        """List names and sizes of the files."""
         found: Sizes = {"exclude": file_records(self.excluded)}
         for part in self.parts:
             place = f"{part.name}." if part.name else ""
@@ -67,11 +62,7 @@ class RawText:
         return found
 
     def describe(self) -> str:
-        """
-        Read the text once and describe it.
-
-        Reports unequal line counts and invalid characters.
-        """
+        """Read the text once and describe it."""
         read_excluded(self.excluded)
         counts = [(part.name, sum(1 for _ in part.corpus.pairs())) for part in self.parts]
         names = ", ".join(f"{name} {count:,}" for name, count in counts if name)
@@ -89,11 +80,7 @@ class RawText:
         return _weights([part.weight for part in self.parts])
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterator[str]:
-        """
-        Describe how many pairs were kept and dropped.
-
-        The text is read again only if much of it is unknown to the tokenizer.
-        """
+        """Describe how many pairs were kept and dropped."""
         for part, encoded in zip(self.parts, pairs, strict=True):
             name = f"{part.name}: " if part.name else ""
             yield f"{name}{encoded.report.summary()}"

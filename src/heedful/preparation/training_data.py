@@ -49,11 +49,7 @@ class TrainingData(Protocol):
         ...
 
     def weights(self) -> list[float] | None:
-        """
-        Return the weights of several corpora.
-
-        Returns the weights, in any unit; None if the corpora's sizes decide.
-        """
+        """Return the weights of the corpora, in any unit; None if their sizes decide."""
         ...
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterable[str]:
@@ -62,11 +58,7 @@ class TrainingData(Protocol):
 
 
 def as_list(files: Files) -> Sequence[str | Path]:
-    """
-    Turn a single file into a list of one.
-
-    A string is a sequence too, but its letters are never file names.
-    """
+    """Turn a single file into a list of one."""
     return [files] if isinstance(files, str | Path) else files
 
 

@@ -171,11 +171,7 @@ def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
 
 
 def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
-    """
-    Compare names and shapes of weights with those of a model.
-
-    Raises `RunFolderError` naming all missing, extra and misshapen tensors together.
-    """
+    """Compare names and shapes with a model's; one `RunFolderError` names all that differ."""
     needed = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
     problems = [
         f"{label} {', '.join(sorted(names)[:5])}{', …' if len(names) > 5 else ''}"
@@ -242,11 +238,7 @@ def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:
 
 
 def regular_steps(folder: RunFolder) -> list[int]:
-    """
-    List the steps whose checkpoints were due by steps or minutes, and the newest.
-
-    These are averaged (section 6.1).
-    """
+    """List the steps whose checkpoints were due by steps or minutes, and the newest."""
     steps = folder.steps()
     return [
         step for step in steps if step == steps[-1] or _reason(folder.checkpoint(step)) == "regular"

@@ -32,11 +32,7 @@ _STEP = re.compile(r"step-(\d+)$")
 
 @dataclass(frozen=True)
 class RunFolder:
-    """
-    Paths in a run folder.
-
-    Knows names only; `heedful.runs.checkpoint` reads and writes weights.
-    """
+    """Paths in a run folder."""
 
     path: Path
 
@@ -70,11 +66,7 @@ class RunFolder:
         return self.path / "checkpoints" / f"step-{step:08d}"
 
     def steps(self) -> list[int]:
-        """
-        List the steps that have a checkpoint.
-
-        Folders that are still being written have other names.
-        """
+        """List the steps that have a checkpoint."""
         folder = self.path / "checkpoints"
         if not folder.is_dir():
             return []
@@ -98,11 +90,7 @@ class RunFolder:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """
-    Read a JSON object of a run folder.
-
-    Raises `RunFolderError` if it cannot be read or is something else.
-    """
+    """Read a JSON object of a run folder, or raise `RunFolderError`."""
     try:
         content = json.loads(read_within(path, _LARGEST).decode())
     except FileNotFoundError as error:
@@ -119,11 +107,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """
-    Write a JSON file atomically.
-
-    Raises `StorageError` if it cannot be written; the old file then stays.
-    """
+    """Write a JSON file atomically, or raise `StorageError` and leave the old one."""
     with writing(path.parent):
         beside = path.with_name(f".{path.name}.partial")
         write_synced(beside, json.dumps(content, indent=2, ensure_ascii=False).encode())

@@ -148,11 +148,7 @@ class Run:
         )
 
     def checkpoint_folder(self, weights: str = "default") -> Path:
-        """
-        Find the folder of a set of weights.
-
-        Raises `RunFolderError` that lists the available ones.
-        """
+        """Find the folder of a set of weights; `RunFolderError` lists those that there are."""
         folder, steps = self.folder, self.folder.steps()
         best = best_steps(folder)
         places = {f"step-{step}": folder.checkpoint(step) for step in steps}
@@ -250,11 +246,7 @@ def read_machine_settings(folder: RunFolder) -> MachineSettings:
 
 
 def read_corpus(folder: RunFolder) -> dict[str, Any]:
-    """
-    Read the list of training files from `config.json`.
-
-    Returns for each side a list of names and sizes in bytes.
-    """
+    """Read names and sizes in bytes of the training files of each side from `config.json`."""
     corpus = _read_config(folder).get("corpus", {})
     return corpus if isinstance(corpus, dict) else {}
 
@@ -266,11 +258,7 @@ def write_config(
     corpus: Mapping[str, Any],
     machine: Mapping[str, Any],
 ) -> None:
-    """
-    Write `config.json`.
-
-    Written before the first step, and again by each resumed run, which may have a new end.
-    """
+    """Write `config.json`, before the first step and again by each resumed run."""
     content = {
         "format": _FORMAT,
         "heedful": __version__,

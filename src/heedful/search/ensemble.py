@@ -130,11 +130,7 @@ class Ensemble(Seq2Seq):
         return torch.log_softmax(self.project(states).float(), dim=-1)
 
     def mean(self, log_probabilities: Float[Tensor, "*any models"]) -> Float[Tensor, "*any"]:
-        """
-        Average probabilities that are given as logarithms.
-
-        Also used for scores of given translations, which each member computes in one pass.
-        """
+        """Average probabilities that are given as logarithms."""
         weighted = log_probabilities + self.log_weights.to(log_probabilities.dtype)
         return torch.logsumexp(weighted, dim=-1)
 

@@ -19,11 +19,7 @@ Utility = Callable[[Sequence[str], Sequence[str]], np.ndarray]
 
 
 def pairwise(utility: PairUtility) -> Utility:
-    """
-    Compute a utility matrix by a metric on pairs.
-
-    `heedful.evaluation.mbr_utility` computes statistics of each text only once.
-    """
+    """Compute a utility matrix by a metric on pairs."""
 
     def table(translations: Sequence[str], references: Sequence[str]) -> np.ndarray:
         rows = [[utility(one, other) for other in references] for one in translations]

@@ -47,11 +47,7 @@ class HypothesisView:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """
-    One sentence after one step, as the observer sees it.
-
-    Plain beam search considers 2 x beam candidates and shows all of them.
-    """
+    """One sentence after one step, as the observer sees it."""
 
     sentence: int
     """Its row in the request."""
@@ -80,11 +76,7 @@ In the thread that searches, which waits; what it raises ends the search.
 
 
 class Candidate(NamedTuple):
-    """
-    A candidate continuation of a beam search step.
-
-    As `heedful.search.step.Candidates` holds them for all sentences at once.
-    """
+    """A candidate continuation of a beam search step."""
 
     parent: int
     """Index of the open hypothesis that it continues."""
@@ -96,11 +88,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class StepDecision:
-    """
-    The decisions of a beam search step for one sentence.
-
-    Plain Python numbers, so that it can be tested without a model.
-    """
+    """The decisions of a beam search step for one sentence."""
 
     sentence: int
     group: int
@@ -180,11 +168,7 @@ class StepDecision:
 
 
 def offset_sentence(observer: SearchObserver, rows: Sequence[int]) -> SearchObserver:
-    """
-    Wrap an observer so that it sees row numbers of the whole text.
-
-    The caller does not see how sentences are batched.
-    """
+    """Wrap an observer so that it sees row numbers of the whole text."""
 
     def named(snapshot: Snapshot) -> None:
         observer(replace(snapshot, sentence=rows[snapshot.sentence]))

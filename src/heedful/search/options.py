@@ -166,11 +166,7 @@ class SearchOptions:
             )
 
     def width(self, beam: int) -> int:
-        """
-        Compute the number of open hypotheses per sentence.
-
-        Each group needs at least one; a beam is widened to a multiple of the groups.
-        """
+        """Compute the number of open hypotheses per sentence."""
         if self.sample is not None:
             return self.n_best
         # The n-best list is read off the beam, so it must fit in.

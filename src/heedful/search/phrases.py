@@ -13,11 +13,7 @@ Ids = Sequence[int]
 
 
 class PhraseProgress(NamedTuple):
-    """
-    Progress of a hypothesis through its phrases.
-
-    The whole state that matching needs of the tokens so far.
-    """
+    """Progress of a hypothesis through its phrases."""
 
     counts: tuple[int, ...]
     """Occurrences of each phrase."""
@@ -42,11 +38,7 @@ class Phrases:
         self._read: dict[tuple[int, ...], PhraseProgress] = {(): PhraseProgress(nothing, nothing)}
 
     def read(self, tokens: tuple[int, ...]) -> PhraseProgress:
-        """
-        Match the tokens of a hypothesis.
-
-        Cached, so a hypothesis whose parent was matched costs one step.
-        """
+        """Match the tokens of a hypothesis."""
         known = len(tokens)
         while tokens[:known] not in self._read:
             known -= 1

@@ -204,11 +204,7 @@ def apply_all(
     written: Int[Tensor, "rows length"],
     sentences: Int[Tensor, " rows"],
 ) -> Float[Tensor, "rows vocabulary"]:
-    """
-    Apply rules one after the other.
-
-    Returns the scores with minus infinity where a rule forbids a token.
-    """
+    """Apply rules one after the other."""
     for rule in rules:
         scores = rule(scores, written, sentences)
     return scores

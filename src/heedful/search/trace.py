@@ -27,11 +27,7 @@ _FOLLOWED = frozenset(("limit", "win", "full"))
 
 @dataclass(frozen=True)
 class BeamNode:
-    """
-    One hypothesis of a search at one step.
-
-    Indices stay fixed until the search is over, when `Trace.tree` knows the end of each hypothesis.
-    """
+    """One hypothesis of a search at one step."""
 
     token: int
     """Its newest token."""
@@ -48,11 +44,7 @@ class BeamNode:
 
 
 class Trace:
-    """
-    A recorder of all steps of a search.
-
-    Pass it as `watch`. It may observe many sentences; each is retrieved by its row.
-    """
+    """A recorder of all steps of a search."""
 
     def __init__(self) -> None:
         self._steps: dict[int, dict[int, list[Snapshot]]] = {}

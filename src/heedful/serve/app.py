@@ -35,11 +35,7 @@ _HTTP_MESSAGES = {
 
 
 def make_app(service: Service) -> App:
-    """
-    Create the application with all routes.
-
-    The worker starts and stops with the application's lifespan.
-    """
+    """Create the application with all routes."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:

@@ -81,12 +81,7 @@ class Connection(H11Protocol):
         self._metrics.connections.set(len(self.connections))
 
     def data_received(self, data: bytes) -> None:
-        """
-        Receive a part of a request.
-
-        A timer runs from the first byte of a request until its headers are complete; bodies have
-        another (`heedful.serve.middleware`).
-        """
+        """Receive a part of a request."""
         if self.transport.is_closing():
             return
         super().data_received(data)

@@ -5,11 +5,7 @@ import secrets
 
 
 class FileStore:
-    """
-    Translated files, kept until they are fetched or expire.
-
-    Used in the event loop only. The client's file name is not part of a file's name here.
-    """
+    """Translated files, kept until they are fetched or expire."""
 
     def __init__(self, seconds: float = 600.0, most_bytes: int = 1 << 26) -> None:
         self.seconds, self.most_bytes = seconds, most_bytes
@@ -31,11 +27,7 @@ class FileStore:
         return name
 
     def find(self, name: str) -> bytes | None:
-        """
-        Look up a file; names are never opened as paths.
-
-        Returns the file; None if it is missing or expired.
-        """
+        """Look a file up, or return None; names are never opened as paths."""
         return self._kept.get(name)
 
     def _forget(self, name: str) -> None:

@@ -34,11 +34,7 @@ class Limits:
 
 
 class HttpError(Exception):
-    """
-    A refused request, with its HTTP status and message.
-
-    Raised anywhere below a route; the server answers ``{"error": text}``.
-    """
+    """A refused request, with its HTTP status and message."""
 
     def __init__(self, status: int, text: str, retry_after: int | None = None) -> None:
         super().__init__(text)

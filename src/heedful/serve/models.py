@@ -45,11 +45,7 @@ class ModelSpec:
 
     @classmethod
     def parse(cls, text: str) -> "ModelSpec":
-        """
-        Parse an argument of `heedful serve`.
-
-        An existing folder with an equals sign or a plus in its name is taken as a folder.
-        """
+        """Parse an argument of `heedful serve`."""
         languages, equals, path = text.partition("=")
         pairs: list[tuple[str, ...]] = []
         if equals and not Path(text).exists():
@@ -149,11 +145,7 @@ class ModelLoader:
     """Default number of open hypotheses; the model's own if None."""
 
     def open(self, spec: ModelSpec, name: str) -> ServedModel:
-        """
-        Open one model.
-
-        Raises what `open_engine` raises, and `SettingError` if its languages are not known.
-        """
+        """Open one model."""
         translator = open_engine(
             self.engine,
             spec.paths,
@@ -177,11 +169,7 @@ class ModelLoader:
 
 
 class Models:
-    """
-    The served models, replaced all at once.
-
-    The old ones translate while new ones are opened, so memory must suffice for both.
-    """
+    """The served models, replaced all at once."""
 
     def __init__(self, specs: Sequence[ModelSpec], loader: ModelLoader) -> None:
         self.specs, self.loader = tuple(specs), loader

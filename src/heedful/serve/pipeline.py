@@ -106,11 +106,7 @@ _SPLITTERS: dict[Form, Callable[..., TextLayout | Markup]] = {
 
 @dataclass(frozen=True)
 class TextResult:
-    """
-    A translated text.
-
-    A text without translatable content has no pieces and is returned unchanged.
-    """
+    """A translated text."""
 
     route: ModelRoute
     """Model and languages."""
@@ -123,11 +119,7 @@ class TextResult:
 
 @dataclass(frozen=True)
 class ProgressCallbacks:
-    """
-    Callbacks that receive the progress of a translation.
-
-    An engine that cannot be observed calls only `piece`.
-    """
+    """Callbacks that receive the progress of a translation."""
 
     piece: Callable[[int, str, Translation], None]
     """

@@ -62,11 +62,7 @@ def check_texts(texts: list[str], limits: Limits) -> None:
 
 
 def json_response(content: BaseModel | list[Any] | dict[str, Any], status: int = 200) -> Response:
-    """
-    Answer in JSON.
-
-    Fields of a pydantic model that are None are left out, as in LibreTranslate's answers.
-    """
+    """Answer in JSON."""
     if isinstance(content, BaseModel):
         text = content.model_dump_json(exclude_none=True)
     else:

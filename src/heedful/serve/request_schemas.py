@@ -100,11 +100,7 @@ class _BodyWithTexts(RequestBody):
 
 
 class TranslateRequest(_BodyWithTexts):
-    """
-    The body of ``POST /translate``, as LibreTranslate defines it.
-
-    A form has the same names; `q` may be repeated.
-    """
+    """The body of ``POST /translate``, as LibreTranslate defines it."""
 
     source: Language = Field(description="Code of its language, or auto.")
     target: Language = Field(description="Code of the language to translate into.")
@@ -217,11 +213,7 @@ class SearchRequest(RequestBody):
 
 
 class TranslateV1Request(_BodyWithTexts, SearchRequest):
-    """
-    The body of ``POST /v1/translate``.
-
-    Also of ``POST /v1/stream``, which takes one text only.
-    """
+    """The body of ``POST /v1/translate``."""
 
     split: Flag = Field(
         True,

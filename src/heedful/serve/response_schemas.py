@@ -27,11 +27,7 @@ class DetectedLanguage(ResponseBody):
 
 
 class TranslateResponse(ResponseBody):
-    """
-    The response of ``POST /translate``.
-
-    Each field is a list if `q` was one; fields that were not requested are absent.
-    """
+    """The response of ``POST /translate``."""
 
     translatedText: str | list[str]  # noqa: N815
     detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = None  # noqa: N815
@@ -53,11 +49,7 @@ class LanguageInfo(ResponseBody):
 
 
 class TokenProbability(ResponseBody):
-    """
-    A subword, with its probability if requested.
-
-    The probability is conditional on all subwords before it.
-    """
+    """A subword, with its probability if requested."""
 
     piece: str
     probability: float | None = None
@@ -80,11 +72,7 @@ class ScoredTranslation(ResponseBody):
 
 
 class TranslationWithAlternatives(ScoredTranslation):
-    """
-    The best translation of a sentence or text, and the alternatives.
-
-    The k-th alternative of a text joins the k-th of each sentence.
-    """
+    """The best translation of a sentence or text, and the alternatives."""
 
     alternatives: list[ScoredTranslation] = Field(default_factory=list)
 
@@ -115,11 +103,7 @@ class TranslateV1Response(ResponseBody):
 
 
 class PartialHypothesis(ResponseBody):
-    """
-    A hypothesis during the search, open or ended.
-
-    An entry of the beam in a step of ``POST /v1/stream``; best first.
-    """
+    """A hypothesis during the search, open or ended."""
 
     text: str
     log_probability: float
@@ -137,22 +121,14 @@ class StepEvent(ResponseBody):
 
 
 class SentenceEvent(SentenceTranslation):
-    """
-    A finished sentence.
-
-    A line of ``POST /v1/stream``, in the order in which sentences are finished.
-    """
+    """A finished sentence."""
 
     event: Literal["sentence"] = "sentence"
     sentence: int
 
 
 class EndEvent(ResponseBody):
-    """
-    The whole text; the last event.
-
-    The last line of ``POST /v1/stream``, unless that is an error.
-    """
+    """The whole text; the last event."""
 
     event: Literal["end"] = "end"
     model: str

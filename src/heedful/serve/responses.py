@@ -48,11 +48,7 @@ def detected_language(guess: Guess | None) -> DetectedLanguage | None:
 
 
 def explorer_document(attention: Attention, translation: Translation, model: str) -> dict[str, Any]:
-    """
-    Build the explorer's document from attention.
-
-    The decoder's start symbol is shown as its token: it has no text.
-    """
+    """Build the explorer's document from attention."""
     record = ModelRecord(
         name=model,
         source=attention.source_tokens,

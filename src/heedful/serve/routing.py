@@ -38,11 +38,7 @@ class ModelRoute:
         return self.model.name if self.model else ""
 
     def tagged(self, sentence: str) -> str:
-        """
-        Prepend the language tag to a sentence, if the model has tags.
-
-        `heedful.serve.pipeline.drop_tag` removes it from the answer.
-        """
+        """Prepend the language tag to a sentence, if the model has tags."""
         tag = self.direction.tag
         return f"{tag} {sentence}" if tag else sentence
 

@@ -36,11 +36,7 @@ _START = b"""SwaggerUIBundle({
 
 
 def add_pages(app: FastAPI, limits: Limits) -> None:
-    """
-    Add the routes of the pages.
-
-    Files are read once. Entity tags tell browsers whether they have changed.
-    """
+    """Add the routes of the pages."""
     routes = APIRouter(include_in_schema=False)
     shown = {**page_files(), **_docs_files()}
     for path, file in shown.items():

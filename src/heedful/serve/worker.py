@@ -70,11 +70,7 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """
-        Accept no more jobs and stop after the running batch.
-
-        Waiting jobs end with an error 503.
-        """
+        """Accept no more jobs and stop after the running batch."""
         with self._shared:
             self._closed = True
             left = self._queue.clear()

@@ -66,11 +66,7 @@ class TextSource:  # numpydoc ignore=PR02
         return f"{self.path}:{self.part}" if self.part else str(self.path)
 
     def marked(self, line: str) -> str:
-        """
-        Prepend the tag to a line of the file.
-
-        All readers of the text get the tag without knowing of it.
-        """
+        """Prepend the tag to a line of the file."""
         return f"{self.tag} {line}" if self.tag else line
 
     @property
@@ -111,11 +107,7 @@ def same_file(first: TextSource, second: TextSource) -> bool:
 
 
 def restricted(first: TextSource, second: TextSource) -> TextSource:
-    """
-    Restrict a text to the units that another text of the same file has too.
-
-    Only TMX units may lack a language; everything else is aligned as it is.
-    """
+    """Restrict a text to the units that another text of the same file has too."""
     if first.ending == ".tmx" and same_file(first, second):
         return replace(first, part=tmx.join_parts(first.part, second.part))
     return first

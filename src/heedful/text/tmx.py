@@ -61,11 +61,7 @@ def read_units(
 
 
 def join_parts(part: str, other: str) -> str:
-    """
-    Restrict a part of a memory to the units that another part has too.
-
-    Two parts joined with each other come from the same units: their lines are aligned.
-    """
+    """Restrict a part of a memory to the units that another part has too."""
     return "+".join(dict.fromkeys([*part.split("+"), *other.split("+")]))
 
 

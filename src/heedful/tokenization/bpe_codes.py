@@ -122,11 +122,7 @@ class BpeCodes:
 
 
 def words_of(line: str) -> list[str]:
-    """
-    Split a line into words at its spaces.
-
-    As in subword-nmt: no other white space separates words.
-    """
+    """Split a line into words at its spaces."""
     return [word for word in line.strip("\r\n ").split(" ") if word]
 
 

@@ -30,11 +30,7 @@ CUTTERS = {"sentencepiece": ("model",), "codes": ("codes",), "spaces": ()}
 
 
 def is_imported(kind: str) -> bool:
-    """
-    Whether a tokenizer came from another toolkit.
-
-    Each segmentation method is a kind of its own.
-    """
+    """Whether a tokenizer came from another toolkit."""
     return kind.startswith(PREFIX)
 
 

@@ -32,11 +32,7 @@ class Lattice:
         self._arrivals = lru_cache(_CACHED_WORDS)(self._summed)
 
     def sample(self, word: str, generator: Random) -> list[str]:
-        """
-        Draw one segmentation.
-
-        From the end to the beginning: first the last subword, then the one before it.
-        """
+        """Draw one segmentation."""
         arrivals, end, pieces = self._arrivals(word), len(word), []
         while end:
             starts, shares = arrivals[end]

@@ -10,11 +10,7 @@ from heedful.text.file_formats import TextSource
 
 @runtime_checkable
 class SubwordModel(Protocol):
-    """
-    The interface of a subword model: splits the text of one side and maps it to ids.
-
-    Special ids are those of `heedful.tokenization.special_symbols` in every model.
-    """
+    """The interface of a subword model: splits the text of one side and maps it to ids."""
 
     kind: str
     """Kind of segmentation: one of `heedful.tokenization.serialization.KINDS`."""
@@ -29,11 +25,7 @@ class SubwordModel(Protocol):
         """Convert lines to ids; adds no special symbols, and treats language tags as text."""
 
     def sample(self, texts: Sequence[str], rate: float, generator: Random) -> list[list[int]]:
-        """
-        Convert lines to ids with random segmentations.
-
-        The same generator in the same state gives the same ids.
-        """
+        """Convert lines to ids with random segmentations."""
 
     def decode(self, ids: Sequence[int]) -> str:
         """Convert ids to text."""

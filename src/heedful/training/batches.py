@@ -100,11 +100,7 @@ class TrainingPairs:
         return self._order.largest()
 
     def collate(self, rows: Rows) -> Batch:
-        """
-        Collate pairs into tensors.
-
-        Ids come from memory-mapped files, so a corpus may be larger than the memory.
-        """
+        """Collate pairs into tensors."""
         sources, targets = zip(*(self._pairs.pair(int(row)) for row in rows), strict=True)
         return self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
 

@@ -36,11 +36,7 @@ _OF_A_JOB = ("RANK", "MASTER_ADDR", "MASTER_PORT")
 
 @dataclass(frozen=True)
 class RankGroup:
-    """
-    The group of training processes, and this one's rank.
-
-    With one process every method is cheap and needs no process group.
-    """
+    """The group of training processes, and this one's rank."""
 
     rank: int = 0
     """Rank of this process."""
@@ -60,11 +56,7 @@ class RankGroup:
         return values
 
     def all_reduce_gradients(self, tensors: Sequence[Tensor]) -> None:
-        """
-        Sum many tensors over all ranks, in place.
-
-        Sent in buckets of 64 MiB: few messages, little extra memory.
-        """
+        """Sum many tensors over all ranks, in place."""
         if self.world == 1:
             return
         for bucket in _buckets(tensors):

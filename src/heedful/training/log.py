@@ -32,11 +32,7 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """
-        Return the seconds since the start of the run, over all sittings.
-
-        Includes validation and checkpoints.
-        """
+        """Return the seconds of the run over all sittings, validation and checkpoints included."""
         return self.earlier + time.monotonic() - self._start
 
 
@@ -49,11 +45,7 @@ class _Console(Console):
 
 
 class RunLog:
-    """
-    The log file and the progress display of a run.
-
-    A bar on a terminal, plain lines elsewhere, both on standard error.
-    """
+    """The log file and the progress display of a run."""
 
     def __init__(
         self,
@@ -127,11 +119,7 @@ class RunLog:
                 self.say(f"  {side:<11}  {text}")
 
     def refusal(self, line: dict[str, Any]) -> None:
-        """
-        Log a batch on which no step was taken.
-
-        Removed when the run resumes from an earlier checkpoint.
-        """
+        """Log a batch on which no step was taken."""
         self._write(line)
 
     def say(self, text: str) -> None:

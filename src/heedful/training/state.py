@@ -98,11 +98,7 @@ WORK = ("source_places", "target_places", "encoder_pairs", "decoder_pairs", "cro
 
 @dataclass
 class Counters:
-    """
-    Totals of a run over all its sittings.
-
-    Order and randomness are functions of the seed and these numbers.
-    """
+    """Totals of a run over all its sittings."""
 
     step: int = 0
     """Steps taken."""

@@ -147,11 +147,7 @@ class EventLog:
 
 
 def require_tensorboard() -> None:
-    """
-    Check that TensorBoard's writer is installed.
-
-    Raises `MissingExtra` before a long preparation, not after it.
-    """
+    """Check that TensorBoard's writer is installed."""
     try:
         import tensorboard.summary.writer.event_file_writer  # noqa: F401
     except ImportError as error:

@@ -70,11 +70,7 @@ class BatchSource(Protocol):
 
 @runtime_checkable
 class Checkpointer(Protocol):
-    """
-    Writes checkpoints when Trainer asks.
-
-    Trainer decides when; the implementation decides where and how.
-    """
+    """Writes checkpoints when Trainer asks."""
 
     def save(self, reason: str) -> None:
         """Write a checkpoint of the present state."""

@@ -54,11 +54,7 @@ class SegmentedText(NamedTuple):
 
 
 def segment_text(tokenizer: Tokenizer, text: str, ids: Ids, pieces: Sequence[str]) -> SegmentedText:
-    """
-    Match the words of a given text with its subwords.
-
-    The tokenizer defines words: separated by spaces, nearly always.
-    """
+    """Match the words of a given text with its subwords."""
     kind: str = tokenizer.kind
     mark = _MARKS.get(kind, SPACE)
     if kind == "word-list":
@@ -125,11 +121,7 @@ class Aligner:
     def pair_ids(
         self, sources: Sequence[str], targets: Sequence[str]
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """
-        Tokenize given pairs.
-
-        Raises `TextError` if a side is too long: a given translation is never cut.
-        """
+        """Tokenize given pairs; `TextError` if a side is too long, because none is cut."""
         ids = self.tokenizer.encode_source(sources), self.tokenizer.encode_target(targets)
         limit = self.run.config.search.max_source_length
         for number, sides in enumerate(zip(*ids, strict=True), start=1):
@@ -192,11 +184,7 @@ class Aligner:
     def rate(
         self, sources: Sequence[str], targets: Sequence[str], gold: Sequence[GoldLinks]
     ) -> dict[Extraction, LinkCounts]:
-        """
-        Measure how well each layer aligns given pairs.
-
-        The first key is the best extraction for this model.
-        """
+        """Measure how well each layer aligns given pairs."""
         pairs = self._given(sources, targets)
         for number, (pair, links) in enumerate(zip(pairs, gold, strict=True), start=1):
             words = [len(side.words) for side in pair]

@@ -95,11 +95,7 @@ def check_prefixes(
 def warn_missing(
     tokenizer: Tokenizer, line_constraints: LineConstraints, best: Hypothesis, line: int, warn: Warn
 ) -> None:
-    """
-    Report the phrases that a translation lacks.
-
-    Only a translation cut at the length limit can lack any.
-    """
+    """Report the phrases that a translation lacks."""
     missing = Phrases(line_constraints.phrases).missing(best.tokens)
     if missing:
         names = " and ".join(f"“{tokenizer.decode(phrase)}”" for phrase in missing)

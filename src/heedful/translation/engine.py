@@ -12,11 +12,7 @@ from heedful.translation.result import Translation
 
 @runtime_checkable
 class TranslationEngine(Protocol):
-    """
-    The interface of an engine that translates lines of text.
-
-    What `heedful.translation.translate` needs; `Translator` is one.
-    """
+    """The interface of an engine that translates lines of text."""
 
     tokenizer: Tokenizer
 

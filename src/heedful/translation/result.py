@@ -189,11 +189,7 @@ def as_translation(
 
 
 def with_notes(translation: Translation, notes: Sequence[TranslationNote]) -> Translation:
-    """
-    Add notes to a translation and its alternatives.
-
-    A note without text leaves the text as it is.
-    """
+    """Add notes to a translation and its alternatives."""
     first, *others = notes
     return replace(
         translation,

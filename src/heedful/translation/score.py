@@ -47,11 +47,7 @@ class ScoredPair:
 
 @dataclass(frozen=True)
 class ScoreFormat:
-    """
-    What is computed for each pair and how it is formatted.
-
-    The counterpart of `Layout` for scores.
-    """
+    """What is computed for each pair and how it is formatted."""
 
     format: str = "text"
     """One number per line, or a JSON object with everything."""

@@ -122,11 +122,7 @@ def translate_lines(
 
 
 def windows(lines: Iterable[_Item], size: int = _WINDOW) -> Iterator[list[_Item]]:
-    """
-    Group available lines without waiting for more.
-
-    An error of the iterable is raised after the lines before it were yielded.
-    """
+    """Group available lines without waiting for more."""
     arrived: queue.Queue[_Item | BaseException | None] = queue.Queue(maxsize=2 * size)
     given_up = threading.Event()
 
@@ -171,11 +167,7 @@ def windows(lines: Iterable[_Item], size: int = _WINDOW) -> Iterator[list[_Item]
 
 
 def alignment_entry(alignment: WordAlignment) -> dict[str, Any]:
-    """
-    Convert an alignment to plain values.
-
-    With the words: links count words, and only the tokenizer knows what a word is.
-    """
+    """Convert an alignment to plain values."""
     return {
         "alignment": [list(link) for link in alignment.links],
         "source_words": list(alignment.source_words),

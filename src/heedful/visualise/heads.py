@@ -24,11 +24,7 @@ _KEPT = 0.5
 
 
 def mean_of_heads(weights: np.ndarray) -> np.ndarray:
-    """
-    Average the heads of each layer.
-
-    Heads have equal weight, though their outputs differ in size.
-    """
+    """Average the heads of each layer."""
     return cast("np.ndarray", weights.mean(axis=1))
 
 

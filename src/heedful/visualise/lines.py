@@ -62,11 +62,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Panel:
-    """
-    One of the pictures of a figure.
-
-    Figure 4 of the paper has one with all lines of a head, and one with those of a single word.
-    """
+    """One of the pictures of a figure."""
 
     title: str
     """Title above it."""

@@ -30,11 +30,7 @@ _DPI, _PIXELS, _SIDE = 160, 100e6, 50_000
 
 
 class Canvas:
-    """
-    A page on which axes are placed, in inches from its top left corner.
-
-    Letters and the white between squares shrink with the squares.
-    """
+    """A page on which axes are placed, in inches from its top left corner."""
 
     def __init__(
         self,
@@ -134,11 +130,7 @@ def label(token: str) -> str:
 
 
 def full_scale(largest: float) -> float:
-    """
-    Return a round maximum for the colour scale, 1 for all but faint attention.
-
-    Pictures of one kind then usually share their scale.
-    """
+    """Return a round maximum for the colour scale, 1 for all but faint attention."""
     return next((full for full in (0.05, 0.1, 0.2, 0.5, 1.0) if 0 < largest <= full), largest or 1)
 
 
@@ -151,11 +143,7 @@ def draw_page(
     cell: float = CELL,
     numbers: bool = False,
 ) -> "Figure":
-    """
-    Lay out panels in a grid; only its top and left edges have tokens.
-
-    All panels share one colour scale.
-    """
+    """Lay out panels in a grid; only its top and left edges have tokens."""
     width, height = cell * len(columns), cell * len(rows)
     across = _panels_across(len(panels), width, height)
     down = math.ceil(len(panels) / across)

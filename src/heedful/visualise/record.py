@@ -20,11 +20,7 @@ FATES: tuple[str, ...] = get_args(RecordedStatus)
 
 @dataclass(frozen=True)
 class Step:
-    """
-    The candidates of the decoder at one step.
-
-    Ten are plenty; the page shows the remaining probability.
-    """
+    """The candidates of the decoder at one step."""
 
     candidates: tuple[tuple[str, float], ...]
     """The best tokens with their probabilities, the likeliest first, the chosen one among them."""
@@ -141,11 +137,7 @@ class ExplorerRecord:
             raise ValueError(f"models must be one or two, but are {len(self.models)}")
 
     def document(self) -> dict[str, Any]:
-        """
-        Convert to JSON values.
-
-        For an answer that contains more than the document; `to_json` is the document alone.
-        """
+        """Convert to JSON values."""
         return {
             "format": FORMAT,
             "title": self.title,

@@ -96,22 +96,14 @@ class CleaningReport:  # numpydoc ignore=PR02
             shown.append(DroppedPair(line, source[:cut], target[:cut]))
 
     def summary(self) -> str:
-        """
-        Summarise the counts in one line.
-
-        Only reasons that dropped something, the most frequent first.
-        """
+        """Summarise the counts in one line."""
         counts = sorted(self.dropped.items(), key=lambda item: -item[1])
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in counts if number)
         kept = f"{self.kept:,} {'pair' if self.kept == 1 else 'pairs'} kept"
         return f"{kept}, {self.total_dropped:,} dropped" + (f" ({reasons})" if reasons else "")
 
     def table(self) -> str:
-        """
-        Format the counts and examples of each rule for a terminal.
-
-        `readable` has the same for a file.
-        """
+        """Format the counts and examples of each rule for a terminal."""
         total = self.kept + self.total_dropped
         rows = [(rule, number, RULES.get(rule, "")) for rule, number in self.dropped.items()]
         lines = [f"{'kept':<10}{self.kept:>13,}{_share(self.kept, total):>9}"]
@@ -125,11 +117,7 @@ class CleaningReport:  # numpydoc ignore=PR02
         return "\n".join([*lines, *(f"\nnote: {note}" for note in self.notes)])
 
     def readable(self) -> dict[str, Any]:
-        """
-        Format the counts and examples of each rule for a text file.
-
-        Every rule is listed with its meaning, even those that dropped nothing.
-        """
+        """Format the counts and examples of each rule for a text file."""
         return {
             "pairs": self.kept + self.total_dropped,
             "kept": self.kept,
@@ -174,11 +162,7 @@ class CleaningReport:  # numpydoc ignore=PR02
 
     @classmethod
     def merged(cls, reports: Iterable["CleaningReport"]) -> "CleaningReport":
-        """
-        Merge reports on parts of a text.
-
-        Each part has its own first examples, so the first of all are among them.
-        """
+        """Merge reports on parts of a text."""
         whole = cls()
         for report in reports:
             whole.kept += report.kept

@@ -88,11 +88,7 @@ def fetch(
 
 
 def forget(partial: Path) -> None:
-    """
-    Delete a partial download, so that the next attempt starts from zero.
-
-    Also deletes the record of its origin.
-    """
+    """Delete a partial download, so that the next attempt starts from zero."""
     with writing(partial.parent):
         partial.unlink(missing_ok=True)
         _origin(partial).unlink(missing_ok=True)

@@ -80,11 +80,7 @@ def get_corpus(
 
 
 def train_command(corpus: KnownCorpus, folder: Path) -> str:
-    """
-    Format the command that trains on a corpus.
-
-    From its first language into the second; any two of its languages work.
-    """
+    """Format the command that trains on a corpus."""
     whole = any(text.stem == "train" for text in corpus.texts)
     command = ["heedful", "train", corpus.recipe]
     for option, stem in (("", "train" if whole else "train.*"), ("valid-", corpus.valid)):

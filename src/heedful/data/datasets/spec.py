@@ -12,11 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Download:
-    """
-    A file on a server.
-
-    The name on disk is the one that a browser would save, so a manually downloaded file fits.
-    """
+    """A file on a server."""
 
     addresses: tuple[str, ...]
     """Addresses to try in order. All end in the same file name."""
@@ -33,11 +29,7 @@ class Download:
 
 @dataclass(frozen=True)
 class ArchiveMember:
-    """
-    The origin of some lines of a text.
-
-    Archive members are found by their full name; nothing else in an archive is read.
-    """
+    """The origin of some lines of a text."""
 
     download: str
     """Name of the file that was downloaded."""

@@ -50,11 +50,7 @@ _NO_BLOCKS = {"ids": None, "offsets": None}
 
 @dataclass(frozen=True, eq=False)
 class EncodedPairs:  # numpydoc ignore=PR02
-    """
-    Encoded sentence pairs, memory-mapped.
-
-    Made by `heedful.data.encoded.encode` and `EncodedPairs.open`. The arrays are read-only.
-    """
+    """Encoded sentence pairs, memory-mapped."""
 
     folder: Path
     source_ids: CheckedValues

@@ -59,11 +59,7 @@ def write_pairs(
     report: CleaningReport,
     made_from: Mapping[str, Any],
 ) -> None:
-    """
-    Write encoded pairs in the format that `EncodedPairs` opens.
-
-    The division into parts leaves no trace in the files. ``meta.json`` is written last.
-    """
+    """Write encoded pairs in the format that `EncodedPairs` opens."""
     with ExitStack() as files:
         # In the order of the arguments below: ids and offsets of the source, then of the target.
         streams = [files.enter_context(new_file(folder / name)) for name in FILES]

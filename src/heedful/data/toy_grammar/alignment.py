@@ -81,11 +81,7 @@ def choose_forms(
 def links(
     source: Sequence[SurfaceToken], target: Sequence[SurfaceToken]
 ) -> Iterator[tuple[tuple[int, int], bool]]:
-    """
-    Link the tokens of two languages that realise the same node.
-
-    Sure and possible links as in Och and Ney (2003).
-    """
+    """Link the tokens of two languages that realise the same node."""
     for i, one in enumerate(source):
         for j, other in enumerate(target):
             both = [a.core and b.core for a in one.words for b in other.words if a.of == b.of]

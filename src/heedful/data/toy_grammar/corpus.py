@@ -65,11 +65,7 @@ def sample_pairs(count: int, seed: int) -> list[Pair]:
 
 
 def split_pairs(train: int, held_out: int, seed: int) -> tuple[list[Pair], list[Pair]]:
-    """
-    Draw a training set and sentences that are not in it, in new combinations of its words.
-
-    `train`: at least 0. `held_out`: at least 1. Raises `ValueError` for smaller sizes.
-    """
+    """Draw a training set and sentences that are not in it, in new combinations of its words."""
     training, unseen = split_aligned(train, held_out, seed)
     return training, [(pair.source, pair.target) for pair in unseen]
 

@@ -44,11 +44,7 @@ _SEEN = (*_ACTING, PRONOUNS["they-?"])
 
 
 class SentenceGenerator:
-    """
-    A random generator of syntax trees.
-
-    `sentence` draws one of the six shapes that follow it; their shared parts come after them.
-    """
+    """A random generator of syntax trees."""
 
     def __init__(self, source: random.Random) -> None:
         self._random = source

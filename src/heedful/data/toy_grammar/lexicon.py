@@ -94,11 +94,7 @@ _KINDS = {
 
 
 def suits(entry: Adjective | Verb, noun: Noun) -> bool:
-    """
-    Whether an adjective or verb makes sense with a noun.
-
-    Agreement does not need sense, but sensible sentences are nicer to read.
-    """
+    """Whether an adjective or verb makes sense with a noun."""
     return noun.kind in _kinds(entry.kinds)
 
 

@@ -119,9 +119,5 @@ Tree = NounPhrase | Clause
 
 
 def conjugate(forms: Sequence[str], subject: Nominal) -> str:
-    """
-    Return the form of a verb that agrees with its subject.
-
-    Both languages need only these four forms here.
-    """
+    """Return the form of a verb that agrees with its subject."""
     return forms[2 * subject.plural + (subject.person == 3)]

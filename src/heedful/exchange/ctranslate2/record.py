@@ -60,11 +60,7 @@ class ExportRecord:
 
     @classmethod
     def read(cls, folder: Path) -> "ExportRecord":
-        """
-        Read the record of an exported folder.
-
-        Raises `RunFolderError` if this is no such folder, `ExchangeError` if the file is damaged.
-        """
+        """Read the record of an exported folder."""
         path = folder / cls.FILE
         if not path.is_file():
             raise RunFolderError(

@@ -46,11 +46,7 @@ class OnnxState:
 
 
 class OnnxModel(Seq2Seq):
-    """
-    A model computed by onnxruntime; its states are already log-probabilities.
-
-    Files of different exports are refused with `RunFolderError`.
-    """
+    """A model computed by onnxruntime; its states are already log-probabilities."""
 
     def __init__(self, folder: Path, padding: int, start_token: int, end_token: int) -> None:
         super().__init__(padding, start_token, end_token)

@@ -68,11 +68,7 @@ class Nodes:
     def save(
         self, path: Path, name: str, inputs: Tensors, outputs: Tensors, metadata: Mapping[str, str]
     ) -> None:
-        """
-        Check and write the graph; axes are given by input and output names.
-
-        Weights above two gibibytes lie beside it in a file of their own.
-        """
+        """Check and write the graph; axes are given by input and output names."""
         helper = self._onnx.helper
         weights = list(self._stored.values())
         graph = helper.make_graph(

@@ -73,11 +73,7 @@ class OnnxWriter:
         return _BOUND
 
     def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
-        """
-        Write both graphs and the files to use them; `ExchangeError` if weights are rounded.
-
-        Raises `MissingExtra` if onnx is not installed.
-        """
+        """Write both graphs and the files to use them; `ExchangeError` if weights are rounded."""
         if options.quantization:
             raise ExchangeError(
                 f"--quantization must be left out for onnx, whose weights are fp32, but is "

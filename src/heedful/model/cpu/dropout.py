@@ -75,11 +75,7 @@ class Dropout(nn.Module):
         self.probability = probability
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        """
-        Apply dropout in training mode; else return `x` as it is.
-
-        The mean over many draws is `x` itself.
-        """
+        """Apply dropout in training mode; else return `x` as it is."""
         if not self.training or self.probability == 0.0:
             return x
         if x.device.type != "cpu":

@@ -96,20 +96,12 @@ def linear(
 
 
 class Linear(nn.Linear):
-    """
-    A linear layer by the fastest CPU kernel.
-
-    Initialised and stored like `torch.nn.Linear`.
-    """
+    """A linear layer by the fastest CPU kernel, stored like `torch.nn.Linear`."""
 
     def forward(
         self, x: Float[Tensor, "*batch width"], relu: bool = False
     ) -> Float[Tensor, "*batch out"]:
-        """
-        Multiply and add the bias.
-
-        See `linear`.
-        """
+        """Multiply and add the bias."""
         return linear(x, self.weight, self.bias, relu)
 
 

@@ -64,20 +64,12 @@ class Packing:
         return cls(real.size(0), real.size(1), places, origins)
 
     def pack(self, x: Float[Tensor, "rows time d_model"]) -> Float[Tensor, "1 tokens d_model"]:
-        """
-        Remove the padding.
-
-        The gradient of what is left out is zero.
-        """
+        """Remove the padding."""
         out: Tensor = _Move.apply(x, self, True)
         return out
 
     def unpack(self, x: Float[Tensor, "1 tokens d_model"]) -> Float[Tensor, "rows time d_model"]:
-        """
-        Put the tokens back into padded rows.
-
-        Undoes `pack`, but for what was left out.
-        """
+        """Put the tokens back into padded rows."""
         out: Tensor = _Move.apply(x, self, False)
         return out
 
@@ -88,11 +80,7 @@ def gather(x: Tensor, packing: Packing) -> Tensor:
 
 
 def scatter(x: Tensor, packing: Packing) -> Tensor:
-    """
-    Put the tokens into rows padded with zeros, without gradients.
-
-    For functions with gradients of their own.
-    """
+    """Put the tokens into rows padded with zeros, without gradients."""
     out = x.new_zeros(packing.rows * packing.time, x.size(2))
     return out.index_copy_(0, packing.places, x[0]).view(packing.rows, packing.time, -1)
 

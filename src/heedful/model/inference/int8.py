@@ -33,11 +33,7 @@ _FEW_SENTENCES = 2
 
 
 def can_compile(stack: Encoder | Decoder) -> bool:
-    """
-    Decide whether the layers of a stack can be compiled.
-
-    The caller falls back to the plain modules, which compute the same.
-    """
+    """Decide whether the layers of a stack can be compiled."""
     layers = [one for one in stack.layers if isinstance(one, EncoderLayer | DecoderLayer)]
     # they know products of queries and keys alone
     attentions = [layer.self_attention for layer in layers]
@@ -55,11 +51,7 @@ def can_compile(stack: Encoder | Decoder) -> bool:
 
 
 class Int8Decoder(Decoder):
-    """
-    A `Decoder` whose step is one call of compiled functions.
-
-    Whole targets (`forward`) use the plain modules.
-    """
+    """A `Decoder` whose step is one call of compiled functions."""
 
     def __init__(self, plain: Decoder) -> None:
         nn.Module.__init__(self)
@@ -122,11 +114,7 @@ class Int8Encoder(Encoder):
         mask: Bool[Tensor, "batch _ _ time"],
         weights: list[Tensor] | None = None,
     ) -> Memory:
-        """
-        Run all layers.
-
-        All positions of a sentence are queries of its own positions.
-        """
+        """Run all layers."""
         batch, time = x.shape[:2]
         is_masked = self.window is not None or mask.size(1) * mask.size(2) > 1  # by query
         if weights is not None or time > _LONG or is_masked:

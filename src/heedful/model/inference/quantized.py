@@ -25,11 +25,7 @@ from heedful.model.output import OutputLayer
 
 
 def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:
-    """
-    Test whether `PrepackedLinear` works on this CPU.
-
-    Tested by a small product, because torch does not report the CPU's capabilities.
-    """
+    """Test whether `PrepackedLinear` works on this CPU."""
     if device.type != "cpu" or not torch.backends.mkldnn.is_available():
         return False
     x = torch.ones(2, 16, dtype=dtype)
@@ -55,11 +51,7 @@ class PrepackedLinear(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch d_in"], relu: bool = False
     ) -> Float[Tensor, "*batch d_out"]:
-        """
-        Multiply.
-
-        The result is rounded as that of a plain product is.
-        """
+        """Multiply."""
         kind = "relu" if relu else "none"
         out: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, kind, [], "")
         return out
@@ -96,11 +88,7 @@ class Int8Linear(nn.Module):
         self.middle = torch.tensor(self.zero + 0.5)
 
     def multiply(self, rounded: UInt8[Tensor, "*batch d_in"]) -> Float[Tensor, "*batch d_out"]:
-        """
-        Multiply rows that are already quantized.
-
-        One product with sums in 32 bits.
-        """
+        """Multiply rows that are already quantized."""
         out: Tensor = torch.ops.onednn.qlinear_pointwise(
             rounded,
             1.0 / self.levels,

@@ -88,11 +88,7 @@ class HtmlToken(NamedTuple):
 
 
 def tokenize(html: str) -> Iterator[HtmlToken]:
-    """
-    Split HTML into text, tags and the rest.
-
-    Takes time linear in the length, however broken the HTML is.
-    """
+    """Split HTML into text, tags and the rest, in linear time however broken it is."""
     place, foreign = 0, _Foreign()
     while place < len(html):
         token = _markup(html, place, foreign.rules) if html[place] == "<" else None

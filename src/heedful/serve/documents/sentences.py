@@ -42,11 +42,7 @@ _MOST_CHARACTERS = 1000
 
 @dataclass(frozen=True)
 class TextLayout:
-    """
-    The sentences of a text and the gaps between them.
-
-    A text of spaces, line breaks and bullets alone has no pieces and one gap.
-    """
+    """The sentences of a text and the gaps between them."""
 
     pieces: tuple[str, ...]
     """Sentences to translate, in order, without surrounding spaces."""
@@ -100,11 +96,7 @@ def keep_whole(text: str, fits: Fits) -> TextLayout:
 def sentence_spans(
     line: str, language: str, fits: Fits | None = None, readable: str = ""
 ) -> list[Span]:
-    """
-    Find the spans of a line that are to be translated.
-
-    Between them are spaces and untranslated text.
-    """
+    """Find the spans of a line that are to be translated."""
     readable = readable or line
 
     def is_readable(start: int, end: int) -> bool:

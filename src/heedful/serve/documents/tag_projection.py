@@ -79,11 +79,7 @@ class _Element:
 
 
 def place(source: str, marks: Sequence[Mark], target: str, links: Links | None) -> str:
-    """
-    Insert the markup of the source into its translation.
-
-    Links to words that do not exist are ignored.
-    """
+    """Insert the markup of the source into its translation."""
     if len(marks) > _MAX_MARKS:
         return _by_share(source, marks, target)
     root = _tree(marks, len(source))

@@ -196,11 +196,7 @@ class NativeLayers:
 def log_probabilities(
     by: NativeLinear, states: Float[Tensor, "rows d_model"]
 ) -> Float[Tensor, "rows vocabulary"]:
-    """
-    Multiply states by the output matrix and take the log-softmax.
-
-    `heedful.model.seq2seq.Seq2Seq.log_probabilities`.
-    """
+    """Multiply states by the output matrix and take the log-softmax."""
     states = states.contiguous()
     out = torch.empty(len(states), by.outer)
     rounded = torch.empty(states.shape, dtype=torch.uint8)

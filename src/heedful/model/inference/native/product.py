@@ -73,11 +73,7 @@ def why_not_native() -> str:
 
 
 def can_multiply(inner: int) -> bool:
-    """
-    Decide whether rows of this width can be multiplied.
-
-    A dot-product instruction takes four numbers of a row at once.
-    """
+    """Decide whether rows of this width, a multiple of four, can be multiplied."""
     return native_products() is not None and inner % _FOUR == 0
 
 
