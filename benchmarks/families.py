@@ -20,7 +20,7 @@ from benchmarks.figures import rewrite
 from benchmarks.report import RESULTS, ROOT, commit, keep, read
 from benchmarks.small import SET, train_and_score
 from benchmarks.speed.context import Context
-from heedful.config.recipes import recipe
+from heedful.config.load import load_config
 from heedful.model.build import build_model, parameter_count
 
 VOCABULARY = 4000
@@ -101,15 +101,8 @@ def speed(data: Path, rounds: int, systems: Systems) -> dict[str, Any]:
 
 def _parameters(base: str, settings: tuple[str, ...]) -> int:
     """Count the weights."""
-    changes = {"data.vocabulary_size": VOCABULARY, **dict(_setting(one) for one in settings)}
-    config = recipe(base).with_settings(changes)
+    config = load_config(base, [f"data.vocabulary_size={VOCABULARY}", *settings])
     return parameter_count(build_model(config.model, VOCABULARY, VOCABULARY, max_length=257))
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    """Read `NAME=VALUE`."""
-    name, _, value = text.partition("=")
-    return name, int(value) if value.isdecimal() else value
 
 
 # ---------------------------------------------------------------- the page

@@ -9,6 +9,7 @@ from heedful.model.build import build_model
 from heedful.model.initialise import initialise
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens
+from tests.support.models import draw_gates
 
 END = 3
 FORBIDDEN = (0, 2)
@@ -20,6 +21,7 @@ def tiny(seed, vocabulary=6, **changes):
     values = {"d_model": 8, "d_ff": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
     model = build_model(ModelConfig(**{**values, **changes}), vocabulary, vocabulary, max_length=9)
     initialise(model, seed)
+    draw_gates(model, seed)
     with torch.no_grad():  # livelier than a fresh model, so that ends are probable now and then
         model.embed_target.weight.mul_(3.0)
     return model.eval()

@@ -5,6 +5,7 @@ import torch
 from heedful.config.attention import AttentionConfig
 from heedful.config.model import ModelConfig
 from heedful.model.build import build_model
+from heedful.model.experts.mixture import mixtures
 from heedful.model.initialise import initialise
 
 ATTENTIONS = [
@@ -61,3 +62,14 @@ def batch(seed=0):
     target = torch.randint(4, 20, (3, 5), generator=generator)
     source[1, 4:] = source[2, 2:] = 0
     return source, target
+
+
+def draw_gates(model, seed=1):
+    """Draw the gates of all mixtures of experts, which begin at zero."""
+    generator = torch.Generator().manual_seed(seed)
+    for _, mixture in mixtures(model):
+        for name, weight in mixture.gate.named_parameters():
+            if name.endswith("threshold"):
+                weight.data.fill_(0.2)
+            else:
+                weight.data.normal_(generator=generator)

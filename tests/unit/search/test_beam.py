@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from heedful.config.attention import AttentionConfig
 from heedful.config.bytenet import ByteNetConfig
 from heedful.config.convs2s import ConvS2SConfig
+from heedful.config.experts import ExpertsConfig
 from heedful.config.recurrent import RecurrentConfig
 from heedful.search.beam import beam_search, prune, search
 from heedful.search.greedy import greedy_search
@@ -57,6 +58,8 @@ FAMILIES = {
     "window": {"attention": AttentionConfig(window=2)},
     "fastformer": {"attention": AttentionConfig(decoder="fastformer-linear")},
     "average": {"encoder": "average"},
+    "noisy experts": {"experts": ExpertsConfig(count=3)},
+    "balanced experts": {"experts": ExpertsConfig(count=3, gating="balanced")},
 }
 
 

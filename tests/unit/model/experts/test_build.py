@@ -10,6 +10,7 @@ from heedful.model.experts.mixture import mixtures
 from heedful.model.inference.optimize import optimize_for_inference
 from heedful.model.initialise import initialise
 from heedful.model.norm import named_weights
+from tests.support.models import draw_gates
 
 SMALL = {"d_model": 16, "d_ff": 24, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
 GATINGS = [
@@ -54,13 +55,7 @@ def built(experts, seed=1, **settings):
 def with_drawn_gates(model, seed):
     """Draw all weights, in evaluation mode."""
     initialise(model.eval(), seed)
-    generator = torch.Generator().manual_seed(seed)
-    for _, mixture in mixtures(model):
-        for name, weight in mixture.gate.named_parameters():
-            if not name.endswith("threshold"):
-                weight.data.normal_(generator=generator)
-            else:
-                weight.data.fill_(0.2)
+    draw_gates(model, seed)
     return model
 
 
