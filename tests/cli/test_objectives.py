@@ -101,12 +101,14 @@ def test_two_ranks_give_the_weights_of_one(zygote, heedful_cli, text, trained, t
 
 
 def test_its_log_is_plotted_and_its_run_described(heedful_cli, text, trained, tmp_path):
-    out, plot = tmp_path / "run", tmp_path / "curves.png"
+    out, plot = tmp_path / "run", tmp_path / "curves.svg"
     done = heedful_cli(*arguments(text, out, trained, *KINDS["reward"]))
     assert done.returncode == 0, done.stderr
     done = heedful_cli("plot", out, trained, "--out", plot)
     assert done.returncode == 0, done.stderr
-    assert plot.stat().st_size > 0
+    assert "Training reward" in plot.read_text(encoding="utf-8")
+    planned = heedful_cli(*arguments(text, tmp_path / "x", trained, *KINDS["risk"]), "--dry-run")
+    assert "a side, by risk" in planned.stdout
     done = heedful_cli("info", out)
     assert done.returncode == 0, done.stderr
     settings = json.loads((out / "config.json").read_text())["settings"]["train"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from heedful.errors import RunFolderError
 from heedful.runs.folder import RunFolder
-from heedful.training.history import History, read_history
+from heedful.training.history import FIGURES, History, read_history
 from heedful.training.log import duration, perplexity
 from heedful.training.tensorboard import EventLog
 from heedful.training.validation_metrics import SCORES
@@ -154,4 +154,5 @@ def _curves(name: str, history: History, column: str, unit: float) -> RunCurves:
         valid_x / unit,
         validation["valid_loss"],
         {metric.label: (validation[metric.key], metric.higher_is_better) for metric in SCORES},
+        {name: training[name] for name in FIGURES},
     )

@@ -66,7 +66,8 @@ def _lines(
         + ("" if data.shared_vocabulary else f" and {target:,}")
         + f" ({data.subwords})",
         f"training    {settings.steps:,} steps of {settings.batch_tokens:,} tokens a side"
-        + (f", at most {settings.minutes:g} minutes" if settings.minutes else ""),
+        + (f", at most {settings.minutes:g} minutes" if settings.minutes else "")
+        + (f", by {settings.objective}" if settings.objective != "likelihood" else ""),
         f"device      {resolve_device(settings.device)}, {precision}",
         "nothing was written",
     ]

@@ -19,6 +19,8 @@ from jaxtyping import Float64
 from heedful.errors import RunFolderError
 from heedful.training.validation_metrics import METRICS
 
+FIGURES = ("reward", "risk")
+"""Means of a training's own translations (`heedful.training.objective`), where it has them."""
 TRAINING = (
     "step",
     "loss",
@@ -35,6 +37,7 @@ TRAINING = (
     "target_tokens_per_second",
     "seconds",
     "memory",
+    *FIGURES,
 )
 VALIDATION = ("step", *(metric.key for metric in METRICS.values()))
 TrainingColumns = dict[str, Float64[np.ndarray, " lines"]]

@@ -15,11 +15,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from heedful.errors import StorageError
 from heedful.files import write_synced, writing
-from heedful.training.history import parse_line
+from heedful.training.history import FIGURES, parse_line
 from heedful.training.validation_metrics import SCORES
-
-FIGURES = ("reward", "risk")
-"""What the log shows of training by own translations (`heedful.training.objective`)."""
 
 
 @dataclass

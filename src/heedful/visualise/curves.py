@@ -8,7 +8,7 @@ tell apart; markers, and dashes after the seventh run, tell them apart in black 
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,8 @@ class RunCurves:
     """Loss on validation pairs; NaN if there is none."""
     scores: Mapping[str, tuple[Validations, bool]]
     """Of their translations, by the name of the score, and whether higher is better."""
+    figures: Mapping[str, Line] = field(default_factory=dict)
+    """Means of the training's own translations, such as their reward; NaN if there are none."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,15 @@ def _score_panels(runs: Sequence[RunCurves]) -> list[_Panel]:
         )
 
     return [panel(name, higher) for name, (_, higher) in runs[0].scores.items()]
+
+
+def _figure_panels(runs: Sequence[RunCurves]) -> list[_Panel]:
+    """Create a panel for every figure of any run."""
+
+    def panel(name: str) -> _Panel:
+        return _Panel(f"Training {name}", lambda run, lines: moving_mean(run.figures[name], lines))
+
+    return [panel(name) for name in runs[0].figures]
 
 
 _PANELS = (
@@ -177,7 +188,7 @@ def _draw(runs: Sequence[RunCurves], x_label: str, smooth: int) -> "Figure":
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    every = [*_PANELS[:3], *_score_panels(runs), *_PANELS[3:]]
+    every = [*_PANELS[:3], *_score_panels(runs), *_figure_panels(runs), *_PANELS[3:]]
     panels = [panel for panel in every if any(len(panel.points(run, 1)[0]) for run in runs)]
     across = 3 if len(panels) > 4 else 2
     down = max(1, math.ceil(len(panels) / across))

@@ -1,6 +1,7 @@
 import itertools
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -55,6 +56,18 @@ def test_every_panel_and_every_run_is_named(tmp_path):
     assert [word for word in found if word in TITLES] == TITLES
     assert found.count("target tokens") == len(TITLES)
     assert {"post", "pre-norm", "30.0"} <= set(found)
+
+
+def test_a_reward_that_one_of_the_runs_has_gets_a_panel(tmp_path):
+    nothing = np.full(50, np.nan)
+    rewarded = replace(
+        run("reward"), figures={"reward": np.linspace(0.2, 0.4, 50), "risk": nothing}
+    )
+    plain = replace(run("likelihood"), figures={"reward": nothing, "risk": nothing})
+    out = tmp_path / "curves.svg"
+    learning_curves([plain, rewarded], out)
+    found = words(out)
+    assert "Training reward" in found and "Training risk" not in found
 
 
 def test_a_score_that_a_run_has_gets_a_panel_where_the_lowest_error_is_the_best(tmp_path):
