@@ -60,6 +60,7 @@ def results() -> dict[str, str]:
         prepare,
         quickstart,
         recurrent,
+        reward,
         window,
     )
     from benchmarks.serving import page as serving
@@ -72,6 +73,7 @@ def results() -> dict[str, str]:
         "parts": ("A Transformer without a part", parts.body),
         "prepare": ("A million pairs prepared", prepare.body),
         "quickstart": ("Quickstart", quickstart.body),
+        "reward": ("Fine-tuning by reward and by risk", reward.body),
         "serving": (serving.TITLE, serving.body),
         "window": ("Self-attention to neighbours", window.body),
     }
@@ -100,7 +102,10 @@ def _of_results() -> dict[str, str]:
         if row["processes"] == 2 and row["what"] == "ids"
     )
     joey = read("joey")["found"]
+    tuned = read("reward")["found"]["systems"]
     return {
+        **{f"{name}.bleu": _change(tuned[name], "bleu") for name in ("reward", "risk")},
+        **{f"{name}.gleu": _change(tuned[name], "gleu") for name in ("reward", "risk")},
         "multi30k.minutes": f"{read('multi30k')['found']['minutes']:.0f}",
         "multi30k.lower-cased": f"{flickr['lower-cased']:.1f}",
         "multi30k.cased": f"{flickr['bleu']:.1f}",
@@ -118,6 +123,13 @@ def _of_results() -> dict[str, str]:
         "joey.sentences": f"{joey['rows'][0]['sentences']}",
         "joey.difference": f"{max(row['difference'] for row in joey['rows']):.1e}",
     }
+
+
+def _change(system: dict[str, Any], metric: str) -> str:
+    """Write the difference from the control, with its interval."""
+    one = system["against_likelihood"][metric]
+    low, high = one["interval"]
+    return f"{one['difference']:+.2f} ({low:+.2f} to {high:+.2f})"
 
 
 def _of_recurrent() -> dict[str, str]:
