@@ -35,10 +35,11 @@ def _flag(sent: object) -> object:
 def _number(sent: object) -> object:
     """Refuse booleans, which Python accepts as 0 and 1."""
     if isinstance(sent, bool):
-        raise PydanticCustomError("number", "must be a whole number")
+        raise PydanticCustomError("number", "must be a number")
     return sent
 
 
+_NUMBER = BeforeValidator(_number)
 Flag = Annotated[bool, BeforeValidator(_flag)]
 MULTIPART = "multipart/form-data"
 FORMS = ("application/x-www-form-urlencoded", MULTIPART)
@@ -105,7 +106,7 @@ class TranslateRequest(_BodyWithTexts):
     source: Language = Field(description="Code of its language, or auto.")
     target: Language = Field(description="Code of the language to translate into.")
     format: Literal["text", "html"] = Field("text", description="Format of q.")
-    alternatives: Annotated[int, BeforeValidator(_number)] = Field(
+    alternatives: Annotated[int, _NUMBER] = Field(
         0, ge=0, le=100, description="Number of alternatives to return."
     )
 
@@ -193,7 +194,7 @@ class SearchRequest(RequestBody):
     model: str | None = Field(
         None, max_length=200, description="Name of a model in GET /v1/models."
     )
-    beam: int | None = Field(
+    beam: Annotated[int | None, _NUMBER] = Field(
         None, ge=1, le=100, description="Beam size; the model's setting if absent."
     )
     length_penalty: str | None = Field(
@@ -202,7 +203,7 @@ class SearchRequest(RequestBody):
         description="gnmt:ALPHA, power:ALPHA or none; the model's setting if absent.",
         json_schema_extra={"pattern": r"^(none|(gnmt|power):([0-9](\.[0-9]+)?|10))$"},
     )
-    coverage_penalty: float | None = Field(
+    coverage_penalty: Annotated[float | None, _NUMBER] = Field(
         None,
         ge=0,
         le=10,
@@ -220,7 +221,9 @@ class TranslateV1Request(_BodyWithTexts, SearchRequest):
         description="Whether to split texts into sentences. If not, only texts longer than the "
         "model accepts are split.",
     )
-    n_best: int = Field(1, ge=1, le=100, description="Number of translations of each sentence.")
+    n_best: Annotated[int, _NUMBER] = Field(
+        1, ge=1, le=100, description="Number of translations of each sentence."
+    )
     probabilities: Flag = Field(False, description="Whether to return each subword's probability.")
     alignments: Flag = Field(False, description="Whether to return word alignments.")
     attention: Flag = Field(

@@ -54,3 +54,17 @@ def test_a_hundred_thousand_mistakes_are_one():
 
 def test_libretranslates_bodies_may_hold_more():
     assert read(TranslateRequest, secret="x", n_bests=3) == read(TranslateRequest)
+
+
+@pytest.mark.parametrize("name", ["beam", "n_best", "coverage_penalty"])
+def test_true_is_no_number(name):
+    with pytest.raises(HttpError, match=f"^{name}: must be a number"):
+        read(TranslateV1Request, **{name: True})
+    assert getattr(read(TranslateV1Request, **{name: 2}), name) == 2
+
+
+@pytest.mark.parametrize("wrong", ["much", [0.2], {"beta": 0.2}, -0.1, 11, 10**400])
+def test_a_coverage_penalty_is_a_number_from_0_to_10(wrong):
+    with pytest.raises(HttpError, match=r"^coverage_penalty: ") as refused:
+        read(TranslateV1Request, coverage_penalty=wrong)
+    assert refused.value.status == 400
