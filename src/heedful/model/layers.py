@@ -23,6 +23,7 @@ from heedful.model.kv_cache import DecoderState, KVCache, mask_to_bias
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layout import Layout, pad, unpad
 from heedful.model.memory import Memory, SourceEncoder, StackFlops, TargetDecoder
+from heedful.model.module_list import Parts
 from heedful.model.norm import normalise
 from heedful.model.projections import KeyValue
 from heedful.model.relative_maps import RelativeMaps
@@ -119,7 +120,7 @@ class Encoder(nn.Module, SourceEncoder):
     def __init__(self, config: LayerConfig, layers: int) -> None:
         super().__init__()
         self.width, self.window = config.d_model, _window(config, Window.around)
-        self.layers = nn.ModuleList(
+        self.layers: Parts[EncoderLayer] = Parts(
             EncoderLayer(config.of_layer(number)) for number in range(1, layers + 1)
         )
         self.norm = config.final_norm()
@@ -172,9 +173,8 @@ class Encoder(nn.Module, SourceEncoder):
         return Memory(pad(normalise(self.norm, x, layout.real), packing), mask)
 
     def flops(self) -> StackFlops:
-        layers = [layer for layer in self.modules() if isinstance(layer, EncoderLayer)]
-        each = sum(_each(layer.self_attention) + layer.feed_forward.flops() for layer in layers)
-        pair = sum(_pair(layer.self_attention) for layer in layers)
+        each = sum(_each(one.self_attention) + one.feed_forward.flops() for one in self.layers)
+        pair = sum(_pair(one.self_attention) for one in self.layers)
         if self.window is not None:  # as many pairs for every position
             return StackFlops(each=each + self.window.width * pair)
         return StackFlops(each=each, own_pair=pair)
@@ -319,8 +319,9 @@ class Decoder(nn.Module, TargetDecoder):
     def __init__(self, config: LayerConfig, layers: int) -> None:
         super().__init__()
         self.width, self.causal = config.d_model, config.causal_mask
+        self.pools = config.mixer == "fastformer-linear"  # a search keeps means, no keys
         self.window = _window(config, Window.before_and_at)
-        self.layers = nn.ModuleList(
+        self.layers: Parts[DecoderLayer] = Parts(
             DecoderLayer(config.of_layer(number)) for number in range(1, layers + 1)
         )
         self.norm = config.final_norm()
@@ -389,11 +390,10 @@ class Decoder(nn.Module, TargetDecoder):
         return everywhere[:, None, None], None  # (batch, 1, 1, time)
 
     def flops(self) -> StackFlops:
-        layers = [layer for layer in self.modules() if isinstance(layer, DecoderLayer)]
-        cross = [layer.cross_attention for layer in layers]
+        cross = [layer.cross_attention for layer in self.layers]
         memory = sum(2 * one.d_model * sum(one.widths[1:]) for one in cross)  # its keys and values
-        own = sum(_each(layer.self_attention) + layer.feed_forward.flops() for layer in layers)
-        pair, window = sum(_pair(layer.self_attention) for layer in layers), self.window
+        own = sum(_each(one.self_attention) + one.feed_forward.flops() for one in self.layers)
+        pair, window = sum(_pair(one.self_attention) for one in self.layers), self.window
         in_window = 0 if window is None else window.width * pair
         return StackFlops(
             each=own + sum(map(_each, cross)) - memory + in_window,
@@ -418,7 +418,7 @@ class Decoder(nn.Module, TargetDecoder):
 
     def start(self, memory: Memory) -> DecoderState:
         dtype = self._cache_dtype(len(memory.states), memory.states.dtype)
-        kv = (layer.cross_attention.project_kv(memory.states) for layer in self.layers)  # type: ignore[operator,union-attr]
+        kv = (layer.cross_attention.project_kv(memory.states) for layer in self.layers)
         # laid out head by head, as every step reads them
         projected = tuple(
             KeyValue(*(part.to(dtype, memory_format=torch.contiguous_format) for part in both))
@@ -427,7 +427,7 @@ class Decoder(nn.Module, TargetDecoder):
         mask_bias = mask_to_bias(memory.mask, projected[0].keys.dtype)
         kept = None if self.window is None else self.window.width
         cache: KVCache | RunningSums = KVCache.empty(len(projected), projected[0], kept)
-        if any(isinstance(one, CausalFastformer) for one in self.modules()):
+        if self.pools:
             cache = RunningSums.empty(len(projected), mask_bias)
         return DecoderState(cache, projected, mask_bias, 0)
 
@@ -452,7 +452,7 @@ class Decoder(nn.Module, TargetDecoder):
         memory_bias = mask_bias.repeat(1, heads, width, 1)  # (sentences, heads, width, source)
         for index, layer in enumerate(self.layers):
             write = partial(cache.write, index)
-            x = layer.step(x, write, own_bias, memory[index], memory_bias)  # type: ignore[operator]
+            x = layer.step(x, write, own_bias, memory[index], memory_bias)
         out: Tensor = self.norm(x)
         return out
 

@@ -48,13 +48,13 @@ def encoder_nodes(model: Transformer) -> Nodes:
     x = nodes.add("Add", x, _positions(nodes, model.source_positions, zero, length))
     for number, layer in enumerate(model.encoder.layers):
         nodes.place = f"encoder.layers.{number}"
-        x = _encoder_layer(nodes, layer, x, mask)  # type: ignore[arg-type]
+        x = _encoder_layer(nodes, layer, x, mask)
     nodes.place = "encoder"
     x = _norm(nodes, model.encoder.norm, x)
     offered = []
-    for number, layer in enumerate(_layers(model)):
+    for number, reader in enumerate(model.decoder.layers):
         nodes.place = f"decoder.layers.{number}.cross_attention"
-        offered.append(_project(nodes, layer.cross_attention, x, 1, 3))
+        offered.append(_project(nodes, reader.cross_attention, x, 1, 3))
     _stack(nodes, [keys for keys, _ in offered], "memory_keys")
     _stack(nodes, [values for _, values in offered], "memory_values")
     return nodes
@@ -71,7 +71,7 @@ def step_nodes(model: Transformer) -> Nodes:
     after = nodes.add("Add", here, nodes.constant(np.int64(1)))
     x = nodes.add("Add", x, _positions(nodes, model.target_positions, here, after))
     known: list[tuple[str, str]] = []
-    for number, layer in enumerate(_layers(model)):
+    for number, layer in enumerate(model.decoder.layers):
         nodes.place = f"decoder.layers.{number}"
         x = _decoder_layer(nodes, layer, x, number, mask, known)
     nodes.place = "output"
@@ -82,11 +82,6 @@ def step_nodes(model: Transformer) -> Nodes:
     _stack(nodes, [keys for keys, _ in known], "keys")
     _stack(nodes, [values for _, values in known], "values")
     return nodes
-
-
-def _layers(model: Transformer) -> list[DecoderLayer]:
-    """List the decoder's layers."""
-    return list(model.decoder.layers)  # type: ignore[arg-type]
 
 
 def _encoder_layer(nodes: Nodes, layer: EncoderLayer, x: str, mask: str) -> str:

@@ -34,7 +34,7 @@ _FEW_SENTENCES = 2
 
 def can_compile(stack: Encoder | Decoder) -> bool:
     """Decide whether the layers of a stack can be compiled."""
-    layers = [one for one in stack.layers if isinstance(one, EncoderLayer | DecoderLayer)]
+    layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
     # they know products of queries and keys alone
     attentions = [layer.self_attention for layer in layers]
     if not all(isinstance(one, MultiHeadAttention) and one.energy is None for one in attentions):
@@ -54,9 +54,7 @@ class Int8Decoder(Decoder):
     """A `Decoder` whose step is one call of compiled functions."""
 
     def __init__(self, plain: Decoder) -> None:
-        nn.Module.__init__(self)
-        self.width, self.layers, self.norm = plain.width, plain.layers, plain.norm
-        self.causal, self.window = plain.causal, plain.window
+        _take_over(self, plain)
         self.native = _compiled(plain)
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
@@ -86,9 +84,7 @@ class ShortCacheDecoder(Decoder):
     """A `Decoder` that keeps keys and values in bf16, to read half as much in each step."""
 
     def __init__(self, plain: Decoder) -> None:
-        nn.Module.__init__(self)
-        self.width, self.layers, self.norm = plain.width, plain.layers, plain.norm
-        self.causal, self.window = plain.causal, plain.window
+        _take_over(self, plain)
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
         return torch.bfloat16 if sentences > _FEW_SENTENCES else dtype
@@ -103,9 +99,7 @@ class Int8Encoder(Encoder):
     """
 
     def __init__(self, plain: Encoder) -> None:
-        nn.Module.__init__(self)
-        self.width, self.layers, self.norm = plain.width, plain.layers, plain.norm
-        self.window = plain.window
+        _take_over(self, plain)
         self.native = _compiled(plain)
 
     def encode(
@@ -139,6 +133,12 @@ class Int8Output(PrepackedOutput):
         return log_probabilities(self.linear, states)
 
 
+def _take_over(new: nn.Module, plain: nn.Module) -> None:
+    """Give a module all that another one of its kind has, which is not used any more."""
+    nn.Module.__init__(new)
+    vars(new).update(vars(plain))
+
+
 def _rows_of_mask_bias(mask: Tensor) -> Tensor:
     """Write a mask for the compiled functions: negative where attention is forbidden."""
     return mask_to_bias(mask, torch.float32).flatten(1, 2)
@@ -146,7 +146,7 @@ def _rows_of_mask_bias(mask: Tensor) -> Tensor:
 
 def _compiled(plain: Encoder | Decoder) -> NativeLayers:
     """Collect the arguments that the compiled functions need for a stack."""
-    layers = [one for one in plain.layers if isinstance(one, EncoderLayer | DecoderLayer)]
+    layers: list[EncoderLayer | DecoderLayer] = [*plain.layers]
     first, norms = _norms(layers, plain.norm)
     products = [[p for p in _products(one) if isinstance(p, NativeLinear)] for one in layers]
     heads = layers[0].self_attention

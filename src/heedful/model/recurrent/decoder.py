@@ -22,13 +22,14 @@ from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
 from heedful.arguments import checked
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear, linear
 from heedful.model.memory import Memory, StackFlops, TargetDecoder
+from heedful.model.module_list import Parts
 from heedful.model.recurrent.cells import CellState, RecurrentLayer, first_half, pack, unpack
 from heedful.model.recurrent.products import PLAIN, LoopProducts, StepProducts
 from heedful.model.recurrent.scores import RecurrentAttention
@@ -92,7 +93,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
             wiring.d_model + self.fed_width,
             *[wiring.inputs_above(wiring.state_width) + above] * (wiring.layers - 1),
         ]
-        self.layers = nn.ModuleList(
+        self.layers: Parts[RecurrentLayer] = Parts(
             RecurrentLayer(
                 wiring.cell, width, wiring.hidden_size, projection=wiring.projection_size
             )
@@ -174,7 +175,6 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         for number, layer in enumerate(self.layers, start=1):
             if number <= above:
                 continue
-            assert isinstance(layer, RecurrentLayer)
             below = packed.data if number == 1 else self.layer_dropout(packed.data)
             out, _ = layer.run(packed._replace(data=below), states[number - 1])
             done = self.mix(number, self.add_residual(number, out.data, packed.data))
@@ -192,9 +192,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         packed, first_states = pack(x, real), state.layers
         if packed.sorted_indices is not None:
             state = state.select(packed.sorted_indices, packed.sorted_indices)
-        first = self.layers[0]
-        assert isinstance(first, RecurrentLayer)
-        weight, fed_weight, bias = first.input_parts(self.wiring.d_model)
+        weight, fed_weight, bias = self.layers.first.input_parts(self.wiring.d_model)
         sizes = packed.batch_sizes.tolist()
         tokens = packed.data.split(sizes)  # each (rows, d_model)
         gates = linear(packed.data, weight, bias).split(sizes)  # each (rows, gates)
@@ -242,8 +240,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         al. 2017, Nematus (mean).
         """
         count, start = len(self.layers), self.wiring.start
-        layers = [layer for layer in self.layers if isinstance(layer, RecurrentLayer)]
-        zero = layers[0].zero_state(len(memory.states), memory.states)
+        zero = self.layers.first.zero_state(len(memory.states), memory.states)
         if start == "zero":
             return [zero] * count
         if start == "final":
@@ -334,7 +331,6 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         products = PLAIN if known is None else known.products
         x, gates = y, None
         for number, (layer, state) in enumerate(zip(self.layers, states, strict=False), start=1):
-            assert isinstance(layer, RecurrentLayer)
             if number == 1 and known is not None:
                 gates = known.gates
                 if fed is not None:

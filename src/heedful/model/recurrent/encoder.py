@@ -12,12 +12,13 @@ Recurrent encoders: one direction, two, or two columns with alternating directio
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.arguments import checked
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear
 from heedful.model.memory import FinalState, Memory, SourceEncoder, StackFlops
+from heedful.model.module_list import Parts
 from heedful.model.recurrent.cells import RecurrentLayer, first_half, reverse
 from heedful.model.recurrent.stack import RecurrentStack
 from heedful.model.recurrent.wiring import RecurrentWiring
@@ -44,7 +45,9 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
         super().__init__(wiring)
         self.width = wiring.output_width
         self.embedding_dropout = Dropout(wiring.embedding_dropout)
-        self.columns = nn.ModuleList(nn.ModuleList(_layers(wiring)) for _ in range(wiring.columns))
+        self.columns: Parts[Parts[RecurrentLayer]] = Parts(
+            Parts(_layers(wiring)) for _ in range(wiring.columns)
+        )
         self.add_mixtures(_widths(wiring))
         self.memory_proj = None
         if wiring.fast_forward:  # to a quarter (Zhou et al. 2016, section 3.2)
@@ -63,7 +66,7 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
             x = reverse(x, real)
         tops, finals = [], []
         for number, column in enumerate(self.columns):
-            top, final = self._run(column, x, real, backward=number == 1)  # type: ignore[arg-type]
+            top, final = self._run(column, x, real, backward=number == 1)
             tops.append(top)
             finals.append(final)
         states = torch.cat(tops, dim=-1)
@@ -77,18 +80,17 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
         each = self.weights_of_position()
         if self.wiring.fast_forward:
             # torch's fused kernel keeps the input's products to itself, so they are computed again
-            layers = (layer for layer in self.modules() if isinstance(layer, RecurrentLayer))
+            layers = (layer for column in self.columns for layer in column)
             each += sum(layer.rnn.weight_ih_l0.numel() for layer in layers)  # type: ignore[operator,misc]
         return StackFlops(2 * each)
 
     def _run(
-        self, column: nn.ModuleList, x: Tensor, real: Tensor, backward: bool
+        self, column: Parts[RecurrentLayer], x: Tensor, real: Tensor, backward: bool
     ) -> tuple[Tensor, list[FinalState]]:
         """Run one column; interleaved layers change their direction from layer to layer."""
         finals, known = [], None
         interleaved = self.wiring.direction == "interleaved"
         for number, layer in enumerate(column, start=1):
-            assert isinstance(layer, RecurrentLayer)
             flip = interleaved and (number % 2 == 0) != backward
             read = x if number == 1 else self.layer_dropout(x)
             if known is not None:
