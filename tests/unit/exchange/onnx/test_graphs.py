@@ -57,10 +57,13 @@ def shrunk(name):
     return ModelConfig(**{**config, **SMALL, **widths, **sides, "dropout": 0.0})
 
 
-# Recurrent models cannot be exported. Most recipes of the others differ in their sizes alone: the
-# last one of each of the other settings.
+# Recurrent models and mixtures of experts cannot be exported. Most recipes of the others differ in
+# their sizes alone: the last one of each of the other settings.
+MODELS = {name: recipes.recipe(name).model for name in recipes.recipe_names()}
 TRANSFORMERS = [
-    name for name in recipes.recipe_names() if recipes.recipe(name).model.encoder == "transformer"
+    name
+    for name, model in MODELS.items()
+    if model.encoder == "transformer" and not model.experts.changed()
 ]
 UNLIKE = {repr(shrunk(name)): name for name in TRANSFORMERS}
 
