@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heedful.translation.translator import Translator
-from tests.support.commands import refused, train_arguments
+from tests.support.commands import not_exported, refused, resumes_alike, train_run
 
 SENTENCE = "the big red dog"
 BASE = (
@@ -17,15 +17,9 @@ BASE = (
 ADDITIVE = (*BASE, "model.attention.score=additive", "model.attention.window=4")
 
 
-def train(heedful_cli, text, out, settings, *more):
-    done = heedful_cli(*train_arguments(text, out, *settings), *more)
-    assert done.returncode == 0, done.stderr
-    return out
-
-
 @pytest.fixture(scope="module")
 def additive(heedful_cli, text, tmp_path_factory):
-    return train(heedful_cli, text, tmp_path_factory.mktemp("additive") / "run", ADDITIVE)
+    return train_run(heedful_cli, text, tmp_path_factory.mktemp("additive") / "run", *ADDITIVE)
 
 
 @pytest.mark.soak
@@ -39,12 +33,8 @@ def additive(heedful_cli, text, tmp_path_factory):
 )
 def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, tmp_path, mixers):
     settings = (*BASE, "model.norm_kind=batch", *(f"model.attention.{one}" for one in mixers))
-    whole = train(heedful_cli, text, tmp_path / "whole", settings)
-    again = tmp_path / "again"
-    train(heedful_cli, text, again, (*settings, "train.steps=2"))
-    train(heedful_cli, text, again, settings, "--resume")
-    last = "checkpoints/step-00000004/model.safetensors"
-    assert (again / last).read_bytes() == (whole / last).read_bytes()
+    whole = train_run(heedful_cli, text, tmp_path / "whole", *settings)
+    resumes_alike(heedful_cli, text, whole, tmp_path / "again", settings, 2, 4)
 
 
 def test_it_translates_aligns_and_scores(heedful_cli, additive):
@@ -61,11 +51,8 @@ def test_it_translates_aligns_and_scores(heedful_cli, additive):
         assert done.returncode == 0 and done.stdout.count("\n") == 1, done.stderr
 
 
-def test_no_format_can_express_it(heedful_cli, additive, tmp_path):
-    for kind in ("onnx", "ctranslate2", "marian"):
-        done = heedful_cli("export", additive, tmp_path / kind, "--format", kind)
-        refused(done, f"{kind} can express the Transformer of the paper", "`model.attention.")
-        assert not (tmp_path / kind).exists()
+def test_no_format_can_express_it(additive, tmp_path):
+    not_exported(additive, tmp_path, "`model.attention.")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +60,7 @@ def pooled(heedful_cli, text, tmp_path_factory):
     """A run without self-attention on either side."""
     mixers = ("encoder=fastformer", "decoder=fastformer-linear")
     settings = (*BASE, "train.steps=2", *(f"model.attention.{mixer}" for mixer in mixers))
-    return train(heedful_cli, text, tmp_path_factory.mktemp("pooled") / "run", settings)
+    return train_run(heedful_cli, text, tmp_path_factory.mktemp("pooled") / "run", *settings)
 
 
 def test_without_self_attention_it_translates_and_shows_the_rest(heedful_cli, pooled, tmp_path):

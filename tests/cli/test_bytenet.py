@@ -3,7 +3,7 @@
 import pytest
 
 from heedful.translation.translator import Translator
-from tests.support.commands import refused, train_arguments
+from tests.support.commands import not_exported, refused, resumes_alike, train_arguments, train_run
 from tests.support.serving import serving
 
 SETTINGS = (
@@ -21,20 +21,12 @@ SENTENCE = "the big red dog"
 @pytest.fixture(scope="module")
 def run(heedful_cli, text, tmp_path_factory):
     out = tmp_path_factory.mktemp("bytenet") / "run"
-    done = heedful_cli(*train_arguments(text, out, *SETTINGS))
-    assert done.returncode == 0, done.stderr
-    return out
+    return train_run(heedful_cli, text, out, *SETTINGS)
 
 
 @pytest.mark.soak
 def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, run, tmp_path):
-    again = tmp_path / "again"
-    first = heedful_cli(*train_arguments(text, again, *SETTINGS, "train.steps=6"))
-    assert first.returncode == 0, first.stderr
-    second = heedful_cli(*train_arguments(text, again, *SETTINGS), "--resume")
-    assert second.returncode == 0, second.stderr
-    last = "checkpoints/step-00000012/model.safetensors"
-    assert (again / last).read_bytes() == (run / last).read_bytes()
+    resumes_alike(heedful_cli, text, run, tmp_path / "again", SETTINGS, 6, 12)
 
 
 def test_it_translates_and_scores(heedful_cli, run):
@@ -114,13 +106,8 @@ def test_a_server_translates_and_refuses_attention(zygote, run):
         assert refusal.status_code == 400 and "this decoder has none" in refusal.text
 
 
-def test_no_format_can_express_it(heedful_cli, run, tmp_path):
-    for kind in ("onnx", "ctranslate2", "marian"):
-        done = heedful_cli("export", run, tmp_path / kind, "--format", kind)
-        refused(
-            done, f"{kind} can express the Transformer of the paper", "`model.decoder` is bytenet"
-        )
-        assert not (tmp_path / kind).exists()
+def test_no_format_can_express_it(run, tmp_path):
+    not_exported(run, tmp_path, "`model.decoder` is bytenet")
 
 
 def test_its_cost_is_counted(heedful_cli, run):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heedful.translation.translator import Translator
-from tests.support.commands import refused, train_arguments
+from tests.support.commands import not_exported, refused, resumes_alike, train_run
 
 SETTINGS = (
     "model.encoder=convs2s",
@@ -24,20 +24,12 @@ SENTENCE = "the big red dog"
 @pytest.fixture(scope="module")
 def run(heedful_cli, text, tmp_path_factory):
     out = tmp_path_factory.mktemp("convs2s") / "run"
-    done = heedful_cli(*train_arguments(text, out, *SETTINGS))
-    assert done.returncode == 0, done.stderr
-    return out
+    return train_run(heedful_cli, text, out, *SETTINGS)
 
 
 @pytest.mark.soak
 def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, run, tmp_path):
-    again = tmp_path / "again"
-    first = heedful_cli(*train_arguments(text, again, *SETTINGS, "train.steps=3"))
-    assert first.returncode == 0, first.stderr
-    second = heedful_cli(*train_arguments(text, again, *SETTINGS), "--resume")
-    assert second.returncode == 0, second.stderr
-    last = "checkpoints/step-00000006/model.safetensors"
-    assert (again / last).read_bytes() == (run / last).read_bytes()
+    resumes_alike(heedful_cli, text, run, tmp_path / "again", SETTINGS, 3, 6)
 
 
 def test_it_translates_aligns_and_scores(heedful_cli, run):
@@ -76,11 +68,7 @@ def test_its_size_and_its_cost_are_told(heedful_cli, run):
 
 
 def test_what_it_cannot_do_is_refused_by_name(heedful_cli, run, tmp_path):
-    for kind in ("onnx", "ctranslate2", "marian"):
-        done = heedful_cli("export", run, tmp_path / kind, "--format", kind)
-        refused(
-            done, f"{kind} can express the Transformer of the paper", "`model.encoder` is convs2s"
-        )
+    not_exported(run, tmp_path, "`model.encoder` is convs2s")
     refused(
         heedful_cli("translate", run, "--coverage-penalty", "0.2", stdin="x\n"),
         "this decoder has many, in layers and heads",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.commands import refused, train_arguments
+from tests.support.commands import not_exported, resumes_alike, train_arguments
 
 SETTINGS = (
     "model.experts.count=4",
@@ -32,14 +32,8 @@ def run(heedful_cli, text, gating, tmp_path_factory):
 
 
 def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, gating, run, tmp_path):
-    again = tmp_path / "again"
-    for steps in ("6", "12"):
-        arguments = train_arguments(text, again, *SETTINGS, gating, f"train.steps={steps}")
-        done = heedful_cli(*arguments, *(["--resume"] if steps == "12" else []))
-        assert done.returncode == 0, done.stderr
-    for file in ("model.safetensors", "training.safetensors"):
-        last = f"checkpoints/step-00000012/{file}"
-        assert (again / last).read_bytes() == (run / last).read_bytes()
+    settings = (*SETTINGS, gating)
+    resumes_alike(heedful_cli, text, run, tmp_path / "again", settings, 6, 12)
 
 
 def test_the_log_and_info_show_the_load(heedful_cli, run, gating):
@@ -66,8 +60,5 @@ def test_it_averages_and_translates_in_every_precision(heedful_cli, run):
         assert done.returncode == 0 and done.stdout.count("\n") == 1, done.stderr
 
 
-def test_no_format_can_express_it(heedful_cli, run, tmp_path):
-    for kind in ("onnx", "ctranslate2", "marian"):
-        done = heedful_cli("export", run, tmp_path / kind, "--format", kind)
-        refused(done, f"{kind} can express", "`model.experts.count` is 4")
-        assert not (tmp_path / kind).exists()
+def test_no_format_can_express_it(run, tmp_path):
+    not_exported(run, tmp_path, "`model.experts.count` is 4")

@@ -3,7 +3,7 @@
 import pytest
 import safetensors.torch
 
-from tests.support.commands import refused, train_arguments
+from tests.support.commands import not_exported, refused, resumes_alike, train_arguments
 
 SETTINGS = (
     "model.norm_kind=batch",
@@ -31,14 +31,7 @@ def weights(folder):
 
 
 def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, run, tmp_path):
-    again = tmp_path / "again"
-    for steps in ("6", "12"):
-        arguments = train_arguments(text, again, *SETTINGS, f"train.steps={steps}")
-        done = heedful_cli(*arguments, *(["--resume"] if steps == "12" else []))
-        assert done.returncode == 0, done.stderr
-    for file in ("model.safetensors", "training.safetensors"):
-        last = f"checkpoints/step-00000012/{file}"
-        assert (again / last).read_bytes() == (run / last).read_bytes()
+    resumes_alike(heedful_cli, text, run, tmp_path / "again", SETTINGS, 6, 12)
 
 
 def test_running_averages_are_saved_averaged_and_inherited(heedful_cli, text, run, tmp_path):
@@ -63,11 +56,8 @@ def test_it_translates_in_every_precision(heedful_cli, run):
         assert done.returncode == 0 and done.stdout.count("\n") == 1, done.stderr
 
 
-def test_no_format_can_express_it(heedful_cli, run, tmp_path):
-    for kind in ("onnx", "ctranslate2", "marian"):
-        done = heedful_cli("export", run, tmp_path / kind, "--format", kind)
-        refused(done, f"{kind} can express", "`model.norm_kind` is batch")
-        assert not (tmp_path / kind).exists()
+def test_no_format_can_express_it(run, tmp_path):
+    not_exported(run, tmp_path, "`model.norm_kind` is batch")
 
 
 @pytest.mark.parametrize("setting", ["residuals", "causal_mask"])

@@ -7,7 +7,7 @@ from heedful.analysis.attend import attend
 from heedful.errors import SettingError
 from heedful.search.options import SearchOptions
 from heedful.translation.translator import Translator
-from tests.support.commands import refused, train_arguments
+from tests.support.commands import not_exported, refused, resumes_alike, train_arguments, train_run
 from tests.support.serving import serving
 
 SETTINGS = (
@@ -25,20 +25,12 @@ SENTENCE = "the big red dog"
 @pytest.fixture(scope="module")
 def run(heedful_cli, text, tmp_path_factory):
     out = tmp_path_factory.mktemp("recurrent") / "run"
-    done = heedful_cli(*train_arguments(text, out, *SETTINGS))
-    assert done.returncode == 0, done.stderr
-    return out
+    return train_run(heedful_cli, text, out, *SETTINGS)
 
 
 @pytest.mark.soak
 def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, run, tmp_path):
-    again = tmp_path / "again"
-    first = heedful_cli(*train_arguments(text, again, *SETTINGS, "train.steps=6"))
-    assert first.returncode == 0, first.stderr
-    second = heedful_cli(*train_arguments(text, again, *SETTINGS), "--resume")
-    assert second.returncode == 0, second.stderr
-    last = "checkpoints/step-00000012/model.safetensors"
-    assert (again / last).read_bytes() == (run / last).read_bytes()
+    resumes_alike(heedful_cli, text, run, tmp_path / "again", SETTINGS, 6, 12)
 
 
 def test_it_translates_aligns_and_scores(heedful_cli, run):
@@ -170,10 +162,5 @@ def test_figures_of_self_attention_need_a_transformer_s_encoder(heedful_cli, run
         refused(done, "the encoder of this run has none (`model.encoder` is recurrent)")
 
 
-def test_no_format_can_express_it(heedful_cli, run, tmp_path):
-    for kind in ("onnx", "ctranslate2", "marian"):
-        done = heedful_cli("export", run, tmp_path / kind, "--format", kind)
-        refused(
-            done, f"{kind} can express the Transformer of the paper", "`model.encoder` is recurrent"
-        )
-        assert not (tmp_path / kind).exists()
+def test_no_format_can_express_it(run, tmp_path):
+    not_exported(run, tmp_path, "`model.encoder` is recurrent")

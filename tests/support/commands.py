@@ -5,6 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from heedful.errors import ExchangeError
+from heedful.exchange.convert import WRITERS, export_model
+
 QUICK = (
     "data.vocabulary_size=400",
     "train.steps=24",
@@ -27,6 +32,32 @@ def train_arguments(text, out, *settings, validate=True):
         files += ["--valid-source", text / "valid.en", "--valid-target", text / "valid.fr"]
     chosen = [part for setting in (*QUICK, *settings) for part in ("--set", setting)]
     return ["train", "tiny", *files, "--out", out, "--device", "cpu", *chosen]
+
+
+def train_run(heedful_cli, text, out, *settings, options=()):
+    """Train a short run; return its folder."""
+    done = heedful_cli(*train_arguments(text, out, *settings), *options)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def resumes_alike(heedful_cli, text, whole, again, settings, steps, last):
+    """Check that a run that was stopped and resumed has the bytes of the whole one."""
+    train_run(heedful_cli, text, again, *settings, f"train.steps={steps}")
+    train_run(heedful_cli, text, again, *settings, options=["--resume"])
+    for file in ("model.safetensors", "training.safetensors"):
+        place = f"checkpoints/step-{last:08}/{file}"
+        assert (again / place).read_bytes() == (whole / place).read_bytes()
+
+
+def not_exported(run, folder, named):
+    """Check that every format refuses a run, by the setting that it cannot express."""
+    for kind in WRITERS:
+        with pytest.raises(ExchangeError) as caught:
+            export_model(run, kind, folder / kind)
+        assert f"{kind} can express the Transformer of the paper alone" in str(caught.value)
+        assert named in str(caught.value)
+        assert not (folder / kind).exists()
 
 
 def refused(done, *parts, code=2):
