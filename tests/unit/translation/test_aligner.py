@@ -19,7 +19,7 @@ def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pooled")
     make_random_run(folder, load_config("tiny", POOLED), 20)
     return ModelLoader(device="cpu", precision="fp32", threads=1).open(
-        ModelSpec(folder, ()), "pooled"
+        ModelSpec((folder,), ()), "pooled"
     )
 
 
