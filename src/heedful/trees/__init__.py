@@ -1,0 +1,1 @@
+"""Constituency trees: read, written as symbols, scored, drawn; torch is not needed."""
