@@ -29,6 +29,7 @@ from heedful.cli import (
     import_,
     info,
     paper,
+    parse,
     plot,
     quickstart,
     score,
@@ -79,6 +80,7 @@ app.command()(plot.plot)
 app.command()(compare.compare)
 app.command("import")(import_.import_)
 app.command()(export.export)
+app.add_typer(parse.app)
 app.add_typer(bench.app)
 app.add_typer(paper.app)
 app.command()(info.info)
@@ -92,7 +94,7 @@ _ENVIRONMENT = {
 }
 # Training meets the same shapes in every epoch; with room for 128 it is a seventh slower.
 _TRAINING = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "512"}
-_TRAINS = ("train", "quickstart")
+_TRAINS = ("train", "quickstart", "parse")
 # Other toolkits in `heedful bench` get the user's environment without these.
 _OURS = "HEEDFUL_ENVIRONMENT"
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from heedful.arguments import checked
 from heedful.config.conditions import flat, written
+from heedful.config.parsing import PARSER_SETTINGS
 from heedful.config.recipes import RECIPES, recipe
 from heedful.config.schema import RunConfig, acting_settings, setting_fields, without_idle
 from heedful.errors import SettingError
@@ -48,6 +49,17 @@ def load_config(
     config = _read(Path(recipe_or_path)) if _is_path(recipe_or_path) else recipe(recipe_or_path)
     changes = dict(_key_and_value(text) for text in setting_list(settings))
     return config.with_settings(changes, inherited)
+
+
+def load_parser_config(
+    recipe_or_path: str,
+    settings: Settings = (),
+    inherited: Mapping[str, Any] | None = None,
+) -> RunConfig:
+    """Load settings as `load_config` does; a recipe that makes no parser is changed into one."""
+    is_parser = load_config(recipe_or_path).parsing.linearisation is not None
+    below = {} if is_parser else PARSER_SETTINGS
+    return load_config(recipe_or_path, settings, {**below, **(inherited or {})})
 
 
 def setting_list(settings: Settings) -> list[str]:

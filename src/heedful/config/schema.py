@@ -26,6 +26,7 @@ from heedful.config.field_types import (
     Share,
 )
 from heedful.config.model import POOLED, ModelConfig
+from heedful.config.parsing import ParsingConfig, parsing_clashes
 from heedful.config.recurrent import ATTENTION
 from heedful.config.recurrent import DECODER as RECURRENT_DECODER
 from heedful.config.settings_table import SettingsTable, walk
@@ -48,6 +49,10 @@ class DataConfig(SettingsTable):
     """Pad the embedding with unused rows to a multiple of this."""
     subwords: Literal["bpe", "unigram", "character", "word"] = "bpe"
     """How text is split into subwords."""
+    target_subwords: Annotated[
+        Literal["as-source", "symbols"], ActsIf("data.shared_vocabulary", (False,))
+    ] = "as-source"
+    """How target text is split: like the source, or at spaces, for symbols such as brackets."""
     subword_sampling: Share = 0.0
     """Sample subwords anew in every epoch: BPE-dropout for bpe, alpha for unigram. 0 means off."""
     vocabulary_threshold: CountOrZero = 0
@@ -124,6 +129,15 @@ class RunConfig(SettingsTable):
     """Training."""
     search: SearchConfig = SearchConfig()
     """How translations are found."""
+    parsing: ParsingConfig = ParsingConfig()
+    """Trees as the target."""
+
+    @model_validator(mode="after")
+    def _parsers_have_symbols(self) -> "RunConfig":
+        """Check that the text of a parser is split as it has to be."""
+        if wrong := list(parsing_clashes(self)):
+            raise ValueError("; ".join(wrong))
+        return self
 
     @model_validator(mode="after")
     def _one_table_needs_one_vocabulary(self) -> "RunConfig":

@@ -105,7 +105,7 @@ class TrainConfig(SettingsTable):
     """Updates between validations; the last update is validated too. None means no validation."""
     validation_samples: CountOrZero = 3
     """Number of held-out sentences whose translations each validation prints. 0 means none."""
-    best_by: Literal["bleu", "chrf", "loss", "exact_match", "cer"] = "bleu"
+    best_by: Literal["bleu", "chrf", "loss", "exact_match", "cer", "f1"] = "bleu"
     """Metric of the best checkpoint: BLEU, chrF, loss, exactly correct lines, character errors."""
     patience: Count | None = None
     """Validations without a better result before training stops. None means no such stop."""

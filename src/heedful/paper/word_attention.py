@@ -129,7 +129,7 @@ def words_of(tokenizer: Tokenizer, sentence: str, ids: Sequence[int]) -> list[Wo
 
     A mark is separate if it has a subword of its own: “perfect,” is two words if its comma is.
     """
-    side = segment_text(tokenizer, sentence, ids, tokenizer.pieces_source(ids))
+    side = segment_text(tokenizer.kind, sentence, ids, tokenizer.pieces_source(ids))
     found: list[Word] = []
     for unit in side.units:
         spelt = [tokenizer.decode_source([ids[piece]]).strip() for piece in unit.pieces]

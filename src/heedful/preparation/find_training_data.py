@@ -8,6 +8,7 @@ from heedful.preparation.corpora_file import CorpusPart, read_corpora
 from heedful.preparation.prepared_text import PreparedText
 from heedful.preparation.raw_text import RawText
 from heedful.preparation.training_data import Files, TrainingData, as_list
+from heedful.preparation.tree_text import find_trees
 from heedful.text.corpus import Corpus, expand
 
 
@@ -19,8 +20,16 @@ def find_training_data(
     settings: Sequence[str] = (),
     corpora: str | Path | None = None,
     tokenizer: str | Path | None = None,
+    trees: Files | None = None,
 ) -> TrainingData:
     """Find the training data that the arguments name; `TextError` if twice or not at all."""
+    if trees:
+        if source or target or exclude or corpora or data:
+            raise TextError(
+                "A parser is trained from trees alone, but --source, --target, --corpora, "
+                "--exclude or --data was given too; leave that out."
+            )
+        return find_trees(trees, tokenizer)
     if data is not None:
         if source or target or exclude or corpora or tokenizer:
             raise TextError(

@@ -31,6 +31,7 @@ def make_tokenizer(
             kind=data.subwords,
             vocabulary_size=data.vocabulary_size,
             shared=data.shared_vocabulary,
+            symbols=data.target_subwords == "symbols",
             source_language=data.source_language,
             target_language=data.target_language,
             seed=config.train.seed,
@@ -47,6 +48,8 @@ def make_tokenizer(
         complete=data.subword_sampling > 0,
     )
     _check_sampling(data.subword_sampling, tokenizer.kind)
+    if data.target_subwords == "symbols":
+        return tokenizer.with_symbols(corpus.target)
     return tokenizer
 
 

@@ -4,7 +4,7 @@ A run folder as an object: settings, tokenizer, model.
 Training creates it, everything else opens it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from heedful.config.conditions import flat
 from heedful.config.renames import renamed_settings
 from heedful.config.schema import RunConfig, without_idle
 from heedful.data.batch import Collator
-from heedful.errors import RunFolderError, SettingError
+from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.machine.memory import give_memory_back, keep_freed_memory
 from heedful.model.build import build_model, padded_vocabulary
 from heedful.model.encoder_decoder import EncoderDecoder
@@ -26,8 +26,20 @@ from heedful.model.inference.quantized import can_prepack
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.size_check import check_sizes
-from heedful.search.rules import AllowedTokens
+from heedful.search.rules import AllowedTokens, DecodingRule
+from heedful.search.well_formed import (
+    CLOSE,
+    OPEN,
+    OTHER,
+    WORD,
+    TreeSymbols,
+    WellFormedTrees,
+    fewest_symbols,
+)
+from heedful.tokenization.special_symbols import SPECIAL_IDS
 from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
+from heedful.trees.linearise import SymbolLabels
+from heedful.trees.sentence import split_words
 
 _FORMAT = 1
 
@@ -97,6 +109,46 @@ class Run:
     def allowed(self) -> AllowedTokens:
         """The ids that its searches may generate."""
         return AllowedTokens(self.tokenizer.target_size, (PAD, START, *self.check_forbidden_ids()))
+
+    def rules(
+        self, lines: Sequence[str], limits: Sequence[int], device: torch.device
+    ) -> list[DecodingRule]:
+        """
+        Collect the rules that its searches of some source lines keep, whatever their settings.
+
+        Raises `TextError` if a limit has no room for a tree of the words.
+        """
+        parsing = self.config.parsing
+        if parsing.linearisation is None or not parsing.constrained:
+            return [self.allowed]
+        words = [len(split_words(line)) for line in lines]
+        for line, count, limit in zip(lines, words, limits, strict=True):
+            if fewest_symbols(count) > limit:
+                raise TextError(
+                    f"a tree of {count:,} words has at least {fewest_symbols(count):,} symbols, "
+                    f"but search.max_length allows {limit:,} for “{line[:60]}”; allow more."
+                )
+        trees = WellFormedTrees(
+            self.tree_symbols, words, limits, END, parsing.longest_chain, device
+        )
+        return [self.allowed, trees]
+
+    @property
+    def tree_symbols(self) -> TreeSymbols:
+        """What each symbol of its target does in a tree."""
+        form = self.config.parsing.linearisation or "vinyals"
+        pieces = self.tokenizer.pieces_target(range(self.tokenizer.target_size))
+        labels = SymbolLabels(pieces, form)
+        numbers = {label: number for number, label in enumerate(labels.closes.values())}
+        kinds, found = [OTHER] * len(pieces), [-1] * len(pieces)
+        for i, piece in enumerate(pieces[len(SPECIAL_IDS) :], start=len(SPECIAL_IDS)):
+            if piece in labels.opens:
+                kinds[i], found[i] = OPEN, numbers[labels.opens[piece]]
+            elif piece in labels.closes:
+                kinds[i], found[i] = CLOSE, numbers[labels.closes[piece]]
+            else:
+                kinds[i] = WORD
+        return TreeSymbols(tuple(kinds), tuple(found))
 
     def check_forbidden_ids(self) -> list[int]:
         """Return the ids that its searches never generate; refuse any that the target has not."""

@@ -9,6 +9,7 @@ The files of a tokenizer in a run folder.
 
 import hashlib
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,8 @@ KINDS = tuple(_ENDINGS)
 """How text is split: by a sentencepiece model, BPE codes, a word list, or as another tool does."""
 
 # Readers of format 1 know neither language tags nor codes nor word lists, those of format 2 no
-# imported vocabularies.
-_FORMATS = (1, 2, 3)
+# imported vocabularies, those of format 3 no target of another kind than the source.
+_FORMATS = (1, 2, 3, 4)
 
 
 def write_models(
@@ -55,10 +56,11 @@ def write_models(
         for side, model in zip(("source", "target"), models, strict=False)
         for ending, content in model.files().items()
     }
-    kind = models[0].kind
+    kinds = [model.kind for model in models]
     record = {
-        "format": _format(kind, any(model.tags for model in models)),
-        "kind": kind,
+        "format": _format(kinds, any(model.tags for model in models)),
+        "kind": kinds[0],
+        **({"target_kind": kinds[-1]} if kinds[-1] != kinds[0] else {}),
         "shared": len(models) == 1,
         "source_language": source_language,
         "target_language": target_language,
@@ -83,9 +85,12 @@ def read_models(folder: Path) -> tuple[list[SubwordModel], str, str]:
     path = Path(folder) / RECORD
     record = _checked_record(_read(path), path)
     models = []
-    for side in ("source",) if record["shared"] else ("source", "target"):
+    kinds = {"source": record["kind"]}
+    if not record["shared"]:
+        kinds["target"] = record.get("target_kind", record["kind"])
+    for side, kind in kinds.items():
         files = {}
-        for ending in _ENDINGS[record["kind"]]:
+        for ending in _ENDINGS[kind]:
             name = _name(ending, side, record["shared"])
             files[ending] = content = _read(Path(folder) / name)
             if _sha256(content) != record["sha256"].get(name):
@@ -93,7 +98,7 @@ def read_models(folder: Path) -> tuple[list[SubwordModel], str, str]:
                     f"{Path(folder) / name} must be the file that {path} records, but its SHA-256 "
                     "differs: it is damaged or of another run; copy the whole run folder again."
                 )
-        models.append(_model(record["kind"], files))
+        models.append(_model(kind, files))
     return models, record["source_language"], record["target_language"]
 
 
@@ -107,11 +112,13 @@ def fingerprint_of(models: list[SubwordModel]) -> str:
     return _sha256("".join(hashes).encode())
 
 
-def _format(kind: str, tags: bool) -> int:
+def _format(kinds: Sequence[str], tags: bool) -> int:
     """Choose the oldest format version that can express the tokenizer."""
-    if is_imported(kind):
+    if len(set(kinds)) > 1:
+        return 4
+    if is_imported(kinds[0]):
         return 3
-    return 2 if tags or kind in ("codes", "word-list") else 1
+    return 2 if tags or kinds[0] in ("codes", "word-list") else 1
 
 
 def _model(kind: Any, files: dict[str, bytes]) -> SubwordModel:
@@ -146,6 +153,7 @@ def _checked_record(content: bytes, path: Path) -> dict[str, Any]:
         isinstance(record, dict)
         and record.get("format") in _FORMATS
         and record.get("kind") in KINDS
+        and record.get("target_kind", record["kind"]) in KINDS
         and isinstance(record.get("shared"), bool)
         and all(isinstance(record.get(name), str) for name in languages)
         and record.get("special_ids") == SPECIAL_IDS

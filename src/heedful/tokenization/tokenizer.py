@@ -18,6 +18,7 @@ from heedful.tokenization.serialization import fingerprint_of, read_models, writ
 from heedful.tokenization.special_symbols import END, PAD, START, UNKNOWN, split_tag
 from heedful.tokenization.subword_model import SubwordModel, models_of_sides, share_vocabulary
 from heedful.tokenization.train import Kind, learn_subwords
+from heedful.tokenization.vocabulary_model import learn_symbols
 
 __all__ = ["END", "PAD", "SAMPLED_KINDS", "START", "UNKNOWN", "Tokenizer"]
 
@@ -45,6 +46,7 @@ class Tokenizer:
         target_language: str,
     ) -> None:
         self.kind = source.kind
+        self.target_kind = source.kind if target is None else target.kind
         self.source_language = source_language
         self.target_language = target_language
         self._models = [source] if target is None else [source, target]
@@ -60,6 +62,7 @@ class Tokenizer:
         kind: Kind,
         vocabulary_size: int,
         shared: bool,
+        symbols: bool = False,
         source_language: str,
         target_language: str,
         seed: int,
@@ -69,8 +72,9 @@ class Tokenizer:
         Train subword models on text.
 
         `vocabulary_size`: subwords of each model, the four special ones included. A “character”
-        model has as many as the text needs and takes this as the upper limit. Returns the same
-        bytes for the same text and arguments.
+        model has as many as the text needs and takes this as the upper limit. `symbols`: whether
+        the target is split at spaces, into all symbols that it has. Returns the same bytes for the
+        same text and arguments.
 
         The paper shares one vocabulary of about 37,000 byte-pair subwords between English and
         German (section 5.1). From 4,000 subwords on, unseen characters are encoded as bytes instead
@@ -93,8 +97,24 @@ class Tokenizer:
             return SentencePieceModel(model, kind)
 
         languages = source_language, target_language
-        models = models_of_sides(learn, source_files, target_files, shared, languages)
+        models: list[SubwordModel]
+        if symbols:
+            source = learn(source_files, f"{source_language or 'source'} text", len(source_files))
+            models = [source, learn_symbols(target_files)]
+        else:
+            models = models_of_sides(learn, source_files, target_files, shared, languages)
         return cls(*models, source_language=source_language, target_language=target_language)
+
+    def with_symbols(self, target_files: Sequence[TextSource | Path]) -> "Tokenizer":
+        """Return one that splits the target at spaces, into all symbols of some text."""
+        if self.target_kind == "word-list":
+            return self
+        return Tokenizer(
+            self._source,
+            learn_symbols(target_files),
+            source_language=self.source_language,
+            target_language=self.target_language,
+        )
 
     @property
     def shared(self) -> bool:

@@ -157,6 +157,12 @@ def learn_word_vocabulary(
     return VocabularyModel(Vocabulary.from_counts(counts, vocabulary_size, tags))
 
 
+def learn_symbols(files: Sequence[TextSource | Path]) -> VocabularyModel:
+    """List all symbols of a target text, whatever stands between spaces, the frequent first."""
+    counts, _ = _count_words(files, "target text", str.split, 0)
+    return VocabularyModel(Vocabulary(sorted(counts, key=lambda piece: (-counts[piece], piece))))
+
+
 def _count_words(
     files: Sequence[TextSource | Path], text: str, parted: Callable[[str], list[str]], tagged: int
 ) -> tuple[Counter[str], list[str]]:

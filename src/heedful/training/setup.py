@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from heedful.config.load import Settings, load_config, setting_list
+from heedful.config.load import Settings, load_config, load_parser_config, setting_list
 from heedful.config.schema import RunConfig
 from heedful.data.batching import BATCHES_VERSION
 from heedful.data.encoded.dataset import EncodedPairs
@@ -28,6 +28,7 @@ from heedful.machine.devices import (
 )
 from heedful.preparation.find_training_data import find_training_data
 from heedful.preparation.training_data import Files, Say, Sizes, TrainingData, without_keys
+from heedful.preparation.tree_text import held_out_trees
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import LOCK
 from heedful.runs.run import (
@@ -113,6 +114,8 @@ class TrainingSetup:
         exclude: Files | None = None,
         valid_source: Files | None = None,
         valid_target: Files | None = None,
+        trees: Files | None = None,
+        valid_trees: Files | None = None,
         settings: Settings = (),
         tokenizer: str | Path | None = None,
         resume: bool = False,
@@ -142,7 +145,7 @@ class TrainingSetup:
                 "missing."
             )
         inherited = inherited_settings(pretrained) if pretrained else None
-        config = load_config(recipe, settings, inherited)
+        config = (load_parser_config if trees else load_config)(recipe, settings, inherited)
         check_objective(pretrained, config.train.objective)
         if pretrained is not None:
             check_shape(pretrained, config.model)
@@ -151,13 +154,22 @@ class TrainingSetup:
 
         # 3. text: it fills in the languages
         training_data = find_training_data(
-            source, target, exclude, data, settings, corpora, tokenizer
+            source, target, exclude, data, settings, corpora, tokenizer, trees
         )
         config = training_data.configure(config)
-        valid = held_out_corpus(valid_source, valid_target, config)
         files = training_data.fingerprint()
-        if valid is not None:
-            files |= files_of(valid)
+        if valid_trees:
+            held_out, sizes = held_out_trees(valid_trees, config.parsing)
+            files |= sizes
+        else:
+            valid = held_out_corpus(valid_source, valid_target, config)
+            held_out = read_held_out(valid)
+            files |= {} if valid is None else files_of(valid)
+        if not trees and config.parsing.linearisation is not None:
+            raise SettingError(
+                "parsing.linearisation makes a parser, which is trained from trees, but text came; "
+                "use `heedful parse train`, or set parsing.linearisation=none."
+            )
 
         # 4. places
         folder = None if out is None else RunFolder(Path(out))
@@ -168,7 +180,7 @@ class TrainingSetup:
             config,
             training_data,
             files,
-            read_held_out(valid),
+            held_out,
             pretrained,
             folder,
             resume,

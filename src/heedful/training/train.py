@@ -85,6 +85,8 @@ def train(
     exclude: Files | None = None,
     valid_source: Files | None = None,
     valid_target: Files | None = None,
+    trees: Files | None = None,
+    valid_trees: Files | None = None,
     settings: Settings = (),
     tokenizer: str | Path | None = None,
     resume: bool = False,
@@ -116,6 +118,8 @@ def train(
         Texts that training must not see, such as test sets: pairs with a line of them are dropped.
     valid_source, valid_target : path, glob, or sequence of them, optional
         Validation pairs.
+    trees, valid_trees : path, glob, or sequence of them, optional
+        Bracketed trees instead of text: the model becomes a parser.
     settings : dict or sequence of str, optional
         ``{"train.steps": 200}``, ``{"train": {"steps": 200}}`` or ``["train.steps=200"]``.
     tokenizer : path, optional
@@ -158,6 +162,8 @@ def train(
         exclude=exclude,
         valid_source=valid_source,
         valid_target=valid_target,
+        trees=trees,
+        valid_trees=valid_trees,
         settings=settings,
         tokenizer=tokenizer,
         resume=resume,

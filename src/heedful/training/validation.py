@@ -13,12 +13,12 @@ from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.preparation.training_data import Files, Sizes, as_list, file_records
 from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
-from heedful.search.rules import DecodingRule
 from heedful.search.scoring import pair_log_probabilities
 from heedful.search.settings import SearchSettings
 from heedful.text.corpus import Corpus, expand
 from heedful.training.log import perplexity
 from heedful.training.state import Validation
+from heedful.trees.linearise import symbols_f1
 
 
 def held_out_corpus(source: Files | None, target: Files | None, config: RunConfig) -> Corpus | None:
@@ -101,25 +101,22 @@ def validator(
     BLEU is sacreBLEU, cased, of greedy translations: cheaper than a beam and close enough to
     compare checkpoints.
     """
-    config, tokenizer, rules = run.config, run.tokenizer, [run.allowed]
-    most, best_by = config.data.max_length, config.train.best_by
+    config, tokenizer = run.config, run.tokenizer
+    most = config.data.max_length
     source_ids = [ids[:most] for ids in tokenizer.encode_source(sources)]
     target_ids = [ids[:most] for ids in tokenizer.encode_target(references)]
 
-    names = dict.fromkeys(("bleu", best_by))
-    scorer = ValidationScorer(
-        references, config.data.target_language, [name for name in names if name != "loss"]
-    )
+    score = _scorer(config, references)
     samples = min(config.train.validation_samples, len(references))
     shown = [index * len(references) // samples for index in range(samples)]
 
     def validate() -> Validation:
         loss = mean_loss(model, collator, source_ids, target_ids)
-        translations = _translate(model, run, collator, rules, source_ids)
+        translations = _translate(model, run, collator, sources, source_ids)
         found: Validation = {
             "valid_loss": loss,
             "valid_perplexity": perplexity(loss),
-            **scorer(translations),
+            **score(translations),
         }
         if shown:
             texts = {"source": sources, "reference": references, "translation": translations}
@@ -129,6 +126,24 @@ def validator(
         return found
 
     return validate
+
+
+def _scorer(
+    config: RunConfig, references: Sequence[str]
+) -> Callable[[Sequence[str]], dict[str, float | str]]:
+    """Create the scores of a validation: BLEU and `train.best_by`, or of a parser F1."""
+    best_by, form = config.train.best_by, config.parsing.linearisation
+    names = dict.fromkeys(("bleu" if form is None else "exact_match", best_by))
+    scorer = ValidationScorer(
+        references, config.data.target_language, [n for n in names if n not in ("loss", "f1")]
+    )
+    if form is None:
+        return scorer
+
+    def score(outputs: Sequence[str]) -> dict[str, float | str]:
+        return {"f1": symbols_f1(outputs, references, form), **scorer(outputs)}
+
+    return score
 
 
 def mean_loss(
@@ -155,15 +170,16 @@ def _translate(
     model: EncoderDecoder,
     run: Run,
     collator: Collator,
-    rules: Sequence[DecodingRule],
+    lines: Sequence[str],
     sources: Sequence[Ids],
 ) -> list[str]:
-    """Translate greedily, in order."""
+    """Translate greedily, in order. `sources`: the ids of the lines."""
     settings = SearchSettings.of(run.config.search)
     translations = [""] * len(sources)
     for rows in by_length([len(ids) for ids in sources], _BATCH_TOKENS):
         source = collator.source([sources[i] for i in rows]).to(model.device)  # (rows, source)
         limits = [settings.limit.tokens(len(sources[i])) for i in rows]
+        rules = run.rules([lines[i] for i in rows], limits, source.device)
         found = greedy_search(model, source, limits, settings, rules)
         for i, hypothesis in zip(rows, found, strict=True):
             translations[i] = run.tokenizer.decode(hypothesis.tokens)

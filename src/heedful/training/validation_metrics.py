@@ -20,6 +20,7 @@ METRICS = {
     "chrf": ValidationMetric("chrf", "chrF", True),
     "exact_match": ValidationMetric("exact_match", "exact match", True),
     "cer": ValidationMetric("cer", "CER", False),
+    "f1": ValidationMetric("f1", "F1", True),
     "loss": ValidationMetric("valid_loss", "loss", False),
 }
 """By the names that `train.best_by` has for them."""

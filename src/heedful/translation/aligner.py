@@ -53,9 +53,8 @@ class SegmentedText(NamedTuple):
         ]
 
 
-def segment_text(tokenizer: Tokenizer, text: str, ids: Ids, pieces: Sequence[str]) -> SegmentedText:
-    """Match the words of a given text with its subwords."""
-    kind: str = tokenizer.kind
+def segment_text(kind: str, text: str, ids: Ids, pieces: Sequence[str]) -> SegmentedText:
+    """Match the words of a given text with its subwords, which are of some kind."""
     mark = _MARKS.get(kind, SPACE)
     if kind == "word-list":
         words = text.split()
@@ -72,7 +71,7 @@ def segment_ids(tokenizer: Tokenizer, ids: Ids) -> SegmentedText:
 
     An unknown symbol is one word in a word vocabulary, however many it stands for.
     """
-    units = units_of(tokenizer.pieces_target(ids), _MARKS.get(tokenizer.kind, SPACE))
+    units = units_of(tokenizer.pieces_target(ids), _MARKS.get(tokenizer.target_kind, SPACE))
     spelt = (tokenizer.decode([ids[piece] for piece in unit.pieces]) for unit in units)
     return SegmentedText(ids, [word.replace(" ", "") for word in spelt], units)
 
@@ -258,11 +257,13 @@ class Aligner:
 
     def _source(self, text: str, ids: Ids) -> SegmentedText:
         """Match words with subwords of a source line."""
-        return segment_text(self.tokenizer, text, ids, self.tokenizer.pieces_source(ids))
+        return segment_text(self.tokenizer.kind, text, ids, self.tokenizer.pieces_source(ids))
 
     def _target(self, text: str, ids: Ids) -> SegmentedText:
         """Match words with subwords of a given translation."""
-        return segment_text(self.tokenizer, text, ids, self.tokenizer.pieces_target(ids))
+        return segment_text(
+            self.tokenizer.target_kind, text, ids, self.tokenizer.pieces_target(ids)
+        )
 
     def _cross_of(
         self, pairs: Sequence[tuple[SegmentedText, SegmentedText]]

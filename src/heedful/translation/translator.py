@@ -300,7 +300,7 @@ class Translator:
                 source,
                 limits,
                 settings,
-                rules=[self.run.allowed],
+                rules=self.run.rules([lines[row] for row in rows], limits, source.device),
                 line_constraints=constraints,
                 lines=numbers,
                 constrained=force_phrases is not None,

@@ -45,7 +45,7 @@ WORDS = ["the", "dog", "cats", "big", "bigger", "zebra", "Zoë", "☃", "", "\t"
 def test_subwords_spell_the_words_between_spaces(tokenizers, kind, words):
     tokenizer, text = tokenizers[kind], " ".join(words)
     (ids,) = tokenizer.encode_source([text])
-    side = segment_text(tokenizer, text, ids, tokenizer.pieces_source(ids))
+    side = segment_text(tokenizer.kind, text, ids, tokenizer.pieces_source(ids))
     assert side.words == [word for word in words if word]
     counted = [word for unit in side.units for word in unit.words]
     assert counted == list(range(len(side.words)))

@@ -1,0 +1,64 @@
+"""The settings of constituency parsing."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from heedful.config.conditions import ActsIf
+from heedful.config.settings_table import SettingsTable
+
+if TYPE_CHECKING:
+    from heedful.config.schema import RunConfig
+
+PARSER = ActsIf("parsing.linearisation", unless=(None,))
+
+
+class ParsingConfig(SettingsTable):
+    """Trees as the target: `heedful parse`."""
+
+    table: ClassVar[str] = "parsing"
+
+    linearisation: Literal["vinyals", "t2t"] | None = None
+    """How trees are written: each word as XX, or as its part of speech. None means no parser."""
+    constrained: Annotated[bool, PARSER] = True
+    """Whether search can write only trees of the words given."""
+    longest_chain: Annotated[
+        Annotated[int, Field(ge=1, le=100)], PARSER, ActsIf("parsing.constrained", (True,))
+    ] = 10
+    """Most phrases that may open in a row; 6 do in the Penn Treebank's sample, 8 in CRAFT."""
+    lower_case: Annotated[bool, PARSER] = False
+    """Whether words are read in lower case."""
+
+
+PARSER_SETTINGS: dict[str, object] = {
+    "parsing.linearisation": "vinyals",
+    "model.tie_embeddings": "none",
+    "data.shared_vocabulary": False,
+    "data.target_subwords": "symbols",
+    "data.max_length": 512,
+    "search.max_length": "input+300",  # Vaswani et al. 2017, section 6.3
+    "train.best_by": "f1",
+}
+"""What makes a parser of another recipe."""
+
+
+def parsing_clashes(config: "RunConfig") -> Iterator[str]:
+    """List what does not fit, each with what to change."""
+    if config.parsing.linearisation is None:
+        if config.train.best_by == "f1":
+            yield (
+                "`train.best_by` = f1 compares trees and needs `parsing.linearisation`, but that "
+                "is none; set `train.best_by` to bleu or loss"
+            )
+        return
+    if config.data.shared_vocabulary:
+        yield (
+            "`data.shared_vocabulary` must be false for a parser, whose words and symbols have "
+            "nothing in common, but true came"
+        )
+    elif config.data.target_subwords != "symbols":
+        yield (
+            "`data.target_subwords` must be symbols for a parser, but "
+            f"{config.data.target_subwords} came"
+        )

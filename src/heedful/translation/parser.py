@@ -1,0 +1,153 @@
+"""
+A trained parser.
+
+::
+
+    parser = Parser.load("runs/parser")
+    print(parser.parse("the dog sleeps").tree)
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import overload
+
+from heedful.arguments import checked, read_texts
+from heedful.errors import ArgumentError, SettingError, TextError
+from heedful.search.options import SearchOptions
+from heedful.translation.result import Translation
+from heedful.translation.translator import Translator, Warn
+from heedful.trees.linearise import SymbolLabels, delinearise
+from heedful.trees.sentence import join_words, split_words
+from heedful.trees.tree import Tree, flat_tree
+
+
+@dataclass(frozen=True)
+class Parse:
+    """The tree of a sentence."""
+
+    tree: Tree
+    """What was written; one flat phrase if that is no tree of the words."""
+    score: float
+    """Its log-probability, with the length penalty."""
+    symbols: str
+    """The tree as the model wrote it."""
+    is_tree: bool = True
+    """Whether it is a tree; a constrained search writes nothing else."""
+    alternatives: tuple["Parse", ...] = ()
+    """The other trees of an n-best list, best first."""
+
+
+class Parser:
+    """
+    A trained run that parses, or an ensemble of several.
+
+    `translator`: of a run that `heedful parse train` made.
+
+    Raises `SettingError` if the run is no parser.
+    """
+
+    def __init__(self, translator: Translator) -> None:
+        form = translator.run.config.parsing.linearisation
+        if form is None:
+            raise SettingError(
+                f"{translator.run.folder.path} must be a parser, but it translates; name a run "
+                "that `heedful parse train` made."
+            )
+        self.translator, self.form = translator, form
+        tokenizer = translator.tokenizer
+        self.labels = SymbolLabels(tokenizer.pieces_target(range(tokenizer.target_size)), form)
+
+    @classmethod
+    @checked
+    def load(
+        cls,
+        path: str | Path | Sequence[str | Path],
+        *,
+        weights: str = "default",
+        device: str = "auto",
+        precision: str = "auto",
+        threads: int = 0,
+        constrained: bool = True,
+    ) -> "Parser":
+        """
+        Open a run folder, or several as an ensemble, as `Translator.load` does.
+
+        `constrained`: whether the search writes only trees; without, outputs that are none become
+        flat ones.
+        """
+        translator = Translator.load(
+            path, weights=weights, device=device, precision=precision, threads=threads
+        )
+        if not constrained and translator.run.config.parsing.linearisation is not None:
+            config = translator.run.config.with_settings({"parsing.constrained": False})
+            translator.run = replace(translator.run, config=config)
+        return cls(translator)
+
+    @overload
+    def parse(  # type: ignore[overload-overlap]  # a string is one sentence, not its letters
+        self, sentences: str, options: SearchOptions | None = None
+    ) -> Parse: ...
+
+    @overload
+    def parse(
+        self,
+        sentences: Iterable[str],
+        options: SearchOptions | None = None,
+        tags: Sequence[Sequence[str]] | None = None,
+        first_line: int = 1,
+        warn: Warn | None = None,
+    ) -> list[Parse]: ...
+
+    @checked
+    def parse(
+        self,
+        sentences: str | Iterable[str],
+        options: SearchOptions | None = None,
+        tags: Sequence[Sequence[str]] | None = None,
+        first_line: int = 1,
+        warn: Warn | None = None,
+    ) -> Parse | list[Parse]:
+        """
+        Parse a sentence or several.
+
+        `sentences`: words with spaces between, as the Penn Treebank splits them. `options`: of the
+        search; the recipe's if None. `tags`: parts of speech of the words of each sentence, which
+        the trees then show; the model does not read them. `first_line`: number of the first
+        sentence, for messages.
+
+        Raises `TextError` if a sentence has no words.
+        """
+        lines, one = read_texts("sentences", sentences), isinstance(sentences, str)
+        words = [tuple(split_words(line)) for line in lines]
+        for number, found in enumerate(words, start=first_line):
+            if not found:
+                raise TextError(
+                    f"a sentence must have words to be parsed, but line {number} is empty; leave "
+                    "it out."
+                )
+        if tags is not None and list(map(len, tags)) != list(map(len, words)):
+            raise ArgumentError("`tags` must hold one part of speech for each word.")
+        lower_case = self.translator.run.config.parsing.lower_case
+        written = self.translator.translate(
+            [join_words(some, lower_case) for some in words],
+            options or SearchOptions(),
+            first_line=first_line,
+            warn=warn,
+        )
+        given = [None] * len(words) if tags is None else list(map(tuple, tags))
+        parses = [self._parse(*each) for each in zip(written, words, given, strict=True)]
+        return parses[0] if one else parses
+
+    def _parse(
+        self, written: Translation, words: tuple[str, ...], tags: tuple[str, ...] | None
+    ) -> Parse:
+        """Read the tree that was written."""
+        tree = delinearise(written.text.split(" "), words, self.form, tags, self.labels)
+        return Parse(
+            flat_tree(words, tags or ("XX",) * len(words)) if tree is None else tree,
+            written.score,
+            written.text,
+            tree is not None,
+            tuple(self._parse(other, words, tags) for other in written.alternatives),
+        )

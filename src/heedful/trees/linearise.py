@@ -1,0 +1,139 @@
+"""
+Trees as sequences of symbols, and back.
+
+::
+
+    vinyals  (S (NP XX XX )NP (VP XX )VP )S     Vinyals et al. 2015: every word is XX
+    t2t      S NP DT NN /NP VP VBZ /VP /S       tensor2tensor: every word is its part of speech
+
+A tree of n words and k phrases has n + 2k symbols. The words themselves are not written: the i-th
+of these symbols is the i-th word.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from heedful.errors import TextError
+from heedful.trees.tree import Tree
+
+Linearisation = Literal["vinyals", "t2t"]
+WORD = "XX"
+"""The symbol of a word in the form of Vinyals et al."""
+_OPENING = {"vinyals": "(", "t2t": ""}
+_CLOSING = {"vinyals": ")", "t2t": "/"}
+_BRACKETS = {"vinyals": ("(", ")"), "t2t": ("/",)}
+
+
+def linearise(tree: Tree, form: Linearisation) -> list[str]:
+    """Write a tree as symbols."""
+    if tree.word is not None:
+        return [WORD if form == "vinyals" else tree.label]
+    inner = [symbol for child in tree.children for symbol in linearise(child, form)]
+    return [opening(tree.label, form), *inner, closing(tree.label, form)]
+
+
+def delinearise(
+    symbols: Iterable[str],
+    words: Sequence[str],
+    form: Linearisation,
+    tags: Sequence[str] | None = None,
+    labels: "SymbolLabels | None" = None,
+) -> Tree | None:
+    """
+    Read a tree of given words from symbols; None if they are no tree of these words.
+
+    `tags`: parts of speech of the words, instead of those that t2t's form has, or of XX. `labels`:
+    those of a whole vocabulary; else a symbol opens a phrase if one of these closes it.
+    """
+    symbols = tuple(symbols)
+    labels = labels or SymbolLabels(symbols, form)
+    # bottom: a phrase that takes the whole tree as its child
+    stack: list[tuple[str, list[Tree]]] = [("", [])]
+    read = 0
+    for symbol in symbols:
+        if symbol in labels.opens:
+            stack.append((labels.opens[symbol], []))
+        elif symbol in labels.closes:
+            label, children = stack[-1]
+            if len(stack) == 1 or label != labels.closes[symbol] or not children:
+                return None
+            stack.pop()
+            stack[-1][1].append(Tree(label, tuple(children)))
+        elif read == len(words) or symbol.startswith(_BRACKETS[form]):
+            return None
+        else:
+            tag = symbol if tags is None else tags[read]
+            stack[-1][1].append(Tree(tag, word=words[read]))
+            read += 1
+    whole = stack[0][1]
+    return whole[0] if len(stack) == 1 and len(whole) == 1 and read == len(words) else None
+
+
+def opening(label: str, form: Linearisation) -> str:
+    """Write the symbol that opens a phrase."""
+    return _OPENING[form] + label
+
+
+def closing(label: str, form: Linearisation) -> str:
+    """Write the symbol that closes a phrase."""
+    return _CLOSING[form] + label
+
+
+class SymbolLabels:
+    """
+    The labels of symbols.
+
+    A symbol opens a phrase if there is one that closes it; so in t2t's form no part of speech may
+    have the name of a phrase.
+    """
+
+    def __init__(self, symbols: Iterable[str], form: Linearisation) -> None:
+        mark = _CLOSING[form]
+        labels = sorted({symbol[1:] for symbol in symbols if symbol.startswith(mark)})
+        self.closes = {closing(label, form): label for label in labels}
+        self.opens = {opening(label, form): label for label in labels}
+
+
+def symbols_f1(outputs: Sequence[str], references: Sequence[str], form: Linearisation) -> float:
+    """
+    Compute the labelled F1 of linearised trees in percent, punctuation included.
+
+    For validations, which have no words at hand; `heedful.trees.score` is what is published. An
+    output that is no tree has no phrases.
+    """
+    matched = given = wanted = 0
+    for output, reference in zip(outputs, references, strict=True):
+        (found, words), (right, leaves) = _phrases(output, form), _phrases(reference, form)
+        wanted += right.total()
+        if words == leaves:
+            given += found.total()
+            matched += (found & right).total()
+    return 200 * matched / max(given + wanted, 1)
+
+
+def _phrases(line: str, form: Linearisation) -> tuple[Counter[tuple[str, int, int]], int]:
+    """Count the phrases of linearised text, and its words; none if it is no tree."""
+    symbols = line.split()
+    labels = SymbolLabels(symbols, form)
+    words = sum(symbol not in labels.opens and symbol not in labels.closes for symbol in symbols)
+    tree = delinearise(symbols, [WORD] * words, form)
+    return (Counter(), -1) if tree is None else (Counter(tree.phrases()), words)
+
+
+def check_labels(trees: Iterable[Tree], form: Linearisation) -> None:
+    """Refuse trees that the form cannot write so that they can be read again."""
+    if form == "vinyals":
+        return
+    phrases: set[str] = set()
+    tags: set[str] = set()
+    for tree in trees:
+        phrases.update(label for label, _, _ in tree.phrases())
+        tags.update(tree.tags)
+    both = sorted(phrases & tags) + sorted(tag for tag in tags if tag.startswith("/"))
+    if both:
+        raise TextError(
+            "parsing.linearisation = t2t writes phrases and words by their labels alone, so no "
+            f"part of speech may be called like a phrase or begin with “/”, but {both[0]} is; set "
+            "parsing.linearisation=vinyals."
+        )

@@ -1,0 +1,25 @@
+"""Sentences of a parser: words with single spaces between them."""
+
+import re
+from collections.abc import Iterable
+
+from heedful.trees.tree import escape_brackets
+
+# Other white space, such as thin spaces, may be part of a word.
+_SPACE = re.compile(r"[ \t\r\n]+")
+
+
+def split_words(line: str) -> list[str]:
+    """
+    Split a line into words, with brackets written as in the Penn Treebank.
+
+    >>> split_words("f ( x )")
+    ['f', '-LRB-', 'x', '-RRB-']
+    """
+    return [escape_brackets(word) for word in _SPACE.split(line) if word]
+
+
+def join_words(words: Iterable[str], lower_case: bool = False) -> str:
+    """Write words as the source text of a parser."""
+    line = " ".join(words)
+    return line.lower() if lower_case else line

@@ -1,0 +1,34 @@
+"""The settings of parsing."""
+
+import pytest
+
+from heedful.config.load import load_config, load_parser_config
+from heedful.config.parsing import parsing_clashes
+from heedful.errors import SettingError
+
+
+def test_a_recipe_becomes_a_parser():
+    config = load_parser_config("small", ["train.steps=5"])
+    assert config.parsing.linearisation == "vinyals"
+    assert config.data.target_subwords == "symbols"
+    assert config.train.best_by == "f1"
+    assert not list(parsing_clashes(config))
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (["parsing.longest_chain=3"], "only if `parsing.linearisation` is not none"),
+        (["train.best_by=f1"], "needs `parsing.linearisation`"),
+        (["parsing.linearisation=t2t"], "data.shared_vocabulary` must be false"),
+        (["data.target_subwords=symbols"], "only if `data.shared_vocabulary` is false"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(settings, reason):
+    with pytest.raises(SettingError, match=reason):
+        load_config("tiny", settings)
+
+
+def test_symbols_are_split_at_spaces():
+    with pytest.raises(SettingError, match="target_subwords` must be symbols"):
+        load_parser_config("tiny", ["data.target_subwords=as-source"])

@@ -1,0 +1,90 @@
+"""The rule by which a search writes only trees."""
+
+import itertools
+
+import pytest
+import torch
+
+from heedful.search.well_formed import (
+    CLOSE,
+    OPEN,
+    OTHER,
+    WORD,
+    TreeSymbols,
+    WellFormedTrees,
+    fewest_symbols,
+)
+from heedful.trees.linearise import delinearise
+
+PIECES = ("<pad>", "<unk>", "<s>", "</s>", "XX", "(A", ")A", "(B", ")B")
+END = 3
+SYMBOLS = TreeSymbols(
+    (OTHER, OTHER, OTHER, OTHER, WORD, OPEN, CLOSE, OPEN, CLOSE),
+    (-1, -1, -1, -1, -1, 0, 0, 1, 1),
+)
+
+
+def allowed_after(written, words, limit, chain=3):
+    """List the ids that may follow."""
+    rule = WellFormedTrees(SYMBOLS, [words], [limit], END, chain)
+    rows = torch.tensor([written], dtype=torch.long).view(1, -1)
+    scores = rule(torch.zeros(1, len(PIECES) + 3), rows, torch.tensor([0]))
+    return (scores[0] == 0).nonzero().flatten().tolist()
+
+
+def all_outputs(words, limit, chain):
+    """Write everything that the rule allows."""
+    found, rest = [], [[]]
+    while rest:
+        written = rest.pop()
+        following = allowed_after(written, words, limit, chain)
+        assert following, f"dead end after {written}"
+        for token in following:
+            if token == END:
+                found.append(tuple(written))
+            else:
+                rest.append([*written, token])
+    return set(found)
+
+
+def is_wanted(written, words, chain):
+    """Whether these ids are a tree of the words, checked by the reader of trees."""
+    pieces = [PIECES[token] for token in written]
+    runs = [
+        len(list(run)) for opens, run in itertools.groupby(pieces, lambda p: p[0] == "(") if opens
+    ]
+    leaves = [str(number) for number in range(words)]
+    tree = delinearise(pieces, leaves, "vinyals")
+    return tree is not None and max(runs, default=0) <= chain
+
+
+@pytest.mark.parametrize(("words", "limit", "chain"), [(1, 5, 2), (2, 6, 2), (2, 8, 1), (3, 7, 3)])
+def test_exactly_the_trees_of_the_words_can_be_written(words, limit, chain):
+    every = (
+        {
+            written
+            for length in range(1, limit + 1)
+            for written in itertools.product(range(4, len(PIECES)), repeat=length)
+            if is_wanted(written, words, chain)
+        }
+        if limit < 8
+        else None
+    )
+    found = all_outputs(words, limit, chain)
+    assert all(is_wanted(written, words, chain) and len(written) <= limit for written in found)
+    if every is not None:
+        assert found == every
+
+
+def test_the_smallest_trees_fit_their_limit():
+    for words in (1, 2, 4):
+        limit = fewest_symbols(words)
+        assert {len(written) for written in all_outputs(words, limit, 2)} == {limit}
+
+
+def test_rows_have_stacks_of_their_own():
+    rule = WellFormedTrees(SYMBOLS, [2, 1], [20, 20], END, 3)
+    written = torch.tensor([[5, 7, 4], [5, 4, 6], [5, 4, 4]])  # (A (B XX / (A XX )A / (A XX XX
+    scores = rule(torch.zeros(3, len(PIECES)), written, torch.tensor([0, 1, 0]))
+    rows = [(row == 0).nonzero().flatten().tolist() for row in scores]
+    assert rows == [[4, 5, 7, 8], [END], [6]]

@@ -1,0 +1,75 @@
+"""Trees as symbols, and back."""
+
+import pytest
+
+from heedful.errors import TextError
+from heedful.trees.linearise import SymbolLabels, check_labels, delinearise, linearise, symbols_f1
+from heedful.trees.read import parse_trees
+
+DOG = "(S (NP (NNP John)) (VP (VBZ has) (NP (DT a) (NN dog))) (. .))"
+WORDS = ("John", "has", "a", "dog", ".")
+
+
+def read(text):
+    (tree,) = parse_trees([text], "text")
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("form", "written"),
+    [
+        ("vinyals", "(S (NP XX )NP (VP XX (NP XX XX )NP )VP XX )S"),
+        ("t2t", "S NP NNP /NP VP VBZ NP DT NN /NP /VP . /S"),
+    ],
+)
+def test_a_tree_is_written_and_read_again(form, written):
+    tree = read(DOG)
+    symbols = linearise(tree, form)
+    assert " ".join(symbols) == written
+    assert len(symbols) == 5 + 2 * 4  # n words and k phrases give n + 2k symbols
+    assert delinearise(symbols, WORDS, form, tree.tags) == tree
+
+
+def test_words_without_tags_are_marked():
+    tree = delinearise(["(S", "XX", ")S"], ("dog",), "vinyals")
+    assert str(tree) == "(S (XX dog))"
+
+
+@pytest.mark.parametrize(
+    "symbols",
+    [
+        "(S XX )S",  # a word is missing
+        "(S XX XX XX )S",  # one too many
+        "(S XX XX",  # not closed
+        "(S XX XX )S )S",
+        "(S XX XX )NP )S (NP",  # another label
+        "(S (NP )NP XX XX )S",  # nothing in it
+        "XX XX",  # two trees
+        "(S XX )S XX",
+        "",
+    ],
+)
+def test_what_is_no_tree_of_the_words_is_none(symbols):
+    assert delinearise(symbols.split(), ("a", "b"), "vinyals") is None
+
+
+def test_labels_of_a_vocabulary_tell_phrases_from_tags():
+    symbols = ["S", "NP", "NN", "/S"]
+    assert delinearise(symbols, ("a", "b"), "t2t") is not None
+    labels = SymbolLabels(["S", "/S", "NP", "/NP", "NN"], "t2t")
+    assert delinearise(symbols, ("a", "b"), "t2t", labels=labels) is None
+
+
+def test_a_tag_called_like_a_phrase_is_refused_in_the_form_without_brackets():
+    trees = [read("(S (S a))")]
+    check_labels(trees, "vinyals")
+    with pytest.raises(TextError, match="S is; set"):
+        check_labels(trees, "t2t")
+
+
+def test_f1_of_symbols_counts_phrases():
+    # P = R = 3/4, as by hand
+    gold = "(S (NP XX )NP (VP XX (NP XX XX )NP )VP )S"
+    found = "(S (NP XX )NP (VP XX )VP (NP XX XX )NP )S"
+    assert symbols_f1([found], [gold], "vinyals") == 75
+    assert symbols_f1([gold, "(S XX"], [gold, "(S XX )S"], "vinyals") == pytest.approx(800 / 9)
