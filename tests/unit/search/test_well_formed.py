@@ -1,10 +1,15 @@
 """The rule by which a search writes only trees."""
 
+import functools
 import itertools
 
 import pytest
 import torch
 
+from heedful.search.beam import beam_search
+from heedful.search.ensemble import Ensemble
+from heedful.search.greedy import greedy_search
+from heedful.search.settings import SearchSettings
 from heedful.search.well_formed import (
     CLOSE,
     OPEN,
@@ -15,6 +20,8 @@ from heedful.search.well_formed import (
     fewest_symbols,
 )
 from heedful.trees.linearise import delinearise
+from tests.support.exhaustive_search import PENALTIES, RULES, is_close, tiny
+from tests.support.models import FAMILIES
 
 PIECES = ("<pad>", "<unk>", "<s>", "</s>", "XX", "(A", ")A", "(B", ")B")
 END = 3
@@ -88,3 +95,68 @@ def test_rows_have_stacks_of_their_own():
     scores = rule(torch.zeros(3, len(PIECES)), written, torch.tensor([0, 1, 0]))
     rows = [(row == 0).nonzero().flatten().tolist() for row in scores]
     assert rows == [[4, 5, 7, 8], [END], [6]]
+
+
+# ---------------------------------------------------------------- in searches
+
+WORDS, LIMIT = 2, 6
+
+
+def rule(sentences=1):
+    return WellFormedTrees(SYMBOLS, [WORDS] * sentences, [LIMIT] * sentences, END, 3)
+
+
+@functools.cache
+def trees_of(model):
+    """Every tree of two words, with the scores of `every_sequence`."""
+    found = []
+    for length in range(1, LIMIT + 1):
+        texts = [
+            tokens
+            for tokens in itertools.product(range(4, len(PIECES)), repeat=length)
+            if is_wanted(tokens, WORDS, 3)
+        ]
+        if texts:
+            inputs = torch.tensor([[model.start_token, *tokens] for tokens in texts])
+            tables = model.log_probabilities(model(SOURCE.expand(len(texts), -1), inputs))
+            for tokens, table in zip(texts, tables.tolist(), strict=True):
+                each = [table[i][token] for i, token in enumerate([*tokens, END])]
+                found.append((sum(each) / PENALTY.divisor(length + 1), tokens, each))
+    return sorted(found, reverse=True)
+
+
+SOURCE = torch.tensor([[4, 5, 3]])
+PENALTY = PENALTIES[1]
+
+
+def models():
+    found = {
+        name: tiny(seed, len(PIECES), **settings, tie_embeddings="none")
+        for seed, (name, settings) in enumerate(FAMILIES.items())
+    }
+    return found | {"ensemble": Ensemble([found["transformer"], found["recurrent"]])}
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, "ensemble"])
+@torch.no_grad()
+def test_a_wide_beam_finds_the_best_trees(name):
+    model = models()[name]
+    expected = trees_of(model)
+    settings = SearchSettings(beam=200, n_best=5, penalty=PENALTY)
+    (found,) = beam_search(model, SOURCE, [LIMIT], settings, [rule()])
+    is_close(found, expected[:5])
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, "ensemble"])
+def test_greedy_search_is_free_where_the_free_output_is_a_tree(name):
+    model, settings = models()[name], SearchSettings(beam=1)
+    with torch.no_grad():
+        # a model that mostly writes a tree by itself, at first
+        sources = torch.randint(4, len(PIECES), (40, 3), generator=torch.manual_seed(1))
+        free = greedy_search(model, sources, [LIMIT] * 40, settings, RULES)
+        bound = greedy_search(model, sources, [LIMIT] * 40, settings, [rule(40)])
+    for one, other in zip(free, bound, strict=True):
+        assert is_wanted(other.tokens, WORDS, 3)
+        assert other.ended
+        if one.ended and is_wanted(one.tokens, WORDS, 3):
+            assert one == other

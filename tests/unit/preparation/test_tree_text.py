@@ -1,0 +1,77 @@
+"""Trees as training text."""
+
+import pytest
+
+from heedful.config.load import load_parser_config
+from heedful.errors import SettingError, TextError
+from heedful.preparation.tree_text import find_trees, held_out_trees, tree_pairs
+from heedful.runs.folder import RunFolder
+from heedful.trees.read import parse_trees
+
+TREES = """( (S (NP-SBJ (DT a) (NN b)) (VP (VBZ c) (NP (-NONE- *)))) )
+(S (NP (NN D)) (VP (VBZ e) (ADJP (JJ f))))
+"""
+CONFIG = load_parser_config("tiny", ["data.subwords=character", "data.max_length=10"])
+
+
+@pytest.fixture
+def file(tmp_path):
+    file = tmp_path / "trees.mrg"
+    file.write_text(TREES, encoding="utf-8")
+    return file
+
+
+def test_words_and_symbols_are_written_and_what_is_left_out_is_named(file, tmp_path):
+    text, run = find_trees(file), RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    text.prepare(run, CONFIG, 1, print)
+    assert (run.path / "trees" / "train.words").read_text() == "a b c\nD e f\n"
+    assert (run.path / "trees" / "train.symbols").read_text() == (
+        "(S (NP XX XX )NP (VP XX )VP )S\n(S (NP XX )NP (VP XX (ADJP XX )ADJP )VP )S\n"
+    )
+    cleaned, too_long = text.report((), None)
+    assert cleaned == (
+        "2 trees with 6 words; 1 empty nodes left out; function tags cut from 1 labels"
+    )
+    assert "1 trees have more than 10 symbols" in too_long
+    assert "number 2 with 11" in too_long
+    assert text.describe() == cleaned
+
+
+def test_held_out_trees_are_pairs_with_a_digest(file):
+    (sources, symbols), sizes = held_out_trees(file, CONFIG.parsing)
+    assert sources[0] == "a b c"
+    assert symbols[0].startswith("(S (NP XX")
+    assert set(sizes["valid_source"][0]) == {"file", "bytes", "digest"}
+    assert held_out_trees(None, CONFIG.parsing) == (None, {})
+
+
+def test_lower_case_is_of_words_alone():
+    parsing = CONFIG.with_settings({"parsing.lower_case": True}).parsing
+    (pair,) = tree_pairs(list(parse_trees(["(S (NN A))"], "text")), parsing)
+    assert pair == ("a", "(S XX )S")
+
+
+def test_a_file_without_a_tree_is_refused(tmp_path):
+    empty = tmp_path / "empty"
+    empty.write_text("(S (-NONE- *))\n", encoding="utf-8")
+    with pytest.raises(TextError, match="must hold trees with words, but has none"):
+        find_trees(empty).describe()
+
+
+def test_a_parser_is_not_trained_from_text(tmp_path):
+    from heedful.training.setup import TrainingSetup
+
+    (tmp_path / "a").write_text("a\n")
+    with pytest.raises(SettingError, match="use `heedful parse train`"):
+        TrainingSetup.resolve(
+            "tiny",
+            source=tmp_path / "a",
+            target=tmp_path / "a",
+            settings={
+                "parsing.linearisation": "t2t",
+                "data.shared_vocabulary": False,
+                "data.target_subwords": "symbols",
+                "model.tie_embeddings": "none",
+            },
+        )

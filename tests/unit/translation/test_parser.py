@@ -1,0 +1,109 @@
+"""A trained parser."""
+
+import pytest
+
+from heedful.errors import ArgumentError, SettingError, TextError
+from heedful.search.options import SearchOptions
+from heedful.training.train import train
+from heedful.translation.parser import Parser
+from heedful.translation.translator import Translator
+from heedful.trees.linearise import linearise
+
+TREES = """(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))
+(S (NP (PRP she)) (VP (VBZ reads) (NP (DT a) (NN book))))
+(S (NP (DT a) (NN cat)) (VP (VBZ eats) (PP (IN in) (NP (DT the) (NN house)))))
+"""
+SETTINGS = {
+    "model.d_model": 16,
+    "model.d_ff": 32,
+    "model.heads": 2,
+    "data.subwords": "character",
+    "train.steps": 3,
+    "train.precision": "fp32",
+    "train.device": "cpu",
+    "train.warmup": 10,
+}
+
+
+@pytest.fixture(scope="module", params=["vinyals", "t2t"])
+def run(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parser")
+    trees = folder / "trees"
+    trees.write_text(TREES, encoding="utf-8")
+    settings = SETTINGS | {"parsing.linearisation": request.param}
+    done = train(
+        "tiny", trees=trees, valid_trees=trees, out=folder / "run", settings=settings, quiet=True
+    )
+    assert "f1" in done.best[0]
+    return done.run
+
+
+def load(run, **options):
+    return Parser.load(run, device="cpu", precision="fp32", threads=1, **options)
+
+
+def test_what_is_written_are_trees_of_the_words(run):
+    parser = load(run)
+    sentences = ["the dog sleeps", "she", "a ( b ) cat reads a book"]
+    for beam in (1, 3):
+        found = parser.parse(sentences, SearchOptions(beam=beam, n_best=beam))
+        assert [parse.tree.words for parse in found] == [
+            ("the", "dog", "sleeps"),
+            ("she",),
+            ("a", "-LRB-", "b", "-RRB-", "cat", "reads", "a", "book"),
+        ]
+        for parse in found:
+            assert parse.is_tree
+            for each in (parse, *parse.alternatives):
+                assert " ".join(linearise(each.tree, parser.form)) == each.symbols
+    assert parser.parse("the dog sleeps").tree == parser.parse(["the dog sleeps"])[0].tree
+
+
+def test_the_score_is_that_of_the_symbols(run):
+    parser = load(run)
+    options = SearchOptions(beam=3, length_penalty="none")
+    parse = parser.parse("she reads", options)
+    scored = Translator.load(run, device="cpu", precision="fp32", threads=1).score(
+        "she reads", parse.symbols
+    )
+    assert sum(scored) == pytest.approx(parse.score, abs=1e-4)
+
+
+def test_tags_are_written_but_not_read(run):
+    parser = load(run)
+    plain = parser.parse(["she reads"])[0]
+    tagged = parser.parse(["she reads"], tags=[["PRP", "VBZ"]])[0]
+    assert tagged.tree.tags == ("PRP", "VBZ")
+    assert tagged.symbols == plain.symbols
+    with pytest.raises(ArgumentError, match="one part of speech for each word"):
+        parser.parse(["she reads"], tags=[["PRP"]])
+
+
+def test_a_free_search_falls_back_to_a_flat_tree(run):
+    parser = load(run, constrained=False)
+    found = parser.parse("she reads a book", SearchOptions(max_length=1))
+    assert not found.is_tree
+    assert str(found.tree) == "(S (XX she) (XX reads) (XX a) (XX book))"
+
+
+def test_an_ensemble_writes_trees(run):
+    parse = load([run, run]).parse("the cat sleeps")
+    assert parse.is_tree
+    assert parse.symbols == load(run).parse("the cat sleeps").symbols
+
+
+def test_a_limit_without_room_and_a_line_without_words_are_refused(run):
+    with pytest.raises(TextError, match=r"4 words has at least 6 symbols, but .* allows 5"):
+        load(run).parse("she reads a book", SearchOptions(max_length=5))
+    with pytest.raises(TextError, match="line 8 is empty"):
+        load(run).parse(["she", " "], first_line=7)
+
+
+def test_a_translator_is_no_parser(tmp_path):
+    from heedful.bench.random_run import make_random_run
+    from heedful.config.schema import RunConfig
+
+    shape = {name: value for name, value in SETTINGS.items() if name.startswith("model.")}
+    make_random_run(tmp_path, RunConfig().with_settings(shape), 50)
+    with pytest.raises(SettingError, match="must be a parser"):
+        load(tmp_path)
