@@ -129,7 +129,10 @@ def tree_pairs(trees: Sequence[Tree], parsing: ParsingConfig) -> list[tuple[str,
     form = parsing.linearisation or "vinyals"
     check_labels(trees, form)
     return [
-        (join_words(tree.words, parsing.lower_case), " ".join(linearise(tree, form)))
+        (
+            join_words(tree.words, parsing.lower_case, parsing.word_numbers),
+            " ".join(linearise(tree, form, parsing.word_numbers)),
+        )
         for tree in trees
     ]
 

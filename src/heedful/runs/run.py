@@ -38,7 +38,7 @@ from heedful.search.well_formed import (
 )
 from heedful.tokenization.special_symbols import SPECIAL_IDS
 from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
-from heedful.trees.linearise import SymbolLabels
+from heedful.trees.linearise import SymbolLabels, word_number
 from heedful.trees.sentence import split_words
 
 _FORMAT = 1
@@ -121,7 +121,9 @@ class Run:
         parsing = self.config.parsing
         if parsing.linearisation is None or not parsing.constrained:
             return [self.allowed]
-        words = [len(split_words(line)) for line in lines]
+        # with numbers, each word has one before it
+        each = 1 if parsing.word_numbers is None else 2
+        words = [len(split_words(line)) // each for line in lines]
         for line, count, limit in zip(lines, words, limits, strict=True):
             if fewest_symbols(count) > limit:
                 raise TextError(
@@ -147,8 +149,8 @@ class Run:
             elif piece in labels.closes:
                 kinds[i], found[i] = CLOSE, numbers[labels.closes[piece]]
             else:
-                kinds[i] = WORD
-        return TreeSymbols(tuple(kinds), tuple(found))
+                kinds[i], found[i] = WORD, word_number(piece)
+        return TreeSymbols(tuple(kinds), tuple(found), self.config.parsing.word_numbers)
 
     def check_forbidden_ids(self) -> list[int]:
         """Return the ids that its searches never generate; refuse any that the target has not."""

@@ -31,7 +31,9 @@ class TreeSymbols:
     kinds: tuple[int, ...]
     """OTHER, WORD, OPEN or CLOSE."""
     labels: tuple[int, ...]
-    """For each id that opens or closes the number of its label; -1 for all others."""
+    """Of what opens or closes the number of its label, of a word its own; -1 if there is none."""
+    numbers: int | None = None
+    """Words are numbered modulo this."""
 
 
 class WellFormedTrees:
@@ -56,6 +58,7 @@ class WellFormedTrees:
         self.words = torch.tensor(list(words), device=device)  # (sentences,)
         self.limits = torch.tensor(list(limits), device=device)  # (sentences,)
         self.end_token, self.longest_chain = end_token, longest_chain
+        self.numbers = symbols.numbers
 
     def __call__(
         self,
@@ -70,7 +73,8 @@ class WellFormedTrees:
         kinds = self.kinds[tokens]  # (rows, length)
         levels = ((kinds == OPEN).long() - (kinds == CLOSE).long()).cumsum(dim=1)
         depth = levels[:, -1] if length else torch.zeros_like(sentences)  # (rows,)
-        left = self.words[sentences] - (kinds == WORD).sum(dim=1)  # (rows,)
+        done = (kinds == WORD).sum(dim=1)  # (rows,)
+        left = self.words[sentences] - done
         places = torch.arange(1, length + 1, device=written.device)  # (length,), from 1
         chain = length - _last(kinds != OPEN, places)  # (rows,)
         top = _last((kinds == OPEN) & (levels == depth.unsqueeze(1)), places)  # (rows,)
@@ -91,6 +95,9 @@ class WellFormedTrees:
         allowed = of_kind[:, self.kinds]  # (rows, known)
         closes = self.kinds == CLOSE
         allowed &= ~closes | (self.labels == label.unsqueeze(1))
+        if self.numbers is not None:
+            number = (done % self.numbers).unsqueeze(1)  # (rows, 1)
+            allowed &= (self.kinds != WORD) | (self.labels == number)
         allowed[:, self.end_token] = may_end
         scores[:, len(self.kinds) :] = float("-inf")  # padding of the output matrix
         known = scores[:, : len(self.kinds)]

@@ -128,9 +128,9 @@ class Parser:
                 )
         if tags is not None and list(map(len, tags)) != list(map(len, words)):
             raise ArgumentError("`tags` must hold one part of speech for each word.")
-        lower_case = self.translator.run.config.parsing.lower_case
+        parsing = self.translator.run.config.parsing
         written = self.translator.translate(
-            [join_words(some, lower_case) for some in words],
+            [join_words(some, parsing.lower_case, parsing.word_numbers) for some in words],
             options or SearchOptions(),
             first_line=first_line,
             warn=warn,

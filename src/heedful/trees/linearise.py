@@ -12,6 +12,7 @@ of these symbols is the i-th word.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import count as count_from
 from typing import Literal
 
 from heedful.errors import TextError
@@ -25,12 +26,32 @@ _CLOSING = {"vinyals": ")", "t2t": "/"}
 _BRACKETS = {"vinyals": ("(", ")"), "t2t": ("/",)}
 
 
-def linearise(tree: Tree, form: Linearisation) -> list[str]:
-    """Write a tree as symbols."""
+def linearise(tree: Tree, form: Linearisation, numbers: int | None = None) -> list[str]:
+    """Write a tree as symbols. `numbers`: words are XX with their number modulo this."""
+    symbols = _symbols(tree, form)
+    if numbers is None:
+        return symbols
+    count = count_from(0)
+    return [f"{WORD}{next(count) % numbers}" if s == WORD else s for s in symbols]
+
+
+def _symbols(tree: Tree, form: Linearisation) -> list[str]:
+    """Write a tree as symbols without numbers."""
     if tree.word is not None:
         return [WORD if form == "vinyals" else tree.label]
-    inner = [symbol for child in tree.children for symbol in linearise(child, form)]
+    inner = [symbol for child in tree.children for symbol in _symbols(child, form)]
     return [opening(tree.label, form), *inner, closing(tree.label, form)]
+
+
+def word_number(symbol: str) -> int:
+    """
+    Read the number of a word's symbol; -1 if it has none.
+
+    >>> word_number("XX12"), word_number("XX")
+    (12, -1)
+    """
+    number = symbol.removeprefix(WORD)
+    return int(number) if number.isdecimal() else -1
 
 
 def delinearise(
@@ -63,7 +84,7 @@ def delinearise(
         elif read == len(words) or symbol.startswith(_BRACKETS[form]):
             return None
         else:
-            tag = symbol if tags is None else tags[read]
+            tag = (WORD if form == "vinyals" else symbol) if tags is None else tags[read]
             stack[-1][1].append(Tree(tag, word=words[read]))
             read += 1
     whole = stack[0][1]

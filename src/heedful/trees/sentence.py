@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from heedful.trees.tree import escape_brackets
 
+_FIRST = 0xE000
 # Other white space, such as thin spaces, may be part of a word.
 _SPACE = re.compile(r"[ \t\r\n]+")
 
@@ -19,7 +20,15 @@ def split_words(line: str) -> list[str]:
     return [escape_brackets(word) for word in _SPACE.split(line) if word]
 
 
-def join_words(words: Iterable[str], lower_case: bool = False) -> str:
-    """Write words as the source text of a parser."""
-    line = " ".join(words)
+def join_words(words: Iterable[str], lower_case: bool = False, numbers: int | None = None) -> str:
+    """
+    Write words as the source text of a parser.
+
+    `numbers`: each word comes after its number modulo this, as a character of the private use area.
+    """
+    if numbers is not None:
+        marked = (f"{chr(_FIRST + i % numbers)} {word}" for i, word in enumerate(words))
+        line = " ".join(marked)
+    else:
+        line = " ".join(words)
     return line.lower() if lower_case else line

@@ -6,8 +6,8 @@ from heedful.errors import ArgumentError, SettingError, TextError
 from heedful.search.options import SearchOptions
 from heedful.training.train import train
 from heedful.translation.parser import Parser
-from heedful.translation.translator import Translator
 from heedful.trees.linearise import linearise
+from heedful.trees.sentence import join_words
 
 TREES = """(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))
 (S (NP (PRP she)) (VP (VBZ reads) (NP (DT a) (NN book))))
@@ -25,12 +25,14 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="module", params=["vinyals", "t2t"])
+@pytest.fixture(scope="module", params=["vinyals", "t2t", "numbered"])
 def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("parser")
     trees = folder / "trees"
     trees.write_text(TREES, encoding="utf-8")
     settings = SETTINGS | {"parsing.linearisation": request.param}
+    if request.param == "numbered":
+        settings |= {"parsing.linearisation": "vinyals", "parsing.word_numbers": 3}
     done = train(
         "tiny", trees=trees, valid_trees=trees, out=folder / "run", settings=settings, quiet=True
     )
@@ -44,6 +46,7 @@ def load(run, **options):
 
 def test_what_is_written_are_trees_of_the_words(run):
     parser = load(run)
+    numbers = parser.translator.run.config.parsing.word_numbers
     sentences = ["the dog sleeps", "she", "a ( b ) cat reads a book"]
     for beam in (1, 3):
         found = parser.parse(sentences, SearchOptions(beam=beam, n_best=beam))
@@ -55,7 +58,7 @@ def test_what_is_written_are_trees_of_the_words(run):
         for parse in found:
             assert parse.is_tree
             for each in (parse, *parse.alternatives):
-                assert " ".join(linearise(each.tree, parser.form)) == each.symbols
+                assert " ".join(linearise(each.tree, parser.form, numbers)) == each.symbols
     assert parser.parse("the dog sleeps").tree == parser.parse(["the dog sleeps"])[0].tree
 
 
@@ -63,9 +66,9 @@ def test_the_score_is_that_of_the_symbols(run):
     parser = load(run)
     options = SearchOptions(beam=3, length_penalty="none")
     parse = parser.parse("she reads", options)
-    scored = Translator.load(run, device="cpu", precision="fp32", threads=1).score(
-        "she reads", parse.symbols
-    )
+    parsing = parser.translator.run.config.parsing
+    line = join_words(["she", "reads"], numbers=parsing.word_numbers)
+    scored = parser.translator.score(line, parse.symbols)
     assert sum(scored) == pytest.approx(parse.score, abs=1e-4)
 
 
