@@ -30,6 +30,16 @@ def _blocks(model: "ModelConfig") -> Iterator[str]:
             "`model.bytenet.max_dilation` must be a power of two, because dilations double, but "
             f"{bytenet.max_dilation} came; near it, {below} and {2 * below} would do"
         )
+    kernels = {
+        getattr(bytenet, f"{side}_kernel")
+        for side in ("encoder", "decoder")
+        if getattr(model, side) == "bytenet"
+    }
+    if kernels == {1} and bytenet.max_dilation != type(bytenet)().max_dilation:
+        yield (
+            "`model.bytenet.max_dilation` acts only with a kernel of more than one position, but "
+            "all kernels are 1; leave it out, or widen a kernel"
+        )
     if model.encoder == "bytenet" and bytenet.encoder_kernel % 2 == 0:
         yield (
             "`model.bytenet.encoder_kernel` must be odd, because it reads as many positions before "

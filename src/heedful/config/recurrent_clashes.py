@@ -8,6 +8,8 @@ from heedful.config.conditions import listed
 if TYPE_CHECKING:
     from heedful.config.model import ModelConfig
 
+_ONE_STATE = ("average", "sum")
+
 
 def recurrent_clashes(model: "ModelConfig") -> list[str]:
     """List what does not fit, each with what to change; nothing for a Transformer."""
@@ -126,6 +128,11 @@ def _attention(model: "ModelConfig") -> Iterator[str]:
         )
     if recurrent.feed == "none" and recurrent.feed_layers == "all":
         yield "`model.recurrent.feed_layers` must be first if nothing is fed, but all came"
+    if recurrent.query == "previous" and model.encoder in _ONE_STATE:
+        yield (
+            f"`model.recurrent.query` must be current if `model.encoder` is {model.encoder}, "
+            "because all positions of it are alike, but previous came"
+        )
     if recurrent.score == "dot" and width != memory_width(model):
         yield (
             "`model.recurrent.score` = dot needs states of the encoder and of the decoder of one "

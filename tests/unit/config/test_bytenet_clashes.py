@@ -16,6 +16,15 @@ BOTH = ["model.encoder=bytenet", "model.decoder=bytenet"]
         ([*BOTH, "model.bytenet.max_dilation=12"], "must be a power of two, because dilations"),
         ([*BOTH, "model.bytenet.max_dilation=12"], "near it, 8 and 16 would do"),
         ([*BOTH, "model.bytenet.encoder_kernel=4"], "must be odd, because it reads as many"),
+        (
+            [
+                *BOTH,
+                "model.bytenet.encoder_kernel=1",
+                "model.bytenet.decoder_kernel=1",
+                "model.bytenet.max_dilation=8",
+            ],
+            "acts only with a kernel of more than one position",
+        ),
         ([*BOTH, "model.d_model=33"], "`model.d_model` must be even, because a block"),
         (
             [

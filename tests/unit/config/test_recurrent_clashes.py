@@ -73,3 +73,10 @@ def test_several_faults_are_named_at_once():
 
 def test_a_transformer_has_none():
     assert recurrent_clashes(ModelConfig()) == []
+
+
+def test_one_state_of_the_encoder_leaves_no_choice_of_the_query():
+    settings = ["model.encoder=average", "model.decoder=recurrent", "model.recurrent.start=mean"]
+    load_config("small", settings)
+    with pytest.raises(SettingError, match=r"`model.encoder` is average, because all positions"):
+        load_config("small", [*settings, "model.recurrent.query=previous"])
