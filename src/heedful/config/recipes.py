@@ -20,6 +20,7 @@ from heedful.config.convs2s_recipes import CONVS2S_RECIPES
 from heedful.config.experts_recipes import EXPERTS_RECIPES
 from heedful.config.explain import did_you_mean
 from heedful.config.model import ModelConfig
+from heedful.config.parsing_recipes import PARSING_RECIPES
 from heedful.config.recurrent_recipes import RECURRENT_RECIPES
 from heedful.config.schema import DataConfig, RunConfig, SearchConfig
 from heedful.config.train import TrainConfig
@@ -318,7 +319,7 @@ def _published(name: str, summary: str, settings: dict[str, object]) -> None:
 
 
 _FAMILIES = {**RECURRENT_RECIPES, **CONVS2S_RECIPES, **BYTENET_RECIPES, **EXPERTS_RECIPES}
-for _name, (_summary, _settings) in _FAMILIES.items():
+for _name, (_summary, _settings) in {**_FAMILIES, **PARSING_RECIPES}.items():
     _published(_name, _summary, _settings)
 
 

@@ -27,31 +27,28 @@ _BRACKETS = {"vinyals": ("(", ")"), "t2t": ("/",)}
 
 
 def linearise(tree: Tree, form: Linearisation, numbers: int | None = None) -> list[str]:
-    """Write a tree as symbols. `numbers`: words are XX with their number modulo this."""
-    symbols = _symbols(tree, form)
-    if numbers is None:
-        return symbols
-    count = count_from(0)
-    return [f"{WORD}{next(count) % numbers}" if s == WORD else s for s in symbols]
+    """Write a tree as symbols. `numbers`: words are numbered modulo this, as in XX#3."""
+    words = count_from(0)
 
+    def write(node: Tree) -> list[str]:
+        if node.word is not None:
+            number = "" if numbers is None else f"#{next(words) % numbers}"
+            return [(WORD if form == "vinyals" else node.label) + number]
+        inner = [symbol for child in node.children for symbol in write(child)]
+        return [opening(node.label, form), *inner, closing(node.label, form)]
 
-def _symbols(tree: Tree, form: Linearisation) -> list[str]:
-    """Write a tree as symbols without numbers."""
-    if tree.word is not None:
-        return [WORD if form == "vinyals" else tree.label]
-    inner = [symbol for child in tree.children for symbol in _symbols(child, form)]
-    return [opening(tree.label, form), *inner, closing(tree.label, form)]
+    return write(tree)
 
 
 def word_number(symbol: str) -> int:
     """
     Read the number of a word's symbol; -1 if it has none.
 
-    >>> word_number("XX12"), word_number("XX")
-    (12, -1)
+    >>> word_number("XX#12"), word_number("##3"), word_number("XX")
+    (12, 3, -1)
     """
-    number = symbol.removeprefix(WORD)
-    return int(number) if number.isdecimal() else -1
+    number = symbol.rpartition("#")[2]
+    return int(number) if "#" in symbol and number.isdecimal() else -1
 
 
 def delinearise(
@@ -84,7 +81,8 @@ def delinearise(
         elif read == len(words) or symbol.startswith(_BRACKETS[form]):
             return None
         else:
-            tag = (WORD if form == "vinyals" else symbol) if tags is None else tags[read]
+            tag = symbol if word_number(symbol) < 0 else symbol.rpartition("#")[0]
+            tag = tag if tags is None else tags[read]
             stack[-1][1].append(Tree(tag, word=words[read]))
             read += 1
     whole = stack[0][1]

@@ -25,14 +25,14 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="module", params=["vinyals", "t2t", "numbered"])
+@pytest.fixture(scope="module", params=["vinyals", "numbered vinyals", "numbered t2t"])
 def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("parser")
     trees = folder / "trees"
     trees.write_text(TREES, encoding="utf-8")
-    settings = SETTINGS | {"parsing.linearisation": request.param}
-    if request.param == "numbered":
-        settings |= {"parsing.linearisation": "vinyals", "parsing.word_numbers": 3}
+    numbered, _, form = request.param.rpartition(" ")
+    settings = SETTINGS | {"parsing.linearisation": form}
+    settings |= {"parsing.word_numbers": 3} if numbered else {}
     done = train(
         "tiny", trees=trees, valid_trees=trees, out=folder / "run", settings=settings, quiet=True
     )

@@ -73,3 +73,19 @@ def test_f1_of_symbols_counts_phrases():
     found = "(S (NP XX )NP (VP XX )VP (NP XX XX )NP )S"
     assert symbols_f1([found], [gold], "vinyals") == 75
     assert symbols_f1([gold, "(S XX"], [gold, "(S XX )S"], "vinyals") == pytest.approx(800 / 9)
+
+
+@pytest.mark.parametrize(
+    ("form", "written"),
+    [
+        ("vinyals", "(S (NP XX#0 )NP (VP XX#1 (NP XX#2 XX#0 )NP )VP XX#1 )S"),
+        ("t2t", "S NP NNP#0 /NP VP VBZ#1 NP DT#2 NN#0 /NP /VP .#1 /S"),
+    ],
+)
+def test_words_may_be_numbered(form, written):
+    tree = read(DOG)
+    symbols = linearise(tree, form, numbers=3)
+    assert " ".join(symbols) == written
+    assert delinearise(symbols, WORDS, form, tree.tags) == tree
+    if form == "t2t":
+        assert delinearise(symbols, WORDS, form) == tree
