@@ -7,7 +7,7 @@ from heedful.cli.parse_train import train
 
 app = typer.Typer(
     name="parse",
-    help="Train a parser of sentences, parse, and score and draw trees.",
+    help="Train a parser of sentences, and parse.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -106,7 +106,7 @@ class TrainConfig(SettingsTable):
     validation_samples: CountOrZero = 3
     """Number of held-out sentences whose translations each validation prints. 0 means none."""
     best_by: Literal["bleu", "chrf", "loss", "exact_match", "cer", "f1"] = "bleu"
-    """Metric of the best checkpoint: BLEU, chrF, loss, exactly correct lines, character errors."""
+    """Metric of the best checkpoint: BLEU, chrF, loss, exact lines, character errors, F1."""
     patience: Count | None = None
     """Validations without a better result before training stops. None means no such stop."""
     clip_norm: Positive | None = None

@@ -75,7 +75,8 @@ def unknown_parts(tokenizer: Tokenizer, lines: Iterable[str], side: str) -> list
     )
     if side == "source" and tokenizer.tags:
         lines = (split_tag(line)[1] for line in lines)
-    words = tokenizer.kind in _CUT_FROM_WORDS
+    kind = tokenizer.kind if side == "source" else tokenizer.target_kind
+    words = kind in _CUT_FROM_WORDS
     counts = Counter(chain.from_iterable(line.split() if words else line for line in lines))
     parts = sorted(counts, key=lambda part: (-counts[part], part))
     return [part for part, ids in zip(parts, encode(parts), strict=True) if UNKNOWN in ids]
