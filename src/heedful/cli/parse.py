@@ -2,14 +2,16 @@
 
 import typer
 
+from heedful.cli.parse_evaluate import evaluate
 from heedful.cli.parse_predict import predict
 from heedful.cli.parse_train import train
 
 app = typer.Typer(
     name="parse",
-    help="Train a parser of sentences, and parse.",
+    help="Train a parser of sentences, parse, and score trees.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 app.command()(train)
 app.command()(predict)
+app.command()(evaluate)

@@ -38,8 +38,8 @@ class MetricScore:  # numpydoc ignore=PR02
 class SufficientStatistics:  # numpydoc ignore=PR02
     """Sufficient statistics of a metric for one system's translations."""
 
-    metric: Metric
-    """One of sacreBLEU's, which turns sums of counts into a score."""
+    metric: Metric | None
+    """One of sacreBLEU's, which turns sums of counts into a score; None of brackets."""
     counts: Float[np.ndarray, "lines counts"]
 
     @property
@@ -50,7 +50,7 @@ class SufficientStatistics:  # numpydoc ignore=PR02
     @property
     def signature(self) -> str:
         """The metric's settings and version."""
-        return str(self.metric.get_signature())
+        return "" if self.metric is None else str(self.metric.get_signature())
 
     def scores(
         self, sums: Float[np.ndarray, "selections counts"]
@@ -63,6 +63,7 @@ class SufficientStatistics:  # numpydoc ignore=PR02
         Uses sacreBLEU's own formula, so results cannot differ. Sums of integers are exact in double
         precision, hence so are the scores.
         """
+        assert self.metric is not None
         return np.array([self.metric._compute_score_from_stats(row).score for row in sums.tolist()])
 
 

@@ -163,8 +163,8 @@ def evalb(
     lacks_tags = has_no_tags(one.tags for one in tests if isinstance(one, BracketedSentence))
     if lacks_tags:
         tests = [
-            _with_gold_tags(*both) if isinstance(both[1], BracketedSentence) else both[1]
-            for both in zip(golds, tests, strict=True)
+            _with_gold_tags(right, one) if isinstance(one, BracketedSentence) else one
+            for right, one in zip(golds, tests, strict=True)
         ]
     pairs = zip(golds, tests, strict=True)
     return EvalbResult(

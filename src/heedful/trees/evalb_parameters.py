@@ -9,8 +9,9 @@ Parameters of EVALB, the program that scores constituency trees, and its files o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from heedful.errors import TextError
 from heedful.text.lines import plain_lines
@@ -103,23 +104,22 @@ class _Reading:
     def parameters(self) -> EvalbParameters:
         """Build the parameters."""
         numbers = self.numbers
-        return replace(
-            EvalbParameters(
-                **{name: frozenset(self.sets.get(key, ())) for key, name in _SETS.items()},
-                **{name: frozenset(self.pairs.get(key, ())) for key, name in _PAIRS.items()},
-            ),
-            labelled=numbers.get("LABELED", 1) != 0,
-            cutoff=numbers.get("CUTOFF_LEN", 40),
-            max_error=numbers.get("MAX_ERROR", 10),
-        )
+        values: dict[str, Any] = {
+            **{name: frozenset(self.sets.get(key, ())) for key, name in _SETS.items()},
+            **{name: frozenset(self.pairs.get(key, ())) for key, name in _PAIRS.items()},
+            "labelled": numbers.get("LABELED", 1) != 0,
+            "cutoff": numbers.get("CUTOFF_LEN", 40),
+            "max_error": numbers.get("MAX_ERROR", 10),
+        }
+        return EvalbParameters(**values)
 
     def _readers(self) -> dict[str, Callable[[int, str, list[str]], None]]:
         """List the parameters, each with the function that reads its values."""
-        return (
-            dict.fromkeys(_SETS, self._read_set)
-            | dict.fromkeys(_PAIRS, self._read_pair)
-            | dict.fromkeys(("LABELED", "CUTOFF_LEN", "MAX_ERROR", "DEBUG"), self._read_number)
-        )
+        return {
+            **dict.fromkeys(_SETS, self._read_set),
+            **dict.fromkeys(_PAIRS, self._read_pair),
+            **dict.fromkeys(("LABELED", "CUTOFF_LEN", "MAX_ERROR", "DEBUG"), self._read_number),
+        }
 
     def _read_set(self, line: int, key: str, values: list[str]) -> None:
         """Read one value of several."""
