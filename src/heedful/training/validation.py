@@ -101,6 +101,7 @@ def validator(
     BLEU is sacreBLEU, cased, of greedy translations: cheaper than a beam and close enough to
     compare checkpoints.
     """
+    run.check_forbidden_ids()  # before the first step, not at the first validation
     config, tokenizer = run.config, run.tokenizer
     most = config.data.max_length
     source_ids = [ids[:most] for ids in tokenizer.encode_source(sources)]
