@@ -80,9 +80,14 @@ def body(found: dict[str, Any]) -> str:
 
     def table(kind: str, name: str) -> str:
         return "\n".join(
-            f"| {row[name]} | {row['difference']:.1e} | {row['equal']} of {row['sentences']} |"
+            f"| {row[name]} | {row['difference']:.1e}{in_double(row)} "
+            f"| {row['equal']} of {row['sentences']} |"
             for row in found.get(kind, [])
         )
+
+    def in_double(row: dict[str, Any]) -> str:
+        precise = row.get("precise")
+        return "" if precise is None else f", in double precision {precise:.1e}"
 
     heads = "largest difference of log-probabilities | equal translations |\n| --- | --- | --- |\n"
     recurrent_models = (
@@ -113,7 +118,13 @@ def compare(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
     ours = heedful("translate", run, "--precision", "fp32", input=text).stdout.splitlines()
     equal = sum(one == other for one, other in zip(ours, theirs, strict=True))
     difference = report.partition("differ by at most ")[2].partition(" ")[0]
-    return {"difference": float(difference), "equal": equal, "sentences": len(ours)}
+    precise = report.partition(", by ")[2].partition(" in double precision")[0]
+    return {
+        "difference": float(difference),
+        "precise": float(precise) if precise else None,
+        "equal": equal,
+        "sentences": len(ours),
+    }
 
 
 def joey(folder: Path, *arguments: object, **options: Any) -> str:
