@@ -1,5 +1,7 @@
 """`heedful parse`: a parser from a file of trees, its trees, and their score."""
 
+import json
+
 import pytest
 
 TREES = """( (S (NP-SBJ (DT the) (NN dog)) (VP (VBZ sleeps) (NP (-NONE- *)))) )
@@ -59,6 +61,22 @@ def test_predicted_trees_are_scored(heedful_cli, trained):
     assert "Number of Valid sentence  =      3" in table
 
 
+def test_another_parser_is_compared_and_evalbs_table_is_its_own(heedful_cli, corpora, tmp_path):
+    folder = corpora / "fixtures-evalb"
+    gold, test, rules = (folder / f"sample.{end}" for end in ("gld", "tst", "prm"))
+    done = heedful_cli(
+        *("parse", "evaluate", "--gold", gold, "--predicted", gold, "--against", gold),
+        *("--parameters", rules, "--trials", 200, "--json"),
+    )
+    found = json.loads(done.stdout)
+    assert found["all"]["f1"] == found["up_to_40"]["f1"] == found["evalb"]["f1"] == 100
+    assert (found["against"][0]["difference"], found["against"][0]["p_value"]) == (0, 1)
+    files = ("--gold", gold, "--predicted", test, "--parameters", rules)
+    done = heedful_cli("parse", "evaluate", *files, "--evalb")
+    assert done.stdout == (folder / "sample.evalb2006.out").read_text(encoding="utf-8")
+    assert "5 of 24 are error sentences; the first is 12" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -70,10 +88,21 @@ def test_predicted_trees_are_scored(heedful_cli, trained):
         (("predict", "run", "--trees", "bad", "--input", "bad"), "both name sentences; give one"),
         (("evaluate", "--gold", "trees", "--predicted", "two"), "have a line for each of the 3"),
         (("evaluate", "--gold", "trees", "--predicted", "none"), "none must be a text file"),
+        (("evaluate", "--gold", "trees", "--predicted", "bad"), "bad, line 2, column 1: every"),
+        (("evaluate", "--gold", "trees", "--predicted", "other"), "but none has: line 1 of other"),
+        (
+            ("evaluate", "--gold", "trees", "--predicted", "trees", "--evalb", "--json"),
+            "--evalb: prints a table and nothing else",
+        ),
+        (
+            ("evaluate", "--gold", "trees", "--predicted", "trees", "--parameters", "bad"),
+            "bad, line 1: the first word must be a parameter",
+        ),
     ],
 )
 def test_bad_input_ends_in_one_paragraph(heedful_cli, trained, arguments, reason):
     (trained / "bad").write_text("(S (NN a))\n(S (NN b)\n", encoding="utf-8")
+    (trained / "other").write_text("(S (NN a))\n" * 3, encoding="utf-8")
     (trained / "two").write_text("(S (NN a))\n(S (NN b))\n", encoding="utf-8")
     done = heedful_cli("parse", *arguments, cwd=trained)
     assert done.returncode == 2

@@ -16,7 +16,9 @@ def evaluate(
     ],
     against: Annotated[
         list[Path] | None,
-        typer.Option(help="Another parser's trees, to test the difference; may be repeated."),
+        typer.Option(
+            metavar="FILE", help="Another parser's trees, to test the difference; may be repeated."
+        ),
     ] = None,
     parameters: Annotated[
         Path | None, typer.Option(help="A .prm file of EVALB; by default as COLLINS.prm.")
@@ -33,7 +35,12 @@ def evaluate(
     ] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 12_345,
     evalb: Annotated[
-        bool, typer.Option("--evalb", help="Print EVALB's own table instead.")
+        bool,
+        typer.Option(
+            "--evalb",
+            help="Print EVALB's own table instead, of the lines as they are; of cleaned trees if "
+            "gold trees are spread over lines.",
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -45,8 +52,19 @@ def evaluate(
     """
     from heedful.evaluation.significance import Resampling
     from heedful.trees.evalb_table import evalb_table
-    from heedful.trees.evaluate import as_text, evaluate_trees
+    from heedful.trees.evaluate import as_text, evalb_files, evaluate_trees
 
+    if evalb:
+        if against or confidence or as_json:
+            raise typer.BadParameter(
+                "prints a table and nothing else; leave --against, --confidence and --json out.",
+                param_hint="--evalb",
+            )
+        result, warnings = evalb_files(gold, predicted, parameters)
+        for text in warnings:
+            warn(text)
+        typer.echo("\n".join(evalb_table(result)))
+        return
     found = evaluate_trees(
         gold,
         predicted,
@@ -58,9 +76,7 @@ def evaluate(
     )
     for text in found.warnings:
         warn(text)
-    if evalb:
-        typer.echo("\n".join(evalb_table(found.evalb)))
-    elif as_json:
+    if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     else:
         typer.echo(as_text(found))

@@ -232,9 +232,8 @@ def evalb_sentence(
         _keep_quotes((gold, counts), (test, test_counts), parameters)
     gold_words, test_words = _kept(gold.words, counts), _kept(test.words, test_counts)
     if len(gold_words) != len(test_words):
-        return replace(
-            nothing, status=ERROR, reason=f"{len(gold_words)} words and {len(test_words)} words"
-        )
+        sizes = f"{len(gold_words)} words count in the gold tree, {len(test_words)} in the other"
+        return replace(nothing, status=ERROR, reason=sizes)
     for one, other in zip(gold_words, test_words, strict=True):
         if not parameters.same_word(one, other):
             return replace(nothing, status=ERROR, reason=f"the words “{one}” and “{other}”")

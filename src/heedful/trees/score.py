@@ -79,8 +79,8 @@ class TreeScore:
 
     @property
     def crossing(self) -> float:
-        """Mean number of crossing brackets of a sentence."""
-        return self.total("crossing") / max(len(self.sentences), 1)
+        """Mean number of crossing brackets of a parsed sentence."""
+        return self.total("crossing") / max(self.total("is_parsed"), 1)
 
     @property
     def tagging(self) -> float | None:
@@ -134,9 +134,8 @@ def score_trees(
     """Score predicted trees; None is a sentence without one."""
     tags = {tag for tree in predicted if tree is not None for tag in tree.tags}
     pairs = zip(gold, predicted, strict=True)
-    return TreeScore(
-        tuple(score_sentence(*pair, parameters) for pair in pairs), has_tags=tags != {NO_TAG}
-    )
+    sentences = tuple(score_sentence(*pair, parameters) for pair in pairs)
+    return TreeScore(sentences, has_tags=not tags <= {NO_TAG})
 
 
 def score_sentence(

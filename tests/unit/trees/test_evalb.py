@@ -30,9 +30,14 @@ def test_several_trees_in_a_line_are_one_sentence():
         (GOLD, "", SKIP, ""),
         ("", "", SKIP, ""),
         ("(S (NN a))", "(. .)", SKIP, ""),
-        ("", "(NN a)", ERROR, "0 words and 1 words"),
+        ("", "(NN a)", ERROR, "0 words count in the gold tree, 1 in the other"),
         ("(S (NN a) (, ,))", "(S (NN a) (: ,))", VALID, ""),
-        ("(S (NN a) (, ,))", "(S (NN a) (NN ,))", ERROR, "1 words and 2 words"),
+        (
+            "(S (NN a) (, ,))",
+            "(S (NN a) (NN ,))",
+            ERROR,
+            "1 words count in the gold tree, 2 in the other",
+        ),
         ("(S (NN a))", "(S (NN b))", ERROR, "the words “a” and “b”"),
         ("(S (NN a))", "(S (NN a)", ERROR, "test: a bracket is not closed"),
         ("(S (NN a)))", "(S (NN a))", ERROR, "gold: a bracket closes that did not open"),
@@ -90,6 +95,13 @@ def test_a_quotation_mark_counts_if_its_tag_is_deleted_on_one_side_only():
         found = sentence(gold, test, parameters)
         assert found == EvalbSentence(3, matched=2, gold=3, test=3, words=3, tags=2)
         assert sentence(gold, test).status == ERROR
+
+
+def test_a_quotation_mark_may_be_put_back_twice():
+    parameters = EvalbParameters(quote_labels=frozenset((":", "NN")))
+    found = sentence("(S (X (: ')) (: '))", "(S (NN ') (NN '))", parameters)
+    # EVALB of January 2006 prints these, although a bracket of one word spans two then
+    assert found == EvalbSentence(2, matched=1, gold=2, test=1, words=2)
 
 
 def test_where_the_program_stops_is_known():

@@ -45,6 +45,16 @@ def test_punctuation_is_that_of_the_gold_tags():
     assert score.to_dict()["tagging"] is None
 
 
+def test_without_any_tree_there_are_no_tags_and_no_crossing():
+    score = score_trees([GOLD], [None])
+    assert (score.f1, score.tagging, score.crossing) == (0, None, 0)
+
+
+def test_crossing_is_of_parsed_sentences():
+    crossed = read("(S (NP (NNP John) (VBZ has)) (NP (DT a) (NN dog)) (. .))")
+    assert score_trees([GOLD, GOLD], [crossed, None]).crossing == 1
+
+
 def test_without_errors_it_is_evalbs(corpora):
     files = [corpora / "fixtures-evalb" / f"sample.{end}" for end in ("gld", "tst")]
     lines = [file.read_text(encoding="utf-8").split("\n") for file in files]
