@@ -105,11 +105,8 @@ class Extraction:
     def weights(
         self, cross: Float[np.ndarray, "layers heads target source"]
     ) -> Float[np.ndarray, "tokens source"]:
-        """
-        Select layer, heads and rows of the weights.
-
-        Token i is read in row i + 1, so that with `shift` its row is the next one.
-        """
+        """Select layer, heads and rows of the weights."""
+        # Token i is read in row i + 1, so that with `shift` its row is the next one.
         self.check(*cross.shape[:2])
         is_mean = self.layer == "mean"
         chosen = cross.mean(axis=0) if is_mean else cross[self._place(cross.shape[0])]
@@ -140,12 +137,9 @@ def word_weights(
     source: Sequence[Unit],
     target: Sequence[Unit],
 ) -> Float[np.ndarray, "target_units source_units"]:
-    """
-    Sum the attention of subwords into that of words.
-
-    Each row still sums to one. On the toy corpus this makes a fifth fewer errors than linking two
-    words if any of their subwords are linked.
-    """
+    """Sum the attention of subwords into that of words."""
+    # Each row still sums to one. On the toy corpus this makes a fifth fewer errors than linking two
+    # words if any of their subwords are linked.
     looked_at = np.zeros((weights.shape[1], len(source)))
     looking = np.zeros((len(target), weights.shape[0]))
     for column, unit in enumerate(source):
@@ -161,11 +155,8 @@ def attention_links(
     target: Sequence[Unit],
     extraction: Extraction,
 ) -> Links:
-    """
-    Extract the links between two sentences from the attention of a model.
-
-    Attention to the source's end symbol is ignored: models park attention there.
-    """
+    """Extract the links between two sentences from the attention of a model."""
+    # Attention to the source's end symbol is ignored: models park attention there.
     if not source or not target:
         return frozenset()
     weights = word_weights(extraction.weights(cross), source, target)

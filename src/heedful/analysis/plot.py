@@ -73,12 +73,9 @@ def run_names(paths: Sequence[Path]) -> list[str]:
 def draw_runs(
     runs: dict[str, History], out: Path, *, along: str = "steps", smooth: int = 1
 ) -> None:
-    """
-    Draw learning curves.
-
-    Tokens are real target tokens. Time is counted over all sittings, validation included, and in
-    minutes for short runs.
-    """
+    """Draw learning curves."""
+    # Tokens are real target tokens. Time is counted over all sittings, validation included, and in
+    # minutes for short runs.
     check_ending(out)
     label, column, unit = "steps", "step", 1.0
     if along == "tokens":

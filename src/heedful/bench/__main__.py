@@ -11,11 +11,8 @@ from heedful.errors import HeedfulError
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """
-    Run the requested measurement.
-
-    Imports only what the task needs, so that its memory is that of the task.
-    """
+    """Run the requested measurement."""
+    # Imports only what the task needs, so that its memory is that of the task.
     done: dict[str, Any]
     if request["task"] == "train":
         from heedful.bench.step import measure_step

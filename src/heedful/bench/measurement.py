@@ -96,12 +96,9 @@ class SpeedReport:
         }
 
     def lines(self) -> list[str]:
-        """
-        Format as a table.
-
-        The last column is heedful's speed relative to that system: all did the same work, whatever
-        their output.
-        """
+        """Format as a table."""
+        # The last column is heedful's speed relative to that system: all did the same work,
+        # whatever their output.
         facts = [f"{name} {_said(value)}" for name, value in self.what.items()]
         rows = [self._head(), *map(self._row, self.measurements)]
         extra = [

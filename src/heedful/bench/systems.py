@@ -144,12 +144,9 @@ def run_in_turns(
     say: Say,
     keep: Callable[[System], object] | None = None,
 ) -> RoundRobin:
-    """
-    Measure all systems round-robin, in several rounds.
-
-    Systems take turns, so that a slow minute of the machine affects all alike. heedful itself must
-    not fail.
-    """
+    """Measure all systems round-robin, in several rounds."""
+    # Systems take turns, so that a slow minute of the machine affects all alike. heedful itself
+    # must not fail.
     answers: dict[System, dict[str, Any]] = {}
     notes: dict[System, str] = {}
     device = resolve_device(request["device"])

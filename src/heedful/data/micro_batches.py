@@ -132,12 +132,9 @@ def _share_out(parts: list[_Part], ranks: int) -> list[list[_Part]]:
 
 
 def longest_rows(source_lengths: Lengths, target_lengths: Lengths, tokens: int) -> Rows:
-    """
-    Return the longest pairs, as many as fit into this many padded tokens per side.
-
-    Attention grows with the square of the length, so they need the most memory of all micro-batches
-    of this size.
-    """
+    """Return the longest pairs, as many as fit into this many padded tokens per side."""
+    # Attention grows with the square of the length, so they need the most memory of all
+    # micro-batches of this size.
     longest = np.maximum(source_lengths, target_lengths)
     order = np.argsort(-longest, kind="stable")
     return order[: max(1, tokens // int(longest[order[0]]))]

@@ -66,12 +66,9 @@ def evaluate_texts(
 def text_metrics(
     references: Sequence[Sequence[str]], *, language: str = "", lowercase: bool = False
 ) -> dict[str, Metric]:
-    """
-    Prepare the three metrics for translations of one text.
-
-    See `evaluate_texts` for the settings. TER of Chinese and Japanese treats characters as words.
-    The references are prepared once for all systems.
-    """
+    """Prepare the three metrics for translations of one text."""
+    # See `evaluate_texts` for the settings. TER of Chinese and Japanese treats characters as words.
+    # The references are prepared once for all systems.
     unspaced = language_code(language) in ("ja", "zh")
     return {
         "bleu": bleu_metric(references, language=language, lowercase=lowercase),

@@ -69,12 +69,9 @@ class ForwardFlops:
 
     @classmethod
     def of(cls, model: EncoderDecoder) -> "ForwardFlops":
-        """
-        Count the operations of a model.
-
-        Keys and values of the memory are computed from the source's states, once per layer, and so
-        belong to the source's positions.
-        """
+        """Count the operations of a model."""
+        # Keys and values of the memory are computed from the source's states, once per layer, and
+        # so belong to the source's positions.
         encoder, decoder = model.encoder.flops(), model.decoder.flops()
         return cls(
             source=encoder.each + decoder.source,
@@ -86,20 +83,14 @@ class ForwardFlops:
         )
 
     def forward(self, work: Work) -> Number:
-        """
-        Sum a forward pass.
-
-        Includes the output projection, which search computes at every step too.
-        """
+        """Sum a forward pass."""
+        # Includes the output projection, which search computes at every step too.
         return sum(getattr(self, part.name) * getattr(work, part.name) for part in fields(work))
 
     def training(self, work: Work) -> Number:
-        """
-        Sum a forward and a backward pass.
-
-        Every product has two in the backward pass: the gradients of input and weights, or of both
-        inputs in attention.
-        """
+        """Sum a forward and a backward pass."""
+        # Every product has two in the backward pass: the gradients of input and weights, or of both
+        # inputs in attention.
         return (1 + _BACKWARD) * self.forward(work)
 
 

@@ -26,12 +26,9 @@ Table = Float[np.ndarray, "translations references"]
 
 
 def chrf_table(translations: Sequence[str], references: Sequence[str]) -> Table:
-    """
-    Compute the chrF of every translation against every reference.
-
-    Equal to sacreBLEU's sentence chrF2 (Popović 2015): character order 6, spaces left out, means of
-    precision and recall over the orders that both texts have.
-    """
+    """Compute the chrF of every translation against every reference."""
+    # Equal to sacreBLEU's sentence chrF2 (Popović 2015): character order 6, spaces left out, means
+    # of precision and recall over the orders that both texts have.
     chrf = CHRF()
     ones, others = _letters(translations), _letters(references)
     precision, recall, orders = (np.zeros((len(ones), len(others))) for _ in range(3))
@@ -48,12 +45,9 @@ def chrf_table(translations: Sequence[str], references: Sequence[str]) -> Table:
 
 
 def bleu_table(translations: Sequence[str], references: Sequence[str], language: str = "") -> Table:
-    """
-    Compute the BLEU of every translation against every reference.
-
-    Equal to sacreBLEU's sentence BLEU: the tokeniser of the language, exponential smoothing, and
-    only the orders that the translation has.
-    """
+    """Compute the BLEU of every translation against every reference."""
+    # Equal to sacreBLEU's sentence BLEU: the tokeniser of the language, exponential smoothing, and
+    # only the orders that the translation has.
     bleu = BLEU(effective_order=True, tokenize=bleu_tokenizer(language))
     ones, others = (
         [tuple(bleu.tokenizer(text.rstrip()).split()) for text in texts]

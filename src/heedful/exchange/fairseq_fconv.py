@@ -223,12 +223,9 @@ def add_fconv_problems(settings: Mapping[str, Any], reasons: Problems) -> None:
 
 
 def _one_norm_each(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """
-    Give each output a length of its own, and the output matrix none.
-
-    Checkpoints of before version 2 have one length for each shift of a decoder's kernel; they are
-    multiplied, and the lengths of the outputs taken.
-    """
+    """Give each output a length of its own, and the output matrix none."""
+    # Checkpoints of before version 2 have one length for each shift of a decoder's kernel; they are
+    # multiplied, and the lengths of the outputs taken.
     found = dict(tensors)
     for name in tensors:
         module, end = name.rsplit(".", 1)

@@ -46,12 +46,9 @@ _PREFERRED = ("model.pt", "checkpoint_best.pt", "checkpoint_last.pt")
 
 
 def read_dictionary(file: Path) -> dict[str, int]:
-    """
-    Read a vocabulary of fairseq, or raise `ExchangeError`.
-
-    A symbol may occur twice if the second line says ``#fairseq:overwrite``: it then has the later
-    id. Rows such as ``madeupword0000`` pad the table and are symbols like any other.
-    """
+    """Read a vocabulary of fairseq, or raise `ExchangeError`."""
+    # A symbol may occur twice if the second line says ``#fairseq:overwrite``: it then has the later
+    # id. Rows such as ``madeupword0000`` pad the table and are symbols like any other.
     try:
         lines = read_within(file).decode().split("\n")
     except (OSError, UnicodeDecodeError) as error:

@@ -96,12 +96,9 @@ class Parity:
     """Sentences that were not compared, since one alone took so long."""
 
     def check(self) -> None:
-        """
-        Raise `ParityFailed` if the models differ.
-
-        A difference above the tolerance is rounding if it nearly vanishes in double precision; even
-        then it is limited to a multiple of the tolerance.
-        """
+        """Raise `ParityFailed` if the models differ."""
+        # A difference above the tolerance is rounding if it nearly vanishes in double precision;
+        # even then it is limited to a multiple of the tolerance.
         rounded = self.precise is not None and self.precise <= _PRECISE
         alike = self.difference <= self.bound * (_MAGNIFIED if rounded else 1)
         if alike and self.same_tokens == self.sentences:
@@ -143,12 +140,9 @@ def compare(
     bound: float,
     patience: float | None = None,
 ) -> Parity:
-    """
-    Compare two sides.
-
-    Log-probabilities are compared along the other side's translations, which are probable, and
-    along those of the next sentence, which are not.
-    """
+    """Compare two sides."""
+    # Log-probabilities are compared along the other side's translations, which are probable, and
+    # along those of the next sentence, which are not.
     taken, left_out = [0.0, 0.0], 0
     parts = [sentences] if patience is None else [sentences[-1:], sentences[:-1]]
     found: list[list[int]] = []
@@ -190,11 +184,8 @@ def compare(
 
 
 def sample_sentences(tokenizer: Tokenizer, count: int = 12, seed: int = 1) -> list[str]:
-    """
-    Generate texts of 1 to 24 random subwords, after the language tags in turn.
-
-    They are meaningless in every language, so they suit every model.
-    """
+    """Generate texts of 1 to 24 random subwords, after the language tags in turn."""
+    # They are meaningless in every language, so they suit every model.
     drawn = random.Random(seed)
     tags = tokenizer.tags
     ordinary = list(range(END + 1, tokenizer.source_size))

@@ -27,11 +27,8 @@ _FEWEST, _ENOUGH, _BRIEFLY = 2, 6, 0.2
 
 
 def resolve_precision(precision: str, device: torch.device) -> str:
-    """
-    Resolve a precision setting to 'fp32' or 'bf16'.
-
-    The measurement takes some 50 ms the first time and is cached.
-    """
+    """Resolve a precision setting to 'fp32' or 'bf16'."""
+    # The measurement takes some 50 ms the first time and is cached.
     if precision not in PRECISIONS:
         raise SettingError(f"a precision must be {' or '.join(PRECISIONS)}, but is {precision!r}.")
     if precision != "auto":

@@ -25,20 +25,14 @@ def peak_of(device: torch.device) -> int:
 
 
 def bound_of(device: torch.device) -> AbstractContextManager[None]:
-    """
-    Limit the memory of this process, so that allocations beyond it fail.
-
-    A GPU limits its own memory and needs much address space.
-    """
+    """Limit the memory of this process, so that allocations beyond it fail."""
+    # A GPU limits its own memory and needs much address space.
     return bounded_memory() if device.type == "cpu" else nullcontext()
 
 
 def require_room(parameters: int, device: torch.device) -> None:
-    """
-    Refuse a model to train whose weights alone are more than the free memory.
-
-    On a processor they have gradients beside them; for a GPU they are drawn here, too.
-    """
+    """Refuse a model to train whose weights alone are more than the free memory."""
+    # On a processor they have gradients beside them; for a GPU they are drawn here, too.
     free, needed = free_memory(), parameters * (8 if device.type == "cpu" else 4)
     if free is not None and needed > free:
         gradients = " and their gradients" if device.type == "cpu" else ""

@@ -46,12 +46,9 @@ def free_memory() -> int | None:
 
 
 def peak_memory() -> int:
-    """
-    Return the peak memory of this process.
-
-    Linux passes `ru_maxrss` on from the parent to its children, so a child of a large process would
-    look large; the high-water mark of the address space starts anew.
-    """
+    """Return the peak memory of this process."""
+    # Linux passes `ru_maxrss` on from the parent to its children, so a child of a large process
+    # would look large; the high-water mark of the address space starts anew.
     status = Path("/proc/self/status")
     if status.exists():
         for line in status.read_text(encoding="ascii", errors="replace").splitlines():
@@ -102,12 +99,9 @@ def keep_freed_memory() -> bool:
 
 
 def give_memory_back() -> None:
-    """
-    Return freed memory to the system.
-
-    The C library keeps it for later use: some 900 MB after subwords were trained on a million
-    pairs, while the worker processes need it.
-    """
+    """Return freed memory to the system."""
+    # The C library keeps it for later use: some 900 MB after subwords were trained on a million
+    # pairs, while the worker processes need it.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -102,12 +102,9 @@ def rate_heads(
 def answer_questions(
     translator: Translator, sentences: Sequence[RoledSentence]
 ) -> list[RoleAnswer]:
-    """
-    Find the heads that answer the questions, on sentences with known answers.
-
-    The verb asks; “did what” is answered by itself. A pronoun asks for its antecedent, as in figure
-    4 of the paper.
-    """
+    """Find the heads that answer the questions, on sentences with known answers."""
+    # The verb asks; “did what” is answered by itself. A pronoun asks for its antecedent, as in
+    # figure 4 of the paper.
     if len(sentences) < 2:
         raise ValueError(f"at least 2 sentences are needed, but {len(sentences)} came")
     rows = [word_attention(translator, sentence.text).weights for sentence in sentences]
@@ -143,11 +140,8 @@ def choose_and_rate(
     answers: Int[np.ndarray, " sentences"],
     asking: Int[np.ndarray, " sentences"],
 ) -> RoleAnswer:
-    """
-    Choose the best head on the first half of some sentences, and rate it on the second.
-
-    Rated on the sentences that chose it, the best of many heads would look better than it is.
-    """
+    """Choose the best head on the first half of some sentences, and rate it on the second."""
+    # Rated on the sentences that chose it, the best of many heads would look better than it is.
     half = len(looks) // 2
     weight = np.stack([look[..., a] for look, a in zip(looks, answers, strict=True)])
     first = np.stack(

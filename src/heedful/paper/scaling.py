@@ -115,12 +115,9 @@ def measure_attention(
     key: Float[np.ndarray, "queries keys d_k"],
     scale: float,
 ) -> tuple[float, float, float]:
-    """
-    Measure the dot products of queries and keys, and their softmax.
-
-    The Jacobian of the softmax is diag(p) - p p^T, so the derivatives by the query are scale x p_j
-    (k_j - sum of p_i k_i).
-    """
+    """Measure the dot products of queries and keys, and their softmax."""
+    # The Jacobian of the softmax is diag(p) - p p^T, so the derivatives by the query are scale x
+    # p_j (k_j - sum of p_i k_i).
     scores = np.einsum("qd,qkd->qk", query, key, dtype=np.float64) * scale
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     weights = powers / powers.sum(axis=1, keepdims=True)

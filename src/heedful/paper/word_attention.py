@@ -124,11 +124,8 @@ def word_attention(translator: Translator, sentence: str) -> WordAttention:
 
 
 def words_of(tokenizer: Tokenizer, sentence: str, ids: Sequence[int]) -> list[Word]:
-    """
-    Split a sentence into words, with punctuation at their ends separate.
-
-    A mark is separate if it has a subword of its own: “perfect,” is two words if its comma is.
-    """
+    """Split a sentence into words, with punctuation at their ends separate."""
+    # A mark is separate if it has a subword of its own: “perfect,” is two words if its comma is.
     side = segment_text(tokenizer.kind, sentence, ids, tokenizer.pieces_source(ids))
     found: list[Word] = []
     for unit in side.units:

@@ -64,12 +64,9 @@ class Auth:
         return self.path is not None
 
     def load(self) -> None:
-        """
-        Read the keys again.
-
-        A key is the first word of a line; the rest of the line is ignored and may name its owner.
-        A line that begins with # is a comment.
-        """
+        """Read the keys again."""
+        # A key is the first word of a line; the rest of the line is ignored and may name its owner.
+        # A line that begins with # is a comment.
         if self.path is None:
             return
         try:
@@ -104,12 +101,9 @@ class Auth:
             self._requests.take(client)
 
     def _known(self, key: bytes, address: str) -> bytes:
-        """
-        Check an API key.
-
-        After too many wrong keys a valid one is refused as well; otherwise the limit would not
-        slow down an attacker who guesses keys.
-        """
+        """Check an API key."""
+        # After too many wrong keys a valid one is refused as well; otherwise the limit would not
+        # slow down an attacker who guesses keys.
         if key and self._wrong.per_minute:
             self._refuse_beyond(
                 self._wrong, address, "wrong keys per minute are allowed from one address"

@@ -130,12 +130,9 @@ class Queue:
         return False
 
     def take(self) -> list[QueuedSentence] | FunctionJob:
-        """
-        Choose a batch and remove it from the queue; empty if nothing waits.
-
-        It has sentences of one model with equal search settings, nearest in length to the first
-        one. The request that the first one belongs to moves to the end of the queue.
-        """
+        """Choose a batch and remove it from the queue; empty if nothing waits."""
+        # It has sentences of one model with equal search settings, nearest in length to the first
+        # one. The request that the first one belongs to moves to the end of the queue.
         if not self._line:
             return []
         # 1. The first request: in turns the oldest and the one with the fewest sentences, so that

@@ -13,11 +13,8 @@ class FileStore:
         self._bytes = 0
 
     def keep(self, content: bytes, ending: str) -> str:
-        """
-        Store a file and return its name.
-
-        The name alone grants access and has 192 random bits.
-        """
+        """Store a file and return its name."""
+        # The name alone grants access and has 192 random bits.
         name = secrets.token_urlsafe(24) + ending
         self._kept[name] = content
         self._bytes += len(content)

@@ -177,11 +177,8 @@ class Models:
         self.current: tuple[ServedModel, ...] = ()
 
     def load(self) -> None:
-        """
-        Open all models, then replace the old ones.
-
-        If one cannot be opened the old ones stay, and the error is raised.
-        """
+        """Open all models, then replace the old ones."""
+        # If one cannot be opened the old ones stay, and the error is raised.
         with self._loading:
             names = _names([one.paths for one in self.specs])
             opened = [self.loader.open(*pair) for pair in zip(self.specs, names, strict=True)]

@@ -79,11 +79,8 @@ class Worker:
             _resolve(job.done, HttpError(503, "the server is stopping.", 1))
 
     def join(self, seconds: float = 10.0) -> None:
-        """
-        Wait for the running batch.
-
-        Call after `stop`: a process that ends while a thread computes may crash.
-        """
+        """Wait for the running batch."""
+        # Call after `stop`: a process that ends while a thread computes may crash.
         if self._thread.is_alive():
             self._thread.join(seconds)
 

@@ -94,12 +94,9 @@ def without_compression(path: Path) -> Path:
 
 
 def on_one_line(text: str) -> str:
-    """
-    Collapse white space.
-
-    These four characters are what XML calls white space. Others, such as the no-break space before
-    a French colon, belong to the text.
-    """
+    """Collapse white space."""
+    # These four characters are what XML calls white space. Others, such as the no-break space
+    # before a French colon, belong to the text.
     return _UNEVEN_SPACE.sub(" ", text).strip(" ")
 
 

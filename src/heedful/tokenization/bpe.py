@@ -73,12 +73,9 @@ class Merges:
         return tuple(filter(None, parts))
 
     def sample(self, symbols: Sequence[str], dropout: float, generator: Random) -> tuple[str, ...]:
-        """
-        Merge with dropout.
-
-        A step draws for the pairs in the order of their ranks and stops at the first that is kept,
-        because those after it change nothing. The result of each step is cached.
-        """
+        """Merge with dropout."""
+        # A step draws for the pairs in the order of their ranks and stops at the first that is
+        # kept, because those after it change nothing. The result of each step is cached.
         draw = generator.random
         state = self._state(tuple(symbols))
         while True:

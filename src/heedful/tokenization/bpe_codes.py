@@ -51,11 +51,8 @@ class BpeCodes:
         return self._finished(self._merges.sample(self._symbols(word), dropout, generator))
 
     def apply(self, line: str) -> str:
-        """
-        Split the words of a line.
-
-        Only the space separates words; a no-break space is a character like any other.
-        """
+        """Split the words of a line."""
+        # Only the space separates words; a no-break space is a character like any other.
         inner = line.strip("\r\n ")
         if not inner:
             return line
@@ -64,11 +61,8 @@ class BpeCodes:
         return before + " ".join(pieces) + after
 
     def possible_subwords(self, words: Iterable[str]) -> set[str]:
-        """
-        List every subword that dropout can split some words into.
-
-        A vocabulary for sampled subwords must contain all of them, or samples become unknown.
-        """
+        """List every subword that dropout can split some words into."""
+        # A vocabulary for sampled subwords must contain all of them, or samples become unknown.
         results = {symbol for symbol in self._parts if symbol != _END}
         longest = max((len(symbol.removesuffix(_END)) for symbol in results), default=1)
         found = set()

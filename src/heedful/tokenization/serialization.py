@@ -103,11 +103,9 @@ def read_models(folder: Path) -> tuple[list[SubwordModel], str, str]:
 
 
 def fingerprint_of(models: list[SubwordModel]) -> str:
-    """
-    Hash some models.
-
-    A hash of the hashes of all files in order, so that it can also be computed without the models.
-    """
+    """Hash some models."""
+    # A hash of the hashes of all files in order, so that it can also be computed without the
+    # models.
     hashes = [_sha256(content) for model in models for content in model.files().values()]
     return _sha256("".join(hashes).encode())
 

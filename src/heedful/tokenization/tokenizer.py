@@ -191,12 +191,9 @@ class Tokenizer:
         return self._encode(self._target, texts, sampling, generator)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """
-        Convert target ids to text.
-
-        An id past the vocabulary is unknown too: a model's output may be padded to a round size.
-        Byte tokens can spell any character, a line feed included.
-        """
+        """Convert target ids to text."""
+        # An id past the vocabulary is unknown too: a model's output may be padded to a round size.
+        # Byte tokens can spell any character, a line feed included.
         kept = []
         for number in map(int, ids):
             if number == END:

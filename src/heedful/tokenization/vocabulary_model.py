@@ -45,11 +45,8 @@ class VocabularyModel:
         return len(self._vocabulary)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """
-        Convert lines to ids.
-
-        Codes split words at spaces as subword-nmt does, a word list at any white space.
-        """
+        """Convert lines to ids."""
+        # Codes split words at spaces as subword-nmt does, a word list at any white space.
         refuse_half_characters(texts)
         if self._codes is None:
             return [self._ids(text.split()) for text in texts]
@@ -57,11 +54,8 @@ class VocabularyModel:
         return [self._ids([p for word in words_of(text) for p in cut(word)]) for text in texts]
 
     def sample(self, texts: Sequence[str], rate: float, generator: Random) -> list[list[int]]:
-        """
-        Convert lines to ids with random segmentations.
-
-        A word that sampling would split into an unknown subword is split deterministically.
-        """
+        """Convert lines to ids with random segmentations."""
+        # A word that sampling would split into an unknown subword is split deterministically.
         if self._codes is None:
             return self.encode(texts)
         refuse_half_characters(texts)

@@ -35,12 +35,9 @@ _SCRIPTS = (
 
 @cache
 def explorer_script() -> str:
-    """
-    Return the explorer's code.
-
-    It makes no network requests, writes no markup and no style attribute, and so runs under a
-    Content-Security-Policy that allows scripts of the same origin alone.
-    """
+    """Return the explorer's code."""
+    # It makes no network requests, writes no markup and no style attribute, and so runs under a
+    # Content-Security-Policy that allows scripts of the same origin alone.
     parts = "\n".join(_read(f"{name}.js") for name in _SCRIPTS)
     return f"(() => {{\n'use strict';\n{parts}\nglobalThis.heedfulExplorer = explore;\n}})();\n"
 
@@ -52,12 +49,9 @@ def explorer_styles() -> str:
 
 
 def explorer_page(record: ExplorerRecord) -> str:
-    """
-    Build one HTML page that needs no other file and no network.
-
-    Text reaches the page as data only. Its Content-Security-Policy lists the one script and the one
-    style sheet by their checksums and allows nothing else.
-    """
+    """Build one HTML page that needs no other file and no network."""
+    # Text reaches the page as data only. Its Content-Security-Policy lists the one script and the
+    # one style sheet by their checksums and allows nothing else.
     script = f"\n{explorer_script()}{_read('page.js')}"
     styles = f"\n{explorer_styles()}{_read('page.css')}"
     policy = (

@@ -62,12 +62,9 @@ def check_drawing() -> None:
 
 @contextmanager
 def drawing(letters: float) -> Iterator[None]:
-    """
-    Set matplotlib up for one figure.
-
-    The caller's own matplotlib settings are restored afterwards. A letter that no installed font
-    has is drawn as a box.
-    """
+    """Set matplotlib up for one figure."""
+    # The caller's own matplotlib settings are restored afterwards. A letter that no installed font
+    # has is drawn as a box.
     check_drawing()
     from matplotlib import rc_context
 

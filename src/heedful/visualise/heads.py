@@ -29,11 +29,8 @@ def mean_of_heads(weights: np.ndarray) -> np.ndarray:
 
 
 def rollout(weights: np.ndarray) -> np.ndarray:
-    """
-    Compute attention rollout through all layers.
-
-    Equation 1 of Abnar and Zuidema. Feed-forward networks are ignored.
-    """
+    """Compute attention rollout through all layers."""
+    # Equation 1 of Abnar and Zuidema. Feed-forward networks are ignored.
     found = np.eye(weights.shape[-1])
     for layer in mean_of_heads(weights):
         found = _KEPT * found + (1 - _KEPT) * layer @ found
@@ -43,12 +40,9 @@ def rollout(weights: np.ndarray) -> np.ndarray:
 def rollout_of_decoder(
     encoder: np.ndarray, decoder: np.ndarray, cross: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Compute attention rollout through a decoder, to the source and to its own prefix.
-
-    Abnar and Zuidema have no decoder; here each of its two attentions is one more step of their
-    formula. A row of both parts together sums to one.
-    """
+    """Compute attention rollout through a decoder, to the source and to its own prefix."""
+    # Abnar and Zuidema have no decoder; here each of its two attentions is one more step of their
+    # formula. A row of both parts together sums to one.
     memory = rollout(encoder)
     written, read = np.eye(decoder.shape[-1]), np.zeros(cross.shape[-2:])
     for own, other in zip(mean_of_heads(decoder), mean_of_heads(cross), strict=True):
@@ -83,12 +77,9 @@ class HeadMeasure:
 
 
 def measure_heads(weights: np.ndarray) -> list[HeadMeasure]:
-    """
-    Compute the measures of every head of every layer.
-
-    Decoder self-attention sees only earlier positions: its first row has an entropy of zero
-    whatever the head does.
-    """
+    """Compute the measures of every head of every layer."""
+    # Decoder self-attention sees only earlier positions: its first row has an entropy of zero
+    # whatever the head does.
     logarithms = np.log2(weights, out=np.zeros(weights.shape), where=weights > 0)
     entropy = -(weights * logarithms).sum(axis=-1).mean(axis=-1)
     largest = weights.max(axis=-1).mean(axis=-1)

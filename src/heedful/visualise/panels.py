@@ -59,12 +59,9 @@ class Canvas:
     def panel(
         self, left: float, top: float, weights: np.ndarray, full: float, *, numbers: bool = False
     ) -> tuple["Axes", "ScalarMappable"]:
-        """
-        Draw weights as squares, the first row on top.
-
-        Each square is drawn by itself unless they are very many. Colour depth grows with the 0.65th
-        power of a weight, as in the explorer, so that faint weights do not vanish.
-        """
+        """Draw weights as squares, the first row on top."""
+        # Each square is drawn by itself unless they are very many. Colour depth grows with the
+        # 0.65th power of a weight, as in the explorer, so that faint weights do not vanish.
         from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 
         rows, columns = weights.shape

@@ -22,12 +22,9 @@ Hashes = UInt64[np.ndarray, " entries"]
 
 
 def hash_texts(texts: Iterable[str]) -> Hashes:
-    """
-    Hash texts to 64 bits each.
-
-    BLAKE2b, not Python's own hash, which differs between processes: a text read again after an
-    interruption must lose the same lines.
-    """
+    """Hash texts to 64 bits each."""
+    # BLAKE2b, not Python's own hash, which differs between processes: a text read again after an
+    # interruption must lose the same lines.
     digests = (
         hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         for text in texts
@@ -55,12 +52,9 @@ class SeenHashes:
         return sum(map(len, self._blocks))
 
     def add(self, hashes: Hashes) -> Bool[np.ndarray, " entries"]:
-        """
-        Add hashes and return which are new.
-
-        Fast for some thousands at a time: they are sorted before the lookup, so that neighbours are
-        in the same memory pages.
-        """
+        """Add hashes and return which are new."""
+        # Fast for some thousands at a time: they are sorted before the lookup, so that neighbours
+        # are in the same memory pages.
         distinct, first = np.unique(hashes, return_index=True)
         known = np.zeros(len(distinct), bool)
         for block in self._blocks:
@@ -176,11 +170,8 @@ def normalise_line(line: str) -> str:
 
 
 def read_excluded(files: Sequence[TextSource | Path]) -> frozenset[str]:
-    """
-    Read the lines that must not occur in training.
-
-    Stored as text, not as hashes, so no other line is dropped by mistake: a test set is small.
-    """
+    """Read the lines that must not occur in training."""
+    # Stored as text, not as hashes, so no other line is dropped by mistake: a test set is small.
     return frozenset(
         line for path in files for line in map(normalise_line, read_lines(path)) if line
     )

@@ -22,11 +22,8 @@ writing = functools.partial(files.writing, promise="it goes on from what is ther
 
 
 def publish_file(partial: Path, path: Path) -> None:
-    """
-    Rename a finished file to its final name.
-
-    Synced before and after, so that not even a power cut leaves half a file under the name.
-    """
+    """Rename a finished file to its final name."""
+    # Synced before and after, so that not even a power cut leaves half a file under the name.
     sync(partial)
     partial.replace(path)
     sync(path.parent)
@@ -62,11 +59,8 @@ class Checksums:
 
     @classmethod
     def read(cls, folder: Path) -> "Checksums":
-        """
-        Read the checksums of a folder.
-
-        Malformed lines are skipped: names with folders, lines cut off by an editor.
-        """
+        """Read the checksums of a folder."""
+        # Malformed lines are skipped: names with folders, lines cut off by an editor.
         try:
             lines = (folder / SUMS).read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError:

@@ -71,12 +71,9 @@ def _texts(other: str) -> Iterator[CorpusText]:
 
 
 def wmt14_en_de() -> KnownCorpus:
-    """
-    Describe the paper's English-German training data.
-
-    Section 5.1 of the paper names the task and 4.5 million pairs; the task's web page lists the
-    files, and `prepare-wmt14en2de.sh --icml17` of fairseq agrees.
-    """
+    """Describe the paper's English-German training data."""
+    # Section 5.1 of the paper names the task and 4.5 million pairs; the task's web page lists the
+    # files, and `prepare-wmt14en2de.sh --icml17` of fairseq agrees.
     return KnownCorpus(
         name="wmt14-en-de",
         about="the paper's English-German: Europarl v7, Common Crawl, News Commentary v9; "
@@ -92,11 +89,8 @@ def wmt14_en_de() -> KnownCorpus:
 
 
 def wmt14_en_fr() -> KnownCorpus:
-    """
-    Describe the paper's English-French training data.
-
-    Section 5.1 of the paper says 36 million pairs, about what remains of these after cleaning.
-    """
+    """Describe the paper's English-French training data."""
+    # Section 5.1 of the paper says 36 million pairs, about what remains of these after cleaning.
     un = _statmt("wmt13/training-parallel-un.tgz")
     giga = _statmt("wmt10/training-giga-fren.tar", 2595102720)
     more = [

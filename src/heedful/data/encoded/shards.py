@@ -47,21 +47,15 @@ class Shard:  # numpydoc ignore=PR02
 
     @classmethod
     def unpack(cls, packed: bytes) -> "Shard":
-        """
-        Deserialise what `pack` wrote.
-
-        Lone surrogates are kept, so that the tokenizer can report them.
-        """
+        """Deserialise what `pack` wrote."""
+        # Lone surrogates are kept, so that the tokenizer can report them.
         return cls(*json.loads(packed.decode("utf-8", "surrogatepass")))
 
 
 def shard_digest(packed: bytes, fingerprint: str, pair_filter: PairFilter) -> str:
-    """
-    Digest everything that the ids of a shard depend on.
-
-    Changed text, other subwords or another limit give another digest, so nothing stale is ever
-    reused.
-    """
+    """Digest everything that the ids of a shard depend on."""
+    # Changed text, other subwords or another limit give another digest, so nothing stale is ever
+    # reused.
     made_by = json.dumps([_FORMAT, fingerprint, asdict(pair_filter)])
     return blake2b(made_by.encode() + b"\n" + packed, digest_size=16).hexdigest()
 
@@ -133,11 +127,8 @@ def read_report(path: Path) -> CleaningReport:
 
 
 def is_finished(path: Path) -> bool:
-    """
-    Whether a shard has been encoded.
-
-    Checks only the head of the file and its size; a damaged one counts as missing.
-    """
+    """Whether a shard has been encoded."""
+    # Checks only the head of the file and its size; a damaged one counts as missing.
     try:
         check_header(path)
         with safe_open(path, framework="numpy") as file:

@@ -21,12 +21,9 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 
 def main() -> None:
-    """
-    Process jobs until standard input ends.
-
-    Output of libraries must not mix with the answers, so standard output is redirected to standard
-    error. When the parent process ends, standard input ends and so does this process.
-    """
+    """Process jobs until standard input ends."""
+    # Output of libraries must not mix with the answers, so standard output is redirected to
+    # standard error. When the parent process ends, standard input ends and so does this process.
     jobs = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -47,11 +47,8 @@ def tag_words(text: str, of: str) -> list[TaggedWord]:
 
 
 def nest_words(part: str, words: Iterable[TaggedWord]) -> list[TaggedWord]:
-    """
-    Prefix the nodes of words with a larger node.
-
-    Distinguishes the noun of the subject from the noun of the object.
-    """
+    """Prefix the nodes of words with a larger node."""
+    # Distinguishes the noun of the subject from the noun of the object.
     return [TaggedWord(form, f"{part} {of}", core) for form, of, core in words]
 
 

@@ -42,11 +42,8 @@ class NounPhrase:
         return self.noun in HUMANS
 
     def pronoun(self) -> Pronoun:
-        """
-        Return its third-person pronoun.
-
-        English hides the gender of non-humans; French never does.
-        """
+        """Return its third-person pronoun."""
+        # English hides the gender of non-humans; French never does.
         if self.plural:
             return PRONOUNS[f"they-{self.gender}"]
         if self.is_human:

@@ -58,12 +58,9 @@ class ModelFile:
     version: int
 
     def floats(self) -> dict[str, Array]:
-        """
-        Return all weights in float32, the stored numbers divided by their scales.
-
-        A weight in 8 bits has one scale per row, one in 16 bits a single scale; before version 4 it
-        may have none, and is then divided by 1000.
-        """
+        """Return all weights in float32, the stored numbers divided by their scales."""
+        # A weight in 8 bits has one scale per row, one in 16 bits a single scale; before version 4
+        # it may have none, and is then divided by 1000.
         found: dict[str, Array] = {}
         made: dict[tuple[int, int, bool], Array] = {}  # once for all names of an array
         for name, stored in self.variables.items():

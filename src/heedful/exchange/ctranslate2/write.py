@@ -67,12 +67,9 @@ class CTranslate2Writer:
     name = "ctranslate2"
 
     def bound(self, options: WriteOptions) -> float:
-        """
-        Return the tolerance of the parity check.
-
-        Eight bits change log-probabilities of improbable words by tenths; whether translations
-        suffer shows in the compared translations.
-        """
+        """Return the tolerance of the parity check."""
+        # Eight bits change log-probabilities of improbable words by tenths; whether translations
+        # suffer shows in the compared translations.
         return BOUNDS.get(options.quantization or "float32", 0.0)
 
     def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:

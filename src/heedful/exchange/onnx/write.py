@@ -126,11 +126,8 @@ def fingerprint_of(portable: ModelBundle) -> str:
 
 
 def write_graphs(model: Transformer, folder: Path, fingerprint: str) -> None:
-    """
-    Write ``encoder.onnx`` and ``step.onnx``, each with the fingerprint of the export.
-
-    The model is as `model_of` or `heedful.model.build` makes it, not laid out for products.
-    """
+    """Write ``encoder.onnx`` and ``step.onnx``, each with the fingerprint of the export."""
+    # The model is as `model_of` or `heedful.model.build` makes it, not laid out for products.
     graphs = (("encoder", encoder_nodes, ENCODER), ("step", step_nodes, STEP))
     sizes = {name: str(size) for name, size in _sizes(model).items()}
     for name, nodes_of, about in graphs:

@@ -63,12 +63,9 @@ class StoredTensor:
     """Distance between rows, and so on, in numbers."""
 
     def numpy(self) -> NDArray[Any]:
-        """
-        Read the numbers; `ExchangeError` if they are not all inside the storage.
-
-        A tensor that repeats few numbers many times is refused, too: a small file could demand all
-        memory that way.
-        """
+        """Read the numbers; `ExchangeError` if they are not all inside the storage."""
+        # A tensor that repeats few numbers many times is refused, too: a small file could demand
+        # all memory that way.
         self._check()
         content = self.storage.read(self.storage.key)
         if len(content) < self.storage.numbers * self.storage.width:

@@ -32,12 +32,9 @@ class Guess(NamedTuple):
 
 
 def detect(text: str, languages: Sequence[str]) -> list[Guess]:
-    """
-    Detect the language of a text.
-
-    The confidence is 0 for text without letters and for languages that the identifier does not
-    know. A single word is seldom enough for a high one.
-    """
+    """Detect the language of a text."""
+    # The confidence is 0 for text without letters and for languages that the identifier does not
+    # know. A single word is seldom enough for a high one.
     text = text[:_MAX_CHARACTERS]
     if not any(map(str.isalpha, text)):
         return [Guess(language, 0.0) for language in languages]

@@ -109,11 +109,8 @@ def paragraphs(source: str) -> Iterator[str | list[Atom]]:
 
 
 def plain(raw: str) -> str:
-    """
-    Decode entities and collapse spaces as a browser does.
-
-    A no-break space becomes a space: models know no other.
-    """
+    """Decode entities and collapse spaces as a browser does."""
+    # A no-break space becomes a space: models know no other.
     return " ".join(html.unescape(raw).split())
 
 

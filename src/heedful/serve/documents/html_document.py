@@ -86,11 +86,8 @@ class Markup:
 
 
 def visible_text(html: str) -> str:
-    """
-    Extract the translatable text that a page shows.
-
-    For language detection: names of tags and attributes look English.
-    """
+    """Extract the translatable text that a page shows."""
+    # For language detection: names of tags and attributes look English.
     found = (part for part in paragraphs(html) if not isinstance(part, str))
     return "\n".join("".join(atom.text for atom in atoms) for atoms in found)
 

@@ -66,12 +66,9 @@ class TextLayout:
 
 
 def split(text: str, language: str, fits: Fits | None = None) -> TextLayout:
-    """
-    Split a text into sentences.
-
-    A sentence never spans a line break or a tab. Pieces without letters (numbers, rows of dashes)
-    and addresses are not translated.
-    """
+    """Split a text into sentences."""
+    # A sentence never spans a line break or a tab. Pieces without letters (numbers, rows of dashes)
+    # and addresses are not translated.
     spans: list[Span] = []
     numbered = _numbered(text)
     for line in _LINE.finditer(text):

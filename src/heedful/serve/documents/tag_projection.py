@@ -89,11 +89,8 @@ def place(source: str, marks: Sequence[Mark], target: str, links: Links | None) 
 
 
 def escape(text: str) -> str:
-    """
-    Escape plain text for HTML.
-
-    For text content only, not for attributes: quotation marks stay as they are.
-    """
+    """Escape plain text for HTML."""
+    # For text content only, not for attributes: quotation marks stay as they are.
     return html.escape(text, quote=False)
 
 

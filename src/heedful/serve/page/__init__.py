@@ -45,12 +45,10 @@ class PageFile(NamedTuple):
 
 
 def page_files() -> dict[str, PageFile]:
-    """
-    Read every file of the page.
-
-    The attention explorer is the same code as in the stand-alone file of `heedful attend`. All
-    addresses are relative, so that page and routes may lie behind a proxy that adds a path prefix.
-    """
+    """Read every file of the page."""
+    # The attention explorer is the same code as in the stand-alone file of `heedful attend`. All
+    # addresses are relative, so that page and routes may lie behind a proxy that adds a path
+    # prefix.
     found = {file.name: file.read_bytes() for file in files(__name__).iterdir() if file.is_file()}
     found["explorer.js"] = explorer_script().encode()
     found["explorer.css"] = explorer_styles().encode()
