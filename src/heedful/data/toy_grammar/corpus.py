@@ -91,13 +91,19 @@ def split_aligned(train: int, held_out: int, seed: int) -> tuple[list[Pair], lis
 
     Raises `ValueError` if a size is below its minimum.
     """
+    training, unseen = split_trees(train, held_out, seed)
+    pairs = [(_text(english(tree)), _text(french(tree))) for tree in training]
+    return pairs, [_aligned(tree) for tree in unseen]
+
+
+def split_trees(train: int, held_out: int, seed: int) -> tuple[list[Tree], list[Tree]]:
+    """Draw the syntax trees of `split_aligned`; `ValueError` for a size below its minimum."""
     if train < 0 or held_out < 1:
         raise ValueError(f"train must be at least 0 and held_out at least 1: {train}, {held_out}")
     trees = _draw(train + held_out, seed)
     trees.pop(_text(english(_SHOWPIECE)), None)
-    training = [(source, _text(french(tree))) for source, tree in islice(trees.items(), train)]
     unseen = islice(trees.values(), train, train + held_out - 1)
-    return training, [_aligned(tree) for tree in (_SHOWPIECE, *unseen)]
+    return list(islice(trees.values(), train)), [_SHOWPIECE, *unseen]
 
 
 def sample_trees(count: int, seed: int) -> list[Tree]:
