@@ -8,7 +8,8 @@ The quickstart: corpus, training, score and pictures without a download.
 
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from heedful.alignment.links import read_gold
@@ -40,22 +41,11 @@ def quickstart(
     resume: bool = False,
 ) -> float:
     """Train a small translator on the toy corpus and show what it does."""
-    if resume and not (out / "text").is_dir():
-        raise RunFolderError(
-            f"--resume continues an interrupted quickstart, but {out} has no files of one; "
-            "leave --resume out."
-        )
-    if not resume and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise RunFolderError(
-            f"--out must be a new or empty folder, but {out} is not; add --resume to go on with "
-            "what is in it, name another one or delete it."
-        )
-    claim = Claim()
-    claim.will_make(out)
+    claim = claim_folder(out, resume)
     write_grammar_text(out / "text", sizes)
     say(f"wrote {sizes[0]:,} sentence pairs of a small grammar to {out / 'text'}")
     run = out / "run"
-    try:
+    with leaves_nothing(claim, run):
         train(
             "tiny",
             source=out / "text" / "train.en",
@@ -71,13 +61,7 @@ def quickstart(
                 *settings,
             ],
         )
-    except UserError as error:
-        if not run.exists():  # a refused training leaves nothing, so neither does its text
-            claim.cleanup_if_refused(error)
-        raise
-    opened = Run.open(run)
-    steps = average_checkpoints(opened.folder, opened.config.train.keep_last, opened.signature)
-    say(f"averaged the last {len(steps)} checkpoints")
+    average_run(run, say)
 
     translator = Translator.load(run, device=device, precision=precision, threads=threads)
     bleu = _score(translator, out / "text", say)
@@ -97,9 +81,48 @@ def quickstart(
     say(f"run folder   {run}")
     say(f"attention    {picture}")
     say(f"explore it   {page}")
-    command = "heedful" if shutil.which("heedful") else f"{sys.executable} -m heedful"
-    say(f'go on with   echo "{SENTENCE}" | {command} translate {run}')
+    say(f'go on with   echo "{SENTENCE}" | {command_name()} translate {run}')
     return bleu
+
+
+def claim_folder(out: Path, resume: bool) -> Claim:
+    """Check that a quickstart may be made, or resumed, in a folder."""
+    if resume and not (out / "text").is_dir():
+        raise RunFolderError(
+            f"--resume continues an interrupted quickstart, but {out} has no files of one; "
+            "leave --resume out."
+        )
+    if not resume and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RunFolderError(
+            f"--out must be a new or empty folder, but {out} is not; add --resume to go on with "
+            "what is in it, name another one or delete it."
+        )
+    claim = Claim()
+    claim.will_make(out)
+    return claim
+
+
+@contextmanager
+def leaves_nothing(claim: Claim, run: Path) -> Iterator[None]:
+    """Delete the text of a training that is refused, for that leaves nothing either."""
+    try:
+        yield
+    except UserError as error:
+        if not run.exists():
+            claim.cleanup_if_refused(error)
+        raise
+
+
+def average_run(run: Path, say: Callable[[str], object]) -> None:
+    """Average the last checkpoints."""
+    opened = Run.open(run)
+    steps = average_checkpoints(opened.folder, opened.config.train.keep_last, opened.signature)
+    say(f"averaged the last {len(steps)} checkpoints")
+
+
+def command_name() -> str:
+    """Name the program as the user can call it."""
+    return "heedful" if shutil.which("heedful") else f"{sys.executable} -m heedful"
 
 
 def _score(translator: Translator, text: Path, say: Callable[[str], object]) -> float:

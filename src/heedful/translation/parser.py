@@ -128,9 +128,8 @@ class Parser:
                 )
         if tags is not None and list(map(len, tags)) != list(map(len, words)):
             raise ArgumentError("`tags` must hold one part of speech for each word.")
-        parsing = self.translator.run.config.parsing
         written = self.translator.translate(
-            [join_words(some, parsing.lower_case, parsing.word_numbers) for some in words],
+            [self.source_line(" ".join(some)) for some in words],
             options or SearchOptions(),
             first_line=first_line,
             warn=warn,
@@ -138,6 +137,11 @@ class Parser:
         given = [None] * len(words) if tags is None else list(map(tuple, tags))
         parses = [self._parse(*each) for each in zip(written, words, given, strict=True)]
         return parses[0] if one else parses
+
+    def source_line(self, sentence: str) -> str:
+        """Write a sentence as the model reads it, for `Translator.attend` and `score`."""
+        parsing = self.translator.run.config.parsing
+        return join_words(split_words(sentence), parsing.lower_case, parsing.word_numbers)
 
     def _parse(
         self, written: Translation, words: tuple[str, ...], tags: tuple[str, ...] | None
