@@ -23,7 +23,7 @@ from heedful.visualise.record import ExplorerRecord
 
 SIZES = (15_000, 300, 500)
 """Trees to train on, to validate with and to test on."""
-SENTENCE = "the queen finds the men because she loves them"
+SENTENCE = "the small girl does not sing because she is sad"
 _SETTINGS = ("parsing.word_numbers=16", "data.vocabulary_size=300", "data.max_length=128")
 
 

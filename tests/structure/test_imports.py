@@ -14,7 +14,7 @@ ELSEWHERE = {
     """,
     "the work of one command: tests/cli run that command on a trained run": """
         analysis.attend analysis.attention_files analysis.compare analysis.info analysis.plot
-        engines preparation.show quickstart translation.score
+        engines preparation.show quickstart quickstart_parsing translation.score
     """,
     "an argument of `heedful bench`, measured in a process of its own: tests/cli/test_bench.py": """
         bench.__main__ bench.data bench.preparing bench.profile bench.search bench.train
