@@ -1,0 +1,115 @@
+"""
+Words below their tags: P(word | tag), with classes for words that are rare or unknown.
+
+A word that occurs at most `rare` times in training lends its occurrences to its class, and is then
+looked up by its class, as a word that does not occur at all. Classes are made of what the parsers
+of Berkeley and Stanford look at: capitals, digits, hyphens and the ending.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+_ENDINGS = ("ing", "ion", "est", "ity", "ed", "er", "ly", "al", "y")
+_EXACT = "exact"  # closes a class; one that is not closed holds all classes that begin so
+
+
+class TagLexicon:
+    """Probabilities of words below tags, by relative frequency."""
+
+    def __init__(
+        self, sentences: Iterable[Sequence[tuple[str, str]]], tags: Sequence[str], rare: int = 1
+    ) -> None:
+        self.tags = list(tags)
+        sentences = list(sentences)
+        self._frequency = Counter(word for sentence in sentences for word, _ in sentence)
+        self._rare = rare
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        # kept apart: no word is spelled like a class
+        class_counts: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+        self.tag_counts: Counter[str] = Counter()
+        for sentence in sentences:
+            for place, (word, tag) in enumerate(sentence):
+                self.tag_counts[tag] += 1
+                if self._is_rare(word):
+                    for name in self._classes(word, place):
+                        class_counts[name][tag] += 1
+                else:
+                    counts[word][tag] += 1
+        self._words = {word: self._logarithms(found) for word, found in counts.items()}
+        self._of_class = {name: self._logarithms(found) for name, found in class_counts.items()}
+
+    def log_probabilities(self, words: Sequence[str]) -> Float[np.ndarray, "words tags"]:
+        """Look the words of a sentence up; a tag that a word cannot have gets -inf."""
+        found = np.full((len(words), len(self.tags)), -np.inf)
+        for place, word in enumerate(words):
+            if self._is_rare(word):
+                # Of a class that is not in training the next wider one stands in.
+                known = (name for name in self._classes(word, place) if name in self._of_class)
+                if (name := next(known, None)) is not None:
+                    found[place] = self._of_class[name]
+            else:
+                found[place] = self._words[word]
+        return found
+
+    def likeliest(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Choose the commonest tag of each word; of unknown ones the commonest of all."""
+        totals = np.array([self.tag_counts[tag] for tag in self.tags], dtype=float)
+        joint = np.exp(self.log_probabilities(words)) * totals
+        joint += 1e-12 * totals
+        return tuple(self.tags[best] for best in joint.argmax(axis=1))
+
+    def _is_rare(self, word: str) -> bool:
+        """Return whether a word is looked up by its class."""
+        return self._frequency[word] <= self._rare or not self._frequency[word]
+
+    def _classes(self, word: str, place: int) -> Iterator[tuple[str, ...]]:
+        """List the classes of a word, the narrowest first."""
+        lower = word.lower()
+        known = place == 0 and lower != word and self._frequency[lower] > self._rare
+        parts = word_class(word, place == 0, known)
+        yield (*parts, _EXACT)
+        for end in range(len(parts), -1, -1):
+            yield parts[:end]
+
+    def _logarithms(self, found: Counter[str]) -> Float[np.ndarray, " tags"]:
+        """Divide the occurrences below each tag by those of the tag; take the logarithm."""
+        shares = (found[tag] / self.tag_counts[tag] if found[tag] else 0 for tag in self.tags)
+        return np.array([math.log(share) if share else -math.inf for share in shares])
+
+
+def word_class(word: str, is_first: bool = False, is_known: bool = False) -> tuple[str, ...]:
+    """
+    Describe how a word looks.
+
+    `is_first`: it begins the sentence; `is_known`: then its lower-cased form is a known word.
+
+    >>> word_class("Dogs"), word_class("well-fed"), word_class("1990")
+    (('capital', 's'), ('lower', 'hyphen'), ('', 'digit'))
+
+    >>> word_class("Running", is_first=True), word_class("NATO"), word_class("parsing")
+    (('first', 'ing'), ('capitals',), ('lower', 'ing'))
+    """
+    capitals = sum(letter.isupper() for letter in word)
+    if capitals and word[0].isupper() and is_first:
+        shape = "known" if is_known else "first"
+    elif capitals:
+        shape = (
+            "capitals" if capitals > 1 and capitals == sum(map(str.isalpha, word)) else "capital"
+        )
+    else:
+        shape = "lower" if any(letter.islower() for letter in word) else ""
+    parts = [shape]
+    if any(letter.isdigit() for letter in word):
+        parts.append("digit")
+    if "-" in word:
+        parts.append("hyphen")
+    lower = word.lower()
+    if lower.endswith("s") and len(word) >= 3 and not lower.endswith(("ss", "us", "is")):
+        parts.append("s")
+    elif len(word) >= 5 and len(parts) == 1:
+        parts += [ending for ending in _ENDINGS if lower.endswith(ending)][:1]
+    return tuple(parts)
