@@ -3,12 +3,13 @@ The phrases of English sentences of the toy corpus, with labels and tags like th
 
 ::
 
-    the owl that I saw sleeps
-    (S (NP (NP (DT the) (NN owl)) (SBAR (WHNP (WDT that)) (S (NP (PRP I)) (VP (VBD saw)))))
+    the owl that i saw sleeps
+    (S (NP (NP (DT the) (NN owl)) (SBAR (WHNP (WDT that)) (S (NP (PRP i)) (VP (VBD saw)))))
        (VP (VBZ sleeps)))
 
-Words are those between spaces. Where the Penn Treebank has a choice the tags are ours: “not” is
-RB, “because” IN, and there are no traces.
+Words are those between spaces. There are no traces and no function tags. Where annotators of the
+Penn Treebank may choose, the choice is ours: “tired” is JJ, and a reason for not doing something
+stands beside “did not” and the verb, not below the verb.
 """
 
 from collections.abc import Iterator
@@ -115,7 +116,10 @@ def _relative(node: Relative, noun: NounPhrase) -> _Phrase:
 
 def _place(node: Place) -> _Phrase:
     """Build preposition and landmark."""
-    return "PP", [*["IN"] * len(node.preposition.split()), _noun_phrase(node.landmark)]
+    landmark = _noun_phrase(node.landmark)
+    if node.preposition == "in front of":
+        return "PP", ["IN", ("NP", [("NP", ["NN"]), ("PP", ["IN", landmark])])]
+    return "PP", ["IN", landmark]
 
 
 def _clause(node: Clause) -> _Phrase:

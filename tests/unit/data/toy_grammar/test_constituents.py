@@ -1,5 +1,7 @@
 """The phrases of the embedded grammar."""
 
+import hashlib
+import json
 import re
 
 from heedful.data.toy_grammar.constituents import sample_brackets, split_brackets
@@ -7,8 +9,35 @@ from heedful.data.toy_grammar.corpus import sample_pairs, split_pairs
 from heedful.trees.clean import clean_tree
 from heedful.trees.read import parse_line
 
+# Of “sample_brackets(6000, 1)”, written by hand.
 SEEN = {
     "the big red dog": "(NP (DT the) (JJ big) (JJ red) (NN dog))",
+    "this girl slept in front of this beautiful small house": (
+        "(S (NP (DT this) (NN girl)) (VP (VBD slept) (PP (IN in) (NP (NP (NN front)) (PP (IN of) "
+        "(NP (DT this) (JJ beautiful) (JJ small) (NN house)))))))"
+    ),
+    "my bees ran because they were sad": (
+        "(S (NP (PRP$ my) (NNS bees)) (VP (VBD ran) (SBAR (IN because) (S (NP (PRP they)) (VP "
+        "(VBD were) (ADJP (JJ sad)))))))"
+    ),
+    "a dog buys this cake but does not see it": (
+        "(S (NP (DT a) (NN dog)) (VP (VP (VBZ buys) (NP (DT this) (NN cake))) (CC but) (VP (VBZ "
+        "does) (RB not) (VP (VB see) (NP (PRP it))))))"
+    ),
+    "my young girl who sleeps dances": (
+        "(S (NP (NP (PRP$ my) (JJ young) (NN girl)) (SBAR (WHNP (WP who)) (S (VP (VBZ sleeps))))) "
+        "(VP (VBZ dances)))"
+    ),
+    "my boy that i saw does not dance": (
+        "(S (NP (NP (PRP$ my) (NN boy)) (SBAR (WHNP (WDT that)) (S (NP (PRP i)) (VP (VBD saw))))) "
+        "(VP (VBZ does) (RB not) (VP (VB dance))))"
+    ),
+    "the books are not red": (
+        "(S (NP (DT the) (NNS books)) (VP (VBP are) (RB not) (ADJP (JJ red))))"
+    ),
+    "red schools near the tree": (
+        "(NP (NP (JJ red) (NNS schools)) (PP (IN near) (NP (DT the) (NN tree))))"
+    ),
 }
 
 
@@ -27,6 +56,12 @@ def test_the_words_are_those_of_the_english_sentences():
 def test_the_split_is_that_of_the_pairs():
     for found, pairs in zip(split_brackets(300, 40, 1), split_pairs(300, 40, 1), strict=True):
         assert [words_of(line) for line in found] == [english for english, _ in pairs]
+
+
+def test_the_split_of_a_seed_is_what_it_was_before_there_were_phrases():
+    text = json.dumps(split_pairs(3000, 300, 1), ensure_ascii=False).encode()
+    known = "fd6123209b9bdc344ef15bb48e7a43a4836f716680b896e1c22f69b253dfc84a"
+    assert hashlib.sha256(text).hexdigest() == known
 
 
 def test_phrases_are_those_of_the_sentence():
