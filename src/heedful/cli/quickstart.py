@@ -22,7 +22,7 @@ def quickstart(
     threads: Threads = 0,
 ) -> None:
     """
-    Train a small translator, or a parser, without any download, then score it.
+    Train a small translator or parser without data, and score it.
 
     A small English-French grammar generates the text. A small model learns it in a minute or two.
     Its checkpoints are averaged, and it translates unseen sentences, with BLEU, alignments and
