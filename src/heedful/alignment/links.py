@@ -149,13 +149,10 @@ def write_gold(gold: GoldLinks) -> str:
 
 
 def symmetrise(forward: Links, backward: Links, how: str = "grow-diag-final") -> Links:
-    """
-    Symmetrise the links of two directions.
-
-    Koehn et al. (2005) as implemented by Moses' ``symal``: from the intersection, neighbours in the
-    union are added while one of their words has no link (grow-diag); then further links of either
-    direction of which one word (final) or both words (final-and) have no link.
-    """
+    """Symmetrise the links of two directions."""
+    # Koehn et al. (2005) as implemented by Moses' ``symal``: from the intersection, neighbours in
+    # the union are added while one of their words has no link (grow-diag); then further links of
+    # either direction of which one word (final) or both words (final-and) have no link.
     if how not in SYMMETRISATIONS:
         raise SettingError(
             f"two alignments can be made one by {', '.join(SYMMETRISATIONS)}, but {how!r} is none "

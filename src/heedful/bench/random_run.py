@@ -20,13 +20,10 @@ _SPECIAL = 4
 
 
 def make_random_run(folder: Path, config: RunConfig, vocabulary: int) -> Run:
-    """
-    Write a run with random weights and made-up words.
-
-    The end symbol has a zero vector in the output matrix, so its logit is zero while that of some
-    other word is positive: every translation, in any toolkit that gets the weights, continues to
-    the limit.
-    """
+    """Write a run with random weights and made-up words."""
+    # The end symbol has a zero vector in the output matrix, so its logit is zero while that of some
+    # other word is positive: every translation, in any toolkit that gets the weights, continues to
+    # the limit.
     words = [f"w{number}" for number in range(vocabulary - _SPECIAL)]
     config = config.with_settings({"data.source_language": "xx", "data.target_language": "yy"})
     model_of_words = VocabularyModel(Vocabulary(words))

@@ -92,13 +92,10 @@ def cut_batch(
     ranks: int,
     padding_cost: float,
 ) -> list[MicroBatches]:
-    """
-    Cut a batch into micro-batches and return one list per rank.
-
-    Cutting continues while a micro-batch exceeds `micro_batch_tokens` padded tokens per side, while
-    a cut saves more padding than a micro-batch costs, and while one rank has clearly more work than
-    the others.
-    """
+    """Cut a batch into micro-batches and return one list per rank."""
+    # Cutting continues while a micro-batch exceeds `micro_batch_tokens` padded tokens per side,
+    # while a cut saves more padding than a micro-batch costs, and while one rank has clearly more
+    # work than the others.
     waiting = [_Part(rows, source_lengths, target_lengths, padding_cost)]
     parts: list[_Part] = []
     while waiting:

@@ -47,13 +47,10 @@ def character_error_rate(texts: Sequence[str], references: Sequence[str]) -> flo
 
 
 def edit_distance(text: str, reference: str) -> int:
-    """
-    Compute the edit distance of two strings.
-
-    Myers (1999), “A Fast Bit-Vector Algorithm for Approximate String Matching”, in the form of
-    Hyyrö (2003): a column of the table is two long integers, whose bits mark where it rises by one
-    and where it falls.
-    """
+    """Compute the edit distance of two strings."""
+    # Myers (1999), “A Fast Bit-Vector Algorithm for Approximate String Matching”, in the form of
+    # Hyyrö (2003): a column of the table is two long integers, whose bits mark where it rises by
+    # one and where it falls.
     if not text:
         return len(reference)
     places: dict[str, int] = {}

@@ -85,13 +85,10 @@ def bounded_memory() -> Iterator[None]:
 
 
 def keep_freed_memory() -> bool:
-    """
-    Keep freed memory for reuse by the next step of training or search.
-
-    By default glibc requests memory for every large tensor and returns it at once, and the system
-    clears each page again: a fifth of a training step on a CPU, a twentieth of a search. Now
-    tensors of up to a gibibyte reuse freed memory. The process keeps its peak until it ends.
-    """
+    """Keep freed memory for reuse by the next step of training or search."""
+    # By default glibc requests memory for every large tensor and returns it at once, and the system
+    # clears each page again: a fifth of a training step on a CPU, a twentieth of a search. Now
+    # tensors of up to a gibibyte reuse freed memory. The process keeps its peak until it ends.
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False

@@ -61,22 +61,16 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def names_of(corpus: Sizes) -> list[str]:
-    """
-    Read the names of the corpora from the list of their files.
-
-    A prepared folder may be untrusted: a name that would lead out of it is refused.
-    """
+    """Read the names of the corpora from the list of their files."""
+    # A prepared folder may be untrusted: a name that would lead out of it is refused.
     found = [side.removesuffix("source").removesuffix(".") for side in corpus if _SOURCE(side)]
     return found or [""]
 
 
 def data_settings(config: RunConfig) -> dict[str, Any]:
-    """
-    List the settings that a prepared folder depends on.
-
-    The seed matters, because it samples the lines that subwords are trained on when there are very
-    many.
-    """
+    """List the settings that a prepared folder depends on."""
+    # The seed matters, because it samples the lines that subwords are trained on when there are
+    # very many.
     data = {f"data.{key}": value for key, value in config.to_dict()["data"].items()}
     return {**data, "train.seed": config.train.seed}
 
@@ -126,11 +120,8 @@ class PreparedText:
         )
 
     def configure(self, config: RunConfig) -> RunConfig:
-        """
-        Take over the data settings that the folder was made with.
-
-        They override the recipe silently; if they contradict the user, raises `SettingError`.
-        """
+        """Take over the data settings that the folder was made with."""
+        # They override the recipe silently; if they contradict the user, raises `SettingError`.
         given = data_settings(config)
         asked = {setting.partition("=")[0].strip() for setting in self.user_settings}
         data = {key: value for key, value in self.settings.items() if key.startswith("data.")}

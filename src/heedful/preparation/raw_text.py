@@ -105,12 +105,9 @@ class RawText:
         return [folder.data / part.name for part in self.parts]
 
     def learn(self, config: RunConfig) -> Tokenizer:
-        """
-        Train the tokenizer.
-
-        All text is read first, so that unequal line counts and invalid characters show before any
-        work is done.
-        """
+        """Train the tokenizer."""
+        # All text is read first, so that unequal line counts and invalid characters show before any
+        # work is done.
         for part in self.parts:
             for _ in part.corpus.pairs():
                 pass

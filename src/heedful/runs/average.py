@@ -18,13 +18,10 @@ from heedful.runs.lock import only_writer
 
 
 def average_checkpoints(folder: RunFolder, last: int, signature: Signature) -> list[int]:
-    """
-    Average the last checkpoints, store the result in the run folder and return the steps.
-
-    All must belong to the run with this signature, which the average gets too. Section 6.1 averages
-    the last 5 checkpoints of the base model and the last 20 of the big one, written at 10-minute
-    intervals. If there are fewer, fewer are averaged.
-    """
+    """Average the last checkpoints, store the result in the run folder and return the steps."""
+    # All must belong to the run with this signature, which the average gets too. Section 6.1
+    # averages the last 5 checkpoints of the base model and the last 20 of the big one, written at
+    # 10-minute intervals. If there are fewer, fewer are averaged.
     steps = regular_steps(folder)[-last:]
     if not steps:
         raise RunFolderError(
@@ -40,12 +37,9 @@ def average_checkpoints(folder: RunFolder, last: int, signature: Signature) -> l
 def mean_weights(
     folder: RunFolder, steps: Sequence[int], signature: Signature | None = None
 ) -> dict[str, Tensor]:
-    """
-    Compute the mean of some checkpoints, in fp32.
-
-    Summed in fp64, with one tensor in memory at a time. Tied weights are one tensor in a checkpoint
-    and so count once.
-    """
+    """Compute the mean of some checkpoints, in fp32."""
+    # Summed in fp64, with one tensor in memory at a time. Tied weights are one tensor in a
+    # checkpoint and so count once.
     places = [folder.checkpoint(step) for step in steps]
     models = [load_checkpoint(place, signature=signature).model for place in places]
     check_alike(models, places)

@@ -224,12 +224,9 @@ def _shape(tensors: Tensors, name: str) -> tuple[int, ...]:
 
 
 def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:
-    """
-    Delete checkpoints that are neither recent nor among the best.
-
-    Checkpoints written only because of a good validation or a signal do not count as recent: an
-    average is meant over checkpoints at equal distances. The newest always stays.
-    """
+    """Delete checkpoints that are neither recent nor among the best."""
+    # Checkpoints written only because of a good validation or a signal do not count as recent: an
+    # average is meant over checkpoints at equal distances. The newest always stays.
     steps = folder.steps()
     kept = set(best) | set(steps[-1:]) | set(regular_steps(folder)[-keep_last:])
     for step in steps:

@@ -163,12 +163,9 @@ class Run:
         return forbidden
 
     def build(self) -> EncoderDecoder:
-        """
-        Build the model on the CPU in fp32, with uninitialised weights.
-
-        Learned positions have as many rows as the longest sequence in training, which is one
-        special symbol more than `data.max_length`.
-        """
+        """Build the model on the CPU in fp32, with uninitialised weights."""
+        # Learned positions have as many rows as the longest sequence in training, which is one
+        # special symbol more than `data.max_length`.
         place = None
         with suppress(RunFolderError):  # there may be no weights yet
             place = self.checkpoint_folder()
@@ -277,11 +274,8 @@ def best_steps(folder: RunFolder) -> list[int]:
 
 
 def read_settings(folder: RunFolder) -> RunConfig:
-    """
-    Read the settings of a run from `config.json`.
-
-    Older versions let a setting stand that does not act; it is forgotten.
-    """
+    """Read the settings of a run from `config.json`."""
+    # Older versions let a setting stand that does not act; it is forgotten.
     settings = _read_config(folder).get("settings")
     if isinstance(settings, Mapping):
         settings = without_idle(renamed_settings(settings), given=())

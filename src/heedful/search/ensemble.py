@@ -94,12 +94,9 @@ class Ensemble(Seq2Seq):
     def step(
         self, state: EnsembleState, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows widths"], EnsembleState]:
-        """
-        Process one more target token of each hypothesis.
-
-        The first token is each member's own start token. Dead rows of a search may hold ids beyond
-        a member's table; such a member reads its last row instead.
-        """
+        """Process one more target token of each hypothesis."""
+        # The first token is each member's own start token. Dead rows of a search may hold ids
+        # beyond a member's table; such a member reads its last row instead.
         states, members = [], []
         for model, own, rows in zip(self.members, state.members, self.rows, strict=True):
             newest = torch.full_like(tokens, model.start_token)
@@ -136,12 +133,9 @@ class Ensemble(Seq2Seq):
 
     @property
     def output(self) -> OutputLayer:  # type: ignore[override]
-        """
-        Refuse: an ensemble has no single output matrix.
-
-        A mean of softmaxes is no softmax of one product; use `project`. The loss needs a matrix, so
-        an ensemble cannot be trained as one model.
-        """
+        """Refuse: an ensemble has no single output matrix."""
+        # A mean of softmaxes is no softmax of one product; use `project`. The loss needs a matrix,
+        # so an ensemble cannot be trained as one model.
         raise TypeError("an ensemble has an output table for each member and none of its own")
 
     @property

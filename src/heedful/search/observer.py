@@ -115,11 +115,8 @@ class StepDecision:
     """The same before this step."""
 
     def snapshot(self, end_token: int, penalty: LengthPenalty) -> Snapshot:
-        """
-        Sort the candidates by what happens to them.
-
-        A candidate is dead if a rule forbids it, or if its parent is dead.
-        """
+        """Sort the candidates by what happens to them."""
+        # A candidate is dead if a rule forbids it, or if its parent is dead.
         places: dict[str, list[HypothesisView]] = {"open": [], "ended": [], "dropped": []}
         divisor, shorter = (penalty.divisor(max(1, self.step - less)) for less in (0, 1))
         alive = itertools.accumulate(

@@ -49,12 +49,9 @@ class Phrases:
         return progress
 
     def after(self, progress: PhraseProgress, token: int) -> PhraseProgress:
-        """
-        Match one more token.
-
-        Knuth, Morris and Pratt 1977: after a mismatch, continue with the longest prefix of the
-        phrase that is a suffix of the text.
-        """
+        """Match one more token."""
+        # Knuth, Morris and Pratt 1977: after a mismatch, continue with the longest prefix of the
+        # phrase that is a suffix of the text.
         counts, matched = list(progress.counts), list(progress.matched)
         for i, phrase in enumerate(self.phrases):
             length = self._open_end(i, matched[i])

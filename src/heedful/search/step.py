@@ -28,12 +28,9 @@ COMPACT_SHARE = 1 / 4
 def start_decoding(
     model: Seq2Seq, source: Int[Tensor, "sentences source"]
 ) -> tuple[NextLogProbabilities, DecodingState, Int[Tensor, " sentences"]]:
-    """
-    Encode the source and return the function, state and tokens that a search starts with.
-
-    The only place where a search touches the model, so tests can pass tables of probabilities
-    instead.
-    """
+    """Encode the source and return the function, state and tokens that a search starts with."""
+    # The only place where a search touches the model, so tests can pass tables of probabilities
+    # instead.
     state = model.start(model.encode(source))
     tokens = torch.full((len(source),), model.start_token, device=source.device)
 

@@ -50,12 +50,9 @@ class Trace:
         self._steps: dict[int, dict[int, list[Snapshot]]] = {}
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """
-        Record one step of one sentence.
-
-        Snapshots hold all their tokens, so memory grows with the square of the length: a megabyte
-        for 200 tokens and a beam of 4.
-        """
+        """Record one step of one sentence."""
+        # Snapshots hold all their tokens, so memory grows with the square of the length: a megabyte
+        # for 200 tokens and a beam of 4.
         groups = self._steps.setdefault(snapshot.sentence, {})
         groups.setdefault(snapshot.group, []).append(snapshot)
 
@@ -70,11 +67,8 @@ class Trace:
         return chosen.tokens, complete
 
     def tree(self, sentence: int = 0) -> tuple[tuple[BeamNode, ...], ...]:
-        """
-        Build the tree of a sentence from its steps.
-
-        The groups of a diverse beam are in order in each step; no edge leads from one to another.
-        """
+        """Build the tree of a sentence from its steps."""
+        # The groups of a diverse beam are in order in each step; no edge leads from one to another.
         where, chosen, complete = self._best(sentence)
         groups = self._steps[sentence]
         steps: list[list[BeamNode]] = [[] for _ in range(max(map(len, groups.values())))]

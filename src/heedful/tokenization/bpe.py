@@ -36,13 +36,10 @@ class Merges:
         self._states: dict[tuple[str, ...], _State] = {}
 
     def merge(self, symbols: Sequence[str]) -> tuple[str, ...]:
-        """
-        Merge until no pair can be merged.
-
-        All occurrences of the best pair are merged, from left to right, before the next pair is
-        considered: “x x x” becomes “xx x”. The heap makes it n log n for a word of n characters, so
-        a line of a megabyte without a space is no trap.
-        """
+        """Merge until no pair can be merged."""
+        # All occurrences of the best pair are merged, from left to right, before the next pair is
+        # considered: “x x x” becomes “xx x”. The heap makes it n log n for a word of n characters,
+        # so a line of a megabyte without a space is no trap.
         parts, end = list(symbols), len(symbols)
         after, before = list(range(1, end + 1)), list(range(-1, end - 1))
         heap: list[tuple[float, int, str, str]] = []

@@ -171,12 +171,9 @@ def check_objective(pretrained: PretrainedRun | None, objective: str) -> None:
 
 
 def inherited_settings(pretrained: PretrainedRun) -> dict[str, Any]:
-    """
-    List the settings inherited with the weights and subwords.
-
-    They override the recipe, and `--set` overrides them: dropout may well change. An imported run
-    also brings its search rule, which may name ids.
-    """
+    """List the settings inherited with the weights and subwords."""
+    # They override the recipe, and `--set` overrides them: dropout may well change. An imported run
+    # also brings its search rule, which may name ids.
     parent = Run.open(pretrained.run)
     config = parent.config.to_dict()
     settings = {f"model.{name}": value for name, value in config["model"].items()}

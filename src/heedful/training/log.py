@@ -120,11 +120,8 @@ class RunLog:
         self._write(line)
 
     def say(self, text: str) -> None:
-        """
-        Print a message to the terminal.
-
-        Not part of the log file. A closed terminal does not end the run.
-        """
+        """Print a message to the terminal."""
+        # Not part of the log file. A closed terminal does not end the run.
         with suppress(OSError):
             self._console.print(text, markup=False, soft_wrap=True)
 

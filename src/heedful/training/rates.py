@@ -9,12 +9,9 @@ import math
 
 
 def paper_rate(step: int, d_model: int, warmup: int, factor: float = 1.0) -> float:
-    """
-    Compute equation 3: ``factor * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)``.
-
-    The peak, at ``step == warmup``, is ``factor * (d_model * warmup)^-0.5``. The authors' code
-    counts steps from 0 and adds one, which is the same.
-    """
+    """Compute equation 3: ``factor * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)``."""
+    # The peak, at ``step == warmup``, is ``factor * (d_model * warmup)^-0.5``. The authors' code
+    # counts steps from 0 and adds one, which is the same.
     return float(factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
 
 
@@ -24,23 +21,17 @@ def constant_rate(step: int, peak: float, warmup: int = 0) -> float:
 
 
 def inverse_sqrt_rate(step: int, peak: float, warmup: int, minimum: float = 0.0) -> float:
-    """
-    Compute ``peak * (warmup / step)^0.5`` after the warm-up.
-
-    Equal to `paper_rate` for ``peak = (d_model * warmup)^-0.5``; fairseq's ``inverse_sqrt`` has the
-    same decay.
-    """
+    """Compute ``peak * (warmup / step)^0.5`` after the warm-up."""
+    # Equal to `paper_rate` for ``peak = (d_model * warmup)^-0.5``; fairseq's ``inverse_sqrt`` has
+    # the same decay.
     if step < warmup:
         return constant_rate(step, peak, warmup)
     return max(minimum, peak * math.sqrt(warmup / step))
 
 
 def cosine_rate(step: int, peak: float, warmup: int, steps: int, minimum: float = 0.0) -> float:
-    """
-    Compute half a cosine wave, from the peak at step `warmup` to the minimum at step `steps`.
-
-    Loshchilov and Hutter 2017, equation 5, without restarts. After the last step the rate stays.
-    """
+    """Compute half a cosine wave, from the peak at step `warmup` to the minimum at step `steps`."""
+    # Loshchilov and Hutter 2017, equation 5, without restarts. After the last step the rate stays.
     if step < warmup:
         return constant_rate(step, peak, warmup)
     progress = min(1.0, (step - warmup) / max(1, steps - warmup))

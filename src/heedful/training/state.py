@@ -197,11 +197,8 @@ class TrainState:
         return True
 
     def remember(self, result: Validation, keep_best: int, best_by: str = "bleu") -> bool:
-        """
-        Keep a validation if it is among the best.
-
-        Equal metrics are ordered by loss. The best one is always kept; of each, the numbers only.
-        """
+        """Keep a validation if it is among the best."""
+        # Equal metrics are ordered by loss. The best one is always kept; of each, the numbers only.
         metric = METRICS[best_by]
         result = {key: value for key, value in result.items() if isinstance(value, int | float)}
         first = not self.best or _goodness(result, metric) > _goodness(self.best[0], metric)

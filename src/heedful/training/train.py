@@ -442,12 +442,9 @@ def _not_ended_by_sigusr1() -> Iterator[None]:
 
 @contextmanager
 def _signals(stop: StopSignal) -> Iterator[None]:
-    """
-    Install signal handlers: stop after the present step, or write a checkpoint.
-
-    Ctrl-C, SIGTERM and SIGHUP stop the run, a second Ctrl-C at once. SIGUSR1 writes a checkpoint. A
-    hang-up that is ignored, as under nohup, stays ignored.
-    """
+    """Install signal handlers: stop after the present step, or write a checkpoint."""
+    # Ctrl-C, SIGTERM and SIGHUP stop the run, a second Ctrl-C at once. SIGUSR1 writes a checkpoint.
+    # A hang-up that is ignored, as under nohup, stays ignored.
     if threading.current_thread() is not threading.main_thread():
         yield
         return

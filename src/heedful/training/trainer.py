@@ -302,12 +302,9 @@ class Trainer:
         return "minutes" if self.ranks.broadcast(float(self._time_is_over())) else ""
 
     def _log_if_due(self, step: int, of_step: dict[str, int | float], forced: bool) -> None:
-        """
-        Write a training line every fifty steps, every ten seconds, and at the planned end.
-
-        A signal writes none: its checkpoint stores the running sums, so that the log of a resumed
-        run equals that of an uninterrupted one.
-        """
+        """Write a training line every fifty steps, every ten seconds, and at the planned end."""
+        # A signal writes none: its checkpoint stores the running sums, so that the log of a resumed
+        # run equals that of an uninterrupted one.
         counters = self.train_state.counters
         waited = self.clock.seconds - self._logged_at
         if not (forced or step % _LOG_STEPS == 0 or waited >= _LOG_SECONDS):
@@ -397,11 +394,9 @@ class Trainer:
         return self.ranks.is_first and self.train_state.without_better >= patience
 
     def _save_if_due(self, step: int, asked: bool, is_best: bool) -> None:
-        """
-        Write a checkpoint if due, once, with its reason.
-
-        Of several reasons “regular” comes first: an average and `train.keep_last` count only those.
-        """
+        """Write a checkpoint if due, once, with its reason."""
+        # Of several reasons “regular” comes first: an average and `train.keep_last` count only
+        # those.
         if not self.ranks.is_first:
             return
         steps, minutes = self.config.checkpoint_steps, self.config.checkpoint_minutes

@@ -66,11 +66,8 @@ def segment_text(kind: str, text: str, ids: Ids, pieces: Sequence[str]) -> Segme
 
 
 def segment_ids(tokenizer: Tokenizer, ids: Ids) -> SegmentedText:
-    """
-    Match the words of a model's translation with its subwords.
-
-    An unknown symbol is one word in a word vocabulary, however many it stands for.
-    """
+    """Match the words of a model's translation with its subwords."""
+    # An unknown symbol is one word in a word vocabulary, however many it stands for.
     units = units_of(tokenizer.pieces_target(ids), _MARKS.get(tokenizer.target_kind, SPACE))
     spelt = (tokenizer.decode([ids[piece] for piece in unit.pieces]) for unit in units)
     return SegmentedText(ids, [word.replace(" ", "") for word in spelt], units)

@@ -266,12 +266,9 @@ def _keep_quotes(
     test: tuple[BracketedSentence, list[int]],
     parameters: EvalbParameters,
 ) -> None:
-    """
-    Let a quotation mark count that is deleted on one side only, because of its tag there.
-
-    Each side's list says how often its words count, and is changed. Marks correspond if as many
-    words before them count. EVALB may put one back twice, and so does this.
-    """
+    """Let a quotation mark count that is deleted on one side only, because of its tag there."""
+    # Each side's list says how often its words count, and is changed. Marks correspond if as many
+    # words before them count. EVALB may put one back twice, and so does this.
     golds, tests = (_quotes(*side, parameters) for side in (gold, test))
     for number, quote in enumerate(tests):
         here = quote.before  # EVALB compares with the place before anything is put back

@@ -237,11 +237,8 @@ def _has_bare_bracket(line: str) -> bool:
 def _read_predicted(
     file: Path, gold_file: Path, gold: Sequence[Tree | None]
 ) -> list[tuple[int, Tree | None]]:
-    """
-    Read the predicted tree of each gold tree that has words, with the number of its line.
-
-    Lines for the gold trees without words may be there, or not.
-    """
+    """Read the predicted tree of each gold tree that has words, with the number of its line."""
+    # Lines for the gold trees without words may be there, or not.
     found = list(enumerate((tree and clean_tree(tree) for tree in read_tree_lines(file)), 1))
     if len(found) == len(gold):
         return [line for line, right in zip(found, gold, strict=True) if right is not None]

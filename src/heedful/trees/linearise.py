@@ -115,12 +115,9 @@ class SymbolLabels:
 
 
 def symbols_f1(outputs: Sequence[str], references: Sequence[str], form: Linearisation) -> float:
-    """
-    Compute the labelled F1 of linearised trees in percent, punctuation included.
-
-    For validations, which have no words at hand; `heedful.trees.score` is what is published. An
-    output that is no tree has no phrases.
-    """
+    """Compute the labelled F1 of linearised trees in percent, punctuation included."""
+    # For validations, which have no words at hand; `heedful.trees.score` is what is published. An
+    # output that is no tree has no phrases.
     matched = given = wanted = 0
     for output, reference in zip(outputs, references, strict=True):
         (found, words), (right, leaves) = _phrases(output, form), _phrases(reference, form)

@@ -8,13 +8,10 @@ Chains = tuple[Float[np.ndarray, "parent child"], Int[np.ndarray, "parent child"
 
 
 def best_chains(rules: Float[np.ndarray, "symbols symbols"]) -> Chains:
-    """
-    Find the best chain between any two symbols, from log-probabilities of unary rules.
-
-    The empty chain from a symbol to itself has probability 1. A cycle makes no chain better, since
-    no rule has more, so the search of Floyd and Warshall is exact: each symbol in turn is allowed
-    on the way.
-    """
+    """Find the best chain between any two symbols, from log-probabilities of unary rules."""
+    # The empty chain from a symbol to itself has probability 1. A cycle makes no chain better,
+    # since no rule has more, so the search of Floyd and Warshall is exact: each symbol in turn is
+    # allowed on the way.
     count = len(rules)
     best = rules.copy()
     first = np.tile(np.arange(count), (count, 1))

@@ -173,11 +173,8 @@ def candidate_log_probabilities(
     candidates: Sequence[OwnTranslation],
     allowed: AllowedTokens,
 ) -> Float[Tensor, " rows"]:
-    """
-    Compute the log-probability of each candidate among what is allowed, with gradients.
-
-    Searches generate only what is allowed; without the others the probabilities add up to one.
-    """
+    """Compute the log-probability of each candidate among what is allowed, with gradients."""
+    # Searches generate only what is allowed; without the others the probabilities add up to one.
     start, end, padding = model.start_token, model.end_token, model.padding
     target_in = pad([[start, *each.tokens] for each in candidates], padding).to(source.device)
     outs = [[*each.tokens, end if each.ended else padding] for each in candidates]
