@@ -59,12 +59,12 @@ class TagLexicon:
         """Choose the commonest tag of each word; of unknown ones the commonest of all."""
         totals = np.array([self.tag_counts[tag] for tag in self.tags], dtype=float)
         joint = np.exp(self.log_probabilities(words)) * totals
-        joint += 1e-12 * totals
+        joint += 1e-12 * totals  # decides where no tag is possible
         return tuple(self.tags[best] for best in joint.argmax(axis=1))
 
     def _is_rare(self, word: str) -> bool:
         """Return whether a word is looked up by its class."""
-        return self._frequency[word] <= self._rare or not self._frequency[word]
+        return self._frequency[word] <= self._rare
 
     def _classes(self, word: str, place: int) -> Iterator[tuple[str, ...]]:
         """List the classes of a word, the narrowest first."""

@@ -1,0 +1,131 @@
+"""
+Baselines of parsing: a grammar read off a treebank, and floors.
+
+    python -m benchmarks.pcfg [--data FOLDER] [--treebank wsj]
+
+Trains on the first trees of the treebanks in FOLDER (HEEDFUL_DATA by default), parses all of their
+development parts from words alone, in one process, and prints F1 as `heedful parse evaluate`
+counts it. With both treebanks it takes about 40 minutes and writes `docs/results/pcfg.json`.
+"""
+
+import argparse
+import json
+import math
+import os
+import tarfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.report import commit, keep
+from heedful.trees.clean import clean_trees
+from heedful.trees.floors import TreeFloors
+from heedful.trees.pcfg import Pcfg, PcfgParse
+from heedful.trees.read import parse_trees
+from heedful.trees.score import score_trees
+from heedful.trees.tree import Tree
+
+WSJ = Path("ptb-wsj-sample", "wsj_0001-0179.mrg.tar.xz")
+FIRST_DEV = "wsj_0160"
+CRAFT = Path("craft-treebank")
+SIZES = {"wsj": (500, 1_000, 2_000), "craft": (2_000,)}
+
+
+class Treebank(NamedTuple):
+    """Trees to learn from, and trees to parse."""
+
+    train: list[Tree]
+    dev: list[Tree]
+
+
+def main() -> None:
+    """Measure treebanks and print what was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=os.environ.get("HEEDFUL_DATA"))
+    parser.add_argument("--treebank", choices=[*TREEBANKS], help="measure this one alone")
+    options = parser.parse_args()
+    if options.data is None:
+        parser.error("the folder of the treebanks is needed: give --data, or set HEEDFUL_DATA")
+    names = [options.treebank] if options.treebank else [*TREEBANKS]
+    measured = commit()
+    found = {name: measure(TREEBANKS[name](options.data), SIZES[name]) for name in names}
+    print(json.dumps(found, indent=1))
+    if names == [*TREEBANKS]:
+        keep("pcfg", found, measured)
+
+
+def wsj(data: Path) -> Treebank:
+    """Read the sample of the Wall Street Journal; files 160 to 179 are its development part."""
+    files = read_treebank(data / WSJ)
+    parts: tuple[list[Tree], list[Tree]] = ([], [])
+    for name, trees in files.items():
+        parts[name >= FIRST_DEV].extend(trees)
+    return Treebank(*parts)
+
+
+def craft(data: Path) -> Treebank:
+    """Read the CRAFT treebank in its official parts."""
+    files = (read_treebank(data / CRAFT / f"{part}.tree.tar.xz") for part in ("train", "dev"))
+    return Treebank(*([tree for trees in part.values() for tree in trees] for part in files))
+
+
+TREEBANKS: dict[str, Callable[[Path], Treebank]] = {"wsj": wsj, "craft": craft}
+
+
+def read_treebank(archive: Path) -> dict[str, list[Tree]]:
+    """Read the files of an archive by their names; trees come without traces and function tags."""
+    found = {}
+    with tarfile.open(archive) as members:
+        for member in sorted(members.getmembers(), key=lambda member: member.name):
+            if (file := members.extractfile(member)) is not None:
+                lines = file.read().decode().splitlines()
+                found[Path(member.name).name] = clean_trees(parse_trees(lines, member.name))
+    return found
+
+
+def measure(treebank: Treebank, sizes: Sequence[int]) -> dict[str, Any]:
+    """Score the floors, and the grammar of the first trees and of all."""
+    train, dev = treebank
+    floors = TreeFloors(train)
+    drawn = {"flat": floors.flat, "right-branching": floors.right_branching}
+    rows = [measure_grammar(train[:size], dev) for size in sizes if size < len(train)]
+    rows.append(measure_grammar(train, dev))
+    return {
+        "train": len(train),
+        "dev": len(dev),
+        "dev_words": sum(len(tree.words) for tree in dev),
+        "floors": {
+            name: score_trees(dev, [draw(tree.words) for tree in dev]).to_dict()
+            for name, draw in drawn.items()
+        },
+        "grammar": rows,
+        "grammar_with_gold_tags": measure_grammar(train, dev, gold_tags=True),
+    }
+
+
+def measure_grammar(
+    train: Sequence[Tree], dev: Sequence[Tree], gold_tags: bool = False
+) -> dict[str, Any]:
+    """Train a grammar and score its trees; `unparsed` are those it found none for, now flat."""
+    start = time.perf_counter()
+    grammar = Pcfg(train)
+    trained = time.perf_counter()
+    parses: list[PcfgParse] = [
+        grammar.parse(tree.words, tree.tags if gold_tags else None) for tree in dev
+    ]
+    parsed = time.perf_counter()
+    score = score_trees(dev, [parse.tree for parse in parses])
+    return {
+        "trees": len(train),
+        "rules": len(grammar.rules.rules),
+        **score.to_dict(),
+        "up_to_40": score.up_to(40).f1,
+        "unparsed": sum(parse.log_probability == -math.inf for parse in parses),
+        "training_seconds": round(trained - start, 2),
+        "parsing_seconds": round(parsed - trained, 1),
+    }
+
+
+if __name__ == "__main__":
+    main()
