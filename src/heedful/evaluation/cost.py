@@ -73,8 +73,9 @@ class ForwardFlops:
         # Keys and values of the memory are computed from the source's states, once per layer, and
         # so belong to the source's positions.
         encoder, decoder = model.encoder.flops(), model.decoder.flops()
+        words = 0 if model.word_states is None else model.word_states.flops()
         return cls(
-            source=encoder.each + decoder.source,
+            source=encoder.each + decoder.source + words,
             target=decoder.each,
             predicted=2 * model.output.weight.numel(),
             source_source=encoder.own_pair,

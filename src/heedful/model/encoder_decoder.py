@@ -11,7 +11,7 @@ Families of encoders and decoders combine freely, because they meet in `Memory` 
 has `encode`; a decoder has `decode` for a known target, and `start` and `step` for a search.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -32,6 +32,7 @@ from heedful.model.inputs import check_ids
 from heedful.model.memory import Memory, SourceEncoder, TargetDecoder
 from heedful.model.output import OutputLayer
 from heedful.model.seq2seq import Seq2Seq
+from heedful.model.word_states import WordStates, WordStatesCache
 
 Positions = SinusoidalPositions | LearnedPositions | NoPositions
 
@@ -142,6 +143,7 @@ class EncoderDecoder(Seq2Seq):
         self.source_positions, self.target_positions = source_positions, target_positions
         self.encoder, self.decoder = encoder, decoder
         self.dropout = Dropout(dropout)
+        self.word_states: WordStates | None = None
 
     def encode(
         self, source: Int[Tensor, "batch source"], weights: list[Tensor] | None = None
@@ -168,7 +170,10 @@ class EncoderDecoder(Seq2Seq):
         check_ids(type(self).__name__, source=source)
         mask = padding_mask(source, self.padding)
         x = self._add_positions(self.embed_source(source), self.source_positions, 0)
-        return self.encoder.encode(x, mask, weights)
+        memory = self.encoder.encode(x, mask, weights)
+        if self.word_states is None:
+            return memory
+        return replace(memory, words=self.word_states.project(memory.states, source, self.padding))
 
     def forward(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
@@ -223,12 +228,21 @@ class EncoderDecoder(Seq2Seq):
         return figures
 
     def start(self, memory: Memory) -> Any:
-        return self.decoder.start(memory)
+        state = self.decoder.start(memory)
+        if self.word_states is None or memory.words is None:
+            return state
+        return self.word_states.start(state, memory.words)
 
     def step(
         self, state: Any, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows d_model"], Any]:
-        x = self.embed_target(tokens.view(state.sentences, -1))  # (sentences, width, d_model)
+        newest = tokens.view(state.sentences, -1)  # (sentences, width)
+        x = self.embed_target(newest)  # (sentences, width, d_model)
+        if isinstance(state, WordStatesCache) and self.word_states is not None:
+            words, after = self.word_states.step(state, newest)
+            x = self._add_positions(x + words, self.target_positions, state.length, step=True)
+            states, decoder = self.decoder.step(x, state.decoder)
+            return states.flatten(0, 1), after.with_decoder(decoder)  # (rows, d_model)
         x = self._add_positions(x, self.target_positions, state.length, step=True)
         states, state = self.decoder.step(x, state)
         return states.flatten(0, 1), state  # (rows, d_model)
@@ -249,7 +263,10 @@ class EncoderDecoder(Seq2Seq):
         weights: tuple[list[Tensor], list[Tensor]] | None,
     ) -> Tensor:
         """Run the decoder on a known target."""
-        x = self._add_positions(self.embed_target(target_in), self.target_positions, 0)
+        x = self.embed_target(target_in)
+        if self.word_states is not None and memory.words is not None:
+            x = x + self.word_states.read(memory.words, target_in)
+        x = self._add_positions(x, self.target_positions, 0)
         real = target_in != self.padding
         real[:, 0] = True  # the start token may be the padding symbol
         return self.decoder.decode(x, memory, weights, real)

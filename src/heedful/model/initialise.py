@@ -21,6 +21,7 @@ from heedful.model.initial_weights import glorot, table
 from heedful.model.layers import DecoderLayer
 from heedful.model.memory import Initialised
 from heedful.model.relative_maps import RelativeMaps
+from heedful.model.word_states import WordStates
 
 
 def initialise(model: EncoderDecoder, seed: int) -> None:
@@ -42,7 +43,9 @@ def initialise(model: EncoderDecoder, seed: int) -> None:
                 glorot(linear.weight, generator)
                 if linear.bias is not None:
                     nn.init.zeros_(linear.bias)
-        elif isinstance(module, Fastformer | RelativeMaps | BalancedGate | Initialised):
+        elif isinstance(
+            module, Fastformer | RelativeMaps | BalancedGate | WordStates | Initialised
+        ):
             module.initialise(generator)
         elif isinstance(module, LearnedPositions):
             stack = model.encoder if module is model.source_positions else model.decoder

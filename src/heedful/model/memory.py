@@ -36,6 +36,8 @@ class Memory:
     """Last states of each layer of a recurrent encoder; empty for others."""
     keys: Tensor | None = None
     """What queries of a ConvS2S decoder are compared with; None means the states."""
+    words: Tensor | None = None
+    """What a parser's decoder is given of each word (`heedful.model.word_states`)."""
 
 
 class StackFlops(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from heedful._version import __version__
+from heedful.alignment.words import SPACE
 from heedful.config.conditions import flat
 from heedful.config.renames import renamed_settings
 from heedful.config.schema import RunConfig, without_idle
@@ -23,6 +24,7 @@ from heedful.model.build import build_model, padded_vocabulary
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.optimize import optimize_for_inference
 from heedful.model.inference.quantized import can_prepack
+from heedful.model.word_states import WordStates
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.size_check import check_sizes
@@ -182,7 +184,7 @@ class Run:
     def _build(self) -> EncoderDecoder:
         """Build the model, without checking its size."""
         source, target = self.vocabularies
-        return build_model(
+        model = build_model(
             self.config.model,
             source,
             target,
@@ -190,6 +192,31 @@ class Run:
             padding=PAD,
             start_token=START,
             end_token=END,
+        )
+        if self.config.parsing.word_states != "none":
+            model.word_states = self._word_states(model, source, target)
+        return model
+
+    def _word_states(self, model: EncoderDecoder, source: int, target: int) -> WordStates:
+        """Build what gives a parser's decoder the states of words."""
+        if self.tokenizer.kind not in ("bpe", "unigram", "character"):
+            raise SettingError(
+                "`parsing.word_states` must have subwords of sentencepiece, whose first one of a "
+                f"word is marked, but the tokenizer has {self.tokenizer.kind}; set "
+                "parsing.word_states=none or train a tokenizer."
+            )
+        begins = torch.zeros(source, dtype=torch.bool)
+        for i, piece in enumerate(self.tokenizer.pieces_source(range(self.tokenizer.source_size))):
+            begins[i] = piece.startswith(SPACE)
+        kinds = torch.full((target,), OTHER)
+        kinds[: self.tokenizer.target_size] = torch.tensor(self.tree_symbols.kinds)
+        return WordStates(
+            model.encoder.width,
+            self.config.model.d_model,
+            begins,
+            kinds == WORD,
+            (kinds == OPEN).long() - (kinds == CLOSE).long(),
+            span=self.config.parsing.word_states == "span",
         )
 
     def collator(self, model: EncoderDecoder) -> Collator:

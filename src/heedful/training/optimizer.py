@@ -84,7 +84,8 @@ class MixedPrecisionOptimizer:
                 parameter.data = parameter.data.to(torch.bfloat16)
             kept = {id(average) for average in self.running_averages.values()}
             for buffer in model.buffers():
-                if id(buffer) not in kept:  # small shares are added to running averages
+                # small shares are added to running averages
+                if id(buffer) not in kept and buffer.is_floating_point():
                     buffer.data = buffer.data.to(torch.bfloat16)
         self.zero_grad()
         self.steps = 0

@@ -26,6 +26,8 @@ def join_words(words: Iterable[str], lower_case: bool = False, numbers: int | No
 
     `numbers`: each word comes after its number modulo this, as a character of the private use area.
     """
+    # SentencePiece takes ▁ for a space
+    words = (word.replace("\u2581", "_") for word in words)
     if numbers is not None:
         marked = (f"{chr(_FIRST + i % numbers)} {word}" for i, word in enumerate(words))
         line = " ".join(marked)

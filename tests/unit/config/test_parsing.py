@@ -29,6 +29,18 @@ def test_settings_that_do_not_fit_are_refused(settings, reason):
         load_config("tiny", settings)
 
 
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (["parsing.word_numbers=4"], "`parsing.word_numbers` must be none beside"),
+        (["data.subwords=word"], "`data.subwords` must be bpe, unigram or character beside"),
+    ],
+)
+def test_words_are_found_in_one_way(settings, reason):
+    with pytest.raises(SettingError, match=reason):
+        load_parser_config("parsing-small", settings)
+
+
 def test_symbols_are_split_at_spaces():
     with pytest.raises(SettingError, match="target_subwords` must be symbols"):
         load_parser_config("tiny", ["data.target_subwords=as-source"])

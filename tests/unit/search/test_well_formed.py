@@ -6,6 +6,8 @@ import itertools
 import pytest
 import torch
 
+from heedful.model.initialise import initialise
+from heedful.model.word_states import WordStates
 from heedful.search.beam import beam_search
 from heedful.search.ensemble import Ensemble
 from heedful.search.greedy import greedy_search
@@ -129,15 +131,31 @@ SOURCE = torch.tensor([[4, 5, 3]])
 PENALTY = PENALTIES[1]
 
 
+NAMES = [*FAMILIES, "transformer with word states", "recurrent with word states", "ensemble"]
+
+
 def models():
     found = {
         name: tiny(seed, len(PIECES), **settings, tie_embeddings="none")
         for seed, (name, settings) in enumerate(FAMILIES.items())
     }
-    return found | {"ensemble": Ensemble([found["transformer"], found["recurrent"]])}
+    for one in ("transformer", "recurrent"):
+        name = f"{one} with word states"
+        found[name] = tiny(1, len(PIECES), **FAMILIES[one], tie_embeddings="none")
+        kinds = torch.tensor(SYMBOLS.kinds)
+        found[name].word_states = WordStates(
+            found[name].encoder.width,
+            8,
+            torch.tensor([False] * 4 + [True] * 5),
+            kinds == WORD,
+            (kinds == OPEN).long() - (kinds == CLOSE).long(),
+        )
+        initialise(found[name], 1)
+    members = [found["transformer with word states"], found["recurrent"]]
+    return found | {"ensemble": Ensemble(members)}
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, "ensemble"])
+@pytest.mark.parametrize("name", NAMES)
 @torch.no_grad()
 def test_a_wide_beam_finds_the_best_trees(name):
     model = models()[name]
@@ -147,7 +165,7 @@ def test_a_wide_beam_finds_the_best_trees(name):
     is_close(found, expected[:5])
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, "ensemble"])
+@pytest.mark.parametrize("name", NAMES)
 def test_greedy_search_is_free_where_the_free_output_is_a_tree(name):
     model, settings = models()[name], SearchSettings(beam=1)
     with torch.no_grad():

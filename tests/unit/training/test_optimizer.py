@@ -51,6 +51,16 @@ def test_micro_batches_add_up_to_the_whole_batch():
     torch.testing.assert_close(*results)
 
 
+def test_bf16_rounds_numbers_alone():
+    model = nn.Linear(4, 4)
+    model.register_buffer("numbers", torch.tensor([1.5]))
+    model.register_buffer("mask", torch.tensor([True, False]))
+    model.register_buffer("counts", torch.tensor([257]))
+    MixedPrecisionOptimizer(model, "bf16")
+    kinds = [model.get_buffer(name).dtype for name in ("numbers", "mask", "counts")]
+    assert kinds == [torch.bfloat16, torch.bool, torch.long]
+
+
 def test_bf16_computes_with_rounded_copies_and_keeps_fp32_masters():
     torch.manual_seed(1)
     model = nn.Linear(64, 64)

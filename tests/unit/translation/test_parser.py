@@ -25,14 +25,19 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="module", params=["vinyals", "numbered vinyals", "numbered t2t"])
+@pytest.fixture(
+    scope="module",
+    params=["vinyals", "numbered vinyals", "numbered t2t", "next vinyals", "span t2t"],
+)
 def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("parser")
     trees = folder / "trees"
     trees.write_text(TREES, encoding="utf-8")
-    numbered, _, form = request.param.rpartition(" ")
+    words, _, form = request.param.rpartition(" ")
     settings = SETTINGS | {"parsing.linearisation": form}
-    settings |= {"parsing.word_numbers": 3} if numbered else {}
+    if words:
+        name = "numbers" if words == "numbered" else "states"
+        settings |= {f"parsing.word_{name}": 3 if words == "numbered" else words}
     done = train(
         "tiny", trees=trees, valid_trees=trees, out=folder / "run", settings=settings, quiet=True
     )
