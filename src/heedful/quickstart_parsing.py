@@ -24,7 +24,7 @@ from heedful.visualise.record import ExplorerRecord
 SIZES = (15_000, 300, 500)
 """Trees to train on, to validate with and to test on."""
 SENTENCE = "the small girl does not sing because she is sad"
-_SETTINGS = ("parsing.word_states=span", "data.vocabulary_size=300", "data.max_length=128")
+_SETTINGS = ("parsing.next_word=true", "data.vocabulary_size=300", "data.max_length=128")
 
 
 def quickstart_parsing(

@@ -29,8 +29,8 @@ class ParsingConfig(SettingsTable):
     """Most phrases that may open in a row; 6 do in the Penn Treebank's sample, 8 in CRAFT."""
     word_numbers: Annotated[Annotated[int, Field(ge=2, le=1000)] | None, PARSER] = None
     """Number words modulo this on both sides, so that attention finds the next one. None: not."""
-    word_states: Annotated[Literal["none", "next", "span"], PARSER] = "none"
-    """Whose states the decoder reads: the next word's; span: the last one's and phrase's, too."""
+    next_word: Annotated[bool, PARSER] = False
+    """Whether the decoder reads the encoder's state of the word that comes next."""
     lower_case: Annotated[bool, PARSER] = False
     """Whether words are read in lower case."""
 
@@ -66,16 +66,16 @@ def parsing_clashes(config: "RunConfig") -> Iterator[str]:
             "`data.target_subwords` must be symbols for a parser, but "
             f"{config.data.target_subwords} came"
         )
-    if config.parsing.word_states == "none":
+    if not config.parsing.next_word:
         return
     if config.parsing.word_numbers is not None:
         yield (
-            "`parsing.word_numbers` must be none beside `parsing.word_states`, which finds words "
+            "`parsing.word_numbers` must be none beside `parsing.next_word`, which finds words "
             f"without numbers, but {config.parsing.word_numbers} came"
         )
     if config.data.subwords == "word":
         yield (
-            "`data.subwords` must be bpe, unigram or character beside `parsing.word_states`, which "
+            "`data.subwords` must be bpe, unigram or character beside `parsing.next_word`, which "
             "counts words by their first subwords, but word came, where several unknown words may "
             "be one"
         )

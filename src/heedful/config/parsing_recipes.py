@@ -67,7 +67,7 @@ _VINYALS: dict[str, Any] = {  # Vinyals et al. 2015, arXiv 1412.7449
 _SMALL: dict[str, Any] = {
     **PARSER_SETTINGS,
     "parsing.linearisation": "t2t",
-    "parsing.word_states": "span",
+    "parsing.next_word": True,
     "model.encoder_layers": 3,
     "model.decoder_layers": 3,
     "model.d_model": 128,

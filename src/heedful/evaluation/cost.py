@@ -73,7 +73,7 @@ class ForwardFlops:
         # Keys and values of the memory are computed from the source's states, once per layer, and
         # so belong to the source's positions.
         encoder, decoder = model.encoder.flops(), model.decoder.flops()
-        words = 0 if model.word_states is None else model.word_states.flops()
+        words = 0 if model.next_word is None else model.next_word.flops()
         return cls(
             source=encoder.each + decoder.source + words,
             target=decoder.each,

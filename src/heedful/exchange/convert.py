@@ -206,8 +206,8 @@ def _refuse_other_parts(run: Run, kind: str) -> None:
         for name in ("encoder", "decoder", "norm_kind", "residuals", "causal_mask")
         if (value := getattr(model, name)) != type(model).model_fields[name].default
     ]
-    if (words := run.config.parsing.word_states) != "none":
-        others.append(("parsing.word_states", words))
+    if run.config.parsing.next_word:
+        others.append(("parsing.next_word", True))
     if others := [*others, *model.attention.changed(), *model.experts.changed()]:
         named = " and ".join(f"`{name}` is {written(value)}" for name, value in others)
         raise ExchangeError(

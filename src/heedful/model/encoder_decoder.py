@@ -30,9 +30,9 @@ from heedful.model.embedding import (
 from heedful.model.experts.mixture import mixtures
 from heedful.model.inputs import check_ids
 from heedful.model.memory import Memory, SourceEncoder, TargetDecoder
+from heedful.model.next_word import NextWord, NextWordState
 from heedful.model.output import OutputLayer
 from heedful.model.seq2seq import Seq2Seq
-from heedful.model.word_states import WordStates, WordStatesCache
 
 Positions = SinusoidalPositions | LearnedPositions | NoPositions
 
@@ -143,7 +143,7 @@ class EncoderDecoder(Seq2Seq):
         self.source_positions, self.target_positions = source_positions, target_positions
         self.encoder, self.decoder = encoder, decoder
         self.dropout = Dropout(dropout)
-        self.word_states: WordStates | None = None
+        self.next_word: NextWord | None = None
 
     def encode(
         self, source: Int[Tensor, "batch source"], weights: list[Tensor] | None = None
@@ -171,9 +171,9 @@ class EncoderDecoder(Seq2Seq):
         mask = padding_mask(source, self.padding)
         x = self._add_positions(self.embed_source(source), self.source_positions, 0)
         memory = self.encoder.encode(x, mask, weights)
-        if self.word_states is None:
+        if self.next_word is None:
             return memory
-        return replace(memory, words=self.word_states.project(memory.states, source, self.padding))
+        return replace(memory, words=self.next_word.project(memory.states, source, self.padding))
 
     def forward(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
@@ -229,17 +229,17 @@ class EncoderDecoder(Seq2Seq):
 
     def start(self, memory: Memory) -> Any:
         state = self.decoder.start(memory)
-        if self.word_states is None or memory.words is None:
+        if self.next_word is None or memory.words is None:
             return state
-        return self.word_states.start(state, memory.words)
+        return self.next_word.start(state, memory.words)
 
     def step(
         self, state: Any, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows d_model"], Any]:
         newest = tokens.view(state.sentences, -1)  # (sentences, width)
         x = self.embed_target(newest)  # (sentences, width, d_model)
-        if isinstance(state, WordStatesCache) and self.word_states is not None:
-            words, after = self.word_states.step(state, newest)
+        if isinstance(state, NextWordState) and self.next_word is not None:
+            words, after = self.next_word.step(state, newest)
             x = self._add_positions(x + words, self.target_positions, state.length, step=True)
             states, decoder = self.decoder.step(x, state.decoder)
             return states.flatten(0, 1), after.with_decoder(decoder)  # (rows, d_model)
@@ -264,8 +264,8 @@ class EncoderDecoder(Seq2Seq):
     ) -> Tensor:
         """Run the decoder on a known target."""
         x = self.embed_target(target_in)
-        if self.word_states is not None and memory.words is not None:
-            x = x + self.word_states.read(memory.words, target_in)
+        if self.next_word is not None and memory.words is not None:
+            x = x + self.next_word.read(memory.words, target_in)
         x = self._add_positions(x, self.target_positions, 0)
         real = target_in != self.padding
         real[:, 0] = True  # the start token may be the padding symbol

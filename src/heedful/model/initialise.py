@@ -20,8 +20,8 @@ from heedful.model.feed_forward import FeedForward
 from heedful.model.initial_weights import glorot, table
 from heedful.model.layers import DecoderLayer
 from heedful.model.memory import Initialised
+from heedful.model.next_word import NextWord
 from heedful.model.relative_maps import RelativeMaps
-from heedful.model.word_states import WordStates
 
 
 def initialise(model: EncoderDecoder, seed: int) -> None:
@@ -43,9 +43,7 @@ def initialise(model: EncoderDecoder, seed: int) -> None:
                 glorot(linear.weight, generator)
                 if linear.bias is not None:
                     nn.init.zeros_(linear.bias)
-        elif isinstance(
-            module, Fastformer | RelativeMaps | BalancedGate | WordStates | Initialised
-        ):
+        elif isinstance(module, Fastformer | RelativeMaps | BalancedGate | NextWord | Initialised):
             module.initialise(generator)
         elif isinstance(module, LearnedPositions):
             stack = model.encoder if module is model.source_positions else model.decoder

@@ -37,7 +37,7 @@ class Memory:
     keys: Tensor | None = None
     """What queries of a ConvS2S decoder are compared with; None means the states."""
     words: Tensor | None = None
-    """What a parser's decoder is given of each word (`heedful.model.word_states`)."""
+    """What a parser's decoder is given of each word (`heedful.model.next_word`)."""
 
 
 class StackFlops(NamedTuple):

@@ -24,7 +24,7 @@ from heedful.model.build import build_model, padded_vocabulary
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.optimize import optimize_for_inference
 from heedful.model.inference.quantized import can_prepack
-from heedful.model.word_states import WordStates
+from heedful.model.next_word import NextWord
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.size_check import check_sizes
@@ -193,31 +193,24 @@ class Run:
             start_token=START,
             end_token=END,
         )
-        if self.config.parsing.word_states != "none":
-            model.word_states = self._word_states(model, source, target)
+        if self.config.parsing.next_word:
+            model.next_word = self._next_word(model, source, target)
         return model
 
-    def _word_states(self, model: EncoderDecoder, source: int, target: int) -> WordStates:
+    def _next_word(self, model: EncoderDecoder, source: int, target: int) -> NextWord:
         """Build what gives a parser's decoder the states of words."""
         if self.tokenizer.kind not in ("bpe", "unigram", "character"):
             raise SettingError(
-                "`parsing.word_states` must have subwords of sentencepiece, whose first one of a "
+                "`parsing.next_word` must have subwords of sentencepiece, whose first one of a "
                 f"word is marked, but the tokenizer has {self.tokenizer.kind}; set "
-                "parsing.word_states=none or train a tokenizer."
+                "parsing.next_word=false or train a tokenizer."
             )
         begins = torch.zeros(source, dtype=torch.bool)
         for i, piece in enumerate(self.tokenizer.pieces_source(range(self.tokenizer.source_size))):
             begins[i] = piece.startswith(SPACE)
         kinds = torch.full((target,), OTHER)
         kinds[: self.tokenizer.target_size] = torch.tensor(self.tree_symbols.kinds)
-        return WordStates(
-            model.encoder.width,
-            self.config.model.d_model,
-            begins,
-            kinds == WORD,
-            (kinds == OPEN).long() - (kinds == CLOSE).long(),
-            span=self.config.parsing.word_states == "span",
-        )
+        return NextWord(model.encoder.width, self.config.model.d_model, begins, kinds == WORD)
 
     def collator(self, model: EncoderDecoder) -> Collator:
         """Create the collator that turns ids into batches."""

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from heedful.model.initialise import initialise
-from heedful.model.word_states import WordStates
+from heedful.model.next_word import NextWord
 from heedful.search.beam import beam_search
 from heedful.search.ensemble import Ensemble
 from heedful.search.greedy import greedy_search
@@ -131,7 +131,7 @@ SOURCE = torch.tensor([[4, 5, 3]])
 PENALTY = PENALTIES[1]
 
 
-NAMES = [*FAMILIES, "transformer with word states", "recurrent with word states", "ensemble"]
+NAMES = [*FAMILIES, "transformer with the next word", "recurrent with the next word", "ensemble"]
 
 
 def models():
@@ -140,18 +140,17 @@ def models():
         for seed, (name, settings) in enumerate(FAMILIES.items())
     }
     for one in ("transformer", "recurrent"):
-        name = f"{one} with word states"
+        name = f"{one} with the next word"
         found[name] = tiny(1, len(PIECES), **FAMILIES[one], tie_embeddings="none")
         kinds = torch.tensor(SYMBOLS.kinds)
-        found[name].word_states = WordStates(
+        found[name].next_word = NextWord(
             found[name].encoder.width,
             8,
             torch.tensor([False] * 4 + [True] * 5),
             kinds == WORD,
-            (kinds == OPEN).long() - (kinds == CLOSE).long(),
         )
         initialise(found[name], 1)
-    members = [found["transformer with word states"], found["recurrent"]]
+    members = [found["transformer with the next word"], found["recurrent"]]
     return found | {"ensemble": Ensemble(members)}
 
 

@@ -27,7 +27,7 @@ SETTINGS = {
 
 @pytest.fixture(
     scope="module",
-    params=["vinyals", "numbered vinyals", "numbered t2t", "next vinyals", "span t2t"],
+    params=["vinyals", "numbered vinyals", "numbered t2t", "next vinyals", "next t2t"],
 )
 def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("parser")
@@ -36,8 +36,9 @@ def run(request, tmp_path_factory):
     words, _, form = request.param.rpartition(" ")
     settings = SETTINGS | {"parsing.linearisation": form}
     if words:
-        name = "numbers" if words == "numbered" else "states"
-        settings |= {f"parsing.word_{name}": 3 if words == "numbered" else words}
+        settings |= (
+            {"parsing.word_numbers": 3} if words == "numbered" else {"parsing.next_word": True}
+        )
     done = train(
         "tiny", trees=trees, valid_trees=trees, out=folder / "run", settings=settings, quiet=True
     )
