@@ -66,11 +66,16 @@ def clean_tree(tree: Tree, report: TreeCleaning | None = None) -> Tree | None:
     """Clean one tree; None if it has no word."""
     report = report or TreeCleaning()
     clean = _clean(tree, report)
-    while clean is not None and clean.label in OUTER and len(clean.children) == 1:
-        clean = clean.children[0]
-    if clean is not None and not clean.label:  # several trees in one outer bracket
-        clean = Tree("TOP", clean.children)
-    return clean
+    return clean and without_outer(clean)
+
+
+def without_outer(tree: Tree) -> Tree:
+    """Take the outer bracket off a tree."""
+    while tree.label in OUTER and len(tree.children) == 1:
+        tree = tree.children[0]
+    if not tree.label:  # several trees in one outer bracket
+        tree = Tree("TOP", tree.children)
+    return tree
 
 
 def bare_label(label: str) -> str:

@@ -105,7 +105,7 @@ def evaluate_trees(
         warnings.append(f"{len(golds) - len(right):,} trees of {gold} have no word; left out.")
 
     def read(file: Path) -> list[Tree | None]:
-        numbered = _read_predicted(file, gold, golds)
+        numbered = read_predicted(file, gold, golds)
         warnings.extend(_differing(file, right, numbered, rules))
         return [tree for _, tree in numbered]
 
@@ -234,7 +234,7 @@ def _has_bare_bracket(line: str) -> bool:
     return isinstance(read, BracketedSentence) and any(not one.label for one in read.phrases)
 
 
-def _read_predicted(
+def read_predicted(
     file: Path, gold_file: Path, gold: Sequence[Tree | None]
 ) -> list[tuple[int, Tree | None]]:
     """Read the predicted tree of each gold tree that has words, with the number of its line."""

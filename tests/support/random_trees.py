@@ -1,0 +1,28 @@
+"""Random trees, and trees like others with some phrases changed."""
+
+from heedful.trees.tree import Tree
+
+
+def random_tree(source, words, labels=("S", "NP", "VP", "PP", "ADVP", "PRT", "TOP")):
+    """Draw a tree of these words; some of its phrases have one child."""
+    tags = ("NN", "VB", "DT", ",", ".")
+    parts = [Tree(source.choice(tags), word=word) for word in words]
+    while len(parts) > 1 or parts[0].word is not None:
+        start = source.randrange(len(parts))
+        end = min(len(parts), start + source.choice((1, 2, 2, 3)))
+        if end - start == 1 and source.random() < 0.7 and len(parts) > 1:
+            continue
+        parts[start:end] = [Tree(source.choice(labels), tuple(parts[start:end]))]
+    return parts[0]
+
+
+def changed_tree(source, tree, chance=0.2, labels=("NP", "VP", "PP", "SBAR")):
+    """Take phrases out of a tree, and give others another label."""
+    if tree.word is not None:
+        return tree
+    children = []
+    for child in (changed_tree(source, child, chance, labels) for child in tree.children):
+        dissolved = child.word is None and source.random() < chance
+        children += child.children if dissolved else [child]
+    label = source.choice(labels) if source.random() < chance / 2 else tree.label
+    return Tree(label, tuple(children))
