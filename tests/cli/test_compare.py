@@ -65,6 +65,8 @@ def test_everything_is_there_for_programs(heedful_cli, trained, other, options, 
         expected = evaluate_texts(translated[side], [references])
         assert found["scores"][0]["scores"][side] == pytest.approx(expected.bleu.score)
         assert found["scores"][1]["scores"][side] == pytest.approx(expected.chrf.score)
+        assert found["scores"][2]["scores"][side] == pytest.approx(expected.exact_match.score)
+        assert found["scores"][3]["scores"][side] == pytest.approx(expected.cer.score)
     assert len(found["sentences"]) == 3
     for sentence in found["sentences"]:
         index = sentence["line"] - 1

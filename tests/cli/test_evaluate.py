@@ -5,6 +5,8 @@ import pytest
 
 from heedful.text.corpus import read_lines
 
+SCORES = {"bleu", "paper_bleu", "chrf", "ter", "exact_match", "cer"}
+
 
 @pytest.fixture
 def pair(tmp_path):
@@ -16,21 +18,24 @@ def pair(tmp_path):
 
 def test_scores_come_with_signatures(heedful_cli, pair):
     scores = json.loads(heedful_cli("evaluate", *pair, "--json").stdout)
-    assert set(scores) == {"bleu", "paper_bleu", "paper_bleu_missing", "chrf", "ter"}
+    assert set(scores) == {*SCORES, "paper_bleu_missing"}
     assert scores["paper_bleu"] is None
     assert "case:mixed" in scores["bleu"]["signature"]
     assert scores["bleu"]["score"] < 100
     arguments = (*pair, "--json", "--lowercase", "--language", "en")
     lower = json.loads(heedful_cli("evaluate", *arguments).stdout)
-    assert set(lower) == {"bleu", "paper_bleu", "chrf", "ter"}
+    assert set(lower) == SCORES
+    assert (scores["exact_match"]["score"], lower["exact_match"]["score"]) == (50, 100)
+    assert (scores["cer"]["score"], lower["cer"]["score"]) == (pytest.approx(100 / 43), 0)
     assert math.isclose(lower["bleu"]["score"], 100.0)
     assert math.isclose(lower["paper_bleu"]["score"], 100.0)
     assert "case:lc" in lower["paper_bleu"]["signature"]
     lines = heedful_cli("evaluate", *pair).stdout.splitlines()
-    assert [line.split()[0] for line in lines[:4]] == ["BLEU", "paper", "chrF", "TER"]
-    assert max(map(len, lines[:4])) <= 80
-    assert [line.split()[0] for line in lines[5:]] == ["BLEU", "paper", "chrF", "TER"]
-    assert lines[5].endswith(scores["bleu"]["signature"])
+    names = ["BLEU", "paper", "chrF", "TER", "exact", "CER"]
+    assert [line.split()[0] for line in lines[:6]] == names
+    assert max(map(len, lines[:6])) <= 80
+    assert [line.split()[0] for line in lines[7:]] == names
+    assert lines[7].endswith(scores["bleu"]["signature"])
 
 
 def test_two_systems_of_wmt22_are_compared(heedful_cli, corpora, tmp_path):
@@ -50,7 +55,7 @@ def test_two_systems_of_wmt22_are_compared(heedful_cli, corpora, tmp_path):
     assert "tok:moses-fr" in found["paper_bleu"]["signature"]
     (other,) = found["against"]
     assert other["hypothesis"] == str(poor)
-    for name, better in (("bleu", 1), ("paper_bleu", 1), ("chrf", 1), ("ter", -1)):
+    for name, better in (("bleu", 1), ("paper_bleu", 1), ("chrf", 1), ("ter", -1), ("cer", -1)):
         assert other[name]["difference"] * better > 1
         assert other[name]["p_value"] == pytest.approx(1 / 501)
         low, high = found[name]["interval"]

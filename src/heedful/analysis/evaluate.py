@@ -29,6 +29,8 @@ _LABELS = {
     "paper_bleu": "paper BLEU (tokenised, split)",
     "chrf": "chrF",
     "ter": "TER (lower is better)",
+    "exact_match": "exact match",
+    "cer": "CER (lower is better)",
     "comet": "COMET",
 }
 _WIDTH = max(map(len, _LABELS.values()))
@@ -52,7 +54,8 @@ class Evaluation:  # numpydoc ignore=PR02
     """The translations."""
     scores: dict[str, MetricScore]
     """
-    Under “bleu”, “paper_bleu”, “chrf”, “ter” and “comet”, in this order, those that were computed.
+    Under “bleu”, “paper_bleu”, “chrf”, “ter”, “exact_match”, “cer” and “comet”, in this order,
+    those that were computed.
     """
     paper_bleu_missing: str
     """Why there is no “paper_bleu”; empty if there is."""
@@ -100,7 +103,7 @@ def evaluate_files(
     resampling: Resampling = _RESAMPLING,
 ) -> Evaluation:
     """
-    Compute BLEU, the paper's BLEU, chrF and TER of a file of translations.
+    Compute BLEU, the paper's BLEU, chrF, TER, exact match and CER of a file of translations.
 
     `comet`: a COMET model or checkpoint, if its score is wanted too. It is unpickled by its own
     library, so it must be trusted.
@@ -115,6 +118,12 @@ def evaluate_files(
     files = expand(references)
     lines = _lines(one_file(hypothesis))
     sets = [_aligned(text, "reference", hypothesis, len(lines)) for text in files]
+    for text, reference in zip(files, sets, strict=True):
+        if not any(map(str.strip, reference)):
+            raise TextError(
+                f"A reference must hold text, but all {len(reference):,} lines of {text} are "
+                "empty; name the file with the right translations."
+            )
     rivals = {
         path: _aligned(one_file(path), "other system", hypothesis, len(lines))
         for path in map(Path, against)

@@ -42,8 +42,9 @@ def compare(
     """
     Compare two runs: settings, cost, scores, sentences.
 
-    With --source and --reference both runs translate a text. Printed are BLEU and chrF with paired
-    significance, and the sentences that differ most, with the differing words in square brackets.
+    With --source and --reference both runs translate a text. Printed are BLEU, chrF, exact match
+    and CER with paired significance, and the sentences that differ most, with the differing words
+    in square brackets.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     if (source is None) != (not reference):

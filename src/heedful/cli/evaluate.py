@@ -50,11 +50,13 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """
-    Score translations: sacreBLEU, the paper's BLEU, chrF, TER.
+    Score translations: BLEU, chrF, TER, exact match, CER.
 
-    Each has its signature. The paper's BLEU is tokenised and compound-split like the figures of its
-    Table 2, by the rules of tensor2tensor's get_ende_bleu.sh, and not comparable with sacreBLEU's.
-    It needs the extra “paper”.
+    Each has its signature. Exact match is the share of the lines that are equal to a reference. CER
+    is the character error rate: edits for each hundred characters of the references. These two
+    ignore spaces at the ends of a line. BLEU, chrF and TER are sacreBLEU's. The paper's BLEU is
+    tokenised and compound-split like the figures of its Table 2, by the rules of tensor2tensor's
+    get_ende_bleu.sh, and not comparable with sacreBLEU's. It needs the extra “paper”.
     """
     from heedful.analysis.evaluate import as_text, evaluate_files
     from heedful.evaluation.significance import Resampling

@@ -1,5 +1,5 @@
 """
-Scores of translated text, as sacreBLEU computes them.
+Scores of translated text: sacreBLEU's, exact match and character error rate.
 
 Every score carries its signature, the line that says how it was made; two figures may be compared
 when their signatures agree (Post 2018, “A Call for Clarity in Reporting BLEU Scores”).
@@ -16,12 +16,13 @@ from sacrebleu.metrics.ter import TER
 
 from heedful.errors import TextError
 from heedful.evaluation.languages import bleu_tokenizer, check_language, language_code
+from heedful.evaluation.line_metrics import CharacterErrorRate, ExactMatch
 from heedful.evaluation.sufficient_statistics import MetricScore, measure
 
 
 @dataclass(frozen=True)
 class Scores:  # numpydoc ignore=PR02
-    """Scores by sacreBLEU."""
+    """Scores of one text."""
 
     bleu: MetricScore
     """Corpus BLEU (Papineni et al. 2002); higher is better."""
@@ -29,6 +30,10 @@ class Scores:  # numpydoc ignore=PR02
     """Corpus chrF2, the F-score of character n-grams (Popović 2015); higher is better."""
     ter: MetricScore
     """Translation edit rate (Snover et al. 2006); lower is better."""
+    exact_match: MetricScore
+    """Share of the lines that are equal to a reference; higher is better."""
+    cer: MetricScore
+    """Character error rate; lower is better."""
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Convert to plain values."""
@@ -43,7 +48,7 @@ def evaluate_texts(
     lowercase: bool = False,
 ) -> Scores:
     """
-    Score translations by BLEU, chrF and TER.
+    Score translations by BLEU, chrF, TER, exact match and character error rate.
 
     `language`: code of the target language; Chinese, Japanese and Korean have tokenisers of their
     own, Thai, Lao, Khmer, Burmese and Tibetan are cut into characters, every other one is tokenised
@@ -66,7 +71,7 @@ def evaluate_texts(
 def text_metrics(
     references: Sequence[Sequence[str]], *, language: str = "", lowercase: bool = False
 ) -> dict[str, Metric]:
-    """Prepare the three metrics for translations of one text."""
+    """Prepare the five metrics for translations of one text."""
     # See `evaluate_texts` for the settings. TER of Chinese and Japanese treats characters as words.
     # The references are prepared once for all systems.
     unspaced = language_code(language) in ("ja", "zh")
@@ -74,6 +79,8 @@ def text_metrics(
         "bleu": bleu_metric(references, language=language, lowercase=lowercase),
         "chrf": CHRF(lowercase=lowercase, references=references),
         "ter": TER(normalized=unspaced, asian_support=unspaced, references=references),
+        "exact_match": ExactMatch(references, lowercase=lowercase),
+        "cer": CharacterErrorRate(references, lowercase=lowercase),
     }
 
 

@@ -18,6 +18,7 @@ from heedful.evaluation.sufficient_statistics import measure
 
 # Scripts that put no spaces between words are compared letter by letter.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e00-\u0e7f"
+_COMPARED = {"bleu": "BLEU", "chrf": "chrF", "exact_match": "exact match", "cer": "CER"}
 _WORD = re.compile(rf"[{_UNSPACED}]\s*|[^\s{_UNSPACED}]+\s*")
 
 
@@ -64,7 +65,7 @@ def paired_scores(
     """Score two sets of translations and test the significance of the difference."""
     metrics = text_metrics(references, language=language)
     found = []
-    for key, name in (("bleu", "BLEU"), ("chrf", "chrF")):
+    for key, name in _COMPARED.items():
         one, other = (measure(metrics[key], texts) for texts in (first, second))
         tested = compare([one], [other])[0]
         signature = f"{one.signature}|ar:{Resampling().trials}|seed:{Resampling().seed}"

@@ -40,13 +40,13 @@ def lines_of(path):
 def test_the_language_is_read_off_the_reference(files):
     found = evaluate_files(files / "ours.txt", [files / "reference.de"])
     ours, reference = lines_of(files / "ours.txt"), lines_of(files / "reference.de")
-    assert list(found.scores) == ["bleu", "paper_bleu", "chrf", "ter"]
+    assert list(found.scores) == ["bleu", "paper_bleu", "chrf", "ter", "exact_match", "cer"]
     assert found.scores["paper_bleu"] == paper_bleu(ours, [reference], "de")
     assert found.paper_bleu_missing == ""
     same = evaluate_texts(ours, [reference], language="de").to_dict()
     plain = found.to_dict()
     assert {name: plain[name] for name in same} == same
-    assert set(plain) == {"bleu", "paper_bleu", "chrf", "ter"}
+    assert set(plain) == set(found.scores)
 
 
 def test_a_given_language_comes_first(files, tmp_path):
@@ -69,7 +69,7 @@ def test_what_is_no_language_leaves_the_papers_bleu_out_and_says_why(files, tmp_
     found = evaluate_files(files / "ours.txt", [path])
     assert found.to_dict()["paper_bleu"] is None
     assert "--language de" in found.to_dict()["paper_bleu_missing"]
-    assert found.scores.keys() == {"bleu", "chrf", "ter"}
+    assert found.scores.keys() == {"bleu", "chrf", "ter", "exact_match", "cer"}
     score, why = (line for line in as_text(found).splitlines() if line.startswith("paper BLEU"))
     assert score.endswith(" –")
     assert why.endswith("none: the target language is not known; give it, as in --language de")
@@ -101,7 +101,9 @@ def test_systems_are_compared_by_every_metric(files):
         for name, comparison in rival.comparisons.items():
             assert comparison.score == alone.scores[name].score
             assert comparison.difference == found.scores[name].score - comparison.score
-            assert comparison.interval[0] < comparison.difference < comparison.interval[1]
+            low, high = comparison.interval
+            assert low <= comparison.difference <= high
+            assert low < high or name == "exact_match"  # no line of these thirty matches
             assert 0 < comparison.p_value <= 1
     plain = json.loads(json.dumps(found.to_dict()))
     assert plain["resampling"] == {"test": "randomisation", "trials": 200, "seed": 5}
@@ -119,9 +121,10 @@ def test_each_score_gets_its_interval_where_it_is_wanted(files):
     found = evaluate_files(
         files / "ours.txt", [files / "reference.de"], confidence=True, resampling=FEW
     )
-    for score in found.scores.values():
+    for name, score in found.scores.items():
         low, high = score.interval
-        assert low < score.score < high
+        assert low <= score.score <= high
+        assert low < high or name == "exact_match"
     plain = found.to_dict()
     assert plain["resampling"] == {"trials": 200, "seed": 5}
     assert plain["bleu"]["interval"] == list(found.scores["bleu"].interval)
@@ -140,24 +143,36 @@ def test_the_text_is_a_table_to_read(files):
     )
     text = as_text(found).splitlines()
     labels = ["BLEU", "paper BLEU (tokenised, split)", "chrF", "TER (lower is better)"]
+    labels += ["exact match", "CER (lower is better)"]
     width = max(map(len, labels))
-    assert [line[:width].rstrip() for line in text[:4]] == labels
-    assert len({len(line) for line in text[:4]}) == 1
-    assert text[4] == ""
-    names = ["BLEU", "paper BLEU", "chrF", "TER"]
+    assert [line[:width].rstrip() for line in text[:6]] == labels
+    assert len({len(line) for line in text[:6]}) == 1
+    assert text[6] == ""
+    names = ["BLEU", "paper BLEU", "chrF", "TER", "exact match", "CER"]
     signatures = [score.signature for score in found.scores.values()]
-    assert text[5:9] == [f"{name:<10}  {one}" for name, one in zip(names, signatures, strict=True)]
-    assert text[9] == ""
-    assert text[10] == f"{files / 'ours.txt'} against {files / 'poor.txt'}"
-    assert text[11].split() == ["this", "other", "diff.", "95", "%", "interval", "p"]
-    assert [line[:width].rstrip() for line in text[12:16]] == labels
-    assert len({len(line) for line in text[11:16]}) == 1
-    assert max(map(len, (*text[:4], *text[11:16]))) <= 80
-    assert text[16:] == [
+    assert text[7:13] == [f"{name:<11}  {one}" for name, one in zip(names, signatures, strict=True)]
+    assert text[13] == ""
+    assert text[14] == f"{files / 'ours.txt'} against {files / 'poor.txt'}"
+    assert text[15].split() == ["this", "other", "diff.", "95", "%", "interval", "p"]
+    assert [line[:width].rstrip() for line in text[16:22]] == labels
+    assert len({len(line) for line in text[15:22]}) == 1
+    assert max(map(len, (*text[:6], *text[15:22]))) <= 80
+    assert text[22:] == [
         "",
         "Intervals (95 %): bootstrap, 200 times, seed 5.",
         "p: paired bootstrap, two-sided, 200 times, seed 5.",
     ]
+
+
+def test_references_without_text_are_refused(files, tmp_path):
+    (tmp_path / "blank.de").write_text(" \n" * 30, encoding="utf-8")
+    with pytest.raises(
+        TextError, match=r"must hold text, but all 30 lines of .*blank\.de are empty"
+    ):
+        evaluate_files(files / "ours.txt", [files / "reference.de", tmp_path / "blank.de"])
+    (tmp_path / "half.de").write_text("Eins.\n" + "\n" * 29, encoding="utf-8")
+    found = evaluate_files(tmp_path / "half.de", [tmp_path / "half.de"])
+    assert (found.scores["exact_match"].score, found.scores["cer"].score) == (100, 0)
 
 
 @pytest.mark.parametrize("role", ["reference", "other system", "source"])

@@ -39,20 +39,27 @@ def test_each_score_carries_the_signature_that_made_it():
     assert scores.ter.signature.startswith("nrefs:2|case:lc|tok:tercom|norm:no|punct:yes|asian:no")
 
 
-def test_a_perfect_translation_scores_100_100_and_0():
+def test_a_perfect_translation_has_the_best_score_of_each():
     scores = evaluate_texts(REFERENCES[0], REFERENCES[:1])
     assert scores.bleu.score == pytest.approx(100)
     assert scores.chrf.score == pytest.approx(100)
     assert scores.ter.score == 0
+    assert (scores.exact_match.score, scores.cer.score) == (100, 0)
 
 
 def test_scores_become_plain_values_in_the_shape_of_the_command_line():
     bleu = MetricScore(1.0, "b", interval=(0.5, 1.5))
-    scores = Scores(bleu, MetricScore(2.0, "c"), MetricScore(3.0, "t"))
+    others = (
+        MetricScore(number, letter)
+        for number, letter in ((2.0, "c"), (3.0, "t"), (4.0, "e"), (5.0, "r"))
+    )
+    scores = Scores(bleu, *others)
     assert scores.to_dict() == {
         "bleu": {"score": 1.0, "signature": "b", "interval": [0.5, 1.5]},
         "chrf": {"score": 2.0, "signature": "c"},
         "ter": {"score": 3.0, "signature": "t"},
+        "exact_match": {"score": 4.0, "signature": "e"},
+        "cer": {"score": 5.0, "signature": "r"},
     }
     real = evaluate_texts(HYPOTHESES, REFERENCES).to_dict()
     assert json.loads(json.dumps(real)) == real
@@ -106,4 +113,6 @@ def test_any_text_can_be_scored_and_the_light_bleu_is_the_full_one(texts):
     assert 0 <= scores.bleu.score <= 100.0001
     assert 0 <= scores.chrf.score <= 100.0001
     assert scores.ter.score >= 0
+    assert 0 <= scores.exact_match.score <= 100
+    assert scores.cer.score >= 0
     assert corpus_bleu(texts, list(reversed(texts))) == scores.bleu.score

@@ -28,13 +28,17 @@ def shorten(sentences, every, seed=1):
 
 def test_scores_are_those_of_evaluate_and_a_clear_difference_is_significant():
     good, bad = shorten(REFERENCES, 9), shorten(REFERENCES, 1)
-    bleu, chrf = paired_scores(good, bad, [REFERENCES], "fr")
+    bleu, chrf, exact, errors = paired_scores(good, bad, [REFERENCES], "fr")
     expected = [evaluate_texts(texts, [REFERENCES], language="fr") for texts in (good, bad)]
     assert bleu.scores == pytest.approx([scores.bleu.score for scores in expected])
     assert chrf.scores == pytest.approx([scores.chrf.score for scores in expected])
     assert bleu.p_value < 0.01
     assert chrf.p_value < 0.01
-    assert (bleu.name, chrf.name) == ("BLEU", "chrF")
+    assert exact.scores == pytest.approx([scores.exact_match.score for scores in expected])
+    assert errors.scores == pytest.approx([scores.cer.score for scores in expected])
+    assert max(exact.p_value, errors.p_value) < 0.01
+    names = [score.name for score in (bleu, chrf, exact, errors)]
+    assert names == ["BLEU", "chrF", "exact match", "CER"]
     assert "ar:10000" in bleu.signature
     assert "tok:13a" in bleu.signature
 
@@ -42,7 +46,7 @@ def test_scores_are_those_of_evaluate_and_a_clear_difference_is_significant():
 def test_chance_is_not_significant_and_equal_translations_never_are():
     one, other = shorten(REFERENCES, 3, seed=1), shorten(REFERENCES, 3, seed=2)
     assert min(score.p_value for score in paired_scores(one, other, [REFERENCES], "fr")) > 0.05
-    assert [score.p_value for score in paired_scores(one, one, [REFERENCES], "fr")] == [1, 1]
+    assert [score.p_value for score in paired_scores(one, one, [REFERENCES], "fr")] == [1] * 4
 
 
 def test_sentences_are_sorted_by_how_much_worse_one_is():

@@ -1,0 +1,89 @@
+"""
+Exact match and character error rate, as metrics of sacreBLEU's kind.
+
+::
+
+    exact match = lines that are equal to a reference / lines
+    CER         = edits of all lines / characters of all references
+
+A character is a code point. Spaces at the ends of a line do not count, so that CER is 0 where all
+lines match.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from sacrebleu.metrics.base import Metric, Score, Signature
+
+from heedful._version import __version__
+from heedful.evaluation.edit_distance import edit_distance
+
+
+class _LineSignature(Signature):
+    """The signature in sacreBLEU's notation."""
+
+    def __init__(self, args: dict[str, Any]) -> None:
+        super().__init__(args)
+        self.update("case", "lc" if args["lowercase"] else "mixed")
+        self.update("ends", "stripped")
+        self.update("version", f"heedful-{__version__}")
+
+
+class _LineMetric(Metric):
+    """A share of two counts that are added up over the lines, in percent."""
+
+    _SIGNATURE_TYPE = _LineSignature
+    name: str
+
+    def __init__(self, references: Sequence[Sequence[str]], *, lowercase: bool = False) -> None:
+        super().__init__()
+        self.lowercase = lowercase
+        self._ref_cache = self._cache_references(references)
+
+    @abstractmethod
+    def _count(self, text: str, references: Sequence[str]) -> tuple[float, float]:
+        """Count what is above and what is below the line of the fraction."""
+
+    def _preprocess_segment(self, sent: str) -> str:
+        return (sent.lower() if self.lowercase else sent).strip()
+
+    def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
+        return {"references": refs}
+
+    def _compute_segment_statistics(
+        self, hypothesis: str, ref_kwargs: dict[str, Any]
+    ) -> list[float]:
+        return [*self._count(hypothesis, ref_kwargs["references"])]
+
+    def _compute_score_from_stats(self, stats: list[float]) -> Score:
+        above, below = stats
+        if not below:  # as TER: edits of nothing are all there is, or nothing is wrong
+            return Score(self.name, 100.0 if above else 0.0)
+        return Score(self.name, 100 * above / below)
+
+    def _aggregate_and_compute(self, stats: list[list[float]]) -> Score:
+        return self._compute_score_from_stats([sum(column) for column in zip(*stats, strict=True)])
+
+
+class ExactMatch(_LineMetric):
+    """The share of the lines that are equal to one of their references."""
+
+    name = "exact match"
+
+    def _count(self, text: str, references: Sequence[str]) -> tuple[float, float]:
+        return float(text in references), 1.0
+
+
+class CharacterErrorRate(_LineMetric):
+    """
+    The edits of all lines for each hundred characters of the references.
+
+    Of several references the nearest gives the edits, and their mean length counts, as in TER.
+    """
+
+    name = "CER"
+
+    def _count(self, text: str, references: Sequence[str]) -> tuple[float, float]:
+        edits = min(edit_distance(text, reference) for reference in references)
+        return float(edits), sum(map(len, references)) / len(references)
