@@ -63,8 +63,8 @@ def train(
     Train a parser on bracketed trees, such as those of the Penn Treebank.
 
     Traces, function tags and the outer bracket are left out. Recipes for it: paper-parsing,
-    t2t-parsing, vinyals-parsing, parsing-small. Any other recipe becomes a parser, too, with words
-    and symbols in vocabularies of their own.
+    t2t-parsing, vinyals-parsing, parsing-small, parsing-small-lstm. Any other recipe becomes a
+    parser, too, with words and symbols in vocabularies of their own.
     """
     settings = list(set_ or [])
     settings += [f"train.device={device}"] * bool(device)

@@ -64,16 +64,11 @@ _VINYALS: dict[str, Any] = {  # Vinyals et al. 2015, arXiv 1412.7449
     "search.beam": 10,  # section 3.4
     "search.length_penalty": "none",
 }
-_SMALL: dict[str, Any] = {
+_SMALL_TRAINING: dict[str, Any] = {
     **PARSER_SETTINGS,
     "parsing.linearisation": "t2t",
     "parsing.next_word": True,
-    "model.encoder_layers": 3,
-    "model.decoder_layers": 3,
     "model.d_model": 128,
-    "model.d_ff": 512,
-    "model.heads": 4,
-    "model.norm": "pre",
     "model.dropout": 0.2,
     "data.vocabulary_size": 2000,
     "data.subword_sampling": 0.1,
@@ -87,6 +82,26 @@ _SMALL: dict[str, Any] = {
     "train.checkpoint_minutes": None,
     "train.keep_last": 10,
     "train.validate_steps": 250,
+    "search.beam": 16,
+}
+_SMALL: dict[str, Any] = {
+    **_SMALL_TRAINING,
+    "model.encoder_layers": 3,
+    "model.decoder_layers": 3,
+    "model.d_ff": 512,
+    "model.heads": 4,
+    "model.norm": "pre",
+}
+_SMALL_LSTM: dict[str, Any] = {
+    **_SMALL_TRAINING,
+    "model.encoder": "recurrent",
+    "model.decoder": "recurrent",
+    "model.encoder_layers": 2,
+    "model.decoder_layers": 1,
+    "model.recurrent.encoder_hidden_size": 128,
+    "model.recurrent.decoder_hidden_size": 256,
+    "model.recurrent.score": "general",
+    "train.steps": 2000,
 }
 
 PARSING_RECIPES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -94,4 +109,5 @@ PARSING_RECIPES: dict[str, tuple[str, dict[str, Any]]] = {
     "t2t-parsing": ("Constituency parsing by the authors' first public code.", _T2T),
     "vinyals-parsing": ("Vinyals et al. 2015: an LSTM with attention that parses.", _VINYALS),
     "parsing-small": ("Learn to parse from some thousand trees on two cores.", _SMALL),
+    "parsing-small-lstm": ("A small LSTM with attention that parses.", _SMALL_LSTM),
 }

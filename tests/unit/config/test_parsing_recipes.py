@@ -25,6 +25,13 @@ COUNTS = {
     "paper-parsing": transformer(4, 1024, 2048, 16_000),
     "t2t-parsing": transformer(6, 1024, 2048, 2**14),
     "parsing-small": transformer(3, 128, 512, 2000) + 2 * 2 * 128,  # norms at the ends
+    "parsing-small-lstm": 2 * (lstm(128, 128) + lstm(256, 128))
+    + lstm(128 + 256)  # a symbol, and what the step before predicted with
+    + 256 * 256  # between state and context
+    + (256 * 256 + 256)  # from the encoder's last states to the decoder's first
+    + (512 * 256 + 256)  # state and context make what predicts
+    + (2000 + SYMBOLS) * 128
+    + SYMBOLS * 256,
     "vinyals-parsing": lstm(512)
     + 2 * lstm(256)
     + lstm(512 + 512)  # a symbol, and what the step before predicted with

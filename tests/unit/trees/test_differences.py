@@ -38,7 +38,7 @@ def test_phrases_that_the_other_lacks_are_found():
         "predicted: 1 of 6 phrases wrong (+)",
     )
     assert found.f1 == pytest.approx(1000 / 13)
-    assert found
+    assert found.differs
 
 
 def test_what_the_score_does_not_count_is_no_difference():
