@@ -236,3 +236,23 @@ def test_paper_lists_what_it_makes():
     (group,) = [g for g in app.registered_groups if g.typer_instance.info.name == "paper"]
     names = [command.callback.__name__ for command in group.typer_instance.registered_commands]
     assert names == ["figure3", "figure4", "figure5", "heads", "positions", "scaling"]
+
+
+def test_table_4_is_printed_and_kept(heedful_cli, tmp_path):
+    trees = tmp_path / "gold.mrg"
+    trees.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))\n", encoding="utf-8")
+    done = heedful_cli("paper", "table4", "--trees", trees, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "Transformer (4 layers)          WSJ only, discriminative  91.3" in done.stdout
+    assert "right-branching" in done.stdout
+    kept = json.loads((tmp_path / "out" / "table4.json").read_text(encoding="utf-8"))
+    assert [one["name"] for one in kept["here"]] == ["flat", "right-branching"]
+    assert (tmp_path / "out" / "table4.md").read_text(encoding="utf-8").startswith("# Table 4")
+
+
+def test_table_4_of_what_is_no_parser_is_refused(heedful_cli, tmp_path):
+    trees = tmp_path / "gold.mrg"
+    trees.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))\n", encoding="utf-8")
+    done = heedful_cli("paper", "table4", tmp_path, "--trees", trees)
+    assert done.returncode != 0
+    assert done.stderr.startswith("heedful: a run folder made by `heedful train` is needed")

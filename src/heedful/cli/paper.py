@@ -4,10 +4,11 @@ import typer
 
 from heedful.cli.paper_claims import positions, scaling
 from heedful.cli.paper_figures import figure3, figure4, figure5, heads
+from heedful.cli.paper_table4 import table4
 
 app = typer.Typer(
     name="paper",
-    help="Reproduce the paper's figures, and check two of its claims.",
+    help="Reproduce the paper's figures and Table 4, and check two claims.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -17,3 +18,4 @@ app.command()(figure5)
 app.command()(heads)
 app.command()(positions)
 app.command()(scaling)
+app.command()(table4)

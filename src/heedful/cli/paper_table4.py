@@ -1,0 +1,66 @@
+"""`heedful paper table4`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import Device, Threads, say
+from heedful.cli.paper_figures import echo_table
+
+
+def table4(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RUN]...", help="Run folders of parsers.")
+    ] = None,
+    trees: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Gold trees that the runs have not seen, to score on."),
+    ] = None,
+    train_trees: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="The trees that the runs were trained on, for a grammar (PCFG) of the same "
+            "trees; may be repeated. It takes memory and minutes.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write table4.md and table4.json here.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    device: Device = "auto",
+    threads: Threads = 0,
+) -> None:
+    """
+    Print the published parsers, and yours beside a grammar of the same trees.
+
+    Without RUN and --trees only the paper's rows. Yours get 95 % intervals, and a sentence says
+    which difference the sentences show. `heedful parse train` trains a parser.
+    """
+    from heedful.files import replacing_file
+    from heedful.paper.table4 import make_table4
+
+    table = make_table4(
+        runs or [], trees, train_trees or [], device=device, threads=threads, say=say
+    )
+    plain = json.dumps(table.to_dict(), indent=2, ensure_ascii=False)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in (("table4.md", table.to_markdown()), ("table4.json", f"{plain}\n")):
+            with replacing_file(out / name) as stream:
+                stream.write(text)
+    if as_json:
+        typer.echo(plain)
+        return
+    typer.echo("Published, F1 on section 23 of the Wall Street Journal")
+    echo_table(table.published_rows)
+    if table.parsers:
+        typer.echo(f"\nHere, F1 on {table.sentences:,} sentences of {trees}")
+        echo_table(table.own_rows)
+        typer.echo()
+        for conclusion in table.conclusions:
+            typer.echo(conclusion)
+    if out is not None:
+        typer.echo(f"\n{out}")

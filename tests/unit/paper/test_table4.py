@@ -1,0 +1,69 @@
+"""Table 4: the published rows, and parsers beside a grammar of the same trees."""
+
+from pathlib import Path
+
+import pytest
+
+from heedful.errors import ArgumentError
+from heedful.paper.table4 import PUBLISHED, Comparison, make_table4
+from heedful.training.train import train
+from heedful.trees.floors import TreeFloors
+from heedful.trees.pcfg import Pcfg
+from heedful.trees.read import read_trees
+from heedful.trees.score import score_trees
+
+TREES = """(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))
+(S (NP (PRP she)) (VP (VBZ reads) (NP (DT a) (NN book))))
+(S (NP (DT a) (NN cat)) (VP (VBZ eats) (PP (IN in) (NP (DT the) (NN house)))))
+"""
+SETTINGS = {
+    **{"model.d_model": 16, "model.d_ff": 32, "model.heads": 2, "data.subwords": "character"},
+    **{"train.steps": 2, "train.precision": "fp32", "train.device": "cpu", "train.warmup": 10},
+}
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory):
+    file = tmp_path_factory.mktemp("trees") / "gold.mrg"
+    file.write_text(TREES, encoding="utf-8")
+    return file
+
+
+def test_published_rows_are_the_papers():
+    assert len(PUBLISHED) == 12
+    ours = [(one.training, one.f1) for one in PUBLISHED if one.name.startswith("Transformer")]
+    assert ours == [("WSJ only, discriminative", 91.3), ("semi-supervised", 92.7)]
+    table = make_table4([], None)
+    assert table.own_rows[1:] == table.conclusions == []
+    assert "| Dyer et al. (2016) | generative | 93.3 |" in table.to_markdown()
+
+
+def test_parsers_stand_beside_floors_and_a_grammar(trees):
+    run = trees.parent / "run"
+    train("tiny", trees=trees, valid_trees=trees, out=run, settings=SETTINGS, quiet=True)
+    table = make_table4([run], trees, [trees], threads=1, device="cpu")
+    gold = list(read_trees(trees))
+    names = [one.name for one in table.parsers]
+    assert names == ["flat", "right-branching", "grammar (PCFG) of 3 trees", "run"]
+    grammar = Pcfg(gold)
+    wanted = score_trees(gold, [grammar.parse(tree.words).tree for tree in gold])
+    assert table.parsers[2].score == wanted and wanted.f1 > 90
+    flat = score_trees(gold, [TreeFloors(gold).flat(tree.words) for tree in gold])
+    assert table.parsers[0].score == flat
+    assert table.parsers[3].score.unparsed == 0
+    assert any("run" in (one.better, one.worse) for one in table.comparisons)
+    assert all(one.difference >= 0 for one in table.comparisons)
+    assert "3 sentences" in table.conclusions[-1]
+    assert table.to_dict()["here"][3]["name"] == "run"
+    assert len(table.own_rows) == 5
+
+
+def test_a_difference_is_concluded_only_without_zero():
+    shown = Comparison("a", "b", 3.0, (1.0, 5.0)).sentence
+    assert shown == "a is above b by 3.0 F1 (95 % interval +1.0 to +5.0)."
+    assert "do not show which is better" in Comparison("a", "b", 1.0, (-0.5, 2.0)).sentence
+
+
+def test_parsers_need_trees():
+    with pytest.raises(ArgumentError, match="give --trees"):
+        make_table4([Path("run")], None)
