@@ -7,6 +7,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
+from heedful.visualise.record import Phrase
 from tests.support import records
 
 KINDS = ("encoder", "decoder", "cross")
@@ -277,3 +278,22 @@ def test_each_head_is_described_in_a_table(opened):
     assert row[0] == "layer 1, head 2"
     assert abs(float(row[1]) - np.exp(entropy).mean()) < 0.15
     assert abs(float(row[2].rstrip(" %")) / 100 - np.diag(weights).mean()) < 0.01
+
+
+def test_the_words_of_a_phrase_are_marked_with_their_share(opened):
+    record = records.record()
+    model = replace(record.models[0], phrases=(Phrase(1, 4, 2, 6),))
+    page = opened(replace(record, models=(model,)))
+    choose(page, "cross")
+    inside = page.locator(".he-keys .he-phrase")
+    for symbol in (1, 4):
+        queries(page).nth(symbol).click()
+        assert inside.evaluate_all("all => all.map(one => +one.dataset.index)") == [2, 3, 4, 5]
+        share = model.cross[1, :, symbol, 2:6].sum(axis=-1).mean()
+        said = page.locator(".he-readout").first.inner_text().split("its words ")[1]
+        assert close(np.array([float(said.split()[0]) / 100]), share)
+    queries(page).nth(2).click()
+    assert inside.count() == 0
+    choose(page, "encoder")
+    queries(page).nth(1).click()
+    assert inside.count() == 0

@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from heedful.alignment.words import SPACE
+from heedful.analysis.phrases import phrases_of
 from heedful.analysis.plot import run_names
 from heedful.data.coverage import input_warning
 from heedful.errors import RunFolderError, SettingError, TextError
@@ -200,6 +202,9 @@ def _forced(
         translator.model, batch.source, batch.target_in, batch.target_out, rules=rules
     )[:steps]
     pieces = iter(tokenizer.pieces_target([token for row in candidates for token, _ in row]))
+    words = attention.source_tokens[: len(source)]
+    is_parser = run.config.parsing.linearisation is not None
+    mark = "" if tokenizer.kind == "word" else SPACE
     return ModelRecord(
         name="",
         source=attention.source_tokens,
@@ -211,6 +216,7 @@ def _forced(
         steps=tuple(
             Step(tuple((next(pieces), probability) for _, probability in row)) for row in candidates
         ),
+        phrases=phrases_of(run.tree_symbols, target, words, mark) if is_parser else (),
     )
 
 

@@ -8,7 +8,7 @@ square root in 255 parts, so that a faint weight keeps two digits and the larges
 import base64
 import json
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -48,6 +48,17 @@ class Node:
     """The reason, such as “The 4 places in the beam went to others.”"""
 
 
+class Phrase(NamedTuple):
+    """A phrase of a parser's tree: its two symbols in the target, and its words in the source."""
+
+    opens: int
+    closes: int
+    """Indices of its symbols."""
+    first: int
+    end: int
+    """Index of its first source token, and the one after its last."""
+
+
 @dataclass(frozen=True)
 class ModelRecord:
     """
@@ -84,6 +95,8 @@ class ModelRecord:
     """One for each token of the target, or none."""
     beam: tuple[tuple[Node, ...], ...] = ()
     """All candidates of each step of the search; empty if unknown."""
+    phrases: tuple[Phrase, ...] = ()
+    """Of a parser's tree."""
 
     def __post_init__(self) -> None:
         source, target = len(self.source), len(self.target)
@@ -96,6 +109,10 @@ class ModelRecord:
                 f"but are {len(self.steps)}"
             )
         _check_beam(self.beam)
+        for phrase in self.phrases:
+            opens, closes, first, end = phrase
+            if not (0 <= opens < closes < target and 0 <= first < end <= source):
+                raise ValueError(f"a phrase must lie within the tokens, but is {phrase}")
 
     def document(self) -> dict[str, Any]:
         """Convert to JSON values; numbers are rounded to the digits that the page can show."""
@@ -113,6 +130,7 @@ class ModelRecord:
                 [[token, _short(probability)] for token, probability in step.candidates]
                 for step in self.steps
             ],
+            "phrases": [list(phrase) for phrase in self.phrases],
             "beam": [[_node(node) for node in nodes] for nodes in self.beam],
         }
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.visualise.record import FORMAT, ExplorerRecord, ModelRecord, Node, Step
+from heedful.visualise.record import FORMAT, ExplorerRecord, ModelRecord, Node, Phrase, Step
 from tests.support import records
 
 
@@ -94,3 +94,11 @@ def test_numbers_that_json_has_not_are_null():
     document = json.loads(ExplorerRecord("", (with_weights(beam=((node,),)),)).to_json())
     shown = document["models"][0]["beam"][0][0]
     assert (shown["log_probability"], shown["score"]) == (None, None)
+
+
+def test_phrases_lie_within_the_tokens():
+    record = with_weights(phrases=(Phrase(0, 2, 0, 2),))
+    assert record.document()["phrases"] == [[0, 2, 0, 2]]
+    for wrong in ((0, 3, 0, 2), (1, 1, 0, 2), (0, 2, 0, 3), (0, 2, 1, 1), (-1, 2, 0, 1)):
+        with pytest.raises(ValueError, match="a phrase must lie within the tokens"):
+            with_weights(phrases=(Phrase(*wrong),))

@@ -64,7 +64,7 @@ function linesView(model, look, pin) {
     if (others) drawAll(all, drawn, mostTokens(tokens));
     drawSome(some, drawn, focus);
     picture.classList.toggle('he-focused', focus !== null);
-    paintTokens(columns, drawn, focus);
+    paintTokens(columns, drawn, focus, phraseOf(model, state, focus));
     readout.replaceChildren(...sentence(model, shown, drawn));
     if (isTableNew) behind.update();
   };
@@ -185,12 +185,13 @@ function paths(colour, { columns, values }, middle, faintest, [top, bottom], [le
 }
 
 /** Paint, behind the tokens of the other side, a stripe for each head, as dark as its weight. */
-function paintTokens(columns, drawn, focus) {
+function paintTokens(columns, drawn, focus, phrase) {
   for (const side of ['query', 'key']) {
     columns[side].querySelectorAll('.he-word').forEach((button, index) => {
       const isHere = focus?.side === side && focus.index === index;
       button.classList.toggle('he-here', isHere);
       button.setAttribute('aria-pressed', String(isHere && focus.isPinned));
+      button.classList.toggle('he-phrase', side === 'key' && isInside(phrase, index));
       const weights = focus && focus.side !== side
         ? drawn.map(({ found }) => weightBetween(found, focus, index))
         : [];
@@ -198,6 +199,16 @@ function paintTokens(columns, drawn, focus) {
       button.classList.toggle('he-dim', weights.length > 0 && Math.max(...weights) < 0.05);
     });
   }
+}
+
+/** Return the phrase whose symbol of a parser's tree is in focus, if its words are shown. */
+function phraseOf(model, state, focus) {
+  const isSymbol = state.kind === 'cross' && focus?.side === 'query';
+  return isSymbol ? model.phrases.get(focus.index) : undefined;
+}
+
+function isInside(phrase, index) {
+  return phrase !== undefined && index >= phrase.first && index < phrase.end;
 }
 
 function weightBetween(found, focus, index) {
@@ -231,9 +242,20 @@ function sentence(model, state, drawn) {
     make('strong', {}, tokenLabel(own[index])),
     ` ${verb} `,
     ...(best.length ? withShares(best) : ['nothing much']),
+    ...phraseShare(phraseOf(model, state, state.focus), drawn, index),
     ' ',
     make('span', { class: 'he-quiet' }, `(${what[state.mode]})`),
   ];
+}
+
+/** Say how much of the attention goes to the words of a phrase. */
+function phraseShare(phrase, drawn, row) {
+  if (!phrase) return [];
+  const shares = drawn.map(({ found }) =>
+    found.values.slice(row * found.columns + phrase.first, row * found.columns + phrase.end)
+      .reduce((total, weight) => total + weight, 0));
+  const mean = shares.reduce((total, share) => total + share, 0) / shares.length;
+  return [' · ', make('strong', {}, 'its words'), ` ${percent(Math.min(mean, 1))}`];
 }
 
 function largest(drawn, focus, count) {

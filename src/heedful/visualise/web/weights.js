@@ -23,7 +23,10 @@ function readModel(model) {
     decoder: { query: model.target, key: inputs },
     cross: { query: model.target, key: model.source },
   };
-  return { ...model, weights, tokens, rollouts: new Map() };
+  // Both symbols of a phrase lead to its words.
+  const phrases = new Map((model.phrases ?? []).flatMap(([opens, closes, first, end]) =>
+    [opens, closes].map((index) => [index, { first, end }])));
+  return { ...model, weights, tokens, phrases, rollouts: new Map() };
 }
 
 /** Unpack weights; the decoder's come as lower triangles. */
