@@ -13,6 +13,7 @@ import time
 import pytest
 
 from heedful.data.datasets.registry import CORPORA
+from heedful.data.generated.registry import GENERATED
 from tests.conftest import ROOT
 from tests.support.commands import refused
 from tests.support.web import Page, serving
@@ -53,6 +54,10 @@ def test_every_known_corpus_is_listed(heedful_cli):
     for corpus in CORPORA.values():
         assert corpus.name in done.stdout
         assert corpus.licence in " ".join(done.stdout.split())
+    for text in GENERATED.values():
+        assert f"{text.name:<23} {' '.join(text.languages)}" in done.stdout
+        assert text.about in done.stdout
+    assert done.stdout.count("15,000 pairs, no download") == len(GENERATED)
     assert "29,000 pairs, 2.6 MB" in done.stdout
     assert "more than 4,290.1 MB" in done.stdout
     assert "not tested" in " ".join(done.stdout.split())
@@ -71,6 +76,18 @@ def test_the_grammar_is_written_without_a_download(heedful_cli, tmp_path):
     again = heedful_cli("data", "get", "grammar", "--out", ".", cwd=tmp_path)
     refused(again, "test.fr would be overwritten", "name another folder", code=2)
     assert (tmp_path / "test.fr").read_text(encoding="utf-8") == "mine\n"
+
+
+def test_dates_are_written_with_the_command_that_learns_them(heedful_cli, tmp_path):
+    done = heedful_cli("data", "get", "dates", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[-3].split() == ["1,000", "lines", "data/dates/test.iso"]
+    command = shlex.split(lines[-1])
+    assert command[:3] == ["heedful", "train", "dates"]
+    dry = heedful_cli(*command[1:], "--dry-run", cwd=tmp_path)
+    assert dry.returncode == 0, dry.stderr
+    assert "15,000 pairs" in dry.stdout
 
 
 def test_multi30k_from_a_folder_ends_in_text_that_can_be_trained_on(heedful_cli, raw, tmp_path):

@@ -66,6 +66,13 @@ def shortened(command):
         sides = [(name, side, count) for name, count in KEPT.items() for side in ("en", "fr")]
         cuts = [f"sed -i {count}q {name}.{side}" for name, side, count in sides]
         return "\n".join([command, *cuts])
+    generated = re.fullmatch(r"heedful data get \w+ --out (\w+)", command)
+    if generated:
+        cuts = [
+            f"for file in {generated[1]}/{name}.*; do sed -i {count}q $file; done"
+            for name, count in KEPT.items()
+        ]
+        return "\n".join([command, *cuts])
     if command.startswith("torchrun "):  # tests/cli/test_ranks.py starts it as it stands
         words = command.removeprefix("torchrun ").replace("-m heedful", "--no-python heedful")
         command = f"heedful -c 'from torch.distributed.run import main; main()' {words}"

@@ -6,7 +6,8 @@ the authors' first public code (tensor2tensor 3d9c62f2, 2017-06-15) where the tw
 ``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are the paper's.
 These keep their values for ever; a change is a new name. ``tiny``, ``small``, ``multi30k`` and the
 other ``…-small``, for small machines, may change until version 1.0, and so may the models before
-the paper (`heedful.config.recurrent_recipes`, `convs2s_recipes`, `experts_recipes`).
+the paper (`heedful.config.recurrent_recipes`, `convs2s_recipes`, `experts_recipes`) and the short
+tasks (`sequence_recipes`).
 """
 
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from heedful.config.model import ModelConfig
 from heedful.config.parsing_recipes import PARSING_RECIPES
 from heedful.config.recurrent_recipes import RECURRENT_RECIPES
 from heedful.config.schema import DataConfig, RunConfig, SearchConfig
+from heedful.config.sequence_recipes import SEQUENCE_RECIPES
 from heedful.config.train import TrainConfig
 from heedful.errors import SettingError
 
@@ -347,6 +349,20 @@ def _tiny() -> RunConfig:
             "train.validate_steps": 300,
         }
     )
+
+
+def _short_task(name: str, summary: str, settings: dict[str, object]) -> None:
+    """Register the recipe of a short task."""
+
+    def build() -> RunConfig:
+        return _tiny().with_settings(settings)
+
+    build.__doc__ = summary
+    _register(name)(build)
+
+
+for _name, (_summary, _settings) in SEQUENCE_RECIPES.items():
+    _short_task(_name, _summary, _settings)
 
 
 @_register("small")

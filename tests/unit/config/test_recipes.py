@@ -2,6 +2,7 @@ import pytest
 
 from heedful.config.recipes import RECIPES, describe, recipe, recipe_names
 from heedful.config.schema import RunConfig, setting_fields
+from heedful.config.sequence_recipes import SEQUENCE_RECIPES
 from heedful.errors import SettingError
 from heedful.runs.run import flat_settings
 
@@ -61,6 +62,7 @@ def test_every_recipe_of_the_design_is_there():
     others = {
         *("paper-base", "paper-base-en-fr", "paper-big", "paper-big-en-fr"),
         *("t2t-base", "t2t-big", "tiny", "small", "multi30k", "recurrent-small"),
+        *SEQUENCE_RECIPES,
         *("convolutional-small", "convs2s-en-de", "convs2s-en-fr", "fconv-iwslt"),
         *("sutskever", "bahdanau", "luong", "gnmt", "deep-att", "envi", "bytenet"),
         *("moe", "moe-2048", "moe-small"),

@@ -15,16 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heedful.alignment.links import GoldLinks, write_gold
+from heedful.data.text_parts import Pair, Sizes, side_files, write_lines
 from heedful.data.toy_grammar.alignment import SurfaceToken, links
 from heedful.data.toy_grammar.english import english
 from heedful.data.toy_grammar.french import french
 from heedful.data.toy_grammar.generator import SentenceGenerator
 from heedful.data.toy_grammar.lexicon import ADJECTIVES, NOUNS
 from heedful.data.toy_grammar.syntax_tree import NounPhrase, Tree
-from heedful.errors import TextError
-from heedful.files import write_whole, writing
-
-Pair = tuple[str, str]
 
 # Never in the training split: “the big red dog”, which the quickstart asks a new model for.
 _SHOWPIECE = NounPhrase(
@@ -142,29 +139,12 @@ SIZES = (15_000, 500, 1_000)
 _SEED = 1
 
 
-def write_grammar_text(folder: Path, sizes: tuple[int, int, int] = SIZES) -> None:
+def write_grammar_text(folder: Path, sizes: Sizes = SIZES) -> None:
     """Write training, validation and test text, and the word alignment of the test."""
     train_pairs, valid_pairs, test_pairs = sizes
     pairs, aligned = split_aligned(train_pairs, valid_pairs + test_pairs, _SEED)
     held_out = [(pair.source, pair.target) for pair in aligned]
     parts = {"train": pairs, "valid": held_out[test_pairs:], "test": held_out[:test_pairs]}
-    lines = {
-        f"{name}.{language}": [pair[side] for pair in part]
-        for name, part in parts.items()
-        for side, language in enumerate(("en", "fr"))
-    }
+    lines = side_files(parts, ("en", "fr"))
     links = [write_gold(GoldLinks(pair.sure, pair.possible)) for pair in aligned[:test_pairs]]
-    files = {
-        folder / name: "".join(f"{line}\n" for line in part).encode()
-        for name, part in (lines | {"test.links": links}).items()
-    }
-    for path, content in files.items():
-        if path.exists() and (not path.is_file() or path.read_bytes() != content):
-            raise TextError(
-                f"{path} would be overwritten, but is not the text of the grammar; name another "
-                "folder, or move it away."
-            )
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, content in files.items():
-            write_whole(path, content)
+    write_lines(folder, {**lines, "test.links": links}, "the grammar")

@@ -1,0 +1,49 @@
+"""The parts of a text, written beside each other: train, valid and test in two languages."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from heedful.errors import TextError
+from heedful.files import write_whole, writing
+
+Pair = tuple[str, str]
+Sizes = tuple[int, int, int]
+"""Pairs to train on, to validate with and to test on."""
+PARTS = ("train", "valid", "test")
+
+
+def split(pairs: Iterable[Pair], sizes: Sizes) -> dict[str, list[Pair]]:
+    """Divide pairs into test, valid and train, in this order: a larger train changes no test."""
+    rest = iter(pairs)
+    parts = {
+        name: list(islice(rest, size)) for name, size in reversed([*zip(PARTS, sizes, strict=True)])
+    }
+    return {name: parts[name] for name in PARTS}
+
+
+def side_files(parts: Mapping[str, Sequence[Pair]], languages: Pair) -> dict[str, list[str]]:
+    """Lay the parts out as lines under names such as “train.en”."""
+    return {
+        f"{name}.{language}": [pair[side] for pair in part]
+        for name, part in parts.items()
+        for side, language in enumerate(languages)
+    }
+
+
+def write_lines(folder: Path, files: Mapping[str, Sequence[str]], origin: str) -> None:
+    """Write files of lines; `TextError` if that would replace anything but the same text."""
+    contents = {
+        folder / name: "".join(f"{line}\n" for line in lines).encode()
+        for name, lines in files.items()
+    }
+    for path, content in contents.items():
+        if path.exists() and (not path.is_file() or path.read_bytes() != content):
+            raise TextError(
+                f"{path} would be overwritten, but is not the text of {origin}; name another "
+                "folder, or move it away."
+            )
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, content in contents.items():
+            write_whole(path, content)
