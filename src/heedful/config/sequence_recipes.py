@@ -19,7 +19,10 @@ _DATES: Settings = {
     "train.validate_steps": 500,
 }
 
+_KANA: Settings = {**_CHARACTERS, "train.steps": 1500, "train.validate_steps": 500}
+
 SEQUENCE_RECIPES: dict[str, tuple[str, Settings]] = {
     "dates": ("Write dates in words as ISO dates, character by character, in minutes.", _DATES),
+    "kana": ("Transliterate Japanese kana, character by character, in minutes.", _KANA),
 }
 """Summary and settings by name."""

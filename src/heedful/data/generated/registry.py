@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.data.generated import dates
+from heedful.data.generated import dates, kana
 from heedful.data.text_parts import PARTS, Pair, Sizes, side_files, split, write_lines
 from heedful.data.toy_grammar.corpus import SIZES, write_grammar_text
 
@@ -77,6 +77,12 @@ GENERATED = {
             "English dates in words, and the same dates by ISO 8601.",
             dates.LANGUAGES,
             dates.sample_dates,
+        ),
+        _drawn(
+            "kana",
+            "Japanese syllables in kana, and their transliteration by the Hepburn rules.",
+            kana.LANGUAGES,
+            kana.sample_kana,
         ),
     )
 }

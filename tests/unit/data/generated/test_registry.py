@@ -7,7 +7,7 @@ from heedful.data.datasets.registry import CORPORA
 from heedful.data.generated.registry import GENERATED
 
 # A text per second at most: the grammar is written by tests/cli/test_data.py.
-QUICK = ("dates",)
+QUICK = ("dates", "kana")
 
 
 def test_names_are_their_own_and_recipes_exist():
