@@ -3,7 +3,7 @@ The quickstart of parsing: trees, training, score and a picture without a downlo
 
 ::
 
-    trees ─ train ─ average ─ parse ─ score ─ attention
+    trees ─ train ─ average ─ parse ─ score ─ picture ─ attention
 """
 
 from collections.abc import Callable, Sequence
@@ -15,6 +15,8 @@ from heedful.quickstart import average_run, claim_folder, command_name, leaves_n
 from heedful.training.train import train
 from heedful.translation.parser import Parser
 from heedful.trees.clean import clean_trees
+from heedful.trees.draw_svg import draw_tree as draw_svg
+from heedful.trees.draw_text import draw_tree as draw_text
 from heedful.trees.read import read_trees
 from heedful.trees.score import score_trees
 from heedful.trees.sentence import join_words
@@ -24,7 +26,10 @@ from heedful.visualise.record import ExplorerRecord
 SIZES = (15_000, 300, 500)
 """Trees to train on, to validate with and to test on."""
 SENTENCE = "the small girl does not sing because she is sad"
-_SETTINGS = ("parsing.next_word=true", "data.vocabulary_size=300", "data.max_length=128")
+_SETTINGS = (
+    *("parsing.next_word=true", "data.vocabulary_size=300", "data.max_length=128"),
+    *("train.steps=600", "train.validate_steps=200", "train.checkpoint_steps=50"),
+)
 
 
 def quickstart_parsing(
@@ -76,13 +81,17 @@ def quickstart_parsing(
     malformed = sum(not one.is_tree for one in free.parse(lines))
     say(f"without the rules of trees {malformed:,} of these outputs would be no trees")
     parse = parser.parse(SENTENCE)
-    say(f"{SENTENCE}  ->  {parse.tree}")
+    for line in (SENTENCE, *draw_text(parse.tree)):
+        say(line)
+    picture = out / "tree.svg"
+    picture.write_text(draw_svg(parse.tree), encoding="utf-8")
     page = out / "attention.html"
     shown = attend(parser.translator, parser.source_line(SENTENCE))
     write_explorer(ExplorerRecord(SENTENCE, (shown,)), page)
     say(f"trees        {text}")
     say(f"run folder   {run}")
     say(f"predicted    {predicted}")
+    say(f"tree         {picture}")
     say(f"explore it   {page}")
     say(f'go on with   echo "{SENTENCE}" | {command_name()} parse predict {run}')
     return score.f1

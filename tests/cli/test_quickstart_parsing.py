@@ -30,8 +30,9 @@ def test_the_quickstart_makes_everything_it_names(tmp_path, heedful_cli):
     f1, told = made(heedful_cli, out)
     assert 0 <= f1 <= 100
     text = "\n".join(told)
-    for part in ("F1 ", "never seen", "would be no trees", f"{SENTENCE}  ->  (", str(out / "run")):
+    for part in ("F1 ", "never seen", "would be no trees", f"{SENTENCE}\n", str(out / "run")):
         assert part in text
+    assert (out / "tree.svg").read_text(encoding="utf-8").startswith("<svg")
     trees = read_tree_lines(out / "predicted.trees")
     gold = read_tree_lines(out / "text" / "test.trees")
     assert [tree.words for tree in trees] == [tree.words for tree in gold]
