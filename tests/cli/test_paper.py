@@ -235,7 +235,7 @@ def test_scaling_is_measured_beside_theory(heedful_cli, tmp_path):
 def test_paper_lists_what_it_makes():
     (group,) = [g for g in app.registered_groups if g.typer_instance.info.name == "paper"]
     names = [command.callback.__name__ for command in group.typer_instance.registered_commands]
-    assert names == ["figure3", "figure4", "figure5", "heads", "positions", "scaling"]
+    assert names == ["figure3", "figure4", "figure5", "heads", "positions", "scaling", "table4"]
 
 
 def test_table_4_is_printed_and_kept(heedful_cli, tmp_path):

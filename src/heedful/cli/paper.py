@@ -8,7 +8,7 @@ from heedful.cli.paper_table4 import table4
 
 app = typer.Typer(
     name="paper",
-    help="Reproduce the paper's figures and Table 4, and check two claims.",
+    help="Remake the paper's figures and Table 4; check two claims.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

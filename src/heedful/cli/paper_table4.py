@@ -34,7 +34,7 @@ def table4(
     threads: Threads = 0,
 ) -> None:
     """
-    Print the published parsers, and yours beside a grammar of the same trees.
+    Print the published parsers, and yours beside a grammar.
 
     Without RUN and --trees only the paper's rows. Yours get 95 % intervals, and a sentence says
     which difference the sentences show. `heedful parse train` trains a parser.
