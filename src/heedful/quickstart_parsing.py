@@ -19,7 +19,6 @@ from heedful.trees.draw_svg import draw_tree as draw_svg
 from heedful.trees.draw_text import draw_tree as draw_text
 from heedful.trees.read import read_trees
 from heedful.trees.score import score_trees
-from heedful.trees.sentence import join_words
 from heedful.visualise.explorer import write_explorer
 from heedful.visualise.record import ExplorerRecord
 
@@ -68,7 +67,7 @@ def quickstart_parsing(
     chosen = {"device": device, "precision": precision, "threads": threads}
     parser = Parser.load(run, **chosen)  # type: ignore[arg-type]
     gold = clean_trees(read_trees(text / "test.trees"))
-    lines, tags = [join_words(tree.words) for tree in gold], [tree.tags for tree in gold]
+    lines, tags = [" ".join(tree.words) for tree in gold], [tree.tags for tree in gold]
     found = parser.parse(lines, tags=tags)
     predicted = out / "predicted.trees"
     predicted.write_text("".join(f"{one.tree}\n" for one in found), encoding="utf-8")

@@ -119,7 +119,7 @@ def predict(
 def _sentences(input: Path | None, trees: Path | None) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Read the sentences, and the tags of their words if there are any."""
     from heedful.text.lines import decode_lines, plain_lines
-    from heedful.trees.sentence import join_words, split_words
+    from heedful.trees.sentence import split_words
 
     if trees is not None:
         from heedful.trees.clean import clean_tree
@@ -127,9 +127,9 @@ def _sentences(input: Path | None, trees: Path | None) -> Iterator[tuple[str, tu
 
         for tree in read_trees(trees):
             clean = clean_tree(tree)
-            yield ("", ()) if clean is None else (join_words(clean.words), clean.tags)
+            yield ("", ()) if clean is None else (" ".join(clean.words), clean.tags)
         return
     lines: Iterable[str]
     lines = plain_lines(input) if input else decode_lines(standard_input(), "the input")
     for line in lines:
-        yield join_words(split_words(line)), ()
+        yield " ".join(split_words(line)), ()
