@@ -21,7 +21,7 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts figures peers docs screenshots reading-path clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing figures peers docs screenshots reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -93,6 +93,10 @@ bench-reward: $(VENV)/.for-use ## fine-tune by reward and by risk, write docs/re
 bench-experts: $(VENV)/.for-use ## train moe-small, time it beside dense models, write docs/results/experts.md (90 minutes)
 	$(PYTHON) -m benchmarks.experts quality
 	$(PYTHON) -m benchmarks.experts speed
+
+bench-parsing: $(VENV)/.for-use ## count grammars and train parsers on two treebanks, write docs/results/parsing.md (five hours)
+	$(PYTHON) -m benchmarks.pcfg
+	$(PYTHON) -m benchmarks.parsing
 
 figures: $(VENV)/.for-use ## write the figures of README and docs from docs/results/*.json
 	$(PYTHON) -m benchmarks.figures

@@ -1,0 +1,219 @@
+"""
+Parsers on two treebanks, beside a grammar from the same trees.
+
+    python -m benchmarks.parsing [--runs FOLDER] [--score] [NAME ...]
+
+Trains the systems NAME (all by default, some hours on two cores), each in one thread; a run that is
+there is continued, a finished one only scored again, and with `--score` nothing is trained. Scores
+are those of `heedful parse evaluate` on the development part, from words alone. Writes
+`docs/results/parsing.json` and the page from it; systems that were not named keep their rows.
+"""
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.figures import rewrite
+from benchmarks.pcfg import TREEBANKS, Treebank
+from benchmarks.report import RESULTS, ROOT, commit, heedful, keep, read
+from heedful.evaluation.significance import Resampling, compare, confidence_intervals
+from heedful.search.options import SearchOptions
+from heedful.translation.parser import Parser
+from heedful.trees.pcfg import Pcfg
+from heedful.trees.score import TreeScore, score_trees
+from heedful.trees.tree import Tree
+
+BEAM, PENALTY = 16, "gnmt:0.6"
+NUMBERS = ("parsing.next_word=false", "parsing.word_numbers=32")
+COUNTING = ("parsing.next_word=false",)
+CRAFT = ("train.steps=10000", "train.validate_steps=2000", "model.dropout=0.1")
+
+_HEAD = f"""\
+Labelled F1 by EVALB's rules on development sentences, parsed from words alone; no sentence is
+left out. A sentence without a tree counts as unparsed (there is none below), and punctuation
+does not count. Parsers: the average of the last ten checkpoints, beam {BEAM}, length penalty
+{PENALTY}, fp32. The grammar is a vanilla PCFG of the same trees, with unary chains and word
+classes for rare words, parsed by CKY. Intervals are 95 %, by bootstrap over sentences; a
+malformed output is one of a greedy search without the rules of trees. Beam and length penalty
+were chosen on the Wall Street Journal's development sentences, before these runs."""
+_TAIL = """\
+What these figures show: `parsing-small` is above the grammar of the same trees. They do not show
+how it would do on other text, and the paper's Table 4 is on other sentences after ten times as many
+trees, so it is no comparison.
+
+```sh
+python -m benchmarks.pcfg
+python -m benchmarks.parsing
+```"""
+
+
+class ParserTraining(NamedTuple):
+    """A parser to train."""
+
+    title: str
+    treebank: str = "wsj"
+    recipe: str = "parsing-small"
+    settings: tuple[str, ...] = ()
+    trees: int | None = None
+    """Trains on the first of these trees; None for all."""
+
+
+SYSTEMS = {
+    "wsj-1": ParserTraining("`parsing-small`"),
+    "wsj-2": ParserTraining("`parsing-small`, seed 2", settings=("train.seed=2",)),
+    "wsj-3": ParserTraining("`parsing-small`, seed 3", settings=("train.seed=3",)),
+    "wsj-500": ParserTraining("`parsing-small`", settings=("train.steps=2000",), trees=500),
+    "wsj-1000": ParserTraining("`parsing-small`", settings=("train.steps=2000",), trees=1_000),
+    "wsj-2000": ParserTraining("`parsing-small`", settings=("train.steps=3000",), trees=2_000),
+    "wsj-numbers": ParserTraining("with numbered words instead of the next word", settings=NUMBERS),
+    "wsj-counting": ParserTraining("with neither: attention has to count", settings=COUNTING),
+    "wsj-lstm": ParserTraining("`parsing-small-lstm`", recipe="parsing-small-lstm"),
+    "craft-1": ParserTraining("`parsing-small`", "craft", settings=CRAFT),
+}
+ENSEMBLES = {"wsj-ensemble": ("wsj-1", "wsj-2")}
+
+
+def main() -> None:
+    """Train and score, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SYSTEMS))
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "parsing")
+    parser.add_argument("--score", action="store_true", help="train nothing")
+    parser.add_argument("--commit", default="", help="the commit that trained RUNS")
+    options = parser.parse_args()
+    if unknown := {*options.names} - {*SYSTEMS, *ENSEMBLES}:
+        parser.error(f"NAME must be one of {', '.join(SYSTEMS)}, not {unknown.pop()}")
+    data = Path(os.environ.get("HEEDFUL_DATA", "../shared/data"))
+    measured = options.commit or commit()
+    banks: dict[str, Treebank] = {}
+    grammars: dict[str, TreeScore] = {}
+    for name in options.names or [*SYSTEMS, *ENSEMBLES]:
+        members = ENSEMBLES.get(name, (name,))
+        bank = SYSTEMS[members[0]].treebank
+        if bank not in banks:
+            banks[bank] = TREEBANKS[bank](data)
+            grammar = Pcfg(banks[bank].train)
+            parses = [grammar.parse(tree.words).tree for tree in banks[bank].dev]
+            grammars[bank] = score_trees(banks[bank].dev, parses)
+        if not options.score:
+            for member in members:
+                train(SYSTEMS[member], options.runs / member, banks[bank])
+        runs = [options.runs / member for member in members]
+        row = measure(runs, banks[bank].dev, grammars[bank]) | {"commit": measured}
+        print(json.dumps({name: row}, indent=1))
+        found = read("parsing")["found"] if (RESULTS / "parsing.json").exists() else {}
+        keep("parsing", found | {name: row}, measured)
+    rewrite()
+
+
+def train(system: ParserTraining, run: Path, bank: Treebank) -> None:
+    """Train, or finish a training, and average."""
+    if (run / "average").exists():
+        return
+    files = []
+    for part, trees in (("train", bank.train[: system.trees]), ("dev", bank.dev)):
+        files.append(run.with_name(f"{run.name}.{part}.trees"))
+        files[-1].parent.mkdir(parents=True, exist_ok=True)
+        files[-1].write_text("".join(f"{tree}\n" for tree in trees), encoding="utf-8")
+    chosen = [word for setting in system.settings for word in ("--set", setting)]
+    resume = ("--resume",) if run.exists() else ()
+    places = ("--trees", files[0], "--valid-trees", files[1], "--out", run)
+    heedful("parse", "train", system.recipe, *places, "--threads", 1, *chosen, *resume)
+    heedful("average", run)
+
+
+def measure(runs: list[Path], gold: list[Tree], grammar: TreeScore) -> dict[str, Any]:
+    """Score a parser or an ensemble, beside a grammar."""
+    lines, tags = [" ".join(tree.words) for tree in gold], [tree.tags for tree in gold]
+    options = SearchOptions(beam=BEAM, length_penalty=PENALTY)
+    chosen = {"threads": 1, "precision": "fp32", "device": "cpu"}
+    parser = Parser.load(runs, **chosen)  # type: ignore[arg-type]
+    score = score_trees(gold, [one.tree for one in parser.parse(lines, options, tags)])
+    free = Parser.load(runs, constrained=False, **chosen)  # type: ignore[arg-type]
+    greedy = free.parse(lines, SearchOptions(beam=1))
+    (test,) = compare([score.statistics()], [grammar.statistics()], "bootstrap", Resampling())
+    logs = [(run / "log.jsonl").read_text("utf-8").splitlines() for run in runs]
+    log = [json.loads(line) for line in logs[0]]
+    last = [line for line in log if "target_tokens" in line][-1]
+    return {
+        **score.to_dict(),
+        "up_to_40": score.up_to(40).f1,
+        "interval": list(confidence_intervals([score.statistics()], Resampling())[0]),
+        "malformed_when_free": sum(not one.is_tree for one in greedy),
+        "grammar": {
+            "f1": test.score,
+            "difference": test.difference,
+            "interval": list(test.interval),
+            "p_value": test.p_value,
+        },
+        "parameters": json.loads(heedful("info", runs[0], "--json").stdout)["parameters"],
+        "steps": last["step"],
+        "target_tokens": last["target_tokens"],
+        "minutes": last["seconds"] / 60,
+        "validations": [
+            {key: line[key] for key in ("step", "valid_perplexity", "f1")}
+            for line in log
+            if "f1" in line
+        ],
+    }
+
+
+def body(found: dict[str, Any]) -> str:
+    """Lay the page out."""
+    grammars = read("pcfg")["found"]
+    tables = "\n\n".join(
+        _table(title, bank, found, grammars[bank])
+        for title, bank in (
+            ("The Wall Street Journal sample of the Penn Treebank", "wsj"),
+            ("The CRAFT treebank", "craft"),
+        )
+    )
+    missing = [f"`{name}`" for name in [*SYSTEMS, *ENSEMBLES] if name not in found]
+    left = f"Not run yet: {', '.join(missing)}." if missing else ""
+    return f"{_HEAD}\n\n{tables}\n\n{left}\n\n{_TAIL}"
+
+
+def _table(title: str, bank: str, found: dict[str, Any], grammar: dict[str, Any]) -> str:
+    """Lay the rows of a treebank out."""
+    rows = []
+    for kind, score in grammar["floors"].items():
+        rows.append(_row(kind, "", score, None))
+    for one in grammar["grammar"]:
+        rows.append(_row("vanilla grammar (PCFG)", f"{one['trees']:,}", one, one["up_to_40"]))
+    for name, system in SYSTEMS.items():
+        if system.treebank == bank and name in found:
+            trees = f"{system.trees or grammar['train']:,}"
+            rows.append(_row(system.title, trees, found[name], found[name]["up_to_40"]))
+    for name, members in ENSEMBLES.items():
+        if SYSTEMS[members[0]].treebank == bank and name in found:
+            row = found[name]
+            rows.append(
+                _row(
+                    f"{len(members)} as an ensemble", f"{grammar['train']:,}", row, row["up_to_40"]
+                )
+            )
+    head = (
+        "| | trees | F1 | 95 % interval | up to 40 words | above the grammar of all | malformed |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |"
+    )
+    return f"## {title}\n\n{head}\n" + "\n".join(rows)
+
+
+def _row(title: str, trees: str, row: dict[str, Any], short: float | None) -> str:
+    """Lay a row out."""
+    interval, above, malformed = "", "", ""
+    if "interval" in row:
+        interval = "{:.1f} to {:.1f}".format(*row["interval"])
+        difference = row["grammar"]
+        low, high = difference["interval"]
+        above = f"{difference['difference']:+.1f} ({low:+.1f} to {high:+.1f})"
+        malformed = f"{100 * row['malformed_when_free'] / row['sentences']:.1f} %"
+    shown = "" if short is None else f"{short:.1f}"
+    cells = (title, trees, f"{row['f1']:.1f}", interval, shown, above, malformed)
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    main()
