@@ -21,7 +21,7 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing figures peers docs screenshots reading-path clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing figures peers docs screenshots wheel reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -45,7 +45,9 @@ check: $(VENV)/.for-work ## style, docstrings, types, import contracts
 # of one file stay together, so that they share fixtures.
 # In alphabetical order files that train come before tests/unit, so that none is left for the end.
 # Bytecode is kept, whatever the environment says: else every process of a test compiles all.
+# What a checkout compiles for itself is compiled before, once.
 pytest: $(VENV)/.for-work ## run the tests alone
+	@$(PYTHON) -m heedful info > /dev/null
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
 	    --numprocesses 3 --dist loadfile --no-loadscope-reorder \
 	    -m "not soak" --ignore tests/soak
@@ -116,6 +118,9 @@ docs: $(VENV)/.for-docs ## write the documentation site to build/site
 
 screenshots: $(VENV)/.for-work ## draw the documentation's pictures of the web page, from the run in OUT=runs/quickstart
 	$(PYTHON) docs/screenshots.py $(OUT)/run
+
+wheel: $(VENV)/.for-use ## build the wheel, with its compiled functions, into dist
+	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 reading-path: $(VENV)/.for-use ## draw the README's picture of the files of a run
 	$(PYTHON) docs/draw_reading_path.py

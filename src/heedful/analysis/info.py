@@ -12,6 +12,7 @@ from heedful.analysis.training_cost import training_cost
 from heedful.machine.devices import describe_machine
 from heedful.model.build import parameter_count
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.inference import native
 from heedful.model.inference.native.product import native_products, why_not_native
 from heedful.runs.checkpoint import STATE, read_running_loads
 from heedful.runs.folder import read_json
@@ -56,8 +57,12 @@ def describe_installation() -> dict[str, Any]:
 
 def _compiled() -> str:
     """Describe whether 8-bit translation has its compiled functions."""
-    if native_products() is not None:
-        return "functions of --precision int8, by the C compiler"
+    library = native_products()
+    if library is not None:
+        path = Path(library._name)
+        here = path.parent == Path(native.__file__).parent
+        origin = f"of the wheel, {path.stem.partition('-')[2]}" if here else "compiled here"
+        return f"functions of --precision int8, {origin}"
     return f"nothing, so --precision int8 is slower: {why_not_native()}"
 
 

@@ -1,15 +1,17 @@
 """
-Compilation of a C file to callable functions, cached per machine.
+C functions: those that came with the wheel, or compiled here and cached.
 
-The compiler is whatever `cc` is (or the environment's ``CC``). The library is kept in the user's
-cache folder. Its name is made of the sources, the compiler's options and the processor, so it is
-compiled again when one of them changes, and of its own SHA-256, so that a damaged one is seen
-before it is loaded: a library that was cut short ends the process that loads it. Where there is no
-compiler, or it fails, there is no library, and the caller does without.
+A wheel for Linux on x86 brings a library for each kind of processor (`variants.py`). Elsewhere, as
+in a checkout, the compiler is whatever `cc` is (or the environment's ``CC``), and what it makes is
+kept in the user's cache folder. Its name is made of the sources, the compiler's options and the
+processor, so it is compiled again when one of them changes, and of its own SHA-256, so that a
+damaged one is seen before it is loaded: a library that was cut short ends the process that loads
+it. Where there is no compiler, or it fails, there is no library, and the caller does without.
 """
 
 import ctypes
 import hashlib
+import logging
 import os
 import shlex
 import shutil
@@ -20,14 +22,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heedful.machine.processor import cache_folder, processor_facts, read_cached, write_cached
+from heedful.model.inference.native.variants import LIBRARIES, OPTIONS, VARIANTS
 
-# Sums may be taken in another order, so that they go through vectors. Not -ffast-math: a library
-# linked with it makes the whole process round the smallest numbers to zero.
-_OPTIONS = (
-    *("-O3", "-march=native", "-std=c11", "-fopenmp", "-fPIC", "-shared"),
-    *("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math", "-fno-math-errno"),
-)
+_NATIVE = ("-march=native",)
 _SECONDS = 60
+_log = logging.getLogger("heedful")
 _LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 
 
@@ -37,17 +36,24 @@ class NoLibrary(Exception):
 
 def native_library(name: str, functions: Sequence[str] = ()) -> ctypes.CDLL:
     """
-    Compile a C file of this package, named without its suffix, or load the cached library.
+    Load the library of a C file of this package, named without its suffix, or compile it.
 
-    Takes about a second the first time. ``HEEDFUL_NATIVE=0`` in the environment turns it off.
-    Raises `NoLibrary` where it cannot be had with all the functions.
+    ``HEEDFUL_NATIVE`` in the environment: ``0`` turns it off, ``compile`` compiles for this very
+    processor whatever the wheel brought. Raises `NoLibrary` where it cannot be had with all the
+    functions.
     """
-    if os.environ.get("HEEDFUL_NATIVE") == "0":
+    chosen = os.environ.get("HEEDFUL_NATIVE")
+    if chosen == "0":
         raise NoLibrary("HEEDFUL_NATIVE=0 turned them off")
     if sys.platform != "linux":
         raise NoLibrary("they are compiled on Linux only")
-    command = _compiler()
     source = Path(__file__).with_name(f"{name}.c")
+    if chosen != "compile" and (built := built_library(source)) is not None:
+        try:
+            return _loaded(built, functions)
+        except OSError as error:
+            _log.warning("heedful: %s cannot be loaded: %s", built.name, error)
+    command = _compiler()
     stem = f"{name}-{_fingerprint(source, command)}"
     try:
         folder = cache_folder()
@@ -56,10 +62,26 @@ def native_library(name: str, functions: Sequence[str] = ()) -> ctypes.CDLL:
         kept = _kept(folder, stem)
         if kept is not None:
             return _loaded(kept, functions)
-        return _compiled([*command, *_OPTIONS, str(source)], folder, stem, functions)
+        _log.warning("heedful: compiling C functions for this processor, once (up to 20 seconds)")
+        words = [*command, *OPTIONS, *_NATIVE, str(source)]
+        return _compiled(words, folder, stem, functions)
     except OSError as error:
         where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         raise NoLibrary(where) from error
+
+
+def built_library(source: Path) -> Path | None:
+    """Find the best library of the wheel that this processor can run."""
+    for name, (needed, _) in VARIANTS.items():
+        path = source.with_name(f"{source.stem}-{name}.so")
+        if needed <= processor_flags() and path.exists():
+            return path
+    return None
+
+
+def processor_flags() -> set[str]:
+    """Name the processor's instruction sets as /proc/cpuinfo does."""
+    return {flag for line in processor_facts("flags") for flag in line.split()}
 
 
 def _compiler() -> list[str]:
@@ -94,7 +116,7 @@ def _compiled(command: list[str], folder: Path, stem: str, functions: Sequence[s
         made = Path(own) / f"{stem}.so"
         try:
             subprocess.run(
-                [*command, "-o", str(made), "-lm"],
+                [*command, "-o", str(made), *LIBRARIES],
                 check=True,
                 capture_output=True,
                 timeout=_SECONDS,
@@ -139,7 +161,7 @@ def _fingerprint(source: Path, command: list[str]) -> str:
     """Compute the cache key of a library."""
     files = [source, *sorted(source.parent.glob("*.h"))]
     about = [file.read_bytes() for file in files]
-    about += [os.fsencode(" ".join((*command, *_OPTIONS))), _processor()]
+    about += [os.fsencode(" ".join((*command, *OPTIONS, *_NATIVE))), _processor()]
     return hashlib.sha256(b"\n".join(about)).hexdigest()[:16]
 
 

@@ -6,8 +6,10 @@ import sys
 import pytest
 import torch
 
+from heedful.model.inference.native import compile
 from heedful.model.inference.native.compile import NoLibrary, native_library
 from heedful.model.inference.native.product import NativeLinear, load_products
+from heedful.model.inference.native.variants import VARIANTS
 
 
 @pytest.fixture
@@ -76,6 +78,7 @@ def test_a_library_that_others_could_have_written_is_not_loaded(
 def test_processes_that_compile_at_once_do_not_meet(cache, tmp_path, compiled):
     del compiled
     program = """
+from heedful.model.inference.native import compile
 from heedful.model.inference.native.compile import NoLibrary, native_library
 input()
 print(native_library("steps").lanes())
@@ -139,3 +142,46 @@ def test_the_library_leaves_the_smallest_numbers_alone(compiled):
     del compiled
     NativeLinear(torch.ones(2, 4), None)(torch.ones(2, 4))
     assert torch.tensor(1e-40) * 1.0 > 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "chosen"),
+    [
+        ({"avx512_vnni", "avx512f"}, "avx512-vnni"),
+        ({"avx_vnni"}, "avx-vnni"),
+        (set(), "avx2"),
+        (None, None),
+    ],
+)
+def test_the_best_library_of_the_wheel_is_chosen(tmp_path, monkeypatch, flags, chosen):
+    for name, (needed, _) in VARIANTS.items():
+        (tmp_path / f"steps-{name}.so").touch()
+        if name == chosen:
+            flags = needed | flags
+    monkeypatch.setattr(compile, "processor_flags", lambda: flags or {"sse2"})
+    found = compile.built_library(tmp_path / "steps.c")
+    assert found == (tmp_path / f"steps-{chosen}.so" if chosen else None)
+
+
+def test_what_the_wheel_brought_is_loaded_without_a_compiler(
+    cache, tmp_path, compiled, monkeypatch, caplog
+):
+    del compiled
+    made = tmp_path / "steps-avx2.so"
+    subprocess.run([small_compiler(tmp_path), "-o", str(made)], check=True)
+    monkeypatch.setattr(compile, "built_library", lambda _: made)
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert native_library("steps", ["lanes"]).lanes() == 1
+    assert not cache.exists()
+    monkeypatch.setenv("CC", small_compiler(tmp_path))
+    assert not caplog.messages
+    spoiled = tmp_path / "steps-avx-vnni.so"  # another file: the first one is in use
+    spoiled.write_bytes(b"no library")
+    monkeypatch.setattr(compile, "built_library", lambda _: spoiled)
+    assert native_library("steps", ["lanes"]).lanes() == 1
+    assert "steps-avx-vnni.so cannot be loaded" in caplog.messages[0]
+    assert "compiling C functions" in caplog.messages[1]
+    monkeypatch.setenv("HEEDFUL_NATIVE", "compile")
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(NoLibrary, match="no C compiler"):
+        native_library("steps")

@@ -1,9 +1,15 @@
+import subprocess
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.model.inference.native import compile
+from heedful.model.inference.native.compile import processor_flags
 from heedful.model.inference.native.product import NativeLinear, can_multiply, load_products
+from heedful.model.inference.native.variants import LIBRARIES, OPTIONS, VARIANTS
 from heedful.model.inference.quantized import Int8Linear
 
 
@@ -13,19 +19,29 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "heedful"
 
 
-@pytest.fixture(scope="module", params=["", "-mno-avx512f -mno-avxvnni"])
+@pytest.fixture(scope="module", params=["native", *VARIANTS])
 def products(request, compiled, tmp_path_factory):
-    """Compile the products for processors that know less, too."""
+    """The products of this very processor, and those of wheels that it can run."""
     del compiled
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        patch.setenv("CC", f"cc {request.param}")
+        if request.param == "native":
+            patch.setenv("HEEDFUL_NATIVE", "compile")
+        else:
+            built = tmp_path_factory.mktemp("built") / f"steps-{request.param}.so"
+            options = (*OPTIONS, *VARIANTS[request.param][1])
+            source = Path(compile.__file__).with_name("steps.c")
+            subprocess.run(["cc", *options, source, "-o", built, *LIBRARIES], check=True)
+            patch.setattr(compile, "built_library", lambda _: built)
+            if not VARIANTS[request.param][0] <= processor_flags():
+                return None  # compiled, and this processor cannot run it
         return load_products()
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 8, 21, 64])
 @pytest.mark.parametrize(("inner", "outer"), [(4, 1), (64, 64), (100, 37), (512, 130)])
 def test_products_are_those_of_torch(products, rows, inner, outer):
+    if products is None:
+        return
     generator = torch.Generator().manual_seed(rows + inner)
     weight = torch.randn(outer, inner, generator=generator)
     bias = torch.randn(outer, generator=generator)
