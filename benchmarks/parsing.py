@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.figures import rewrite
+from benchmarks.parsing_agreement import agreed_trees
 from benchmarks.pcfg import TREEBANKS, Treebank
 from benchmarks.report import RESULTS, ROOT, commit, heedful, keep, read
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
@@ -58,6 +59,8 @@ class ParserTraining(NamedTuple):
     settings: tuple[str, ...] = ()
     trees: int | None = None
     """Trains on the first of these trees; None for all."""
+    agreed: float | None = None
+    """Trains on the trees of news too on which wsj-1 and wsj-2 agree with this F1 or more."""
 
 
 SYSTEMS = {
@@ -70,6 +73,8 @@ SYSTEMS = {
     "wsj-numbers": ParserTraining("with numbered words instead of the next word", settings=NUMBERS),
     "wsj-counting": ParserTraining("with neither: attention has to count", settings=COUNTING),
     "wsj-lstm": ParserTraining("`parsing-small-lstm`", recipe="parsing-small-lstm"),
+    "wsj-agreed": ParserTraining("and news on which two parsers agree", agreed=100),
+    "wsj-agreed-90": ParserTraining("and news on which two parsers agree nearly", agreed=90),
     "craft-1": ParserTraining("`parsing-small`", "craft", settings=CRAFT),
 }
 ENSEMBLES = {"wsj-ensemble": ("wsj-1", "wsj-2")}
@@ -94,12 +99,13 @@ def main() -> None:
         bank = SYSTEMS[members[0]].treebank
         if bank not in banks:
             banks[bank] = TREEBANKS[bank](data)
+        if not options.score:
+            for member in members:
+                train(SYSTEMS[member], options.runs / member, banks[bank], data)
+        if bank not in grammars:
             grammar = Pcfg(banks[bank].train)
             parses = [grammar.parse(tree.words).tree for tree in banks[bank].dev]
             grammars[bank] = score_trees(banks[bank].dev, parses)
-        if not options.score:
-            for member in members:
-                train(SYSTEMS[member], options.runs / member, banks[bank])
         runs = [options.runs / member for member in members]
         row = measure(runs, banks[bank].dev, grammars[bank]) | {"commit": measured}
         print(json.dumps({name: row}, indent=1))
@@ -108,12 +114,16 @@ def main() -> None:
     rewrite()
 
 
-def train(system: ParserTraining, run: Path, bank: Treebank) -> None:
+def train(system: ParserTraining, run: Path, bank: Treebank, data: Path) -> None:
     """Train, or finish a training, and average."""
     if (run / "average").exists():
         return
     files = []
-    for part, trees in (("train", bank.train[: system.trees]), ("dev", bank.dev)):
+    more = []
+    if system.agreed is not None:
+        parsers = [run.with_name(name) for name in ("wsj-1", "wsj-2")]
+        more = agreed_trees(parsers, data, system.agreed)
+    for part, trees in (("train", bank.train[: system.trees] + more), ("dev", bank.dev)):
         files.append(run.with_name(f"{run.name}.{part}.trees"))
         files[-1].parent.mkdir(parents=True, exist_ok=True)
         files[-1].write_text("".join(f"{tree}\n" for tree in trees), encoding="utf-8")

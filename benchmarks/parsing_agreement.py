@@ -1,0 +1,50 @@
+"""Trees for sentences that have none: those on which two parsers agree."""
+
+import lzma
+from pathlib import Path
+
+from nltk.tokenize import TreebankWordTokenizer
+
+from heedful.search.options import SearchOptions
+from heedful.translation.parser import Parser
+from heedful.trees.clean import clean_trees
+from heedful.trees.read import read_trees
+from heedful.trees.score import score_trees
+from heedful.trees.tree import Tree
+
+LONGEST = 40
+"""Words of the longest sentence that is parsed."""
+
+
+def read_sentences(data: Path) -> list[str]:
+    """Read the English sides of WMT's news tests, cut into words as the Penn Treebank is."""
+    cut = TreebankWordTokenizer()
+    found: dict[str, None] = {}  # each sentence once, in its order
+    for archive in sorted((data / "wmt-newstest" / "en-de").glob("*.en.xz")):
+        for line in lzma.decompress(archive.read_bytes()).decode().splitlines():
+            words = cut.tokenize(line)
+            if 2 <= len(words) <= LONGEST:
+                found[" ".join(words)] = None
+    return [*found]
+
+
+def agreed_trees(runs: list[Path], data: Path, least: float) -> list[Tree]:
+    """Parse sentences greedily with two RUNS; keep the first's trees of at least this mutual F1."""
+    first, second = (_parsed(run, data) for run in runs)
+    found = []
+    for one, other in zip(first, second, strict=True):
+        score = score_trees([one], [other])
+        if score.exact_match == 100 or score.f1 >= least:
+            found.append(one)
+    print(f"{len(found)} of {len(first)} sentences have trees of F1 {least:g} or more")
+    return found
+
+
+def _parsed(run: Path, data: Path) -> list[Tree]:
+    """Parse all sentences with a run, once: the trees stay beside it."""
+    file = run.with_name(f"{run.name}.news.trees")
+    if not file.exists():
+        parser = Parser.load(run, threads=1, precision="fp32", device="cpu")
+        found = parser.parse(read_sentences(data), SearchOptions(beam=1))
+        file.write_text("".join(f"{one.tree}\n" for one in found), encoding="utf-8")
+    return clean_trees(read_trees(file))
