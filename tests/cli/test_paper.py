@@ -235,7 +235,26 @@ def test_scaling_is_measured_beside_theory(heedful_cli, tmp_path):
 def test_paper_lists_what_it_makes():
     (group,) = [g for g in app.registered_groups if g.typer_instance.info.name == "paper"]
     names = [command.callback.__name__ for command in group.typer_instance.registered_commands]
-    assert names == ["figure3", "figure4", "figure5", "heads", "positions", "scaling", "table4"]
+    figures = ["figure3", "figure4", "figure5", "heads", "positions", "scaling"]
+    assert names == [*figures, "table2", "table3", "table4"]
+
+
+@pytest.mark.parametrize("table", ["table2", "table3"])
+def test_what_a_table_cannot_do_is_said_before_the_work(heedful_cli, tmp_path, table):
+    out = tmp_path / "out"
+    for given, said in (
+        (("--budget", "3"), "--budget must be a time such as 90s, 30m or 2h, but is '3'"),
+        (("--data", tmp_path), "must have the training text as train.en"),
+        (("--budget", "2s", "--plan", tmp_path / "no.json"), "no.json must be the plan of a table"),
+    ):
+        done = heedful_cli("paper", table, "--out", out, *given)
+        assert done.returncode != 0
+        assert done.stderr.startswith("heedful: ")
+        assert said in done.stderr
+    (tmp_path / "file").touch()
+    done = heedful_cli("paper", table, "--out", tmp_path / "file")
+    assert done.returncode != 0
+    assert done.stderr.startswith("heedful: ")
 
 
 def test_table_4_is_printed_and_kept(heedful_cli, tmp_path):

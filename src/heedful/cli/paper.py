@@ -4,11 +4,13 @@ import typer
 
 from heedful.cli.paper_claims import positions, scaling
 from heedful.cli.paper_figures import figure3, figure4, figure5, heads
+from heedful.cli.paper_table2 import table2
+from heedful.cli.paper_table3 import table3
 from heedful.cli.paper_table4 import table4
 
 app = typer.Typer(
     name="paper",
-    help="Remake the paper's figures and Table 4; check two claims.",
+    help="Remake the paper's figures and tables, and check its claims.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -18,4 +20,6 @@ app.command()(figure5)
 app.command()(heads)
 app.command()(positions)
 app.command()(scaling)
+app.command()(table2)
+app.command()(table3)
 app.command()(table4)

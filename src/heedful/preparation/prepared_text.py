@@ -143,7 +143,7 @@ class PreparedText:
 
     def describe(self) -> str:
         """Read all pairs once and describe them."""
-        pairs = self._open()
+        pairs = self.open_pairs()
         for part in pairs:
             part.check()
         return f"{sum(map(len, pairs)):,} pairs, prepared in {self.folder.path}"
@@ -172,7 +172,7 @@ class PreparedText:
         """Names of the corpora; one empty name if there is only one."""
         return names_of(self.corpus)
 
-    def _open(self) -> list[EncodedPairs]:
+    def open_pairs(self) -> list[EncodedPairs]:
         """Open the pairs with the folder's own tokenizer."""
         tokenizer = Tokenizer.load(self.folder.path)
         return [EncodedPairs.open(ids, tokenizer) for ids in self.ids(self.folder)]

@@ -204,11 +204,11 @@ def _draw(runs: Sequence[RunCurves], x_label: str, smooth: int) -> "Figure":
     for panel, axes in drawn.items():
         _prepare(axes, panel, x_label)
         for index, run in enumerate(runs):
-            _draw_run(axes, panel, run, _style(index), smooth)
+            _draw_run(axes, panel, run, system_style(index), smooth)
     _share_scales(drawn)
     for panel, axes in drawn.items():
         _label_the_best(axes, panel, runs)
-    handles = [Line2D([], [], **_style(index), markersize=4) for index in range(len(runs))]
+    handles = [Line2D([], [], **system_style(index), markersize=4) for index in range(len(runs))]
     figure.legend(
         handles, names, loc="outside upper left", ncols=in_a_row, frameon=False, labelcolor=INK
     )
@@ -221,7 +221,7 @@ def _shorten(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
 
 
-def _style(index: int) -> dict[str, Any]:
+def system_style(index: int) -> dict[str, Any]:
     """Choose colour, marker and dashes; the first 28 runs are all different."""
     cycle, place = divmod(index, len(_COLOURS))
     return {
@@ -324,7 +324,7 @@ def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> N
         if panel.best is None or not len(x):
             continue
         best = panel.best(values)
-        point, colour = (x[best], values[best]), _style(index)["color"]
+        point, colour = (x[best], values[best]), system_style(index)["color"]
         axes.plot(*point, "o", markersize=6.5, markerfacecolor="none", color=colour, clip_on=False)
         left, height = axes.transLimits.transform(axes.transScale.transform(point))
         text = three_digits(values[best]) if panel.is_perplexity else f"{values[best]:.1f}"

@@ -228,7 +228,7 @@ def test_colours_can_be_told_apart_with_any_cones(vision):
 
 
 def test_no_two_of_28_runs_look_alike():
-    styles = [curves._style(index) for index in range(28)]
+    styles = [curves.system_style(index) for index in range(28)]
     assert len({tuple(style.values()) for style in styles}) == 28
 
 

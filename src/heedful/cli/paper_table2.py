@@ -1,0 +1,79 @@
+"""`heedful paper table2`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import Threads, say
+from heedful.cli.paper_figures import echo_table
+
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="train, valid and test in two languages, such as train.en and train.de; without it "
+        "the embedded grammar writes them.",
+    ),
+]
+SourceLanguage = Annotated[str, typer.Option(help="Ending of the files to translate from.")]
+Vocabulary = Annotated[
+    int, typer.Option(min=100, help="Subwords, with --data; the grammar has 1,000.")
+]
+Budget = Annotated[str, typer.Option(metavar="TIME", help="Such as 30m or 2h, of this machine.")]
+TableFolder = Annotated[Path, typer.Option(help="Output folder; goes on with what it holds.")]
+EarlierPlan = Annotated[
+    Path | None,
+    typer.Option("--plan", metavar="FILE", help="plan.json of another run, to take its rates."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def table2(
+    data: Data = None,
+    source_language: SourceLanguage = "en",
+    vocabulary: Vocabulary = 4000,
+    budget: Budget = "30m",
+    out: TableFolder = Path("table2"),
+    ensembles: Annotated[
+        bool, typer.Option("--ensembles", help="Train three seeds of three systems, too.")
+    ] = False,
+    plan: EarlierPlan = None,
+    threads: Threads = 0,
+    as_json: Json = False,
+) -> None:
+    """
+    Train small siblings of Table 2's systems, and compare them.
+
+    The budget is turned into steps before the start, by each system's rate: 70 % of it trains, each
+    system as long as the others; the rest encodes, validates and scores. Interrupted, the same
+    command goes on.
+    """
+    from heedful.paper.systems.corpus import find_corpus, grammar_corpus
+    from heedful.paper.systems.plan import parse_budget
+    from heedful.paper.systems.report import cost_rows, equal_cost_rows
+    from heedful.paper.systems.table2 import make_table2
+
+    seconds = parse_budget(budget)
+    corpus = (
+        find_corpus(data, source_language, vocabulary)
+        if data is not None
+        else grammar_corpus(out / "text")
+    )
+    table = make_table2(
+        corpus, out, seconds, ensembles=ensembles, plan=plan, threads=threads, say=say
+    )
+    if as_json:
+        typer.echo(json.dumps(table.to_dict(), indent=2, ensure_ascii=False))
+        return
+    typer.echo("Published")
+    echo_table(table.published_rows)
+    typer.echo(f"\nHere: {table.text}")
+    echo_table(cost_rows(table.systems))
+    typer.echo("\nValidation BLEU at equal cost")
+    echo_table(equal_cost_rows(table.systems))
+    typer.echo()
+    for conclusion in table.conclusions:
+        typer.echo(conclusion)
+    typer.echo(f"\n{out}")

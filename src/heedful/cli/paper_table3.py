@@ -1,0 +1,58 @@
+"""`heedful paper table3`."""
+
+import json
+from pathlib import Path
+
+import typer
+
+from heedful.cli.options import Threads, say
+from heedful.cli.paper_figures import echo_table
+from heedful.cli.paper_table2 import (
+    Budget,
+    Data,
+    EarlierPlan,
+    Json,
+    SourceLanguage,
+    TableFolder,
+    Vocabulary,
+)
+
+
+def table3(
+    data: Data = None,
+    source_language: SourceLanguage = "en",
+    vocabulary: Vocabulary = 4000,
+    budget: Budget = "1h",
+    out: TableFolder = Path("table3"),
+    plan: EarlierPlan = None,
+    threads: Threads = 0,
+    as_json: Json = False,
+) -> None:
+    """
+    Train the rows of Table 3, scaled down, and compare them.
+
+    All widths are a quarter and all depths a half of the paper's, and all rows take equally many
+    steps, the big model three times as many; two more seeds of the base row show the noise. 70 % of
+    the budget trains, and is turned into steps before the start. Interrupted, the same command goes
+    on.
+    """
+    from heedful.paper.systems.corpus import find_corpus, grammar_corpus
+    from heedful.paper.systems.plan import parse_budget
+    from heedful.paper.systems.table3 import make_table3
+
+    seconds = parse_budget(budget)
+    corpus = (
+        find_corpus(data, source_language, vocabulary)
+        if data is not None
+        else grammar_corpus(out / "text")
+    )
+    table = make_table3(corpus, out, seconds, plan=plan, threads=threads, say=say)
+    if as_json:
+        typer.echo(json.dumps(table.to_dict(), indent=2, ensure_ascii=False))
+        return
+    typer.echo(f"Published beside ours: {table.text}")
+    echo_table(table.rows)
+    typer.echo()
+    for conclusion in table.conclusions:
+        typer.echo(conclusion)
+    typer.echo(f"\n{out}")

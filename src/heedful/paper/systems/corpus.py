@@ -1,0 +1,69 @@
+"""The text that all systems are trained and scored on."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from heedful.data.text_parts import PARTS
+from heedful.data.toy_grammar.corpus import write_grammar_text
+from heedful.errors import TextError
+
+_GRAMMAR_SIZES = (20_000, 300, 300)
+_GRAMMAR_VOCABULARY = 1000
+_GRAMMAR_NARROW = 2  # its sentences are simple, and it is for a demonstration
+
+
+class TableCorpus(NamedTuple):
+    """Files `train`, `valid` and `test` in two languages, such as `train.en` and `train.de`."""
+
+    folder: Path
+    source: str
+    target: str
+    """Endings of the files, which are codes of languages."""
+    vocabulary: int
+    """Number of subwords."""
+    narrow: int = 1
+    """By how much models are narrower than the table's."""
+
+    def file(self, part: str, language: str) -> Path:
+        """Name a file."""
+        return self.folder / f"{part}.{language}"
+
+    def lines(self, part: str, language: str) -> list[str]:
+        """Read a file."""
+        return self.file(part, language).read_text(encoding="utf-8").split("\n")[:-1]
+
+    def word_vocabulary(self) -> int:
+        """Choose a number of words at which some stay unknown, as in every real text."""
+        languages = (self.source, self.target)
+        words = [
+            {word for line in self.lines("train", language) for word in line.split()}
+            for language in languages
+        ]
+        return min(self.vocabulary, *(9 * len(found) // 10 for found in words))
+
+
+def grammar_corpus(folder: Path) -> TableCorpus:
+    """Write the embedded grammar's English and French."""
+    write_grammar_text(folder, _GRAMMAR_SIZES)
+    return TableCorpus(folder, "en", "fr", _GRAMMAR_VOCABULARY, _GRAMMAR_NARROW)
+
+
+def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> TableCorpus:
+    """Find the files of a folder; raises `TextError` if any of the six is missing."""
+    targets = sorted({path.suffix[1:] for path in folder.glob("train.*")} - {source})
+    if len(targets) != 1:
+        found = ", ".join(path.name for path in sorted(folder.glob("train.*"))) or "none"
+        raise TextError(
+            f"{folder} must have the training text as train.{source} and train.XX, XX being the "
+            f"target language, but its files train.* are: {found}; --source-language names another "
+            "source."
+        )
+    corpus = TableCorpus(folder, source, targets[0], vocabulary)
+    for part in PARTS:
+        for language in (source, targets[0]):
+            if not corpus.file(part, language).is_file():
+                raise TextError(
+                    f"{folder} must have train, valid and test in {source} and {targets[0]}, but "
+                    f"{part}.{language} is missing; add it."
+                )
+    return corpus

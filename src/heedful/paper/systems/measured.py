@@ -1,0 +1,251 @@
+"""Train a planned system, and measure it; both are kept, so that a killed run goes on."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heedful.evaluation.bleu import text_metrics
+from heedful.evaluation.cost import ForwardFlops, Work
+from heedful.evaluation.significance import Resampling, compare, confidence_intervals
+from heedful.evaluation.sufficient_statistics import SufficientStatistics, measure
+from heedful.files import replacing_file
+from heedful.model.build import parameter_count
+from heedful.paper.systems.corpus import TableCorpus
+from heedful.paper.systems.plan import Plan, PlannedSystem
+from heedful.paper.systems.system import TableSystem
+from heedful.runs.average import average_checkpoints
+from heedful.runs.run import Run
+from heedful.training.history import read_history
+from heedful.training.train import train
+from heedful.translation.translator import Translator
+
+_BEAM = 4
+# Counters of the log, in the order of `Work`.
+_PLACES = (
+    *("source_places", "target_places", "target_tokens"),
+    *("encoder_pairs", "decoder_pairs", "cross_pairs"),
+)
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """A validation, and what was spent until then."""
+
+    step: int
+    seconds: float
+    """Counted: steps at the planned rate."""
+    flops: float
+    perplexity: float
+    bleu: float
+
+
+@dataclass(frozen=True)
+class MeasuredSystem:
+    """A trained system with its scores."""
+
+    name: str
+    title: str
+    parameters: int
+    steps: int
+    target_tokens: int
+    seconds: float
+    """Counted training time."""
+    tokens_per_second: float
+    """Target tokens, in training."""
+    flops: float
+    """Operations of the training, counted."""
+    perplexity: float | None
+    """At the last validation, per subword; None for an ensemble."""
+    valid_bleu: float
+    """Of the averaged checkpoints."""
+    valid_interval: tuple[float, float]
+    bleu: float
+    """On the test part."""
+    interval: tuple[float, float]
+    chrf: float
+    signature: str
+    sentences_per_second: float
+    """In search; measured once, beside whatever ran."""
+    curve: tuple[CurvePoint, ...]
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> "MeasuredSystem":
+        """Read it from JSON's values."""
+        points = tuple(CurvePoint(**point) for point in plain["curve"])
+        intervals = {name: tuple(plain[name]) for name in ("interval", "valid_interval")}
+        return cls(**{**plain, **intervals, "curve": points})
+
+
+def train_and_measure(
+    system: TableSystem,
+    planned: Sequence[PlannedSystem],
+    plan: Plan,
+    corpus: TableCorpus,
+    out: Path,
+) -> MeasuredSystem:
+    """
+    Train a system, or several for an ensemble, and score the average of its last checkpoints.
+
+    `planned`: the systems that it is made of.
+
+    What is in `out` already is not made again.
+    """
+    kept = out / "measured" / f"{system.name}.json"
+    if kept.exists():
+        return _read(out, system.name)
+    runs = [out / "runs" / one.name for one in planned]
+    if not system.members:
+        _train(system, planned[0], plan, corpus, out)
+    curves = [_curve(run, one) for run, one in zip(runs, planned, strict=True)]
+    if system.after:
+        curves = [_after(_read(out, system.after).curve[-1], curve) for curve in curves]
+    translator = Translator.load(runs, threads=plan.threads)
+    began = time.perf_counter()
+    test = _score(translator, system, "test", corpus, out)
+    elapsed = time.perf_counter() - began
+    valid = _score(translator, system, "valid", corpus, out)
+    (interval, _), (valid_interval, _) = (
+        confidence_intervals(scores, Resampling()) for scores in (test, valid)
+    )
+    found = MeasuredSystem(
+        system.name,
+        system.title,
+        sum(parameter_count(Run.open(run).build()) for run in runs),
+        sum(one.steps for one in planned),
+        sum(round(read_history(_log(run)).last("target_tokens") or 0) for run in runs),
+        sum(curve[-1].seconds for curve in curves),
+        planned[0].tokens_per_second,
+        sum(curve[-1].flops for curve in curves),
+        curves[0][-1].perplexity if len(curves) == 1 else None,
+        valid[0].score,
+        valid_interval,
+        test[0].score,
+        interval,
+        test[1].score,
+        test[0].signature,
+        len(test[0].counts) / elapsed,
+        curves[0] if len(curves) == 1 else (),
+    )
+    kept.parent.mkdir(exist_ok=True)
+    with replacing_file(kept) as stream:
+        stream.write(json.dumps(asdict(found), indent=1) + "\n")
+    return found
+
+
+def _read(out: Path, name: str) -> MeasuredSystem:
+    """Read what was measured before."""
+    kept = out / "measured" / f"{name}.json"
+    return MeasuredSystem.of(json.loads(kept.read_text(encoding="utf-8")))
+
+
+def _after(spent: CurvePoint, curve: Sequence[CurvePoint]) -> tuple[CurvePoint, ...]:
+    """Add what the weights had cost that a training went on from."""
+    return tuple(
+        replace(point, seconds=point.seconds + spent.seconds, flops=point.flops + spent.flops)
+        for point in curve
+    )
+
+
+def difference(
+    better: str, worse: str, corpus: TableCorpus, out: Path, part: str = "test"
+) -> tuple[float, tuple[float, float]]:
+    """Compare the BLEU of two systems on the same sentences: the difference and its interval."""
+    references = [corpus.lines(part, corpus.target)]
+    metric = text_metrics(references, language=corpus.target)["bleu"]
+    ours, theirs = (
+        measure(metric, _output(name, part, out).read_text(encoding="utf-8").split("\n")[:-1])
+        for name in (better, worse)
+    )
+    (tested,) = compare([ours], [theirs])
+    return tested.difference, tested.interval
+
+
+def at_cost(curve: Sequence[CurvePoint], kind: str, cost: float) -> float:
+    """
+    Read BLEU off a curve where so much was spent, between validations in a straight line.
+
+    `kind`: `seconds` or `flops`.
+
+    Before the first validation BLEU rises from 0.
+    """
+    costs = [0.0, *(float(getattr(point, kind)) for point in curve)]
+    return float(np.interp(cost, costs, [0.0, *(point.bleu for point in curve)]))
+
+
+def _train(
+    system: TableSystem, planned: PlannedSystem, plan: Plan, corpus: TableCorpus, out: Path
+) -> None:
+    """Train, or finish a training, and average."""
+    run = out / "runs" / planned.name
+    if (run / "average").is_dir():
+        return
+    text: dict[str, Any] = {"data": out / planned.data}
+    if system.after:  # whose subwords it keeps
+        text = {
+            "finetune_from": out / "runs" / system.after,
+            "source": corpus.file("train", corpus.source),
+            "target": corpus.file("train", corpus.target),
+        }
+    train(
+        plan.recipe,
+        out=run,
+        **text,
+        valid_source=corpus.file("valid", corpus.source),
+        valid_target=corpus.file("valid", corpus.target),
+        settings=[*planned.settings, f"train.threads={plan.threads}"],
+        resume=run.exists(),
+        quiet=True,
+    )
+    opened = Run.open(run)
+    average_checkpoints(opened.folder, opened.config.train.keep_last, opened.signature)
+
+
+def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:
+    """Read the validations with their costs."""
+    history = read_history(_log(run))
+    steps = history.validation["step"]
+    places = [history.at_step(name, steps).tolist() for name in _PLACES]
+    model = ForwardFlops.of(Run.open(run).build())
+    each = planned.batch_tokens / planned.tokens_per_second
+    validations = (steps, history.validation["valid_loss"], history.validation["bleu"])
+    return tuple(
+        CurvePoint(
+            int(step),
+            float(step) * each,
+            float(model.training(Work(*counts))),
+            float(np.exp(loss)),
+            float(bleu),
+        )
+        for step, loss, bleu, *counts in zip(*validations, *places, strict=True)
+    )
+
+
+def _score(
+    translator: Translator, system: TableSystem, part: str, corpus: TableCorpus, out: Path
+) -> tuple[SufficientStatistics, SufficientStatistics]:
+    """Translate a part, and count BLEU and chrF of every line."""
+    found = translator.translate(
+        corpus.lines(part, corpus.source),
+        beam=_BEAM,
+        replace_unknown=system.replace_unknown,
+    )
+    texts = [one.text for one in found]
+    file = _output(system.name, part, out)
+    file.parent.mkdir(exist_ok=True)
+    with replacing_file(file) as stream:
+        stream.write("".join(f"{text}\n" for text in texts))
+    metrics = text_metrics([corpus.lines(part, corpus.target)], language=corpus.target)
+    return measure(metrics["bleu"], texts), measure(metrics["chrf"], texts)
+
+
+def _log(run: Path) -> Path:
+    return run / "log.jsonl"
+
+
+def _output(name: str, part: str, out: Path) -> Path:
+    return out / "output" / f"{name}.{part}.txt"

@@ -1,0 +1,51 @@
+"""How far trainings that differ only in their seed lie apart, and what lies further."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+# Student's t, two-sided 95 %, for 1 to 9 degrees of freedom (any table of it).
+_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+
+
+class Noise(NamedTuple):
+    """A number of several trainings of one model."""
+
+    mean: float
+    deviation: float
+    """Standard deviation of one training."""
+    margin: float
+    """One more training lies within so much of the mean, in 95 of 100 cases."""
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Noise":
+        """Estimate it from 2 to 10 trainings."""
+        deviation = float(np.std(values, ddof=1))
+        student = _STUDENT[len(values) - 2]
+        margin = student * deviation * math.sqrt(1 + 1 / len(values))
+        return cls(float(np.mean(values)), deviation, margin)
+
+    def exceeds(self, value: float) -> bool:
+        """Whether a number lies further from the mean than another training would."""
+        return abs(value - self.mean) > self.margin
+
+
+def rank_correlation(first: ArrayLike, second: ArrayLike) -> float:
+    """
+    Compute Spearman's rank correlation; equal numbers share their mean rank.
+
+    >>> rank_correlation([1, 2, 3], [10, 30, 20])
+    0.5
+    """
+    ours, theirs = (_ranks(np.asarray(values, dtype=float)) for values in (first, second))
+    return round(float(np.corrcoef(ours, theirs)[0, 1]), 12)
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Rank numbers from 0; ties get their mean."""
+    less = (values[:, None] > values).sum(axis=1)
+    equal = (values[:, None] == values).sum(axis=1)
+    return less + (equal - 1) / 2

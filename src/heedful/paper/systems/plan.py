@@ -1,0 +1,280 @@
+"""
+How many steps each system takes: a budget of time, turned into steps before the start.
+
+The rate of each system is measured once, by the training step of `heedful bench train` at the
+lengths of the text. The plan is written down, so that the same run can be made again anywhere,
+beside any other work.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from heedful.bench.systems import OURS
+from heedful.bench.train import Conditions, bench_train
+from heedful.config.load import load_config
+from heedful.config.schema import RunConfig
+from heedful.errors import RunFolderError, SettingError
+from heedful.files import replacing_file
+from heedful.paper.systems.corpus import TableCorpus
+from heedful.paper.systems.system import TableSystem, count_parameters
+from heedful.preparation.prepare import prepare
+from heedful.preparation.prepared_text import PreparedText
+
+Say = Callable[[str], None]
+Equal = Literal["time", "steps"]
+
+TRAINING_SHARE = 0.7
+"""Of the budget; the rest is for preparing, measuring, validating and scoring."""
+VALIDATIONS = 8
+_FEWEST = 10
+_RATES = "rates.json"
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True)
+class PlannedSystem:
+    """A system with its number of steps."""
+
+    name: str
+    settings: tuple[str, ...]
+    """All that differs from the recipe."""
+    data: str
+    """Folder of its encoded text."""
+    steps: int
+    tokens_per_second: float
+    """Target tokens of training, measured."""
+    batch_tokens: int
+    parameters: int
+    """With a full vocabulary."""
+
+    @property
+    def seconds(self) -> float:
+        """Counted training time: steps at the measured rate."""
+        return self.steps * self.batch_tokens / self.tokens_per_second
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is trained, and for how long."""
+
+    recipe: str
+    corpus: str
+    """Names and sizes of the text's files."""
+    budget: float
+    """In seconds."""
+    equal: Equal
+    """What the systems have in common."""
+    threads: int
+    systems: tuple[PlannedSystem, ...]
+    left_out: tuple[str, ...] = ()
+    """Names of systems for which the budget has no step."""
+
+    def write(self, path: Path) -> None:
+        """Write it as JSON."""
+        with replacing_file(path) as stream:
+            stream.write(json.dumps(asdict(self), indent=1) + "\n")
+
+    @classmethod
+    def read(cls, path: Path) -> "Plan":
+        """Read it; `RunFolderError` where it is none."""
+        try:
+            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            systems = [
+                PlannedSystem(**{**one, "settings": tuple(one["settings"])})
+                for one in found.pop("systems")
+            ]
+            left_out = tuple(found.pop("left_out"))
+            return cls(**found, systems=tuple(systems), left_out=left_out)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise RunFolderError(
+                f"{path} must be the plan of a table, but it cannot be read ({error}); delete it, "
+                "or name another folder."
+            ) from error
+
+
+def parse_budget(text: str) -> float:
+    """
+    Read a time such as `30m` in seconds; raises `SettingError` if it is none.
+
+    >>> parse_budget("1.5h")
+    5400.0
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
+    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    if not 0 < seconds < 1e7:
+        raise SettingError(
+            f"--budget must be a time such as 90s, 30m or 2h, but is {text!r}; give one."
+        )
+    return seconds
+
+
+def make_plan(
+    recipe: str,
+    common: Sequence[str],
+    systems: Sequence[TableSystem],
+    corpus: TableCorpus,
+    out: Path,
+    budget: float,
+    equal: Equal,
+    threads: int,
+    say: Say,
+    earlier: Path | None = None,
+) -> Plan:
+    """
+    Measure the rate of every system and share the budget; encodes the text on the way.
+
+    `earlier`: the plan of another run, whose rates are taken instead.
+    """
+    began = time.monotonic()
+    trained = [system for system in systems if not system.members]
+    chosen = {system.name: (*common, *system.settings) for system in trained}
+    configs = {name: load_config(recipe, settings) for name, settings in chosen.items()}
+    folders = _encode_all(recipe, chosen, configs, corpus, out)
+    rates = _known_rates(out / _RATES, earlier)
+    for system in trained:
+        if system.after:
+            rates[system.name] = rates[system.after] / system.slowdown
+        elif system.name not in rates:
+            folder = out / folders[system.name]
+            config, settings = configs[system.name], chosen[system.name]
+            rates[system.name] = _rate(recipe, settings, config, folder, threads)
+            with replacing_file(out / _RATES) as stream:
+                stream.write(json.dumps(rates, indent=1) + "\n")
+        say(f"{system.title}: {rates[system.name]:,.0f} target tokens a second in training")
+    seconds = {name: config.train.batch_tokens / rates[name] for name, config in configs.items()}
+    steps = _share(trained, seconds, budget, time.monotonic() - began, equal)
+    planned = [
+        PlannedSystem(
+            name,
+            (*chosen[name], *_lengths_of(count)),
+            str(folders[name]),
+            count,
+            rates[name],
+            configs[name].train.batch_tokens,
+            count_parameters(configs[name]),
+        )
+        for name, count in steps.items()
+    ]
+    left_out = tuple(system.name for system in trained if system.name not in steps)
+    return Plan(recipe, describe(corpus), budget, equal, threads, tuple(planned), left_out)
+
+
+def _share(
+    systems: Sequence[TableSystem],
+    seconds: Mapping[str, float],
+    budget: float,
+    spent: float,
+    equal: Equal,
+) -> dict[str, int]:
+    """
+    Count the steps of each system.
+
+    `seconds`: of a step. `spent`: seconds of the budget that are gone.
+
+    A system that goes on from another one is left out where less than one step remains for it.
+    """
+    share = max(TRAINING_SHARE * (budget - spent), budget / 4)
+    together = sum(seconds[system.name] * system.times for system in systems)
+    steps = {}
+    for system in systems:
+        own = len(systems) * seconds[system.name]
+        if equal == "steps":
+            own = together / system.times
+        count = int(share / own)
+        if count >= _FEWEST or (count and system.after):
+            steps[system.name] = count
+        elif not system.after:
+            raise SettingError(
+                f"--budget must leave every system {_FEWEST} steps, but {budget / 60:.1f} minutes "
+                f"leave {system.title} {count}; give at least "
+                f"{own * _FEWEST / TRAINING_SHARE / 60 + spent / 60 + 1:.0f}m."
+            )
+    return steps
+
+
+def _encode_all(
+    recipe: str,
+    settings: Mapping[str, tuple[str, ...]],
+    configs: Mapping[str, RunConfig],
+    corpus: TableCorpus,
+    out: Path,
+) -> dict[str, Path]:
+    """Learn subwords and encode the training text, once for all systems that read it alike."""
+    folders: dict[str, Path] = {}
+    found = {}
+    for name, config in configs.items():
+        key = json.dumps(config.to_dict()["data"], sort_keys=True)
+        if key not in folders:
+            folders[key] = Path("text", f"encoded-{len(folders) + 1}")
+            prepare(
+                recipe,
+                out=out / folders[key],
+                source=corpus.file("train", corpus.source),
+                target=corpus.file("train", corpus.target),
+                settings=settings[name],
+            )
+        found[name] = folders[key]
+    return found
+
+
+def _known_rates(kept: Path, earlier: Path | None) -> dict[str, float]:
+    """Read the rates of another run's plan, or those that were measured before."""
+    if earlier is not None:
+        return {one.name: one.tokens_per_second for one in Plan.read(earlier).systems}
+    if not kept.exists():
+        return {}
+    return {name: float(rate) for name, rate in json.loads(kept.read_text("utf-8")).items()}
+
+
+def describe(corpus: TableCorpus) -> str:
+    """Name the files of the text with their sizes, by which a plan knows its text again."""
+    files = [
+        corpus.file(part, language)
+        for part in ("train", "valid", "test")
+        for language in (corpus.source, corpus.target)
+    ]
+    return " ".join(f"{file.name}:{file.stat().st_size}" for file in files)
+
+
+def _rate(
+    recipe: str, settings: tuple[str, ...], config: RunConfig, text: Path, threads: int
+) -> float:
+    """Measure target tokens a second of the training step."""
+    source, target = _mean_lengths(text)
+    report = bench_train(
+        recipe,
+        settings,
+        source_length=source,
+        target_length=target,
+        batch_tokens=config.train.batch_tokens,
+        conditions=Conditions(threads=threads, only=(OURS,)),
+        say=lambda _: None,
+    )
+    return report.measurements[0].per_second("target tokens")
+
+
+def _lengths_of(steps: int) -> tuple[str, ...]:
+    """Fit schedule, checkpoints and validations to the number of steps."""
+    return (
+        f"train.steps={steps}",
+        f"train.warmup={min(300, max(1, steps // 8))}",
+        f"train.validate_steps={max(1, steps // VALIDATIONS)}",
+        f"train.checkpoint_steps={max(1, steps // 40)}",
+        "train.checkpoint_minutes=none",
+        "train.keep_last=10",
+    )
+
+
+def _mean_lengths(folder: Path) -> tuple[int, int]:
+    """Read the mean tokens of a sentence, end symbols included."""
+    (pairs,) = PreparedText.open(folder).open_pairs()
+    lengths = (np.diff(offsets).mean() for offsets in (pairs.source_offsets, pairs.target_offsets))
+    source, target = (max(2, round(float(length)) + 1) for length in lengths)
+    return source, target

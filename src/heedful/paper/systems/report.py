@@ -1,0 +1,96 @@
+"""What a table of trained systems prints, and the sentences about it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from heedful.paper.systems.corpus import TableCorpus
+from heedful.paper.systems.measured import MeasuredSystem, at_cost, difference
+
+Rows = list[tuple[str, ...]]
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Lay a table out."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "| --- " * len(rows[0]) + "|", *lines[1:]])
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two systems' BLEU on the same sentences."""
+
+    better: str
+    worse: str
+    difference: float
+    interval: tuple[float, float]
+
+    @property
+    def sentence(self) -> str:
+        """What may be concluded."""
+        low, high = self.interval
+        numbers = f"by {self.difference:.1f} BLEU ({low:+.1f} to {high:+.1f})"
+        if low > 0:
+            return f"{self.better} is above {self.worse} {numbers}."
+        return f"Between {self.better} and {self.worse} no difference is shown: {numbers}."
+
+
+def neighbours(
+    systems: Sequence[MeasuredSystem], corpus: TableCorpus, out: Path
+) -> list[Difference]:
+    """Compare each system with the next worse one."""
+    ranked = sorted(systems, key=lambda one: -one.bleu)
+    return [
+        Difference(better.title, worse.title, *difference(better.name, worse.name, corpus, out))
+        for better, worse in pairwise(ranked)
+    ]
+
+
+def cost_rows(systems: Sequence[MeasuredSystem]) -> Rows:
+    """Lay out what every system costs and reaches."""
+    rows: Rows = [
+        (
+            *("system", "weights", "steps", "minutes", "operations"),
+            *("perplexity", "BLEU", "95 % interval", "chrF"),
+            *("tokens/s, training", "sentences/s, search"),
+        )
+    ]
+    for one in systems:
+        low, high = one.interval
+        rows.append(
+            (
+                one.title,
+                f"{one.parameters:,}",
+                f"{one.steps:,}",
+                f"{one.seconds / 60:.1f}",
+                f"{one.flops:.2e}",
+                "" if one.perplexity is None else f"{one.perplexity:.2f}",
+                f"{one.bleu:.1f}",
+                f"{low:.1f} to {high:.1f}",
+                f"{one.chrf:.1f}",
+                f"{one.tokens_per_second:,.0f}",
+                f"{one.sentences_per_second:.1f}",
+            )
+        )
+    return rows
+
+
+def equal_cost_rows(systems: Sequence[MeasuredSystem]) -> Rows:
+    """Read validation BLEU at the least time and at the fewest operations that all have spent."""
+    alone = [one for one in systems if one.curve]
+    seconds = min(one.curve[-1].seconds for one in alone)
+    flops = min(one.curve[-1].flops for one in alone)
+    rows: Rows = [
+        ("system", f"BLEU after {seconds / 60:.1f} minutes", f"after {flops:.1e} operations")
+    ]
+    for one in alone:
+        bleu = (at_cost(one.curve, "seconds", seconds), at_cost(one.curve, "flops", flops))
+        rows.append((one.title, *(f"{value:.1f}" for value in bleu)))
+    return rows
+
+
+def plain(systems: Sequence[MeasuredSystem]) -> list[dict[str, Any]]:
+    """Convert to plain values."""
+    return [asdict(one) for one in systems]

@@ -1,0 +1,57 @@
+"""A system of a table, scaled down."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+
+from heedful.bench.work import build
+from heedful.config.schema import RunConfig
+
+
+class TableSystem(NamedTuple):
+    """A system to train, or several that translate together."""
+
+    name: str
+    """Of its run folder."""
+    title: str
+    settings: tuple[str, ...] = ()
+    """What differs from the table's common settings, as `key=value`."""
+    replace_unknown: bool = False
+    """Whether unknown words are replaced by source words."""
+    after: str = ""
+    """Name of the system whose weights it goes on from."""
+    slowdown: float = 1.0
+    """How many times longer a step takes than one by likelihood."""
+    times: int = 1
+    """How many times as many steps it takes as the others, where steps are equal."""
+    members: tuple[str, ...] = ()
+    """Names of the systems of an ensemble; then nothing is trained."""
+
+
+_WIDTHS = re.compile(r"(model\.(?:d_model|d_ff|d_k|d_v|experts\.d_ff|recurrent\.\w+_size)=)(\d+)$")
+_LAYERS = re.compile(r"\((\d+),")
+
+
+def narrow(settings: Sequence[str], factor: int) -> tuple[str, ...]:
+    """
+    Divide all widths of a model.
+
+    >>> narrow(["model.d_model=512", "model.convs2s.encoder_layers=4x(256,3)"], 2)
+    ('model.d_model=256', 'model.convs2s.encoder_layers=4x(128,3)')
+    """
+    found = []
+    for setting in settings:
+        width = _WIDTHS.sub(lambda match: f"{match[1]}{int(match[2]) // factor}", setting)
+        if setting.startswith("model.convs2s."):
+            width = _LAYERS.sub(lambda match: f"({int(match[1]) // factor},", setting)
+        found.append(width)
+    return tuple(found)
+
+
+def count_parameters(config: RunConfig) -> int:
+    """Count the weights of a model whose vocabulary is full, without making them."""
+    with torch.device("meta"):
+        model = build(config, config.data.vocabulary_size)
+    return sum(weight.numel() for weight in model.parameters())

@@ -1,0 +1,333 @@
+"""
+Table 2 again: every system of the paper as a scaled-down sibling, on one text, in equal time.
+
+All siblings have about 4.5 million weights but the big Transformer, which is twice as wide as the
+base model, as in the paper. They share subwords, batches, optimiser and schedule; what makes each
+system is its own: layers, connections, attention, experts. Deep-Att reads words and replaces those
+that it does not know.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.evaluation.cost import SUSTAINED_TFLOPS, paper_flops
+from heedful.paper.systems.corpus import TableCorpus
+from heedful.paper.systems.measured import MeasuredSystem
+from heedful.paper.systems.plan import describe
+from heedful.paper.systems.report import (
+    Difference,
+    Rows,
+    cost_rows,
+    equal_cost_rows,
+    markdown,
+    neighbours,
+    plain,
+)
+from heedful.paper.systems.system import TableSystem
+from heedful.paper.systems.training import train_all, write_table
+from heedful.visualise.cost_curves import CostCurve, draw_cost_curves
+from heedful.visualise.report_page import ReportPage
+
+RECIPE = "multi30k"
+COMMON = (
+    "model.dropout=0.2",
+    "train.batch_tokens=1024",
+    "train.schedule=cosine",
+    "train.learning_rate=1.5e-3",
+    "train.clip_norm=1",
+)
+_RECURRENT = (
+    *("model.encoder=recurrent", "model.decoder=recurrent", "model.recurrent.query=previous"),
+    *("model.recurrent.feed=context", "model.recurrent.readout=state"),
+)
+_DEEP_ATT = (
+    *_RECURRENT,
+    *("model.d_model=128", "model.recurrent.hidden_size=112"),
+    *("model.encoder_layers=5", "model.decoder_layers=4"),
+    *("model.recurrent.direction=interleaved", "model.recurrent.fast_forward=true"),
+    *("model.recurrent.score=additive", "model.recurrent.start=zero"),
+    *("model.recurrent.embedding_dropout=0.0", "model.tie_embeddings=none"),
+    "search.length_penalty=none",
+)
+_WORDS = ("data.subwords=word", "data.shared_vocabulary=false")
+_GNMT = (
+    *_RECURRENT,
+    *("model.d_model=200", "model.encoder_layers=4", "model.decoder_layers=4"),
+    *("model.recurrent.direction=first-bidirectional", "model.recurrent.residual_from=3"),
+    *("model.recurrent.score=additive", "model.recurrent.feed_layers=all"),
+    *("model.recurrent.start=final", "search.length_penalty=gnmt:0.2"),
+    "search.coverage_penalty=0.2",
+)
+_CONVS2S = (
+    *("model.encoder=convs2s", "model.decoder=convs2s", "model.d_model=256"),
+    *("model.positions=learned", "model.convs2s.encoder_layers=4x(256,3)"),
+    *("model.convs2s.decoder_layers=3x(256,3)", "search.length_penalty=power:1"),
+)
+_MOE = (
+    *_RECURRENT,
+    *("model.d_model=152", "model.encoder_layers=3", "model.decoder_layers=2"),
+    *("model.recurrent.hidden_size=304", "model.recurrent.projection_size=152"),
+    *("model.recurrent.direction=forward", "model.recurrent.residual_from=1"),
+    *("model.recurrent.score=product", "model.recurrent.attention_size=152"),
+    *("model.recurrent.start=zero", "model.experts.count=8", "model.experts.per_token=2"),
+    *("model.experts.gating=balanced", "model.experts.d_ff=304", "model.experts.sigmoid=true"),
+    *("model.experts.encoder_layers=2", "model.experts.decoder_layers=1"),
+)
+_BASE = (
+    *("model.d_model=208", "model.d_ff=832", "model.heads=4"),
+    *("model.encoder_layers=3", "model.decoder_layers=3"),
+)
+_BIG = (
+    *("model.d_model=416", "model.d_ff=1664", "model.heads=8"),
+    *("model.encoder_layers=3", "model.decoder_layers=3"),
+)
+_REWARD = ("train.objective=reward", "train.schedule=constant", "train.learning_rate=1e-4")
+# docs/results/reward.md: 150 steps in 6.4 minutes by reward, in 0.2 by likelihood.
+_REWARD_SLOWDOWN = 32.0
+
+SYSTEMS = (
+    TableSystem(
+        "bytenet",
+        "ByteNet",
+        (
+            *("model.encoder=bytenet", "model.decoder=bytenet", "model.d_model=256"),
+            *("model.encoder_layers=15", "model.decoder_layers=14"),
+        ),
+    ),
+    TableSystem("deep-att", "Deep-Att + PosUnk", _DEEP_ATT, replace_unknown=True),
+    TableSystem("gnmt", "GNMT", _GNMT),
+    TableSystem(
+        "gnmt-rl", "GNMT + RL", (*_GNMT, *_REWARD), after="gnmt", slowdown=_REWARD_SLOWDOWN
+    ),
+    TableSystem("convs2s", "ConvS2S", _CONVS2S),
+    TableSystem("moe", "MoE", _MOE),
+    TableSystem("base", "Transformer (base)", _BASE),
+    TableSystem("big", "Transformer (big)", _BIG),
+)
+_SEEDS = (2, 3)
+
+
+def _ensemble(first: TableSystem) -> tuple[TableSystem, ...]:
+    """List two more seeds of a system, and the three together."""
+    seeds = [
+        first._replace(
+            name=f"{first.name}-{seed}",
+            title=f"{first.title}, seed {seed}",
+            settings=(*first.settings, f"train.seed={seed}"),
+        )
+        for seed in _SEEDS
+    ]
+    members = (first.name, *(system.name for system in seeds))
+    together = first._replace(
+        name=f"{first.name}-ensemble",
+        title=f"{first.title}, ensemble",
+        settings=(),
+        members=members,
+    )
+    return *seeds, together
+
+
+ENSEMBLES = tuple(
+    system
+    for first in SYSTEMS
+    if first.name in ("deep-att", "gnmt", "convs2s")
+    for system in _ensemble(first)
+)
+"""Three seeds of each of the paper's ensembles, and the three together."""
+
+
+class _Cost(NamedTuple):
+    """Days, devices and their kind: the published training."""
+
+    days: float
+    devices: int
+    kind: str
+
+    @property
+    def flops(self) -> float:
+        """The paper's formula."""
+        return paper_flops(24 * self.days, self.devices, SUSTAINED_TFLOPS[self.kind])
+
+
+class PublishedSystem(NamedTuple):
+    """A row of the paper's Table 2; None where it is empty."""
+
+    name: str
+    bleu: tuple[float | None, float | None]
+    """English-German, English-French."""
+    printed: tuple[float | None, float | None]
+    """Training cost in operations."""
+    costs: tuple[_Cost | None, _Cost | None] = (None, None)
+    """What the printed cost is made of."""
+    ensemble_of: str = ""
+    """A system whose printed cost is taken eight times."""
+
+    def recomputed(self, side: int) -> float | None:
+        """Compute a cost again by the paper's formula; None where it cannot be."""
+        cost = self.costs[side]
+        if cost is not None:
+            return cost.flops
+        single = next((one for one in PUBLISHED if one.name == self.ensemble_of), None)
+        printed = None if single is None else single.printed[side]
+        return None if printed is None else _MEMBERS * printed
+
+
+_MEMBERS = 8
+# The days and devices of GNMT and of the mixtures are in Shazeer et al. 2017, of Deep-Att in Zhou
+# et al. 2016 (10 days on 4 to 8 machines of 4 devices: the upper end), of ConvS2S in Gehring et al.
+PUBLISHED = (
+    PublishedSystem("ByteNet", (23.75, None), (None, None)),
+    PublishedSystem(
+        "Deep-Att + PosUnk", (None, 39.2), (None, 1.0e20), (None, _Cost(10, 32, "K40"))
+    ),
+    PublishedSystem(
+        "GNMT + RL", (24.6, 39.92), (2.3e19, 1.4e20), (_Cost(1, 96, "K80"), _Cost(6, 96, "K80"))
+    ),
+    PublishedSystem(
+        "ConvS2S", (25.16, 40.46), (9.6e18, 1.5e20), (_Cost(18.5, 1, "M40"), _Cost(37, 8, "M40"))
+    ),
+    PublishedSystem(
+        "MoE", (26.03, 40.56), (2.0e19, 1.2e20), (_Cost(1, 64, "K40"), _Cost(6, 64, "K40"))
+    ),
+    PublishedSystem(
+        "Deep-Att + PosUnk, ensemble", (None, 40.4), (None, 8.0e20), ensemble_of="Deep-Att + PosUnk"
+    ),
+    PublishedSystem(
+        "GNMT + RL, ensemble", (26.30, 41.16), (1.8e20, 1.1e21), ensemble_of="GNMT + RL"
+    ),
+    PublishedSystem("ConvS2S, ensemble", (26.36, 41.29), (7.7e19, 1.2e21), ensemble_of="ConvS2S"),
+    PublishedSystem(
+        "Transformer (base)", (27.3, 38.1), (3.3e18, 3.3e18), (_Cost(0.5, 8, "P100"),) * 2
+    ),
+    PublishedSystem(
+        "Transformer (big)", (28.4, 41.8), (2.3e19, 2.3e19), (_Cost(3.5, 8, "P100"),) * 2
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Table2:
+    """The published rows, and ours."""
+
+    systems: tuple[MeasuredSystem, ...]
+    differences: tuple[Difference, ...]
+    text: str
+    """The files that ours were trained and scored on."""
+
+    @property
+    def published_rows(self) -> Rows:
+        """The paper's table, each cost beside the paper's formula."""
+        rows: Rows = [
+            (
+                *("system", "BLEU en-de", "BLEU en-fr", "cost en-de", "by formula"),
+                *("cost en-fr", "by formula"),
+            )
+        ]
+        for one in PUBLISHED:
+            costs = [
+                f"{cost:.1e}" if cost else ""
+                for side in (0, 1)
+                for cost in (one.printed[side], one.recomputed(side))
+            ]
+            scores = (f"{score}" if score else "" for score in one.bleu)
+            rows.append((one.name, *scores, *costs))
+        return rows
+
+    @property
+    def conclusions(self) -> list[str]:
+        """What may be concluded, and what not."""
+        return [
+            *(one.sentence for one in self.differences),
+            "Ours are small siblings on a small text, one training each: they show how the "
+            "systems rank at this size and cost, not how they would at the paper's. The published "
+            "costs are hours times what a device is thought to sustain; ours count the products "
+            "that the model computes.",
+        ]
+
+    def to_markdown(self) -> str:
+        """Lay it out as a page."""
+        return (
+            "\n\n".join(
+                [
+                    "# Table 2",
+                    "Published:",
+                    markdown(self.published_rows),
+                    f"Here ({self.text}):",
+                    markdown(cost_rows(self.systems)),
+                    "On the same validation curves, at equal cost:",
+                    markdown(equal_cost_rows(self.systems)),
+                    *self.conclusions,
+                ]
+            )
+            + "\n"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to plain values."""
+        published = [
+            {
+                "name": one.name,
+                "bleu": one.bleu,
+                "printed": one.printed,
+                "recomputed": [one.recomputed(side) for side in (0, 1)],
+            }
+            for one in PUBLISHED
+        ]
+        return {
+            "published": published,
+            "here": plain(self.systems),
+            "text": self.text,
+            "conclusions": self.conclusions,
+        }
+
+    def draw(self, out: Path) -> None:
+        """Draw BLEU against operations."""
+        rows = cost_rows(self.systems)
+        sheet = ReportPage(
+            "Table 2: BLEU against operations",
+            "Validation BLEU while training, against the operations counted until then.",
+            rows[0],
+            tuple(rows[1:]),
+        )
+        curves = [
+            CostCurve(
+                one.title,
+                tuple(point.flops for point in one.curve) or (one.flops,),
+                tuple(point.bleu for point in one.curve) or (one.valid_bleu,),
+            )
+            for one in self.systems
+        ]
+        draw_cost_curves(curves, "operations of the training", "validation BLEU", out, sheet)
+
+
+def make_table2(
+    corpus: TableCorpus,
+    out: Path,
+    budget: float,
+    *,
+    ensembles: bool = False,
+    plan: Path | None = None,
+    threads: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+) -> Table2:
+    """
+    Train and score every system, or go on with what `out` has.
+
+    `budget`: in seconds. `plan`: the plan of another run, to make that one again.
+    """
+    systems = (*SYSTEMS, *ENSEMBLES) if ensembles else SYSTEMS
+    common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
+    words = (*_WORDS, f"data.vocabulary_size={corpus.word_vocabulary()}")
+    systems = tuple(
+        one._replace(settings=(*one.settings, *words)) if one.replace_unknown else one
+        for one in systems
+    )
+    measured = train_all(
+        RECIPE, common, systems, corpus, out, budget, "time", plan=plan, threads=threads, say=say
+    )
+    table = Table2(tuple(measured), tuple(neighbours(measured, corpus, out)), describe(corpus))
+    write_table(out, "table2", table.to_markdown(), table.to_dict())
+    table.draw(out / "table2.png")
+    return table

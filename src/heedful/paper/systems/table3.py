@@ -1,0 +1,264 @@
+"""
+Table 3 again: every row scaled down by one rule, on one text, with equal numbers of steps.
+
+The rule: all widths are a quarter of the paper's, all numbers of layers a half; heads, dropout and
+label smoothing are the paper's own. The big model takes three times as many steps, as there. Two
+more seeds of the base row show how much two trainings of one model differ.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.config.recipes import recipe
+from heedful.paper.systems.corpus import TableCorpus
+from heedful.paper.systems.measured import MeasuredSystem
+from heedful.paper.systems.noise import Noise, rank_correlation
+from heedful.paper.systems.plan import describe
+from heedful.paper.systems.report import Rows, markdown, plain
+from heedful.paper.systems.system import TableSystem
+from heedful.paper.systems.training import train_all, write_table
+from heedful.visualise.published import PublishedPanel, PublishedPoint, draw_published
+from heedful.visualise.report_page import ReportPage
+
+RECIPE = "multi30k"
+COMMON = (
+    "train.batch_tokens=1024",
+    "train.schedule=cosine",
+    "train.learning_rate=1.5e-3",
+    "train.clip_norm=1",
+)
+_WIDTH, _LAYERS = 4, 2
+_SEEDS = (2, 3)
+_BIG_TIMES = 3  # 300,000 steps instead of 100,000
+
+
+class PublishedRow(NamedTuple):
+    """A row of the paper's Table 3: newstest2013, English-German."""
+
+    name: str
+    """Of the recipe, without `table3-`."""
+    title: str
+    perplexity: float
+    bleu: float
+
+
+PUBLISHED = (
+    PublishedRow("base", "base", 4.92, 25.8),
+    PublishedRow("a-1", "(A) 1 head", 5.29, 24.9),
+    PublishedRow("a-4", "(A) 4 heads", 5.00, 25.5),
+    PublishedRow("a-16", "(A) 16 heads", 4.91, 25.8),
+    PublishedRow("a-32", "(A) 32 heads", 5.01, 25.4),
+    PublishedRow("b-16", "(B) keys of 16", 5.16, 25.1),
+    PublishedRow("b-32", "(B) keys of 32", 5.01, 25.4),
+    PublishedRow("c-layers-2", "(C) 2 layers", 6.11, 23.7),
+    PublishedRow("c-layers-4", "(C) 4 layers", 5.19, 25.3),
+    PublishedRow("c-layers-8", "(C) 8 layers", 4.88, 25.5),
+    PublishedRow("c-width-256", "(C) width 256", 5.75, 24.5),
+    PublishedRow("c-width-1024", "(C) width 1,024", 4.66, 26.0),
+    PublishedRow("c-ff-1024", "(C) feed-forward 1,024", 5.12, 25.4),
+    PublishedRow("c-ff-4096", "(C) feed-forward 4,096", 4.75, 26.2),
+    PublishedRow("d-dropout-0.0", "(D) dropout 0.0", 5.77, 24.6),
+    PublishedRow("d-dropout-0.2", "(D) dropout 0.2", 4.95, 25.5),
+    PublishedRow("d-smoothing-0.0", "(D) smoothing 0.0", 4.67, 25.3),
+    PublishedRow("d-smoothing-0.2", "(D) smoothing 0.2", 5.47, 25.7),
+    PublishedRow("e-learned", "(E) learned positions", 4.92, 25.7),
+    PublishedRow("big", "big", 4.33, 26.4),
+)
+
+
+def scaled(name: str) -> tuple[str, ...]:
+    """Apply the rule to a row's recipe."""
+    config = recipe(f"table3-{name}")
+    model = config.model
+    widths = {
+        "d_model": model.d_model,
+        "d_ff": model.d_ff,
+        "d_k": model.d_k or model.d_model // model.heads,
+        "d_v": model.d_v or model.d_model // model.heads,
+    }
+    layers = {"encoder_layers": model.encoder_layers, "decoder_layers": model.decoder_layers}
+    settings: dict[str, object] = {
+        **{key: width // _WIDTH for key, width in widths.items()},
+        **{key: count // _LAYERS for key, count in layers.items()},
+        "heads": model.heads,
+        "dropout": model.dropout,
+        "positions": model.positions,
+    }
+    return (
+        *(f"model.{key}={value}" for key, value in settings.items()),
+        f"train.label_smoothing={config.train.label_smoothing}",
+    )
+
+
+SYSTEMS = (
+    *(
+        TableSystem(
+            row.name, row.title, scaled(row.name), times=_BIG_TIMES if row.name == "big" else 1
+        )
+        for row in PUBLISHED
+    ),
+    *(
+        TableSystem(f"base-{seed}", f"base, seed {seed}", (*scaled("base"), f"train.seed={seed}"))
+        for seed in _SEEDS
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Table3:
+    """The published rows beside ours."""
+
+    systems: tuple[MeasuredSystem, ...]
+    """Those of `SYSTEMS`, none of them an ensemble."""
+    text: str
+
+    @property
+    def seeds(self) -> list[MeasuredSystem]:
+        """The trainings of the base row."""
+        names = ("base", *(f"base-{seed}" for seed in _SEEDS))
+        return [one for one in self.systems if one.name in names]
+
+    @property
+    def noises(self) -> tuple[Noise, Noise]:
+        """How far perplexity and BLEU of the base row's trainings lie apart."""
+        return (
+            Noise.of([_perplexity(one) for one in self.seeds]),
+            Noise.of([one.valid_bleu for one in self.seeds]),
+        )
+
+    @property
+    def pairs(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
+        """Each published row with ours."""
+        found = {one.name: one for one in self.systems}
+        return [(row, found[row.name]) for row in PUBLISHED]
+
+    @property
+    def rows(self) -> Rows:
+        """The table; a star marks what lies further from the base row than another seed would."""
+        rows: Rows = [
+            (
+                *("row", "weights", "steps", "published perplexity", "ours"),
+                *("published BLEU", "ours", "95 % interval"),
+            )
+        ]
+        for row, one in self.pairs:
+            marks = ["*" if noise.exceeds(value) else "" for noise, value in self._against(one)]
+            low, high = one.valid_interval
+            rows.append(
+                (
+                    *(row.title, f"{one.parameters:,}", f"{one.steps:,}"),
+                    *(f"{row.perplexity:.2f}", f"{_perplexity(one):.2f}{marks[0]}"),
+                    *(f"{row.bleu:.1f}", f"{one.valid_bleu:.1f}{marks[1]}"),
+                    f"{low:.1f} to {high:.1f}",
+                )
+            )
+        return rows
+
+    @property
+    def correlations(self) -> tuple[float, float]:
+        """Spearman's rank correlation of perplexity and of BLEU with the published ones."""
+        rows, ours = zip(*self.pairs, strict=True)
+        return (
+            rank_correlation([row.perplexity for row in rows], [_perplexity(one) for one in ours]),
+            rank_correlation([row.bleu for row in rows], [one.valid_bleu for one in ours]),
+        )
+
+    @property
+    def conclusions(self) -> list[str]:
+        """What may be concluded, and what not."""
+        perplexity, bleu = self.noises
+        apart = [
+            one.title
+            for _, one in self.pairs
+            if any(noise.exceeds(value) for noise, value in self._against(one))
+        ]
+        return [
+            f"{len(self.seeds)} trainings of the base row have perplexity {perplexity.mean:.2f} "
+            f"with a standard deviation of {perplexity.deviation:.3f}, and BLEU {bleu.mean:.2f} "
+            f"with one of {bleu.deviation:.2f}. So a row is marked (*) where it differs by more "
+            f"than {perplexity.margin:.2f} or {bleu.margin:.2f} from their mean.",
+            f"Beyond that noise: {', '.join(apart) or 'no row'}.",
+            f"Rank correlation with the published rows: {self.correlations[0]:+.2f} for "
+            f"perplexity, {self.correlations[1]:+.2f} for BLEU.",
+            "Ours are a quarter as wide and half as deep, on a small text, one training a row: "
+            "they show which choices matter at this size, not that the paper's rows would differ "
+            "so.",
+        ]
+
+    def to_markdown(self) -> str:
+        """Lay it out as a page."""
+        head = f"# Table 3\n\nPublished beside ours ({self.text}):"
+        return "\n\n".join([head, markdown(self.rows), *self.conclusions]) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to plain values."""
+        return {
+            "published": [row._asdict() for row in PUBLISHED],
+            "here": plain(self.systems),
+            "correlations": dict(zip(("perplexity", "bleu"), self.correlations, strict=True)),
+            "text": self.text,
+            "conclusions": self.conclusions,
+        }
+
+    def draw(self, out: Path) -> None:
+        """Draw published against measured perplexity and BLEU."""
+        sheet = ReportPage(
+            "Table 3: published and measured",
+            "Each point is a row of the table; the band holds what other seeds of the base row "
+            "would reach.",
+            self.rows[0],
+            tuple(self.rows[1:]),
+        )
+        panels = []
+        for title, noise, values in zip(
+            ("perplexity", "BLEU"),
+            self.noises,
+            (
+                [(row.name, row.perplexity, _perplexity(one)) for row, one in self.pairs],
+                [(row.name, row.bleu, one.valid_bleu) for row, one in self.pairs],
+            ),
+            strict=True,
+        ):
+            points = tuple(PublishedPoint(*value) for value in values)
+            panels.append(
+                PublishedPanel(
+                    title, points, (noise.mean - noise.margin, noise.mean + noise.margin)
+                )
+            )
+        draw_published(panels, out, sheet)
+
+    def _against(self, one: MeasuredSystem) -> list[tuple[Noise, float]]:
+        """Pair the noises with a system's numbers."""
+        return list(zip(self.noises, (_perplexity(one), one.valid_bleu), strict=True))
+
+
+def _perplexity(one: MeasuredSystem) -> float:
+    """Perplexity of a single model."""
+    assert one.perplexity is not None
+    return one.perplexity
+
+
+def make_table3(
+    corpus: TableCorpus,
+    out: Path,
+    budget: float,
+    *,
+    plan: Path | None = None,
+    threads: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+) -> Table3:
+    """
+    Train and score every row, or go on with what `out` has.
+
+    `budget`: in seconds. `plan`: the plan of another run, to make that one again.
+    """
+    common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
+    measured = train_all(
+        RECIPE, common, SYSTEMS, corpus, out, budget, "steps", plan=plan, threads=threads, say=say
+    )
+    table = Table3(tuple(measured), describe(corpus))
+    write_table(out, "table3", table.to_markdown(), table.to_dict())
+    table.draw(out / "table3.png")
+    return table

@@ -1,0 +1,73 @@
+"""A quality against its cost: one curve a system, the cost on a logarithmic axis."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from heedful.visualise.curves import system_style
+from heedful.visualise.figure_files import INK, drawing, printable
+from heedful.visualise.report_page import ReportPage, check_report_ending, save_report_page
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_GRID = "#e3e6ea"
+_WIDE, _TALL, _LETTERS, _DPI = 7.4, 4.2, 8.0, 200  # inches, points
+
+
+@dataclass(frozen=True)
+class CostCurve:
+    """One system; a single point for one without a curve."""
+
+    name: str
+    costs: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+def draw_cost_curves(
+    curves: Sequence[CostCurve], x_label: str, y_label: str, out: Path, sheet: ReportPage
+) -> None:
+    """
+    Draw all systems into one panel.
+
+    Raises `SettingError` if the ending of `out` is none of the four, `StorageError` if the file
+    cannot be written.
+    """
+    check_report_ending(out)
+    with drawing(_LETTERS):
+        save_report_page(_draw(curves, x_label, y_label), out, sheet)
+
+
+def _draw(curves: Sequence[CostCurve], x_label: str, y_label: str) -> "Figure":
+    """Draw the curves, and the legend beside them from the best to the worst."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    figure = Figure(figsize=(_WIDE, _TALL), dpi=_DPI, facecolor="white")
+    axes = figure.add_axes((0.08, 0.11, 0.6, 0.86))
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda cost, _: f"{cost:.0e}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.grid(color=_GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set(color=INK, linewidth=0.6)
+    axes.set_xlabel(x_label, color=INK)
+    axes.set_ylabel(y_label, color=INK)
+    lines = []
+    for index, curve in enumerate(curves):
+        (line,) = axes.plot(curve.costs, curve.values, markersize=4, **system_style(index))
+        lines.append((curve.values[-1], printable(curve.name), line))
+    lines.sort(key=lambda one: -one[0])
+    legend = figure.legend(
+        [line for _, _, line in lines],
+        [f"{name}, {value:.1f}" for value, name, _ in lines],
+        loc="upper left",
+        bbox_to_anchor=(0.7, 0.97),
+        frameon=False,
+        borderaxespad=0,
+    )
+    for text in legend.get_texts():
+        text.set_color(INK)
+    return figure

@@ -1,0 +1,33 @@
+import numpy as np
+import pytest
+
+from heedful.paper.systems.noise import Noise, rank_correlation
+
+
+def test_another_training_lies_within_the_margin_in_95_of_100_cases():
+    draw = np.random.default_rng(1)
+    inside = 0
+    for _ in range(4_000):
+        *seeds, another = draw.normal(30, 0.5, 4).tolist()
+        inside += not Noise.of(seeds).exceeds(another)
+    assert abs(inside / 4_000 - 0.95) < 0.015
+
+
+def test_mean_and_deviation():
+    noise = Noise.of([1.0, 2.0, 3.0])
+    assert (noise.mean, noise.deviation) == (2.0, 1.0)
+    assert noise.margin == pytest.approx(4.303 * (4 / 3) ** 0.5)
+    assert noise.exceeds(7.0)
+    assert not noise.exceeds(6.9)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([1, 2, 3, 4], [10, 20, 30, 40], 1.0),
+        ([1, 2, 3, 4], [4, 3, 2, 1], -1.0),
+        ([1, 2, 2, 3], [1, 2, 3, 4], 0.948683298051),  # ties share their mean rank
+    ],
+)
+def test_rank_correlation(first, second, expected):
+    assert rank_correlation(first, second) == expected

@@ -1,0 +1,90 @@
+import pytest
+
+from heedful.errors import RunFolderError, SettingError
+from heedful.paper.systems.plan import Plan, PlannedSystem, make_plan, parse_budget
+from heedful.paper.systems.system import TableSystem
+
+COMMON = ("data.vocabulary_size=300", "model.d_model=16", "model.d_ff=16", "model.heads=2")
+SYSTEMS = (
+    TableSystem("slow", "Slow"),
+    TableSystem("fast", "Fast", ("train.batch_tokens=512",), times=3),
+    TableSystem("more", "More", after="slow", slowdown=4.0),
+    TableSystem("both", "Both", members=("slow", "fast")),
+)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("1.5h", 5400)])
+def test_a_budget_is_read(text, seconds):
+    assert parse_budget(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "30", "-5m", "0m", "1d", "m", "99999h", "1e9h"])
+def test_what_is_no_budget_is_refused(text):
+    with pytest.raises(SettingError, match="--budget must be a time such as"):
+        parse_budget(text)
+
+
+def earlier(folder, **rates):
+    systems = [PlannedSystem(name, (), "", 1, rate, 1, 1) for name, rate in rates.items()]
+    Plan("tiny", "", 1.0, "time", 1, tuple(systems)).write(folder / "earlier.json")
+    return folder / "earlier.json"
+
+
+def planned(corpus, out, equal, budget=1_000.0, **rates):
+    rates = earlier(out, **rates) if rates else None
+    return make_plan("tiny", COMMON, SYSTEMS, corpus, out, budget, equal, 1, lambda _: None, rates)
+
+
+def test_equal_time_gives_each_system_its_share(corpus, tmp_path):
+    plan = planned(corpus, tmp_path, "time", slow=1_000.0, fast=10_000.0)
+    assert [one.name for one in plan.systems] == ["slow", "fast", "more"]
+    slow, fast, more = plan.systems
+    for one in plan.systems:
+        assert one.seconds == pytest.approx(700 / 3, rel=0.05)
+    assert fast.steps == pytest.approx(40 * slow.steps, rel=0.05)
+    assert more.tokens_per_second == slow.tokens_per_second / 4
+    assert f"train.steps={slow.steps}" in slow.settings
+    assert slow.data == fast.data
+    assert (tmp_path / slow.data / "tokenizer.json").exists()
+
+
+def test_equal_steps_share_the_budget_by_the_cost_of_a_step(corpus, tmp_path):
+    plan = planned(corpus, tmp_path, "steps", slow=1_000.0, fast=1_000.0)
+    slow, fast, more = plan.systems
+    assert slow.steps == more.steps
+    assert fast.steps == pytest.approx(3 * slow.steps, rel=0.05)
+    assert sum(one.seconds for one in plan.systems) == pytest.approx(700, rel=0.05)
+
+
+def test_a_plan_is_read_as_it_was_written(corpus, tmp_path):
+    plan = planned(corpus, tmp_path, "time", slow=1_000.0, fast=2_000.0)
+    plan.write(tmp_path / "plan.json")
+    assert Plan.read(tmp_path / "plan.json") == plan
+    (tmp_path / "plan.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(RunFolderError, match="must be the plan of a table"):
+        Plan.read(tmp_path / "plan.json")
+
+
+def test_too_small_a_budget_is_refused_with_one_that_does(corpus, tmp_path):
+    with pytest.raises(SettingError, match=r"every system 10 steps.*give at least \d+m"):
+        planned(corpus, tmp_path, "time", budget=20.0, slow=1_000.0, fast=2_000.0)
+
+
+def test_what_goes_on_from_another_is_left_out_without_a_step(corpus, tmp_path):
+    slower = tuple(one._replace(slowdown=1e4) if one.after else one for one in SYSTEMS)
+    rates = earlier(tmp_path, slow=1_000.0, fast=2_000.0)
+    plan = make_plan(
+        "tiny", COMMON, slower, corpus, tmp_path, 500.0, "time", 1, lambda _: None, rates
+    )
+    assert plan.left_out == ("more",)
+
+
+def test_rates_are_measured_once(corpus, tmp_path):
+    said = []
+    for _ in range(2):
+        plan = make_plan(
+            "tiny", COMMON, SYSTEMS[:1], corpus, tmp_path, 100.0, "time", 1, said.append
+        )
+        assert plan.systems[0].tokens_per_second > 100
+        assert plan.systems[0].parameters > 1_000
+    assert said[0] == said[1]

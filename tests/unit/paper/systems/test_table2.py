@@ -1,0 +1,45 @@
+from heedful.config.load import load_config
+from heedful.paper.systems.system import count_parameters
+from heedful.paper.systems.table2 import COMMON, ENSEMBLES, PUBLISHED, RECIPE, SYSTEMS, Table2
+
+
+def test_published_costs_follow_from_the_papers_formula():
+    filled = 0
+    for one in PUBLISHED:
+        for side in (0, 1):
+            printed, again = one.printed[side], one.recomputed(side)
+            assert (printed is None) == (again is None)
+            if printed is not None and again is not None:
+                assert f"{again:.1e}" == f"{printed:.1e}" or f"{again:.2e}" == "2.05e+19"
+                filled += 1
+    assert filled == 16
+
+
+def test_siblings_have_equally_many_weights():
+    found = {}
+    for system in SYSTEMS:
+        config = load_config(RECIPE, (*COMMON, "data.vocabulary_size=4000", *system.settings))
+        found[system.name] = count_parameters(config)
+    big = found.pop("big")
+    assert max(found.values()) < 1.06 * min(found.values())
+    assert 3 < big / found["base"] < 4
+
+
+def test_an_ensemble_is_three_seeds_of_a_system():
+    (together,) = (one for one in ENSEMBLES if one.name == "gnmt-ensemble")
+    assert together.members == ("gnmt", "gnmt-2", "gnmt-3")
+    (second,) = (one for one in ENSEMBLES if one.name == "gnmt-2")
+    (first,) = (one for one in SYSTEMS if one.name == "gnmt")
+    assert second.settings == (*first.settings, "train.seed=2")
+
+
+def test_the_page_has_published_and_own_rows_and_a_picture(make, tmp_path):
+    table = Table2((make("first"), make("together", curve=())), (), "train.en:7")
+    page = table.to_markdown()
+    assert "| ByteNet | 23.75 |" in page
+    assert "| first | 1,000 |" in page
+    assert "train.en:7" in page
+    assert table.to_dict()["here"][0]["name"] == "first"
+    assert len(table.published_rows) == 11
+    table.draw(tmp_path / "table2.svg")
+    assert "first, 30.0" in (tmp_path / "table2.svg").read_text("utf-8")

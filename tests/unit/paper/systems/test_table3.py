@@ -1,0 +1,46 @@
+from heedful.config.load import load_config
+from heedful.paper.systems.table3 import COMMON, PUBLISHED, RECIPE, SYSTEMS, Table3, scaled
+
+
+def test_every_row_is_scaled_by_one_rule():
+    base = dict(setting.split("=") for setting in scaled("base"))
+    assert base == {
+        "model.d_model": "128",
+        "model.d_ff": "512",
+        "model.d_k": "16",
+        "model.d_v": "16",
+        "model.encoder_layers": "3",
+        "model.decoder_layers": "3",
+        "model.heads": "8",
+        "model.dropout": "0.1",
+        "model.positions": "interleaved",
+        "train.label_smoothing": "0.1",
+    }
+    for row in PUBLISHED[1:-1]:
+        own = dict(setting.split("=") for setting in scaled(row.name))
+        assert own != base, row
+        load_config(RECIPE, (*COMMON, *scaled(row.name)))
+    assert [system.times for system in SYSTEMS if system.name == "big"] == [3]
+
+
+def test_what_exceeds_the_noise_is_marked(make, tmp_path):
+    systems = [
+        make(row.name, title=row.title, perplexity=row.perplexity, valid_bleu=row.bleu)
+        for row in PUBLISHED
+    ]
+    systems += [
+        make("base-2", perplexity=4.95, valid_bleu=25.7),
+        make("base-3", perplexity=4.90, valid_bleu=25.9),
+    ]
+    table = Table3(tuple(systems), "train.en:7")
+    assert table.correlations == (1.0, 1.0)
+    rows = {row[0]: row for row in table.rows}
+    assert rows["base"][4] == "4.92"
+    assert rows["(C) 2 layers"][4] == "6.11*"
+    assert rows["(C) 2 layers"][6] == "23.7*"
+    assert "(C) 2 layers" in table.conclusions[1]
+    assert "(E) learned positions" not in table.conclusions[1]
+    assert "| base |" in table.to_markdown()
+    assert table.to_dict()["correlations"] == {"perplexity": 1.0, "bleu": 1.0}
+    table.draw(tmp_path / "table3.svg")
+    assert "c-layers-2" in (tmp_path / "table3.svg").read_text("utf-8")

@@ -1,0 +1,26 @@
+import pytest
+
+from heedful.errors import SettingError
+from heedful.visualise.cost_curves import CostCurve, draw_cost_curves
+from heedful.visualise.report_page import ReportPage
+
+SHEET = ReportPage("Costs", "What they cost.", ("a",), (("1",),))
+CURVES = [
+    CostCurve("low", (1e9, 1e10), (1.0, 2.0)),
+    CostCurve("high", (1e9, 1e10), (1.0, 9.0)),
+    CostCurve("alone", (5e9,), (4.0,)),
+]
+
+
+def test_the_legend_goes_from_the_best_to_the_worst(tmp_path):
+    out = tmp_path / "costs.svg"
+    draw_cost_curves(CURVES, "operations", "BLEU", out, SHEET)
+    drawn = out.read_text("utf-8")
+    places = [drawn.index(name) for name in ("high, 9.0", "alone, 4.0", "low, 2.0")]
+    assert places == sorted(places)
+    assert "operations" in drawn
+
+
+def test_another_ending_is_refused(tmp_path):
+    with pytest.raises(SettingError, match="ends"):
+        draw_cost_curves(CURVES, "x", "y", tmp_path / "costs.txt", SHEET)
