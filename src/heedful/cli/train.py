@@ -126,11 +126,11 @@ def train(
     sutskever; convolutional models: bytenet, convolutional-small, convs2s-en-de, convs2s-en-fr,
     fconv-iwslt; mixtures of experts: moe, moe-2048, moe-small; parsers: paper-parsing,
     parsing-small, parsing-small-lstm, t2t-parsing, vinyals-parsing (of heedful parse train); short
-    tasks: dates, kana, phonemes; and the rows of the paper's Table 3: table3-a-1, table3-a-16,
-    table3-a-32, table3-a-4, table3-b-16, table3-b-32, table3-base, table3-big, table3-c-ff-1024,
-    table3-c-ff-4096, table3-c-layers-2, table3-c-layers-4, table3-c-layers-8, table3-c-width-1024,
-    table3-c-width-256, table3-d-dropout-0.0, table3-d-dropout-0.2, table3-d-smoothing-0.0,
-    table3-d-smoothing-0.2, table3-e-learned.
+    tasks: dates, kana, phonemes, questions; and the rows of the paper's Table 3: table3-a-1,
+    table3-a-16, table3-a-32, table3-a-4, table3-b-16, table3-b-32, table3-base, table3-big,
+    table3-c-ff-1024, table3-c-ff-4096, table3-c-layers-2, table3-c-layers-4, table3-c-layers-8,
+    table3-c-width-1024, table3-c-width-256, table3-d-dropout-0.0, table3-d-dropout-0.2,
+    table3-d-smoothing-0.0, table3-d-smoothing-0.2, table3-e-learned.
 
     The same command under torchrun trains with several processes: torchrun --nproc-per-node 2 -m
     heedful train ...

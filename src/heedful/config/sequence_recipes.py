@@ -21,26 +21,39 @@ _DATES: Settings = {
 
 _KANA: Settings = {**_CHARACTERS, "train.steps": 1500, "train.validate_steps": 500}
 
-_PHONEMES: Settings = {
-    **_CHARACTERS,
-    "model.d_model": 128,
-    "model.d_ff": 256,
-    "model.dropout": 0.0,  # five epochs
+# few epochs of much text: nothing against overfitting, and a high rate
+_MUCH_TEXT: Settings = {
+    "model.dropout": 0.0,
     "model.norm": "pre",
-    "model.tie_embeddings": "output",
-    "data.shared_vocabulary": False,
-    "data.target_subwords": "symbols",
     "train.steps": 3000,
     "train.schedule": "cosine",
     "train.learning_rate": 0.003,
     "train.warmup": 300,
     "train.clip_norm": 1.0,
+}
+
+_PHONEMES: Settings = {
+    **_CHARACTERS,
+    **_MUCH_TEXT,
+    "model.d_model": 128,
+    "model.d_ff": 256,
+    "model.tie_embeddings": "output",
+    "data.shared_vocabulary": False,
+    "data.target_subwords": "symbols",
     "train.validate_steps": 1000,
+}
+
+_QUESTIONS: Settings = {
+    **_MUCH_TEXT,
+    "data.vocabulary_size": 400,  # enough for every word of the grammar
+    "train.best_by": "exact_match",
+    "train.validate_steps": 500,
 }
 
 SEQUENCE_RECIPES: dict[str, tuple[str, Settings]] = {
     "dates": ("Write dates in words as ISO dates, character by character, in minutes.", _DATES),
     "kana": ("Transliterate Japanese kana, character by character, in minutes.", _KANA),
     "phonemes": ("Write English words in phonemes, in minutes.", _PHONEMES),
+    "questions": ("Answer questions about stories of a small grammar, in minutes.", _QUESTIONS),
 }
 """Summary and settings by name."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from heedful.data.generated import dates, kana, phonemes
 from heedful.data.text_parts import PARTS, Pair, Sizes, side_files, split, write_lines
+from heedful.data.toy_grammar import questions
 from heedful.data.toy_grammar.corpus import SIZES, write_grammar_text
 
 _SEED = 1
@@ -52,14 +53,15 @@ def _drawn(
     about: str,
     languages: tuple[str, str],
     sample: Callable[[int], Iterator[Pair]],
+    sizes: Sizes = SIZES,
 ) -> GeneratedText:
     """Describe a text of random pairs, which a recipe of its name learns."""
 
     def write(folder: Path) -> None:
-        parts = split(sample(_SEED), SIZES)
+        parts = split(sample(_SEED), sizes)
         write_lines(folder, side_files(parts, languages), f"`data get {name}`")
 
-    return GeneratedText(name, about, languages, SIZES, name, write)
+    return GeneratedText(name, about, languages, sizes, name, write)
 
 
 def _write_phonemes(folder: Path) -> None:
@@ -99,6 +101,13 @@ GENERATED = {
             _WORDS,
             "phonemes",
             _write_phonemes,
+        ),
+        _drawn(
+            "questions",
+            "Stories of two sentences with a question, and the answer.",
+            questions.LANGUAGES,
+            questions.sample_questions,
+            (40_000, 500, 1_000),
         ),
     )
 }

@@ -55,6 +55,10 @@ class SentenceGenerator:
         (shape,) = self._random.choices(shapes, weights=(24, 14, 26, 12, 14, 10))
         return shape()
 
+    def action(self) -> Clause:
+        """Draw a sentence of who does what, or what to whom."""
+        return self._deed() if self._maybe(0.6) else self._act()
+
     def _mention(self) -> NounPhrase:
         """Draw “the big red dog” or “the girl near the tree”."""
         phrase = self._noun_phrase(NOUNS, adjectives=0.4, bare_plural=True)
