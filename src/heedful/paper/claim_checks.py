@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from heedful.paper.estimate import Estimate
 from heedful.paper.positions import (
     CRITERIA,
     SHORT,
@@ -19,7 +20,7 @@ from heedful.paper.positions import (
     products,
     schemes,
 )
-from heedful.paper.scaling import SCALES, Estimate, Point, measure, widths
+from heedful.paper.scaling import SCALES, Point, measure, widths
 from heedful.runs.run import Run
 from heedful.visualise.positions import PositionTable, position_pictures
 from heedful.visualise.report_page import ReportPage

@@ -8,12 +8,12 @@ third number answers why the scale is 1/sqrt(d_k) and not 1/d_k.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+
+from heedful.paper.estimate import Estimate
 
 SCALES = {
     "none": lambda d_k: 1.0,
@@ -23,23 +23,6 @@ SCALES = {
 """By what q.k is multiplied before the softmax."""
 
 _REPEATS = 20
-# Student's t with 19 degrees of freedom, two-sided 95 %.
-_STUDENT = 2.093
-
-
-class Estimate(NamedTuple):
-    """A measured number with its margin."""
-
-    value: float
-    """The mean of independent repeats."""
-    margin: float
-    """Half the width of its 95 % confidence interval."""
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> "Estimate":
-        """Compute the mean and margin of repeats."""
-        every = np.asarray(values)
-        return cls(float(every.mean()), _STUDENT * float(every.std(ddof=1)) / math.sqrt(len(every)))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import torch
 from heedful.model.attention import scaled_dot_product_attention
 from heedful.paper.scaling import (
     SCALES,
-    Estimate,
     expected_gradient,
     measure,
     measure_attention,
@@ -99,13 +98,6 @@ def test_measurements_lie_where_theory_expects_them(d_k):
 def test_the_same_seed_gives_the_same_numbers():
     assert measure(4, 3, 40, seed=2) == measure(4, 3, 40, seed=2)
     assert measure(4, 3, 40, seed=2) != measure(4, 3, 40, seed=3)
-
-
-def test_a_margin_is_that_of_students_t():
-    values = [float(value) for value in range(20)]
-    found = Estimate.of(values)
-    assert found.value == 9.5
-    assert found.margin == pytest.approx(2.093 * np.std(values, ddof=1) / math.sqrt(20))
 
 
 def test_widths_are_powers_of_two_and_the_largest():

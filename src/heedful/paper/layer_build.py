@@ -1,0 +1,95 @@
+"""The layers of Table 1 as modules, made of the project's own."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from heedful.model.attention import MultiHeadAttention, causal_mask
+from heedful.model.convolutional.convolution import Convolution
+from heedful.model.cpu.linear import Linear
+from heedful.model.layout import Layout
+from heedful.model.recurrent.cells import RecurrentLayer
+from heedful.paper.layer_kinds import LayerSizes, window
+
+States = Float[Tensor, "batch time width"]
+
+# Width of a head, as in all of the paper's models (Table 3).
+_D_K = 64
+
+
+class AttentionUnderTest(nn.Module):
+    """Self-attention of one kind on sequences of one length."""
+
+    def __init__(self, s: LayerSizes, causal: bool, restricted: bool) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(s.d, s.d // _D_K if s.d % _D_K == 0 else 1)
+        self.layout = Layout(causal_mask(s.n) if causal else None)
+        if restricted:  # by blocks: a band in a mask would not save a product
+            self.layout = Layout(window=window(s, causal))
+
+    def forward(self, x: States) -> States:
+        """Attend."""
+        out: Tensor = self.attention(x, x, self.layout)[0]
+        return out
+
+
+class RecurrenceUnderTest(nn.Module):
+    """A recurrent layer from left to right."""
+
+    def __init__(self, s: LayerSizes) -> None:
+        super().__init__()
+        self.layer = RecurrentLayer(s.cell, s.d, s.d)
+
+    def forward(self, x: States) -> States:
+        """Run as a model does."""
+        out: Tensor = self.layer(x, x.new_ones(x.shape[:2], dtype=torch.bool))[0]
+        return out
+
+    def unrolled(self, x: States, joined: int | None = None) -> Float[Tensor, "batch width"]:
+        """Run step by step to the last state; gradients pass the last steps alone, if given."""
+        gates = self.layer.project(x)  # (batch, time, gates)
+        state = self.layer.zero_state(len(x), x)
+        for time in range(x.size(1)):
+            if joined is not None and time == x.size(1) - joined:
+                state = tuple(part.detach() for part in state)
+            state = self.layer.step(gates[:, time], state)
+        return state[0]
+
+
+class SeparableConvolution(nn.Module):
+    """
+    A kernel for each channel, then one product of all channels (Chollet 2017).
+
+    Section 4 of the paper compares its cost; no model here has one.
+    """
+
+    def __init__(self, d: int, kernel: int, causal: bool = False) -> None:
+        super().__init__()
+        before = kernel - 1 if causal else (kernel - 1) // 2
+        self.padding = (before, kernel - 1 - before)
+        self.depthwise = nn.Conv1d(d, d, kernel, groups=d, bias=False)
+        self.pointwise = Linear(d, d)
+
+    def forward(self, x: States) -> States:
+        """Convolve each channel, then mix the channels."""
+        channels = nn.functional.pad(x.transpose(1, 2), self.padding)  # (batch, width, time)
+        out: Tensor = self.pointwise(self.depthwise(channels).transpose(1, 2))
+        return out  # (batch, time, width)
+
+
+def build_layer(name: str, s: LayerSizes, causal: bool = False, number: int = 0) -> nn.Module:
+    """
+    Build a layer that maps states (batch, n, d) to states of the same shape.
+
+    `number`: its place in a stack, from 0, by which dilations grow.
+    """
+    if name == "self-attention":
+        return AttentionUnderTest(s, causal, restricted=False)
+    if name == "restricted self-attention":
+        return AttentionUnderTest(s, causal, restricted=True)
+    if name == "recurrent":
+        return RecurrenceUnderTest(s)
+    if name == "separable convolution":
+        return SeparableConvolution(s.d, s.k, causal)
+    dilation = s.k**number if name == "dilated convolution" else 1
+    return Convolution(s.d, s.d, s.k, dilation, causal)

@@ -1,0 +1,61 @@
+"""
+The longest path between two positions, found by gradients.
+
+A stack of layers connects an input to an output if the derivative of the one by the other is not
+zero. The least depth at which all inputs that an output may read are connected to it is the longest
+of all shortest paths (Table 1, last column). Within a recurrent layer the depth is the number of
+steps through which gradients may pass.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from heedful.paper.layer_build import RecurrenceUnderTest, build_layer
+from heedful.paper.layer_kinds import LayerSizes
+
+
+def find_longest_path(name: str, s: LayerSizes, causal: bool) -> int:
+    """Find the least depth at which every output depends on every input that it may read."""
+    return _least(lambda depth: _connects(name, s, causal, depth))
+
+
+def _least(holds: Callable[[int], bool]) -> int:
+    """Find the least number for which something holds that then holds for all larger ones."""
+    low, high = 0, 1
+    while not holds(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _connects(name: str, s: LayerSizes, causal: bool, depth: int) -> bool:
+    """Tell whether gradients of the last output, and of the first, reach every input."""
+    x = torch.ones(1, s.n, s.d, dtype=torch.float64, requires_grad=True)
+    if name == "recurrent":
+        layer = _with_equal_weights(RecurrenceUnderTest(s))
+        assert isinstance(layer, RecurrenceUnderTest)
+        return _reaches_all(layer.unrolled(x, depth), x)
+    out = x
+    for number in range(depth):
+        out = _with_equal_weights(build_layer(name, s, causal, number))(out)
+    # outputs between the two are nearer to both ends
+    ends = out[:, -1:] if causal else out[:, [0, -1]]
+    return all(_reaches_all(end, x) for end in ends.unbind(1))
+
+
+def _reaches_all(out: torch.Tensor, x: torch.Tensor) -> bool:
+    """Tell whether an output has a derivative by each position."""
+    (gradient,) = torch.autograd.grad(out.sum(), x, retain_graph=True)
+    return bool((gradient != 0).any(dim=2).all())
+
+
+def _with_equal_weights(layer: nn.Module) -> nn.Module:
+    """Give a layer positive weights, so that no two paths cancel each other."""
+    with torch.no_grad():
+        for weight in layer.parameters():
+            weight.fill_(1 / weight.size(-1))
+    return layer.double()

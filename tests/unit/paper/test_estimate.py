@@ -1,0 +1,30 @@
+"""Means and their margins."""
+
+import math
+
+import numpy as np
+import pytest
+
+from heedful.paper.estimate import Estimate
+
+
+def test_a_margin_is_that_of_students_t():
+    values = [float(value) for value in range(20)]
+    found = Estimate.of(values)
+    assert found.value == 9.5
+    assert found.margin == pytest.approx(2.093 * np.std(values, ddof=1) / math.sqrt(20))
+    assert Estimate.of([1.0, 3.0]).margin == pytest.approx(12.706)
+    assert Estimate.of([1.0, 2.0, 3.0]).margin == pytest.approx(4.303 / math.sqrt(3))
+    thirty = [float(value) for value in range(30)]
+    assert Estimate.of(thirty).margin == pytest.approx(2.045 * np.std(thirty, ddof=1) / 30**0.5)
+
+
+def test_an_interval_holds_the_mean_in_nineteen_of_twenty_draws():
+    random = np.random.default_rng(1)
+    estimates = [Estimate.of(random.normal(7, 2, 5)) for _ in range(4000)]
+    held = sum(estimate.holds(7) for estimate in estimates)
+    assert held / 4000 == pytest.approx(0.95, abs=0.012)
+    low, high = estimates[0].interval
+    assert (low + high) / 2 == pytest.approx(estimates[0].value)
+    assert estimates[0].holds(high - 1e-9)
+    assert not estimates[0].holds(high + 1e-9)
