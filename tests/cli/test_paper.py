@@ -236,7 +236,22 @@ def test_paper_lists_what_it_makes():
     (group,) = [g for g in app.registered_groups if g.typer_instance.info.name == "paper"]
     names = [command.callback.__name__ for command in group.typer_instance.registered_commands]
     figures = ["figure3", "figure4", "figure5", "heads", "positions", "scaling"]
-    assert names == [*figures, "table2", "table3", "table4"]
+    assert names == [*figures, "table1", "table2", "table3", "table4"]
+
+
+def test_table_1_is_counted_timed_and_kept(heedful_cli, tmp_path):
+    done = heedful_cli("paper", "table1", "--budget", "1s", "--out", tmp_path, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    attention, recurrent, *_ = found["layers"]
+    assert (attention["exact"], attention["counted"]) == (6 * 512**3, 6 * 512**3)
+    assert attention["paths"] == [1, 1]
+    assert recurrent["sequential"] >= 512
+    assert len(found["rounds"]) == 3
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"table1.md", "table1.json", "table1.png", "times.json"}
+    again = heedful_cli("paper", "table1", "--budget", "1s", "--out", tmp_path, "--json")
+    assert json.loads(again.stdout)["rounds"] == found["rounds"]
 
 
 @pytest.mark.parametrize("table", ["table2", "table3"])

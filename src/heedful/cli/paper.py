@@ -4,6 +4,7 @@ import typer
 
 from heedful.cli.paper_claims import positions, scaling
 from heedful.cli.paper_figures import figure3, figure4, figure5, heads
+from heedful.cli.paper_table1 import table1
 from heedful.cli.paper_table2 import table2
 from heedful.cli.paper_table3 import table3
 from heedful.cli.paper_table4 import table4
@@ -20,6 +21,7 @@ app.command()(figure5)
 app.command()(heads)
 app.command()(positions)
 app.command()(scaling)
+app.command()(table1)
 app.command()(table2)
 app.command()(table3)
 app.command()(table4)

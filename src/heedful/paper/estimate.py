@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 # Student's t, two-sided 95 %, for 1 to 29 degrees of freedom (any table of it).
-_STUDENT = (
+STUDENT = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
     *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
     *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045),
@@ -26,7 +26,7 @@ class Estimate(NamedTuple):
     def of(cls, values: Sequence[float]) -> "Estimate":
         """Compute the mean and margin of 2 to 30 repeats."""
         every = np.asarray(values)
-        student = _STUDENT[len(every) - 2]
+        student = STUDENT[len(every) - 2]
         return cls(float(every.mean()), student * float(every.std(ddof=1)) / math.sqrt(len(every)))
 
     @property

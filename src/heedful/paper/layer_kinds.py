@@ -79,9 +79,7 @@ def _contiguous(s: LayerSizes, causal: bool) -> int:
 def _dilated(s: LayerSizes, causal: bool) -> int:
     """Compute ceil(log_k n), or ceil(log_k (2 n - 1)) where both sides are read and k is odd."""
     span = s.k - 1
-    return _steps(
-        s.n - 1, lambda layer: span * s.k**layer if causal else span * s.k**layer // 2
-    )
+    return _steps(s.n - 1, lambda layer: span * s.k**layer if causal else span * s.k**layer // 2)
 
 
 def _restricted(s: LayerSizes, causal: bool) -> int:

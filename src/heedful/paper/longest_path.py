@@ -16,15 +16,22 @@ from heedful.paper.layer_build import RecurrenceUnderTest, build_layer
 from heedful.paper.layer_kinds import LayerSizes
 
 
-def find_longest_path(name: str, s: LayerSizes, causal: bool) -> int:
-    """Find the least depth at which every output depends on every input that it may read."""
-    return _least(lambda depth: _connects(name, s, causal, depth))
+def find_longest_path(name: str, s: LayerSizes, causal: bool) -> int | None:
+    """
+    Find the least depth at which every output depends on every input that it may read.
+
+    None if n layers do not connect them: dilations that read both sides grow past the ends of some
+    lengths, such as 20 with a kernel of 3, and leave positions between them unread.
+    """
+    return _least(lambda depth: _connects(name, s, causal, depth), s.n)
 
 
-def _least(holds: Callable[[int], bool]) -> int:
-    """Find the least number for which something holds that then holds for all larger ones."""
+def _least(holds: Callable[[int], bool], most: int) -> int | None:
+    """Find the least number, up to the power of two above `most`, from which on something holds."""
     low, high = 0, 1
     while not holds(high):
+        if high >= most:
+            return None
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2

@@ -21,7 +21,7 @@ def test_a_margin_is_that_of_students_t():
 
 def test_an_interval_holds_the_mean_in_nineteen_of_twenty_draws():
     random = np.random.default_rng(1)
-    estimates = [Estimate.of(random.normal(7, 2, 5)) for _ in range(4000)]
+    estimates = [Estimate.of(random.normal(7, 2, 5).tolist()) for _ in range(4000)]
     held = sum(estimate.holds(7) for estimate in estimates)
     assert held / 4000 == pytest.approx(0.95, abs=0.012)
     low, high = estimates[0].interval

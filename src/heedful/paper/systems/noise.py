@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-# Student's t, two-sided 95 %, for 1 to 9 degrees of freedom (any table of it).
-_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+from heedful.paper.estimate import STUDENT
 
 
 class Noise(NamedTuple):
@@ -22,9 +21,9 @@ class Noise(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Noise":
-        """Estimate it from 2 to 10 trainings."""
+        """Estimate it from 2 to 30 trainings."""
         deviation = float(np.std(values, ddof=1))
-        student = _STUDENT[len(values) - 2]
+        student = STUDENT[len(values) - 2]
         margin = student * deviation * math.sqrt(1 + 1 / len(values))
         return cls(float(np.mean(values)), deviation, margin)
 

@@ -1,0 +1,39 @@
+"""`heedful paper table1`."""
+
+import json
+from pathlib import Path
+
+import typer
+
+from heedful.cli.options import Threads, say
+from heedful.cli.paper_figures import echo_table
+from heedful.cli.paper_table2 import Budget, Json, TableFolder
+
+
+def table1(
+    budget: Budget = "2m",
+    out: TableFolder = Path("table1"),
+    threads: Threads = 0,
+    as_json: Json = False,
+) -> None:
+    """
+    Count and time the layers of Table 1.
+
+    Costs are counted with projections, dependent products followed, longest paths found by
+    gradients, and times measured against length and width in as many rounds as the budget holds.
+    Interrupted, the same command goes on.
+    """
+    from heedful.paper.systems.plan import parse_budget
+    from heedful.paper.table1 import make_table1
+
+    table = make_table1(out, parse_budget(budget), threads=threads, say=say)
+    if as_json:
+        typer.echo(json.dumps(table.to_dict(), indent=2, ensure_ascii=False))
+        return
+    echo_table(table.count_rows)
+    typer.echo(f"\nOne sequence, {len(table.times.rounds)} rounds, 95 % intervals")
+    echo_table(table.time_rows)
+    typer.echo()
+    for conclusion in table.conclusions:
+        typer.echo(conclusion)
+    typer.echo(f"\n{out}")

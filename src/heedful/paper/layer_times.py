@@ -1,0 +1,159 @@
+"""
+Time of the layers of Table 1, against the number of positions and against the width.
+
+Rounds of all points in turn, so that a slow minute of the machine falls on all of them. Every round
+is kept as it ends, and a killed measurement goes on with the next one.
+"""
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from heedful.errors import RunFolderError
+from heedful.files import replacing_file
+from heedful.paper.estimate import Estimate
+from heedful.paper.layer_build import build_layer
+from heedful.paper.layer_kinds import KINDS, LayerSizes
+
+Axis = Literal["n", "d"]
+
+LENGTHS = (128, 256, 512, 1024, 2048)
+WIDTHS = (64, 128, 256, 512, 1024)
+"""Sizes along the two axes; the other size is the middle of its own."""
+FITTED = 3
+"""Largest sizes that an exponent is fitted to: below them the time of starting a product shows."""
+_FEWEST, _MOST = 3, 30
+_TIMING_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class LayerTimes:
+    """Seconds of the forward pass of each layer, one sequence at a time."""
+
+    rounds: tuple[dict[str, float], ...]
+    """Each round's seconds, by the points' keys."""
+
+    def estimate(self, name: str, axis: Axis, size: int) -> Estimate:
+        """Give the mean of a point with its margin."""
+        return Estimate.of([each[_key(name, axis, size)] for each in self.rounds])
+
+    def exponent(self, name: str, axis: Axis) -> Estimate:
+        """Fit the power of the size with which the time grows: a slope for each round."""
+        sizes = np.log2(_sizes(axis)[-FITTED:])
+        slopes = [
+            float(np.polyfit(sizes, np.log2(self._seconds(each, name, axis)[-FITTED:]), 1)[0])
+            for each in self.rounds
+        ]
+        return Estimate.of(slopes)
+
+    def crossover(self, first: str, second: str) -> float | None:
+        """Find from which n on the first layer is slower; None if the times do not cross."""
+        times = [
+            np.mean([self._seconds(each, name, "n") for each in self.rounds], axis=0)
+            for name in (first, second)
+        ]
+        ratio = np.log(times[0] / times[1])  # rises through zero
+        for index in range(len(LENGTHS) - 1):
+            low, high = float(ratio[index]), float(ratio[index + 1])
+            if low < 0 <= high:
+                part = -low / (high - low)
+                return float(LENGTHS[index] * (LENGTHS[index + 1] / LENGTHS[index]) ** part)
+        return None
+
+    @staticmethod
+    def _seconds(each: Mapping[str, float], name: str, axis: Axis) -> np.ndarray:
+        return np.array([each[_key(name, axis, size)] for size in _sizes(axis)])
+
+
+def measure_layers(
+    kept: Path, budget: float, threads: int, say: Callable[[str], object] = lambda _: None
+) -> LayerTimes:
+    """
+    Time all layers in rounds, or go on with the rounds that a file has.
+
+    `kept`: the file. `budget`: in seconds; the first round decides how many rounds fit.
+
+    Raises `RunFolderError` where the file has something else, or another budget's rounds.
+    """
+    state = _read(kept, budget, threads)
+    before = torch.get_num_threads()
+    if threads:
+        torch.set_num_threads(threads)
+    try:
+        while state["planned"] is None or len(state["rounds"]) < state["planned"]:
+            began = time.perf_counter()
+            state["rounds"].append(_round())
+            if state["planned"] is None:
+                fitting = _TIMING_SHARE * budget / (time.perf_counter() - began)
+                state["planned"] = min(max(int(fitting), _FEWEST), _MOST)
+            say(f"round {len(state['rounds'])} of {state['planned']}")
+            with replacing_file(kept) as stream:
+                stream.write(json.dumps(state, indent=1) + "\n")
+    finally:
+        torch.set_num_threads(before)
+    return LayerTimes(tuple(state["rounds"]))
+
+
+def points() -> list[tuple[str, Axis, int, LayerSizes]]:
+    """List what is timed: name, axis, size along it, and all sizes."""
+    middle_n, middle_d = LENGTHS[len(LENGTHS) // 2], WIDTHS[len(WIDTHS) // 2]
+    found: list[tuple[str, Axis, int, LayerSizes]] = []
+    for name in KINDS:
+        found += [(name, "n", n, LayerSizes(n, middle_d)) for n in LENGTHS]
+        found += [(name, "d", d, LayerSizes(middle_n, d)) for d in WIDTHS]
+    return found
+
+
+def _round() -> dict[str, float]:
+    """Time every point once, after one pass that is not timed."""
+    found = {}
+    for name, axis, size, sizes in points():
+        layer = build_layer(name, sizes).eval()
+        x = torch.randn(1, sizes.n, sizes.d)
+        with torch.inference_mode():
+            layer(x)
+            began = time.perf_counter()
+            layer(x)
+            found[_key(name, axis, size)] = time.perf_counter() - began
+    return found
+
+
+def _read(kept: Path, budget: float, threads: int) -> dict[str, Any]:
+    """Read the rounds that were kept."""
+    fresh: dict[str, Any] = {"budget": budget, "threads": threads, "planned": None, "rounds": []}
+    if not kept.exists():
+        return fresh
+    try:
+        state: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+        keys = {_key(name, axis, size) for name, axis, size, _ in points()}
+        whole = all(
+            keys == {*each} and all(math.isfinite(value) for value in each.values())
+            for each in state["rounds"]
+        )
+        same = (state["budget"], state["threads"]) == (budget, threads)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise RunFolderError(
+            f"{kept} must hold the times of layers, but cannot be read ({error}); delete it."
+        ) from error
+    if not (whole and same):
+        raise RunFolderError(
+            f"--out must be a new folder or one that the same command began, but {kept} is of "
+            "another budget, of other threads or of other layers; name another folder, or delete "
+            "the file."
+        )
+    return state
+
+
+def _sizes(axis: Axis) -> Sequence[int]:
+    return LENGTHS if axis == "n" else WIDTHS
+
+
+def _key(name: str, axis: Axis, size: int) -> str:
+    return f"{name}, {axis}={size}"

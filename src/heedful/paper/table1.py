@@ -1,0 +1,186 @@
+"""Table 1 again: what the layers cost by formula, counted and measured."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.machine.devices import describe_machine
+from heedful.paper.dependent_products import CountedProducts, count_products
+from heedful.paper.layer_kinds import GATES, KINDS, LayerSizes
+from heedful.paper.layer_times import LENGTHS, WIDTHS, Axis, LayerTimes, measure_layers
+from heedful.paper.longest_path import find_longest_path
+from heedful.paper.systems.report import Rows, markdown
+from heedful.paper.systems.training import write_table
+from heedful.visualise.layer_times import TimeCurve, TimePanel, draw_layer_times
+from heedful.visualise.report_page import ReportPage
+
+COUNTED = LayerSizes(n=512, d=512, k=3, r=16)
+"""Sizes at which costs are counted."""
+PATHS = LayerSizes(n=32, d=4, k=3, r=8)
+"""Sizes at which the longest paths are found."""
+
+
+@dataclass(frozen=True)
+class Table1:
+    """Each layer's cost, sequential steps and longest path, with times."""
+
+    products: dict[str, CountedProducts]
+    """Of one layer at the sizes of `COUNTED`, by name."""
+    paths: dict[str, tuple[int | None, int | None]]
+    """Found by gradients at the sizes of `PATHS`: both sides read, and earlier positions alone."""
+    times: LayerTimes
+    machine: dict[str, Any]
+
+    @property
+    def count_rows(self) -> Rows:
+        """Published beside exact and counted."""
+        rows: Rows = [
+            (
+                *("layer", "published cost", "as a number", "with projections", "counted"),
+                *("published steps", "counted", "published path", "by formula", "found"),
+            )
+        ]
+        for name, kind in KINDS.items():
+            counted = self.products[name]
+            by_formula = [kind.longest_path(PATHS, causal) for causal in (False, True)]
+            rows.append(
+                (
+                    *(name, kind.cost, f"{kind.printed(COUNTED):.3g}"),
+                    *(f"{kind.exact(COUNTED):.3g}", f"{counted.multiply_adds:.3g}"),
+                    *(kind.sequential, str(counted.chain), kind.path),
+                    "{} / {}".format(*by_formula),
+                    "{} / {}".format(*self.paths[name]),
+                )
+            )
+        return rows
+
+    @property
+    def time_rows(self) -> Rows:
+        """Times at the smallest and the largest size, and the powers with which they grow."""
+        middle_n, middle_d = LENGTHS[len(LENGTHS) // 2], WIDTHS[len(WIDTHS) // 2]
+        rows: Rows = [
+            (
+                "layer",
+                *(f"ms, n = {n}, d = {middle_d}" for n in (LENGTHS[0], LENGTHS[-1])),
+                "power of n",
+                *(f"ms, d = {d}, n = {middle_n}" for d in (WIDTHS[0], WIDTHS[-1])),
+                "power of d",
+            )
+        ]
+        axes: tuple[tuple[Axis, tuple[int, ...]], ...] = (("n", LENGTHS), ("d", WIDTHS))
+        for name in KINDS:
+            cells = []
+            for axis, sizes in axes:
+                for size in (sizes[0], sizes[-1]):
+                    found = self.times.estimate(name, axis, size)
+                    cells.append(f"{1000 * found.value:.2f} ± {1000 * found.margin:.2f}")
+                power = self.times.exponent(name, axis)
+                cells.append(f"{power.value:.2f} ± {power.margin:.2f}")
+            rows.append((name, *cells))
+        return rows
+
+    @property
+    def conclusions(self) -> list[str]:
+        """What may be concluded, and what not."""
+        middle = WIDTHS[len(WIDTHS) // 2]
+        by_products = (GATES["lstm"] - 2) * middle
+        measured = self.times.crossover("self-attention", "recurrent")
+        where = (
+            f"their times cross at n = {measured:.0f}"
+            if measured
+            else f"self-attention is faster at every length up to {LENGTHS[-1]:,}"
+            if self.times.estimate("self-attention", "n", LENGTHS[-1]).value
+            < self.times.estimate("recurrent", "n", LENGTHS[-1]).value
+            else "their times do not cross in this range"
+        )
+        return [
+            "By the published costs a self-attention layer is cheaper than a recurrent one while n "
+            "is below d. With the projections, and an LSTM's four gates, it multiplies less while "
+            f"n is below 2 d. Measured at d = {middle}, where those are n = {middle} and "
+            f"n = {by_products}, {where}.",
+            "A recurrent layer's products wait for each other, so its time is not that of its "
+            "multiply-adds. The powers are fitted to the three largest sizes; they are those of "
+            "this machine's kernels, one sequence at a time, and lie below the published orders "
+            "where the projections, or the time of reading the weights, outweigh.",
+            f"Paths were found in stacks with n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}, "
+            "where both sides are read / where only earlier positions are.",
+        ]
+
+    def to_markdown(self) -> str:
+        """Lay it out as a page."""
+        sizes = f"n = {COUNTED.n}, d = {COUNTED.d}, k = {COUNTED.k}, r = {COUNTED.r}"
+        parts = [
+            "# Table 1",
+            f"Multiply-adds of a layer at {sizes}; sequential steps are products that wait for "
+            "each other:",
+            markdown(self.count_rows),
+            f"Times of one sequence, {len(self.times.rounds)} rounds, 95 % intervals:",
+            markdown(self.time_rows),
+            *self.conclusions,
+        ]
+        return "\n\n".join(parts) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to plain values."""
+        return {
+            "layers": [
+                {
+                    "name": name,
+                    "published": [kind.cost, kind.sequential, kind.path],
+                    "printed": kind.printed(COUNTED),
+                    "exact": kind.exact(COUNTED),
+                    "counted": self.products[name].multiply_adds,
+                    "sequential": self.products[name].chain,
+                    "paths": list(self.paths[name]),
+                    "powers": {
+                        axis: self.times.exponent(name, axis)._asdict() for axis in ("n", "d")
+                    },
+                }
+                for name, kind in KINDS.items()
+            ],
+            "rounds": list(self.times.rounds),
+            "machine": self.machine,
+            "conclusions": self.conclusions,
+        }
+
+    def draw(self, out: Path) -> None:
+        """Draw time against n and against d."""
+        axes: tuple[tuple[Axis, tuple[int, ...]], ...] = (("n", LENGTHS), ("d", WIDTHS))
+        panels = []
+        for axis, sizes in axes:
+            curves = []
+            for name in KINDS:
+                found = [self.times.estimate(name, axis, size) for size in sizes]
+                seconds = tuple(each.value for each in found)
+                curves.append(TimeCurve(name, seconds, tuple(each.margin for each in found)))
+            panels.append(TimePanel(axis, sizes, tuple(curves)))
+        sheet = ReportPage(
+            "Table 1: time of a layer",
+            "Forward pass of one sequence, against its length and against the width.",
+            self.time_rows[0],
+            tuple(self.time_rows[1:]),
+        )
+        draw_layer_times(panels, out, sheet)
+
+
+def make_table1(
+    out: Path,
+    budget: float,
+    *,
+    threads: int = 0,
+    say: Callable[[str], object] = lambda _: None,
+) -> Table1:
+    """Count, find paths, and time all layers, or go on with what `out` has; `budget`: seconds."""
+    out.mkdir(parents=True, exist_ok=True)
+    products = {name: count_products(name, COUNTED) for name in KINDS}
+    paths = {
+        name: (find_longest_path(name, PATHS, False), find_longest_path(name, PATHS, True))
+        for name in KINDS
+    }
+    say("costs are counted and paths are found")
+    times = measure_layers(out / "times.json", budget, threads, say)
+    table = Table1(products, paths, times, describe_machine())
+    write_table(out, "table1", table.to_markdown(), table.to_dict())
+    table.draw(out / "table1.png")
+    return table

@@ -1,0 +1,100 @@
+"""Times of layers against their sizes, on logarithmic axes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from heedful.visualise.curves import system_style
+from heedful.visualise.figure_files import INK, drawing, printable
+from heedful.visualise.report_page import ReportPage, check_report_ending, save_report_page
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_GRID = "#e3e6ea"
+_SIDE, _LEGEND, _LETTERS, _DPI = 3.3, 1.9, 8.0, 200  # inches, points
+
+
+@dataclass(frozen=True)
+class TimeCurve:
+    """One layer."""
+
+    name: str
+    seconds: tuple[float, ...]
+    margins: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class TimePanel:
+    """All layers along one axis."""
+
+    axis: str
+    sizes: tuple[int, ...]
+    curves: tuple[TimeCurve, ...]
+
+
+def draw_layer_times(panels: Sequence[TimePanel], out: Path, sheet: ReportPage) -> None:
+    """
+    Draw panels side by side, the legend beside them.
+
+    Raises `SettingError` if the ending of `out` is none of the four, `StorageError` if the file
+    cannot be written.
+    """
+    check_report_ending(out)
+    with drawing(_LETTERS):
+        save_report_page(_draw(panels), out, sheet)
+
+
+def _draw(panels: Sequence[TimePanel]) -> "Figure":
+    """Draw every panel."""
+    from matplotlib.figure import Figure
+
+    width = _SIDE * len(panels) + _LEGEND
+    figure = Figure(figsize=(width, _SIDE), dpi=_DPI, facecolor="white")
+    every = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, panel in zip(every, panels, strict=True):
+        _draw_panel(axes, panel)
+    right = 1 - _LEGEND / width
+    figure.subplots_adjust(left=0.07, right=right, bottom=0.14, top=0.96, wspace=0.25)
+    handles, names = every[0].get_legend_handles_labels()
+    legend = figure.legend(
+        handles,
+        names,
+        loc="upper left",
+        bbox_to_anchor=(right + 0.01, 0.96),
+        frameon=False,
+        borderaxespad=0,
+    )
+    for text in legend.get_texts():
+        text.set_color(INK)
+    return figure
+
+
+def _draw_panel(axes: "Axes", panel: TimePanel) -> None:
+    """Draw the layers; an error bar smaller than its point is hidden by it."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(list(panel.sizes)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:,.0f}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{1000 * seconds:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.grid(color=_GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set(color=INK, linewidth=0.6)
+    axes.set_xlabel(printable(panel.axis), color=INK)
+    axes.set_ylabel("milliseconds", color=INK)
+    for index, curve in enumerate(panel.curves):
+        axes.errorbar(
+            panel.sizes,
+            curve.seconds,
+            yerr=curve.margins,
+            label=printable(curve.name),
+            markersize=4,
+            **system_style(index),
+        )

@@ -1,0 +1,52 @@
+import json
+
+import pytest
+
+from heedful.errors import RunFolderError
+from heedful.paper import layer_times
+from heedful.paper.layer_kinds import KINDS
+from heedful.paper.layer_times import LENGTHS, WIDTHS, LayerTimes, measure_layers, points
+
+
+def times(power_n=2.0, power_d=1.0, unit=1e-6, rounds=3):
+    """Times that grow by given powers; self-attention alone with the square of n."""
+    found = {}
+    for name, axis, size, _ in points():
+        power = {"n": power_n if name == "self-attention" else 1.0, "d": power_d}[axis]
+        scale = 700.0 if axis == "n" and name != "self-attention" else 1.0
+        found[f"{name}, {axis}={size}"] = scale * unit * size**power
+    return LayerTimes(tuple(found for _ in range(rounds)))
+
+
+def test_powers_and_crossovers_are_those_of_the_times():
+    found = times()
+    assert found.exponent("self-attention", "n").value == pytest.approx(2)
+    assert found.exponent("recurrent", "n").value == pytest.approx(1)
+    assert found.exponent("recurrent", "d").value == pytest.approx(1)
+    assert found.crossover("self-attention", "recurrent") == pytest.approx(700)
+    assert found.crossover("recurrent", "self-attention") is None
+    assert found.estimate("recurrent", "n", LENGTHS[0]).margin == pytest.approx(0)
+
+
+def test_a_killed_measurement_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(layer_times, "LENGTHS", (8, 16, 32))
+    monkeypatch.setattr(layer_times, "WIDTHS", (4, 8, 64))
+    kept = tmp_path / "times.json"
+    first = measure_layers(kept, 0.001, 1)
+    assert len(first.rounds) == 3  # the fewest
+    assert len(first.rounds[0]) == len(KINDS) * 6
+    state = json.loads(kept.read_text("utf-8"))
+    state["rounds"].pop()
+    kept.write_text(json.dumps(state), "utf-8")
+    again = measure_layers(kept, 0.001, 1)
+    assert again.rounds[:2] == first.rounds[:2]
+    assert len(again.rounds) == 3
+    with pytest.raises(RunFolderError, match="another budget"):
+        measure_layers(kept, 0.002, 1)
+    kept.write_text("[]", "utf-8")
+    with pytest.raises(RunFolderError, match="cannot be read"):
+        measure_layers(kept, 0.001, 1)
+
+
+def test_every_layer_is_timed_along_both_axes():
+    assert len(points()) == len(KINDS) * (len(LENGTHS) + len(WIDTHS))

@@ -1,0 +1,24 @@
+from heedful.paper.dependent_products import CountedProducts
+from heedful.paper.layer_kinds import KINDS
+from heedful.paper.table1 import Table1
+from tests.unit.paper.test_layer_times import times
+
+
+def table(**changed):
+    products = {name: CountedProducts(4, 1_000) for name in KINDS}
+    return Table1(products, dict.fromkeys(KINDS, (8, 5)), times(**changed), {})
+
+
+def test_the_page_has_formulas_counts_and_times(tmp_path):
+    page = table().to_markdown()
+    assert "| self-attention | n² · d | 1.34e+08 | 8.05e+08 | 1e+03 | 1 | 4 |" in page
+    assert "their times cross at n = 700" in page
+    assert "2.00 ± 0.00" in page
+    assert table().to_dict()["layers"][0]["powers"]["n"]["value"] > 1.99
+    table().draw(tmp_path / "table1.svg")
+    assert "restricted self-attention" in (tmp_path / "table1.svg").read_text("utf-8")
+
+
+def test_where_times_do_not_cross_that_is_said():
+    assert "self-attention is faster at every length" in table(power_n=1.0).conclusions[0]
+    assert "do not cross in this range" in table(power_n=3.0).conclusions[0]
