@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 OPEN, CLOSE = "-LRB-", "-RRB-"
 """How the Penn Treebank writes the words “(” and “)”."""
-_ESCAPES = {"(": OPEN, ")": CLOSE, "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
-_TEXTS = {escaped: text for text, escaped in _ESCAPES.items()}
+_TEXTS = {OPEN: "(", CLOSE: ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +95,14 @@ def flat_tree(words: tuple[str, ...], tags: tuple[str, ...], label: str = "S") -
 
 def escape_brackets(word: str) -> str:
     """
-    Write brackets in a word as the Penn Treebank does.
+    Write round brackets in a word as the Penn Treebank does; no tree could hold them.
+
+    Others stay: treebanks differ in them.
 
     >>> escape_brackets("(")
     '-LRB-'
     """
-    return "".join(_ESCAPES.get(letter, letter) for letter in word)
+    return word.replace("(", OPEN).replace(")", CLOSE)
 
 
 def unescape_brackets(word: str) -> str:

@@ -53,14 +53,14 @@ def load(run, **options):
 def test_what_is_written_are_trees_of_the_words(run):
     parser = load(run)
     numbers = parser.translator.run.config.parsing.word_numbers
-    sentences = ["the dog sleeps", "she", "a ( b ) cat reads a book", "a\u2009b ▁c▁ d"]
+    sentences = ["the dog sleeps", "she", "a ( b ) cat reads a book", "a\u2009b ▁c▁ [d]"]
     for beam in (1, 3):
         found = parser.parse(sentences, SearchOptions(beam=beam, n_best=beam))
         assert [parse.tree.words for parse in found] == [
             ("the", "dog", "sleeps"),
             ("she",),
             ("a", "-LRB-", "b", "-RRB-", "cat", "reads", "a", "book"),
-            ("a\u2009b", "▁c▁", "d"),
+            ("a\u2009b", "▁c▁", "[d]"),
         ]
         for parse in found:
             assert parse.is_tree

@@ -31,7 +31,9 @@ def test_a_flat_tree_has_one_phrase():
     assert str(flat_tree(("a", "b"), ("X", "Y"))) == "(S (X a) (Y b))"
 
 
-def test_brackets_in_words_are_escaped_and_come_back():
+def test_round_brackets_in_words_are_escaped_and_come_back():
     for letter in "()[]{}":
         assert unescape_brackets(escape_brackets(letter)) == letter
+    assert escape_brackets("[") == "["  # as in the CRAFT treebank
+    assert unescape_brackets("-LCB-") == "{"
     assert escape_brackets("f(x)") == "f-LRB-x-RRB-"
