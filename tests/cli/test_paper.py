@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from heedful.cli.main import app
+from heedful.paper.claims.check import CLAIMS
 from tests.support.commands import train_arguments
 
 SENTENCE = "the big dog sees a red apple"
@@ -235,8 +236,19 @@ def test_scaling_is_measured_beside_theory(heedful_cli, tmp_path):
 def test_paper_lists_what_it_makes():
     (group,) = [g for g in app.registered_groups if g.typer_instance.info.name == "paper"]
     names = [command.callback.__name__ for command in group.typer_instance.registered_commands]
-    figures = ["figure3", "figure4", "figure5", "heads", "positions", "scaling"]
+    figures = ["claims", "figure3", "figure4", "figure5", "heads", "positions", "scaling"]
     assert names == [*figures, "table1", "table2", "table3", "table4"]
+
+
+def test_claims_are_decided_by_name(heedful_cli, tmp_path):
+    done = heedful_cli("paper", "claims", "shift", "--out", tmp_path / "claims")
+    assert done.returncode == 0, done.stderr
+    assert "is a linear function of that of pos. (section 3.5): holds" in done.stdout
+    help_text = " ".join(heedful_cli("paper", "claims", "--help").stdout.split())
+    assert f"Claims: {', '.join(CLAIMS)}." in help_text
+    done = heedful_cli("paper", "claims", "nothing", "--out", tmp_path / "claims")
+    assert done.returncode != 0
+    assert done.stderr.startswith("heedful: NAME must be one of convolution")
 
 
 def test_table_1_is_counted_timed_and_kept(heedful_cli, tmp_path):

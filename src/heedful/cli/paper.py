@@ -2,6 +2,7 @@
 
 import typer
 
+from heedful.cli.paper_check_claims import claims
 from heedful.cli.paper_claims import positions, scaling
 from heedful.cli.paper_figures import figure3, figure4, figure5, heads
 from heedful.cli.paper_table1 import table1
@@ -15,6 +16,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+app.command()(claims)
 app.command()(figure3)
 app.command()(figure4)
 app.command()(figure5)

@@ -12,8 +12,8 @@ from heedful.paper.layer_times import LENGTHS, WIDTHS, Axis, LayerTimes, measure
 from heedful.paper.longest_path import find_longest_path
 from heedful.paper.systems.report import Rows, markdown
 from heedful.paper.systems.training import write_table
-from heedful.visualise.layer_times import TimeCurve, TimePanel, draw_layer_times
 from heedful.visualise.report_page import ReportPage
+from heedful.visualise.size_curves import SizeCurve, SizePanel, draw_size_curves
 
 COUNTED = LayerSizes(n=512, d=512, k=3, r=16)
 """Sizes at which costs are counted."""
@@ -152,16 +152,17 @@ class Table1:
             curves = []
             for name in KINDS:
                 found = [self.times.estimate(name, axis, size) for size in sizes]
-                seconds = tuple(each.value for each in found)
-                curves.append(TimeCurve(name, seconds, tuple(each.margin for each in found)))
-            panels.append(TimePanel(axis, sizes, tuple(curves)))
+                times = tuple(1000 * each.value for each in found)
+                margins = tuple(1000 * each.margin for each in found)
+                curves.append(SizeCurve(name, times, margins))
+            panels.append(SizePanel(axis, sizes, tuple(curves), "milliseconds"))
         sheet = ReportPage(
             "Table 1: time of a layer",
             "Forward pass of one sequence, against its length and against the width.",
             self.time_rows[0],
             tuple(self.time_rows[1:]),
         )
-        draw_layer_times(panels, out, sheet)
+        draw_size_curves(panels, out, sheet)
 
 
 def make_table1(

@@ -1,4 +1,4 @@
-"""Times of layers against their sizes, on logarithmic axes."""
+"""Numbers against a size, on logarithmic axes, panels side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,24 +18,27 @@ _SIDE, _LEGEND, _LETTERS, _DPI = 3.3, 1.9, 8.0, 200  # inches, points
 
 
 @dataclass(frozen=True)
-class TimeCurve:
-    """One layer."""
+class SizeCurve:
+    """What is compared with the others."""
 
     name: str
-    seconds: tuple[float, ...]
-    margins: tuple[float, ...]
+    values: tuple[float, ...]
+    margins: tuple[float, ...] = ()
+    """Half the widths of confidence intervals, where there are any."""
 
 
 @dataclass(frozen=True)
-class TimePanel:
-    """All layers along one axis."""
+class SizePanel:
+    """Curves along one axis."""
 
     axis: str
     sizes: tuple[int, ...]
-    curves: tuple[TimeCurve, ...]
+    curves: tuple[SizeCurve, ...]
+    label: str
+    """What the values are."""
 
 
-def draw_layer_times(panels: Sequence[TimePanel], out: Path, sheet: ReportPage) -> None:
+def draw_size_curves(panels: Sequence[SizePanel], out: Path, sheet: ReportPage) -> None:
     """
     Draw panels side by side, the legend beside them.
 
@@ -47,7 +50,7 @@ def draw_layer_times(panels: Sequence[TimePanel], out: Path, sheet: ReportPage) 
         save_report_page(_draw(panels), out, sheet)
 
 
-def _draw(panels: Sequence[TimePanel]) -> "Figure":
+def _draw(panels: Sequence[SizePanel]) -> "Figure":
     """Draw every panel."""
     from matplotlib.figure import Figure
 
@@ -72,8 +75,8 @@ def _draw(panels: Sequence[TimePanel]) -> "Figure":
     return figure
 
 
-def _draw_panel(axes: "Axes", panel: TimePanel) -> None:
-    """Draw the layers; an error bar smaller than its point is hidden by it."""
+def _draw_panel(axes: "Axes", panel: SizePanel) -> None:
+    """Draw the curves; an error bar smaller than its point is hidden by it."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
     axes.set_xscale("log", base=2)
@@ -81,19 +84,19 @@ def _draw_panel(axes: "Axes", panel: TimePanel) -> None:
     axes.xaxis.set_major_locator(FixedLocator(list(panel.sizes)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:,.0f}"))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{1000 * seconds:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(color=_GRID, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set(color=INK, linewidth=0.6)
     axes.set_xlabel(printable(panel.axis), color=INK)
-    axes.set_ylabel("milliseconds", color=INK)
+    axes.set_ylabel(printable(panel.label), color=INK)
     for index, curve in enumerate(panel.curves):
         axes.errorbar(
             panel.sizes,
-            curve.seconds,
-            yerr=curve.margins,
+            curve.values,
+            yerr=curve.margins or None,
             label=printable(curve.name),
             markersize=4,
             **system_style(index),

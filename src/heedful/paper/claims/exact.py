@@ -1,0 +1,59 @@
+"""Claims that are equations: both sides are computed and compared."""
+
+import numpy as np
+import torch
+
+from heedful.model.embedding import SINUSOIDS
+from heedful.model.relative_maps import RelativeMaps
+from heedful.paper.claims.statement import Checked
+from heedful.visualise.size_curves import SizeCurve, SizePanel
+
+_D_MODEL, _LENGTH = 64, 40
+_EXACT = 1e-9
+
+
+def check_convolution() -> Checked:
+    """Compare a convolution with one linear map for each relative position, summed."""
+    widths, errors = (1, 3, 5, 9), []
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(2, _LENGTH, _D_MODEL, generator=generator, dtype=torch.float64)
+    for width in widths:
+        maps = RelativeMaps(_D_MODEL, width).double()
+        weight = maps.convolution.weight.detach()  # (outputs, kernel, inputs)
+        summed = maps.convolution.bias.detach().expand_as(x).clone()
+        for place in range(width):
+            offset = place - width // 2
+            rows = slice(max(0, -offset), _LENGTH - max(0, offset))
+            read = slice(max(0, offset), _LENGTH - max(0, -offset))
+            summed[:, rows] += x[:, read] @ weight[:, place].T
+        errors.append(float((maps(x, x)[0].detach() - summed).abs().max()))
+    panel = SizePanel("kernel", widths, (SizeCurve("difference", tuple(errors)),), "difference")
+    return Checked(
+        max(errors) < _EXACT,
+        f"Summing one map for each relative position gives the convolution to {max(errors):.0e}.",
+        panel,
+    )
+
+
+def check_shift() -> Checked:
+    """Turn each pair of sine and cosine by an angle that depends on the distance alone."""
+    distances, errors = (1, 4, 16, 64), []
+    positions = np.arange(512)
+    rates = 10_000.0 ** (-np.arange(0, _D_MODEL, 2) / _D_MODEL)
+    table = SINUSOIDS["interleaved"](0, 1024, _D_MODEL).double().numpy()
+    for distance in distances:
+        sine, cosine = table[positions, 0::2], table[positions, 1::2]
+        turn = distance * rates  # the angle, whatever the position
+        turned = np.empty_like(table[positions])
+        turned[:, 0::2] = sine * np.cos(turn) + cosine * np.sin(turn)
+        turned[:, 1::2] = cosine * np.cos(turn) - sine * np.sin(turn)
+        errors.append(float(np.abs(turned - table[positions + distance]).max()))
+    panel = SizePanel(
+        "distance", distances, (SizeCurve("difference", tuple(errors)),), "difference"
+    )
+    return Checked(
+        max(errors) < 1e-5,  # the table is in single precision
+        "One rotation for each distance, the same at all 512 positions, gives the encoding of the "
+        f"later position to {max(errors):.0e}, the precision of the table.",
+        panel,
+    )

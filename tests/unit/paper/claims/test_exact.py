@@ -1,0 +1,30 @@
+import torch
+
+from heedful.model.embedding import SINUSOIDS
+from heedful.model.relative_maps import RelativeMaps
+from heedful.paper.claims import exact
+from heedful.paper.claims.exact import check_convolution, check_shift
+
+
+def test_a_convolution_is_one_map_for_each_relative_position():
+    checked = check_convolution()
+    assert checked.holds
+    assert checked.panel.sizes == (1, 3, 5, 9)
+    assert max(checked.panel.curves[0].values) < 1e-12
+
+
+def test_a_convolution_that_also_squares_would_not_be(monkeypatch):
+    class Squared(RelativeMaps):
+        def forward(self, queries_from, keys_from, layout=None):
+            return super().forward(queries_from, keys_from, layout)[0] ** 2, None
+
+    monkeypatch.setattr(exact, "RelativeMaps", Squared)
+    assert not check_convolution().holds
+
+
+def test_a_later_position_is_a_rotation_of_an_earlier_one(monkeypatch):
+    assert check_shift().holds
+    # learned positions have no such map
+    table = torch.randn(1024, 64)
+    monkeypatch.setitem(SINUSOIDS, "interleaved", lambda *_: table)
+    assert not check_shift().holds

@@ -1,0 +1,44 @@
+import torch
+
+from heedful.paper.claims import layers
+from heedful.paper.claims.layers import (
+    check_additive_cost,
+    check_batch_norm,
+    check_gradients,
+    check_parallel,
+)
+
+
+def curves(checked):
+    return {curve.name: curve.values for curve in checked.panel.curves}
+
+
+def test_only_batch_norm_depends_on_other_sentences(monkeypatch):
+    checked = check_batch_norm()
+    assert checked.holds
+    assert max(curves(checked)["layer norm"]) < 1e-6
+    monkeypatch.setattr(layers, "BatchNorm", torch.nn.LayerNorm)
+    assert not check_batch_norm().holds
+
+
+def test_gradients_vanish_without_residuals_and_norms():
+    checked = check_gradients()
+    assert checked.holds
+    found = curves(checked)
+    assert found["residuals and norms"][-1] > 0.01 * found["residuals and norms"][0]
+    assert found["neither"][-1] < 1e-6 * found["neither"][0]
+    assert len(found["norms alone"]) == len(checked.panel.sizes) == 6
+
+
+def test_additive_scores_take_longer():
+    found = curves(check_additive_cost())
+    assert found["additive"][-1] > found["dot product"][-1] > 0
+
+
+def test_only_the_products_of_recurrence_wait_longer_in_longer_sequences():
+    checked = check_parallel()
+    assert checked.holds
+    found = curves(checked)
+    assert found["self-attention"] == (4.0, 4.0, 4.0, 4.0)
+    assert found["convolution"] == (1.0, 1.0, 1.0, 1.0)
+    assert found["recurrent"][-1] >= 1024
