@@ -67,15 +67,23 @@ SYSTEMS = {
     "wsj-1": ParserTraining("`parsing-small`"),
     "wsj-2": ParserTraining("`parsing-small`, seed 2", settings=("train.seed=2",)),
     "wsj-3": ParserTraining("`parsing-small`, seed 3", settings=("train.seed=3",)),
-    "wsj-500": ParserTraining("`parsing-small`", settings=("train.steps=2000",), trees=500),
-    "wsj-1000": ParserTraining("`parsing-small`", settings=("train.steps=2000",), trees=1_000),
-    "wsj-2000": ParserTraining("`parsing-small`", settings=("train.steps=3000",), trees=2_000),
+    "wsj-500": ParserTraining(
+        "`parsing-small`, 2,000 steps", settings=("train.steps=2000",), trees=500
+    ),
+    "wsj-1000": ParserTraining(
+        "`parsing-small`, 2,000 steps", settings=("train.steps=2000",), trees=1_000
+    ),
+    "wsj-2000": ParserTraining(
+        "`parsing-small`, 3,000 steps", settings=("train.steps=3000",), trees=2_000
+    ),
     "wsj-numbers": ParserTraining("with numbered words instead of the next word", settings=NUMBERS),
     "wsj-counting": ParserTraining("with neither: attention has to count", settings=COUNTING),
     "wsj-lstm": ParserTraining("`parsing-small-lstm`", recipe="parsing-small-lstm"),
     "wsj-agreed": ParserTraining("and news on which two parsers agree", agreed=100),
     "wsj-agreed-90": ParserTraining("and news on which two parsers agree nearly", agreed=90),
-    "craft-1": ParserTraining("`parsing-small`", "craft", settings=CRAFT),
+    "craft-1": ParserTraining(
+        "`parsing-small`, 10,000 steps, dropout 0.1", "craft", settings=CRAFT
+    ),
 }
 ENSEMBLES = {"wsj-ensemble": ("wsj-1", "wsj-2")}
 
