@@ -40,9 +40,13 @@ classes for rare words, parsed by CKY. Intervals are 95 %, by bootstrap over sen
 malformed output is one of a greedy search without the rules of trees. Beam and length penalty
 were chosen on the Wall Street Journal's development sentences, before these runs."""
 _TAIL = """\
-What these figures show: `parsing-small` is above the grammar of the same trees. They do not show
-how it would do on other text, and the paper's Table 4 is on other sentences after ten times as many
-trees, so it is no comparison.
+“And news”: 3,042 of the 19,783 English sentences of WMT's news tests with 2 to 40 words got equal
+brackets by greedy search from the first two parsers; these trees were added to the treebank's.
+
+What these figures show: from all trees of a treebank `parsing-small` is above their grammar. From
+500 and 1,000 trees it is not shown to be above the grammar of as many. They do not show how it
+would do on other text, and the paper's Table 4 is on other sentences after ten times as many trees,
+so it is no comparison. One thread each.
 
 ```sh
 python -m benchmarks.pcfg
