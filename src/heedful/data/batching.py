@@ -55,7 +55,7 @@ class BatchOrder:
     mixture: Mixture | None = None
     """The mixture that an epoch's pairs are drawn from; None for all pairs once."""
     block_tokens: int | None = None
-    """Padded tokens of a block; `batch_tokens` when None. Only for counting 'padded'."""
+    """Padded tokens of a block, at most `batch_tokens`, as when None. For counting 'padded'."""
     padding_cost: float = 1.0
     """Cost of computing a padding position, relative to a real token."""
 
@@ -107,7 +107,7 @@ class BatchOrder:
 
     def _padded(self, order: Rows, generator: np.random.Generator) -> list[Rows]:
         """Cut shuffled pairs into blocks of one length bucket, and shuffled blocks into batches."""
-        block_tokens = self.block_tokens or self.batch_tokens
+        block_tokens = min(self.block_tokens or self.batch_tokens, self.batch_tokens)
         longest = np.maximum(self.source_lengths[order], self.target_lengths[order])
         ends = _bucket_ends(int(longest.max()))
         bucket = np.searchsorted(ends, longest)
@@ -123,7 +123,7 @@ class BatchOrder:
         if len(left):
             blocks.append(left)
         blocks = [blocks[place] for place in generator.permutation(len(blocks))]
-        steps = max(1, round(len(blocks) * block_tokens / self.batch_tokens))
+        steps = max(1, round(len(blocks) * block_tokens / self.batch_tokens))  # at most len(blocks)
         edges = [len(blocks) * step // steps for step in range(steps + 1)]
         return [np.concatenate(blocks[first:end]) for first, end in pairwise(edges)]
 

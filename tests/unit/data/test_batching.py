@@ -109,3 +109,13 @@ def test_a_padded_step_is_so_many_blocks_each_of_one_bucket():
     assert mixed / len(batches) <= 8.5
     assert made.epoch(0)[0].tolist() == batches[0].tolist()
     assert made.epoch(1)[0].tolist() != batches[0].tolist()
+
+
+@pytest.mark.parametrize("block_tokens", [300, 4096])
+def test_a_block_is_no_larger_than_a_batch(block_tokens):
+    lengths, values = text(400), {"counting": "padded", "batch_tokens": 256}
+    batches = order(lengths, block_tokens=block_tokens, **values).epoch(0)
+    as_large = order(lengths, **values).epoch(0)
+    for found, expected in zip(batches, as_large, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert sorted(np.concatenate(batches)) == list(range(400))
