@@ -30,7 +30,7 @@ BEAM, PENALTY = 16, "gnmt:0.6"
 NUMBERS = ("parsing.next_word=false", "parsing.word_numbers=32")
 COUNTING = ("parsing.next_word=false",)
 WIDE = (
-    *("train.steps=12000", "train.validate_steps=2000", "model.dropout=0.1"),
+    *("train.steps=7500", "train.validate_steps=2500", "model.dropout=0.1"),
     *("model.d_model=256", "model.d_ff=1024", "train.learning_rate=1.5e-3"),
 )
 CRAFT = ("train.steps=10000", "train.validate_steps=2000", "model.dropout=0.1")
@@ -94,7 +94,7 @@ SYSTEMS = {
         "`parsing-small`, 10,000 steps, dropout 0.1", "craft", settings=CRAFT
     ),
     "craft-wide": ParserTraining(
-        "twice as wide, 12,000 steps, dropout 0.1", "craft", settings=WIDE, threads=2
+        "twice as wide, 7,500 steps, dropout 0.1", "craft", settings=WIDE, threads=2
     ),
 }
 ENSEMBLES = {"wsj-ensemble": ("wsj-1", "wsj-2")}
