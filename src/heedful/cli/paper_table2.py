@@ -50,17 +50,13 @@ def table2(
     system as long as the others; the rest encodes, validates and scores. Interrupted, the same
     command goes on.
     """
-    from heedful.paper.systems.corpus import find_corpus, grammar_corpus
+    from heedful.paper.systems.corpus import choose_corpus
     from heedful.paper.systems.plan import parse_budget
     from heedful.paper.systems.report import cost_rows, equal_cost_rows
     from heedful.paper.systems.table2 import make_table2
 
     seconds = parse_budget(budget)
-    corpus = (
-        find_corpus(data, source_language, vocabulary)
-        if data is not None
-        else grammar_corpus(out / "text")
-    )
+    corpus = choose_corpus(data, source_language, vocabulary, out / "text")
     table = make_table2(
         corpus, out, seconds, ensembles=ensembles, plan=plan, threads=threads, say=say
     )

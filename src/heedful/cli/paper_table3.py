@@ -36,16 +36,12 @@ def table3(
     the budget trains, and is turned into steps before the start. Interrupted, the same command goes
     on.
     """
-    from heedful.paper.systems.corpus import find_corpus, grammar_corpus
+    from heedful.paper.systems.corpus import choose_corpus
     from heedful.paper.systems.plan import parse_budget
     from heedful.paper.systems.table3 import make_table3
 
     seconds = parse_budget(budget)
-    corpus = (
-        find_corpus(data, source_language, vocabulary)
-        if data is not None
-        else grammar_corpus(out / "text")
-    )
+    corpus = choose_corpus(data, source_language, vocabulary, out / "text")
     table = make_table3(corpus, out, seconds, plan=plan, threads=threads, say=say)
     if as_json:
         typer.echo(json.dumps(table.to_dict(), indent=2, ensure_ascii=False))

@@ -39,20 +39,16 @@ def table4(
     Without RUN and --trees only the paper's rows. Yours get 95 % intervals, and a sentence says
     which difference the sentences show. `heedful parse train` trains a parser.
     """
-    from heedful.files import replacing_file
     from heedful.paper.table4 import make_table4
+    from heedful.paper.tables import write_table
 
     table = make_table4(
         runs or [], trees, train_trees or [], device=device, threads=threads, say=say
     )
-    plain = json.dumps(table.to_dict(), indent=2, ensure_ascii=False)
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, text in (("table4.md", table.to_markdown()), ("table4.json", f"{plain}\n")):
-            with replacing_file(out / name) as stream:
-                stream.write(text)
+        write_table(out, "table4", table.to_markdown(), table.to_dict())
     if as_json:
-        typer.echo(plain)
+        typer.echo(json.dumps(table.to_dict(), indent=2, ensure_ascii=False))
         return
     typer.echo("Published, F1 on section 23 of the Wall Street Journal")
     echo_table(table.published_rows)

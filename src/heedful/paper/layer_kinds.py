@@ -99,6 +99,16 @@ def _attention(s: LayerSizes, keys: int) -> int:
     return 2 * s.n * keys * s.d + 4 * s.n * s.d**2
 
 
+def _convolved(s: LayerSizes) -> int:
+    """Count a kernel's products."""
+    return s.k * s.n * s.d**2
+
+
+def _separable(s: LayerSizes) -> int:
+    """Count a kernel for each channel, and one product of all channels."""
+    return s.k * s.n * s.d + s.n * s.d**2
+
+
 KINDS = {
     kind.name: kind
     for kind in (
@@ -125,8 +135,8 @@ KINDS = {
             "k · n · d²",
             "1",
             "n / k",
-            lambda s: s.k * s.n * s.d**2,
-            lambda s: s.k * s.n * s.d**2,
+            _convolved,
+            _convolved,
             _contiguous,
         ),
         LayerKind(
@@ -134,8 +144,8 @@ KINDS = {
             "k · n · d²",
             "1",
             "log_k n",
-            lambda s: s.k * s.n * s.d**2,
-            lambda s: s.k * s.n * s.d**2,
+            _convolved,
+            _convolved,
             _dilated,
         ),
         LayerKind(
@@ -143,8 +153,8 @@ KINDS = {
             "k · n · d + n · d²",
             "",
             "",
-            lambda s: s.k * s.n * s.d + s.n * s.d**2,
-            lambda s: s.k * s.n * s.d + s.n * s.d**2,
+            _separable,
+            _separable,
             _contiguous,
         ),
         LayerKind(

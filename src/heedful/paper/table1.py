@@ -10,8 +10,7 @@ from heedful.paper.dependent_products import CountedProducts, count_products
 from heedful.paper.layer_kinds import GATES, KINDS, LayerSizes
 from heedful.paper.layer_times import LENGTHS, WIDTHS, Axis, LayerTimes, measure_layers
 from heedful.paper.longest_path import find_longest_path
-from heedful.paper.systems.report import Rows, markdown
-from heedful.paper.systems.training import write_table
+from heedful.paper.tables import Rows, markdown, write_table
 from heedful.visualise.report_page import ReportPage
 from heedful.visualise.size_curves import SizeCurve, SizePanel, draw_size_curves
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from heedful.errors import ArgumentError
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
+from heedful.paper.tables import Rows, ScoreDifference, markdown
 from heedful.search.options import SearchOptions
 from heedful.translation.parser import Parser
 from heedful.trees.clean import clean_trees
@@ -23,7 +24,6 @@ from heedful.trees.read import read_trees
 from heedful.trees.score import TreeScore, score_trees
 from heedful.trees.tree import Tree
 
-Rows = list[tuple[str, ...]]
 _WSJ, _SEMI = "WSJ only, discriminative", "semi-supervised"
 
 
@@ -63,33 +63,11 @@ class ScoredParser:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """How one parser's F1 differs from another's on the same sentences."""
-
-    better: str
-    worse: str
-    difference: float
-    interval: tuple[float, float]
-
-    @property
-    def sentence(self) -> str:
-        """What may be concluded."""
-        low, high = self.interval
-        numbers = f"by {self.difference:.1f} F1 (95 % interval {low:+.1f} to {high:+.1f})"
-        if low > 0:
-            return f"{self.better} is above {self.worse} {numbers}."
-        return (
-            f"{self.better} is above {self.worse} {numbers}: the interval holds zero, so these "
-            "sentences do not show which is better."
-        )
-
-
-@dataclass(frozen=True)
 class Table4:
     """The published rows, and ours."""
 
     parsers: tuple[ScoredParser, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ScoreDifference, ...]
     sentences: int
     """Number of sentences that ours were scored on."""
 
@@ -124,9 +102,9 @@ class Table4:
 
     def to_markdown(self) -> str:
         """Lay it out as a page."""
-        parts = ["# Table 4", "Published, F1 on section 23:", _markdown(self.published_rows)]
+        parts = ["# Table 4", "Published, F1 on section 23:", markdown(self.published_rows)]
         if self.parsers:
-            parts += ["Here:", _markdown(self.own_rows), *self.conclusions]
+            parts += ["Here:", markdown(self.own_rows), *self.conclusions]
         return "\n\n".join(parts) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
@@ -202,7 +180,7 @@ def _scored(
     )
 
 
-def _comparisons(parsers: Sequence[ScoredParser]) -> list[Comparison]:
+def _comparisons(parsers: Sequence[ScoredParser]) -> list[ScoreDifference]:
     """Compare each parser with the next worse one, where a model takes part."""
     ranked = sorted(parsers, key=lambda one: -one.score.f1)
     found = []
@@ -211,11 +189,5 @@ def _comparisons(parsers: Sequence[ScoredParser]) -> list[Comparison]:
             continue
         ours, theirs = better.score.statistics(), worse.score.statistics()
         (test,) = compare([ours], [theirs], "bootstrap")
-        found.append(Comparison(better.name, worse.name, test.difference, test.interval))
+        found.append(ScoreDifference(better.name, worse.name, test.difference, test.interval, "F1"))
     return found
-
-
-def _markdown(rows: Rows) -> str:
-    """Lay a table out."""
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([lines[0], "| --- " * len(rows[0]) + "|", *lines[1:]])

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heedful.visualise.curves import system_style
-from heedful.visualise.figure_files import INK, drawing, printable
+from heedful.visualise.figure_files import INK, draw_grid, drawing, printable
 from heedful.visualise.report_page import ReportPage, check_report_ending, save_report_page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_GRID = "#e3e6ea"
 _WIDE, _TALL, _LETTERS, _DPI = 7.4, 4.2, 8.0, 200  # inches, points
 
 
@@ -49,10 +48,7 @@ def _draw(curves: Sequence[CostCurve], x_label: str, y_label: str) -> "Figure":
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda cost, _: f"{cost:.0e}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.grid(color=_GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set(color=INK, linewidth=0.6)
+    draw_grid(axes)
     axes.set_xlabel(x_label, color=INK)
     axes.set_ylabel(y_label, color=INK)
     lines = []

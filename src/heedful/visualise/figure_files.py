@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from heedful.errors import MissingExtra, SettingError, StorageError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INK = "#2b2f36"
+_GRID = "#e3e6ea"
 PICTURES = (".png", ".svg", ".pdf")
 
 # Scripts that matplotlib's own font lacks; the first that are installed are used.
@@ -58,6 +60,14 @@ def check_drawing() -> None:
             "Drawing needs matplotlib, which is not installed; "
             "install it with: pip install 'heedful[plot]'"
         ) from error
+
+
+def draw_grid(axes: "Axes") -> None:
+    """Draw a grid behind the data, and a frame on two sides alone."""
+    axes.grid(color=_GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set(color=INK, linewidth=0.6)
 
 
 @contextmanager

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful.visualise.figure_files import INK, drawing, printable
+from heedful.visualise.figure_files import INK, draw_grid, drawing, printable
 from heedful.visualise.report_page import ReportPage, check_report_ending, save_report_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_POINT, _BAND, _GRID = "#0072b2", "#f3d9c6", "#e3e6ea"
+_POINT, _BAND = "#0072b2", "#f3d9c6"
 _SIDE, _LETTERS, _DPI = 3.7, 8.0, 200  # inches, points
 
 
@@ -61,10 +61,7 @@ def _draw(panels: Sequence[PublishedPanel]) -> "Figure":
 def _draw_panel(axes: "Axes", panel: PublishedPanel) -> None:
     """Draw points with their names, and the band of no difference."""
     axes.set_title(panel.title, loc="left", color=INK, fontweight="bold", fontsize=_LETTERS)
-    axes.grid(color=_GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set(color=INK, linewidth=0.6)
+    draw_grid(axes)
     axes.axhspan(*panel.band, color=_BAND, linewidth=0)
     axes.set_xlabel("published", color=INK)
     axes.set_ylabel("measured", color=INK)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from heedful.visualise.figure_files import INK, drawing, printable
+from heedful.visualise.figure_files import INK, draw_grid, drawing, printable
 from heedful.visualise.report_page import ReportPage, check_report_ending, save_report_page
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#4d4d4d")
 _MARKERS = ("s", "o", "^", "D", "v")
-_GRID = "#e3e6ea"
 
 # Lengths in inches, letters in points.
 _SIDE, _TALL, _LETTERS, _DPI = 2.35, 2.2, 8.0, 200
@@ -104,10 +103,7 @@ def _draw_panel(axes: "Axes", widths: Sequence[int], panel: CurvePanel) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_title(printable(panel.title), loc="left", color=INK, fontsize=9, pad=6)
-    axes.grid(color=_GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set(color=INK, linewidth=0.6)
+    draw_grid(axes)
     axes.tick_params(which="both", length=2, width=0.5, pad=3, labelsize=7, labelcolor=INK)
     for index, curve in enumerate(panel.curves):
         colour = _COLOURS[index % len(_COLOURS)]

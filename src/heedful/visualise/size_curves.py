@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heedful.visualise.curves import system_style
-from heedful.visualise.figure_files import INK, drawing, printable
+from heedful.visualise.figure_files import INK, draw_grid, drawing, printable
 from heedful.visualise.report_page import ReportPage, check_report_ending, save_report_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_GRID = "#e3e6ea"
 _SIDE, _LEGEND, _LETTERS, _DPI = 3.3, 1.9, 8.0, 200  # inches, points
 
 
@@ -86,10 +85,7 @@ def _draw_panel(axes: "Axes", panel: SizePanel) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:,.0f}"))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.grid(color=_GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set(color=INK, linewidth=0.6)
+    draw_grid(axes)
     axes.set_xlabel(printable(panel.axis), color=INK)
     axes.set_ylabel(printable(panel.label), color=INK)
     for index, curve in enumerate(panel.curves):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from heedful.errors import ArgumentError
-from heedful.paper.table4 import PUBLISHED, Comparison, make_table4
+from heedful.paper.table4 import PUBLISHED, make_table4
 from heedful.training.train import train
 from heedful.trees.floors import TreeFloors
 from heedful.trees.pcfg import Pcfg
@@ -56,12 +56,6 @@ def test_parsers_stand_beside_floors_and_a_grammar(trees):
     assert "3 sentences" in table.conclusions[-1]
     assert table.to_dict()["here"][3]["name"] == "run"
     assert len(table.own_rows) == 5
-
-
-def test_a_difference_is_concluded_only_without_zero():
-    shown = Comparison("a", "b", 3.0, (1.0, 5.0)).sentence
-    assert shown == "a is above b by 3.0 F1 (95 % interval +1.0 to +5.0)."
-    assert "do not show which is better" in Comparison("a", "b", 1.0, (-0.5, 2.0)).sentence
 
 
 def test_parsers_need_trees():

@@ -15,8 +15,7 @@ from heedful.paper.claims.layers import (
     check_parallel,
 )
 from heedful.paper.claims.statement import Checked, Statement
-from heedful.paper.systems.report import markdown
-from heedful.paper.systems.training import write_table
+from heedful.paper.tables import markdown, write_table
 from heedful.visualise.report_page import ReportPage
 from heedful.visualise.size_curves import draw_size_curves
 
@@ -77,6 +76,7 @@ def check_claims(
         raise SettingError(
             f"NAME must be one of {', '.join(CLAIMS)}, but is {unknown[0]!r}; choose some."
         )
+    out.mkdir(parents=True, exist_ok=True)  # what cannot be written is said before the work
     found = {}
     for name in names or CLAIMS:
         kept = out / f"{name}.json"
@@ -85,7 +85,6 @@ def check_claims(
             continue
         say(CLAIMS[name].said)
         found[name] = CLAIMS[name].check()
-        kept.parent.mkdir(parents=True, exist_ok=True)
         _draw(CLAIMS[name], found[name], out / f"{name}.png")
         with replacing_file(kept) as stream:
             stream.write(json.dumps(found[name].to_dict(), indent=1) + "\n")

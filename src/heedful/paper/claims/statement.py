@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from heedful.paper.tables import Rows
 from heedful.visualise.size_curves import SizeCurve, SizePanel
-
-Rows = list[tuple[str, ...]]
 
 
 @dataclass(frozen=True)

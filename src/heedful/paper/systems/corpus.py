@@ -67,3 +67,8 @@ def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> Tab
                     f"{part}.{language} is missing; add it."
                 )
     return corpus
+
+
+def choose_corpus(data: Path | None, source: str, vocabulary: int, folder: Path) -> TableCorpus:
+    """Find the text of a folder, or write the grammar's into another one where none is named."""
+    return grammar_corpus(folder) if data is None else find_corpus(data, source, vocabulary)

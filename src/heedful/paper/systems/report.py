@@ -1,49 +1,25 @@
 """What a table of trained systems prints, and the sentences about it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem, at_cost, difference
-
-Rows = list[tuple[str, ...]]
-
-
-def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """Lay a table out."""
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([lines[0], "| --- " * len(rows[0]) + "|", *lines[1:]])
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Two systems' BLEU on the same sentences."""
-
-    better: str
-    worse: str
-    difference: float
-    interval: tuple[float, float]
-
-    @property
-    def sentence(self) -> str:
-        """What may be concluded."""
-        low, high = self.interval
-        numbers = f"by {self.difference:.1f} BLEU ({low:+.1f} to {high:+.1f})"
-        if low > 0:
-            return f"{self.better} is above {self.worse} {numbers}."
-        return f"Between {self.better} and {self.worse} no difference is shown: {numbers}."
+from heedful.paper.tables import Rows, ScoreDifference
 
 
 def neighbours(
     systems: Sequence[MeasuredSystem], corpus: TableCorpus, out: Path
-) -> list[Difference]:
+) -> list[ScoreDifference]:
     """Compare each system with the next worse one."""
     ranked = sorted(systems, key=lambda one: -one.bleu)
     return [
-        Difference(better.title, worse.title, *difference(better.name, worse.name, corpus, out))
+        ScoreDifference(
+            better.title, worse.title, *difference(better.name, worse.name, corpus, out), "BLEU"
+        )
         for better, worse in pairwise(ranked)
     ]
 

@@ -17,16 +17,14 @@ from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem
 from heedful.paper.systems.plan import describe
 from heedful.paper.systems.report import (
-    Difference,
-    Rows,
     cost_rows,
     equal_cost_rows,
-    markdown,
     neighbours,
     plain,
 )
 from heedful.paper.systems.system import TableSystem
-from heedful.paper.systems.training import train_all, write_table
+from heedful.paper.systems.training import train_all
+from heedful.paper.tables import Rows, ScoreDifference, markdown, write_table
 from heedful.visualise.cost_curves import CostCurve, draw_cost_curves
 from heedful.visualise.report_page import ReportPage
 
@@ -212,7 +210,7 @@ class Table2:
     """The published rows, and ours."""
 
     systems: tuple[MeasuredSystem, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[ScoreDifference, ...]
     text: str
     """The files that ours were trained and scored on."""
 

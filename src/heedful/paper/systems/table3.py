@@ -16,9 +16,10 @@ from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem
 from heedful.paper.systems.noise import Noise, rank_correlation
 from heedful.paper.systems.plan import describe
-from heedful.paper.systems.report import Rows, markdown, plain
+from heedful.paper.systems.report import plain
 from heedful.paper.systems.system import TableSystem
-from heedful.paper.systems.training import train_all, write_table
+from heedful.paper.systems.training import train_all
+from heedful.paper.tables import Rows, markdown, write_table
 from heedful.visualise.published import PublishedPanel, PublishedPoint, draw_published
 from heedful.visualise.report_page import ReportPage
 

@@ -1,12 +1,9 @@
 """Train and measure all systems of a table in a folder, or go on with what it holds."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from heedful.errors import RunFolderError
-from heedful.files import replacing_file
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem, train_and_measure
 from heedful.paper.systems.plan import Equal, Plan, describe, make_plan
@@ -55,14 +52,6 @@ def train_all(
         found.append(train_and_measure(system, members, planned, corpus, out))
         say(f"   BLEU {found[-1].bleu:.1f}")
     return found
-
-
-def write_table(out: Path, name: str, page: str, plain: Mapping[str, Any]) -> None:
-    """Write a table as Markdown and as JSON."""
-    written = json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
-    for ending, text in (("md", page), ("json", written)):
-        with replacing_file(out / f"{name}.{ending}") as stream:
-            stream.write(text)
 
 
 def _check(

@@ -1,8 +1,6 @@
 from heedful.paper.systems.report import (
-    Difference,
     cost_rows,
     equal_cost_rows,
-    markdown,
     neighbours,
     plain,
 )
@@ -24,15 +22,7 @@ def test_the_table_has_every_number(make):
         *("50.0", "5", "7.0"),
     )
     assert rows[2][5] == ""
-    assert markdown([("a", "b"), ("1", "2")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
     assert plain([make("first")])[0]["curve"][0]["step"] == 100
-
-
-def test_a_difference_is_said_only_where_there_is_one():
-    assert Difference("A", "B", 2.0, (1.0, 3.0)).sentence == (
-        "A is above B by 2.0 BLEU (+1.0 to +3.0)."
-    )
-    assert "no difference is shown" in Difference("A", "B", 0.5, (-0.1, 1.1)).sentence
 
 
 def test_neighbours_are_compared_on_what_they_wrote(make, corpus, tmp_path):

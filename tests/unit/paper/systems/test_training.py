@@ -1,11 +1,9 @@
-import json
-
 import pytest
 
 from heedful.errors import RunFolderError
 from heedful.paper.systems.plan import Plan, PlannedSystem
 from heedful.paper.systems.system import TableSystem
-from heedful.paper.systems.training import train_all, write_table
+from heedful.paper.systems.training import train_all
 
 COMMON = (
     *("data.vocabulary_size=300", "model.d_model=32", "model.d_ff=32", "model.heads=2"),
@@ -75,9 +73,3 @@ def test_a_folder_of_something_else_is_refused(corpus, trained):
         run(corpus, out, budget=17.0)
     with pytest.raises(RunFolderError, match=r"something else \(the systems\)"):
         run(corpus, out, systems=SYSTEMS[:1])
-
-
-def test_a_table_is_written_twice(tmp_path):
-    write_table(tmp_path, "table", "# page\n", {"a": 1})
-    assert (tmp_path / "table.md").read_text("utf-8") == "# page\n"
-    assert json.loads((tmp_path / "table.json").read_text("utf-8")) == {"a": 1}

@@ -1,0 +1,51 @@
+"""What the paper's tables have in common: rows, pages, and sentences about differences."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.files import replacing_file
+
+Rows = list[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class ScoreDifference:
+    """How a system's score differs from a worse one's on the same sentences."""
+
+    better: str
+    worse: str
+    difference: float
+    interval: tuple[float, float]
+    """95 % of such differences."""
+    score: str
+    """What was compared, such as BLEU."""
+
+    @property
+    def sentence(self) -> str:
+        """What may be concluded."""
+        low, high = self.interval
+        numbers = f"by {self.difference:.1f} {self.score} (95 % interval {low:+.1f} to {high:+.1f})"
+        if low > 0:
+            return f"{self.better} is above {self.worse} {numbers}."
+        return (
+            f"{self.better} is above {self.worse} {numbers}: the interval holds zero, so these "
+            "sentences do not show which is better."
+        )
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Lay a table out."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "| --- " * len(rows[0]) + "|", *lines[1:]])
+
+
+def write_table(out: Path, name: str, page: str, plain: Mapping[str, Any]) -> None:
+    """Write a table as Markdown and as JSON; makes the folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    written = json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
+    for ending, text in (("md", page), ("json", written)):
+        with replacing_file(out / f"{name}.{ending}") as stream:
+            stream.write(text)
