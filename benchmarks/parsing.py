@@ -93,11 +93,19 @@ SYSTEMS = {
     "craft-1": ParserTraining(
         "`parsing-small`, 10,000 steps, dropout 0.1", "craft", settings=CRAFT
     ),
+    "craft-unsampled": ParserTraining(
+        "without sampling of subwords, 10,000 steps, dropout 0.1",
+        "craft",
+        settings=(*CRAFT, "data.subword_sampling=0"),
+    ),
     "craft-wide": ParserTraining(
         "twice as wide, 7,500 steps, dropout 0.1", "craft", settings=WIDE, threads=2
     ),
 }
-ENSEMBLES = {"wsj-ensemble": ("wsj-1", "wsj-2")}
+ENSEMBLES = {
+    "wsj-ensemble": ("wsj-1", "wsj-2"),
+    "craft-ensemble": ("craft-1", "craft-wide"),
+}
 
 
 def main() -> None:
