@@ -9,7 +9,9 @@ A trained parser.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+from reprlib import repr as shorten
 from typing import overload
 
 from heedful.arguments import checked, read_texts
@@ -128,6 +130,12 @@ class Parser:
                 )
         if tags is not None and list(map(len, tags)) != list(map(len, words)):
             raise ArgumentError("`tags` must hold one part of speech for each word.")
+        for tag in chain.from_iterable(tags or ()):
+            if not tag or set(tag) & set("() \t\r\n"):
+                raise ArgumentError(
+                    "`tags` must be parts of speech without brackets and spaces, but "
+                    f"{shorten(tag)} came; no tree could be written with it."
+                )
         written = self.translator.translate(
             [self.source_line(" ".join(some)) for some in words],
             options or SearchOptions(),

@@ -41,10 +41,13 @@ class TreeCleaning:
         parts += [f"function tags cut from {self.function_tags:,} labels"] * bool(
             self.function_tags
         )
-        if self.empty:
-            some = ", ".join(map(str, self.empty[:5])) + ", …" * (len(self.empty) > 5)
-            parts.append(f"{len(self.empty):,} trees without a word left out (number {some})")
+        parts += [self.left_out()] * bool(self.empty)
         return "; ".join(parts)
+
+    def left_out(self) -> str:
+        """Name the trees without a word."""
+        some = ", ".join(map(str, self.empty[:5])) + ", …" * (len(self.empty) > 5)
+        return f"{len(self.empty):,} trees without a word left out (number {some})"
 
 
 def clean_trees(trees: Iterable[Tree], report: TreeCleaning | None = None) -> list[Tree]:

@@ -137,10 +137,10 @@ class _Reading:
         """Read a number; the last one counts."""
         value = " ".join(values)
         most = 1 if key == "LABELED" else None
-        if not (value.isascii() and value.isdecimal()) or (most and int(value) > most):
-            raise self._error(
-                line, f"{key} must be {'0 or 1' if most else 'a whole number'}", value
-            )
+        is_number = value.isascii() and value.isdecimal() and len(value) <= _DIGITS
+        if not is_number or (most and int(value) > most):
+            wanted = "0 or 1" if most else f"a whole number of at most {_DIGITS} digits"
+            raise self._error(line, f"{key} must be {wanted}", value)
         self.numbers[key] = int(value)
 
     def _error(self, line: int, must: str, came: str) -> TextError:
@@ -155,4 +155,6 @@ _SETS = {
     "DELETE_WORD": "delete_words",
     "QUOTE_LABEL": "quote_labels",
 }
+# Python refuses to read numbers of some thousand digits.
+_DIGITS = 9
 _PAIRS = {"EQ_LABEL": "equivalent_labels", "EQ_WORD": "equivalent_words"}

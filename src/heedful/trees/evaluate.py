@@ -15,7 +15,7 @@ from heedful.evaluation.significance import (
 )
 from heedful.text.lines import plain_lines
 from heedful.trees.brackets import BracketedSentence
-from heedful.trees.clean import clean_tree
+from heedful.trees.clean import TreeCleaning, clean_tree
 from heedful.trees.evalb import ERROR, SKIP, EvalbResult, evalb, read_line
 from heedful.trees.evalb_parameters import COLLINS, EvalbParameters, read_parameters
 from heedful.trees.read import read_tree_lines, read_trees
@@ -98,11 +98,12 @@ def evaluate_trees(
     rules = COLLINS if parameters is None else read_parameters(parameters)
     golds = [clean_tree(tree) for tree in read_trees(gold)]
     right = [tree for tree in golds if tree is not None]
+    report = TreeCleaning(empty=[n for n, tree in enumerate(golds, 1) if tree is None])
     if not right:
         raise TextError(f"{gold} must hold trees with words, but has none; give another file.")
     warnings: list[str] = []
-    if len(right) < len(golds):
-        warnings.append(f"{len(golds) - len(right):,} trees of {gold} have no word; left out.")
+    if report.empty:
+        warnings.append(f"{gold}: {report.left_out()}.")
 
     def read(file: Path) -> list[Tree | None]:
         numbered = read_predicted(file, gold, golds)

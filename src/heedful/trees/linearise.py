@@ -146,10 +146,10 @@ def check_labels(trees: Iterable[Tree], form: Linearisation) -> None:
     for tree in trees:
         phrases.update(label for label, _, _ in tree.phrases())
         tags.update(tree.tags)
-    both = sorted(phrases & tags) + sorted(tag for tag in tags if tag.startswith("/"))
-    if both:
+    wrong = sorted(phrases & tags) + sorted(label for label in phrases | tags if label[:1] == "/")
+    if wrong:
         raise TextError(
             "parsing.linearisation = t2t writes phrases and words by their labels alone, so no "
-            f"part of speech may be called like a phrase or begin with “/”, but {both[0]} is; set "
-            "parsing.linearisation=vinyals."
+            "part of speech may be called like a phrase and no label may begin with “/”, but the "
+            f"trees have “{wrong[0]}”; set parsing.linearisation=vinyals."
         )

@@ -7,6 +7,7 @@ Nesting is bounded, so that a hostile file cannot exhaust the stack.
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 
 from heedful.errors import TextError
 from heedful.text.lines import plain_lines
@@ -37,7 +38,7 @@ def read_tree_lines(path: Path) -> list[Tree | None]:
 
 def parse_line(line: str, name: str, number: int = 1) -> Tree | None:
     """Read the tree of a line; None if the line is empty."""
-    found = list(parse_trees([line], name, number))
+    found = list(parse_trees([line], name, number, unit="line"))
     if len(found) > 1:
         raise TextError(
             f"{name} must have one tree in each line, but line {number} has {len(found)}; write "
@@ -46,8 +47,10 @@ def parse_line(line: str, name: str, number: int = 1) -> Tree | None:
     return found[0] if found else None
 
 
-def parse_trees(lines: Iterable[str], name: str, first: int = 1) -> Iterator[Tree]:
-    """Read the trees of lines. `first`: number of the first line, for messages."""
+def parse_trees(
+    lines: Iterable[str], name: str, first: int = 1, unit: Literal["text", "line"] = "text"
+) -> Iterator[Tree]:
+    """Read the trees of lines. `first`, their first number, and `unit` are for messages."""
     open_nodes: list[_Node] = []
     for number, line in enumerate(lines, start=first):
         for match in _TOKEN.finditer(line):
@@ -71,11 +74,11 @@ def parse_trees(lines: Iterable[str], name: str, first: int = 1) -> Iterator[Tre
             else:
                 open_nodes[-1].add(token, place)
     if open_nodes:
-        count = len(open_nodes)
-        what = "the end of the text, with one still open"
-        if count > 1:
-            what = f"the end of the text, with {count} still open"
-        raise open_nodes[0].place.error("every bracket of this tree must be closed", what)
+        count = "one" if len(open_nodes) == 1 else len(open_nodes)
+        raise open_nodes[0].place.error(
+            "every bracket of this tree must be closed" + " in its line" * (unit == "line"),
+            f"the end of the {unit}, with {count} still open,",
+        )
 
 
 class _Place:

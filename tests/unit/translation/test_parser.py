@@ -87,6 +87,9 @@ def test_tags_are_written_but_not_read(run):
     assert tagged.symbols == plain.symbols
     with pytest.raises(ArgumentError, match="one part of speech for each word"):
         parser.parse(["she reads"], tags=[["PRP"]])
+    for tag in ("", "V Z", "(", "V\n"):
+        with pytest.raises(ArgumentError, match="without brackets and spaces, but '"):
+            parser.parse(["she reads"], tags=[["PRP", tag]])
 
 
 def test_a_free_search_falls_back_to_a_flat_tree(run):

@@ -94,7 +94,8 @@ def test_gold_trees_without_words_need_no_line(files, lines):
     gold = files("more", GOLD.replace("(S (NP (NNS cats", "( (S (-NONE- *)))\n(S (NP (NNS cats"))
     found = evaluate_trees(gold, files("same", lines))
     assert found.score.exact_match == 100
-    assert found.warnings == (f"1 trees of {gold} have no word; left out.",)
+    left_out = "1 trees without a word left out"
+    assert found.warnings == (f"{gold}: {left_out} (number 2).",)
 
 
 def test_the_number_of_the_line_is_that_in_the_file(files):

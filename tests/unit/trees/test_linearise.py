@@ -63,8 +63,11 @@ def test_labels_of_a_vocabulary_tell_phrases_from_tags():
 def test_a_tag_called_like_a_phrase_is_refused_in_the_form_without_brackets():
     trees = [read("(S (S a))")]
     check_labels(trees, "vinyals")
-    with pytest.raises(TextError, match="S is; set"):
+    with pytest.raises(TextError, match="have “S”; set"):
         check_labels(trees, "t2t")
+    # “/NP” would open this phrase, and close an NP
+    with pytest.raises(TextError, match="have “/NP”; set"):
+        check_labels([read("(S (/NP (NN a)) (NP (NN b)))")], "t2t")
 
 
 def test_f1_of_symbols_counts_phrases():
