@@ -109,7 +109,10 @@ SYSTEMS = {
         "twice as wide, 7,500 steps, dropout 0.1", "craft", settings=WIDE, threads=2
     ),
     "craft-lstm": ParserTraining(
-        "`parsing-small-lstm`, 10,000 steps, dropout 0.1", "craft", "parsing-small-lstm", CRAFT
+        "`parsing-small-lstm`, 3,600 steps of 4,096 tokens, dropout 0.1",
+        "craft",
+        "parsing-small-lstm",
+        ("train.steps=3600", "train.batch_tokens=4096", "model.dropout=0.1"),
     ),
 }
 ENSEMBLES = {
